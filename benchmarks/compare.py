@@ -36,14 +36,20 @@ from scipy.stats import t as student
 from tqdm import tqdm
 
 from autoeval.calibration import ScoreCalibration
-from autoeval.comparison.common_objects import ExpectedDifference, Found, expected_difference
-from autoeval.comparison.disagreement import agreement, disagreement
+from autoeval.comparison.common_objects import (
+    ExpectedDifference,
+    Found,
+    agreement,
+    disagreement,
+    expected_difference,
+)
 from autoeval.comparison.pair_model import (
     FEWEST_OBJECTS,
     PairPrior,
     differences,
     log_odds_on_labels,
 )
+from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.value_with_error import ValueWithError
@@ -81,24 +87,13 @@ INFLUENCE = ("cross", "predicted", "true", "noise")
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """One detector on all sites.
-
-    Parameters
-    ----------
-    name : str
-    sites : dict of str to TrainingSet
-    rows : DataFrame
-        Its pairs on the labelled set.
-    calibration : ScoreCalibration
-    estimates : DataFrame
-        Of each site and category, by a prior that has seen neither.
-    """
+    """One detector on all sites."""
 
     name: str
     sites: Mapping[str, TrainingSet]
-    rows: pd.DataFrame
+    rows: pd.DataFrame  # its pairs on the labelled set
     calibration: ScoreCalibration
-    estimates: pd.DataFrame
+    estimates: pd.DataFrame  # of each site and category, by a prior that has seen neither
 
 
 def parse_args() -> argparse.Namespace:
@@ -198,11 +193,11 @@ def read_detector(name: str, data: Path, predictions: Path, panel: pd.DataFrame)
         held = dict(zip(site.truth.categories, site.rankings, strict=True))
         n_held = [int(np.sum(held[c].n_true > 0)) for c in table["category"]]
         parts.append(table.assign(n_held=n_held))
-    asked = pd.concat(parts, ignore_index=True)
-    asked = asked[(asked["n_boxes"] >= 8) & (asked["n_held"] >= 5) & enough(asked)]
+    pairs = pd.concat(parts, ignore_index=True)
+    pairs = pairs[(pairs["n_boxes"] >= 8) & (pairs["n_held"] >= 5) & enough(pairs)]
     estimates = []
     for fold in folds(panel):
-        own = asked[asked["family"].isin(fold)]
+        own = pairs[pairs["family"].isin(fold)]
         if len(own):
             _, scaling, prior = panel_prior(kin(name), tuple(fold))
             values = evaluated(rows, own, scaling, prior)
@@ -254,10 +249,10 @@ def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
     both = both.assign(a=a.name, b=b.name, carried=carried_over(a.rows, b.rows))
     words = [words_of(category) for category in both["category"]]
     both["log_odds"] = [log_odds_on_labels(a.rows, b.rows, "mAP", of) for of in words]
-    differ = {name: disagreement(*calibrated(a, b, name)) for name in set(both["source"])}
-    agree = {}
-    for name in differ:
+    differ, agree = {}, {}
+    for name in set(both["source"]):
         first, second = calibrated(a, b, name)
+        differ[name] = disagreement(first, second)
         agree[name] = agreement(first, second), agreement(second, first)
     found = []
     for site, category in zip(both["source"], both["category"], strict=True):
@@ -308,9 +303,8 @@ def words_of(category: str) -> tuple[str, ...]:
     return words or (category,)
 
 
-def calibrated(*detectors: Scored | str) -> tuple:
+def calibrated(a: Scored, b: Scored, name: str) -> tuple[SiteBoxes, ...]:
     """Return the calibrated boxes of both at a site."""
-    a, b, name = detectors
     return tuple(replace(of.sites[name].boxes, calibration=of.calibration) for of in (a, b))
 
 
@@ -406,11 +400,8 @@ def fit_influence(rows: pd.DataFrame, size: np.ndarray) -> dict[str, float]:
 
     slope = min(np.linspace(0, 1, 21), key=lambda of: float(np.log(left(of)).mean()))
     prior = fit_variance_prior((left(slope) / units).tolist(), float(rows["noise"].mean()))
-    return {
-        "influence": float(slope),
-        "per_image": prior.variance,
-        "per_image_dof": prior.dof,
-    }
+    noise = {"per_image": prior.variance, "per_image_dof": prior.dof}
+    return {"influence": float(slope), **noise}
 
 
 def left_out(

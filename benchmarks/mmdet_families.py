@@ -29,8 +29,7 @@ from mmengine.logging import MMLogger
 
 from autoeval.detectors import Detector, DropoutSpec
 from autoeval.detectors.building.category_names import count_classes, find_categories, takes_words
-from autoeval.detectors.building.configs import read_config
-from autoeval.detectors.building.constructing import build_model
+from autoeval.detectors.building.configs import build_model, read_config
 from autoeval.detectors.causes import UnsuitableSize
 from autoeval.errors import InputError
 from benchmarks.family_configs import make_small, settle, unset_memory_is_nan

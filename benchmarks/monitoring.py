@@ -56,8 +56,12 @@ def parse_args() -> argparse.Namespace:
 def measure(n_images: int, n_sites: int, folder: str) -> dict[str, float]:
     """Time the steps of a run, in seconds of CPU, and the largest memory, in MB."""
     from autoeval.data.find_images import find_images
-    from autoeval.monitoring.observing.site_images import site_images
-    from autoeval.monitoring.observing.site_pass import SitePass, observe_sites, site_observer
+    from autoeval.monitoring.observing.site_pass import (
+        SitePass,
+        observe_sites,
+        site_images,
+        site_observer,
+    )
     from autoeval.monitoring.order.site_table import site_table
     from autoeval.monitoring.site_records import RecordStore
     from autoeval.monitoring.times.clock import Clock

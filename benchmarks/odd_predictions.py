@@ -1,4 +1,4 @@
-"""Do intervals hold where scores mean something else, or lists are cut? Tables of docs/results.
+"""Coverage where scores mean something else, or lists are cut: tables of docs/results.
 
     python -m benchmarks.odd_predictions DATA PREDICTIONS > tables.md
 
@@ -89,7 +89,7 @@ CHANGES: dict[str, Change] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class Site:
     """A labelled set and what was found there."""
 
     name: str
@@ -116,28 +116,25 @@ class Place:
         return labelled_rows(made, calibration).assign(unseen=unseen_share(made.boxes.clean))
 
 
-def places(data: Path, predictions: Path) -> Iterator[Place]:
+def sites(data: Path, predictions: Path) -> Iterator[Site]:
     """Read all sites."""
     for task, categories in TASKS.items():
         for path in sorted((predictions / task).glob("*.json")):
             content = read_coco(data / task / path.stem / "annotations.json")
             found = read(path, content, categories, WORDS)
-            yield Place(path.stem, found, Truth.of(content, categories))
+            yield Site(path.stem, found, Truth.of(content, categories))
 
 
-def told(training: pd.DataFrame, asked: pd.DataFrame, *, widened: bool) -> pd.DataFrame:
-    """Estimate pairs, each as of a new place."""
+def estimated(training: pd.DataFrame, pairs: pd.DataFrame, *, widened: bool) -> pd.DataFrame:
+    """Estimate pairs, each as of a new site."""
     estimator = BayesianRegression().fit(training)
     known = training.drop_duplicates("source")["unseen"].mean()
-    unseen = np.maximum(asked["unseen"], known) if widened else np.zeros(len(asked))
+    unseen = np.maximum(pairs["unseen"], known) if widened else np.zeros(len(pairs))
     found = [
-        estimator.predict(asked.iloc[[k]], unseen=float(share))[0] for k, share in enumerate(unseen)
+        estimator.predict(pairs.iloc[[k]], unseen=float(share))[0] for k, share in enumerate(unseen)
     ]
-    return asked.assign(
-        estimate=[t.value for t in found],
-        lower=[t.lower for t in found],
-        upper=[t.upper for t in found],
-    )
+    columns = {"estimate": "value", "lower": "lower", "upper": "upper"}
+    return pairs.assign(**{c: [getattr(of, n) for of in found] for c, n in columns.items()})
 
 
 def by_families(table: pd.DataFrame, n_families: int, *, widened: bool) -> pd.DataFrame:
@@ -147,14 +144,14 @@ def by_families(table: pd.DataFrame, n_families: int, *, widened: bool) -> pd.Da
     parts = []
     for _ in range(DRAWS):
         known = table["family"].isin(rng.choice(names, n_families, replace=False))
-        parts.append(told(table[known], table[~known], widened=widened))
+        parts.append(estimated(table[known], table[~known], widened=widened))
     return pd.concat(parts)
 
 
-def figures(judged: pd.DataFrame, plain: pd.DataFrame) -> dict[str, object]:
-    """Return one line of a table, in points; where nothing is told counts as refused."""
+def figures(evaluated: pd.DataFrame, plain: pd.DataFrame) -> dict[str, object]:
+    """Return one line of a table, in points; without an estimate a pair counts as refused."""
     line: dict[str, object] = {}
-    for category, part in judged.groupby("category", sort=False):
+    for category, part in evaluated.groupby("category", sort=False):
         answered = part[part["estimate"].notna()]
         before = plain[(plain["category"] == category) & plain["estimate"].notna()]
         line[f"{category} error"] = 100 * (answered["estimate"] - answered["mAP"]).abs().mean()
@@ -169,28 +166,28 @@ def _inside(rows: pd.DataFrame) -> str:
     return f"{100 * inside.mean():.0f}" if len(rows) else "–"
 
 
-def doubts_of_fit(val: Place, change: Change) -> dict[str, object]:
-    """Say whether a fit on the changed labelled set gives a reason for doubt."""
+def warnings_of_fit(val: Site, change: Change) -> dict[str, object]:
+    """Return whether a fit on the changed labelled set gives a warning."""
     found = change(val.found)
-    doubts = (
+    warnings = (
         *check_floor(found, "the file", truncated=True),
         *unseen_warning(unseen_share(found)),
         *overconfident(found, rank_categories(found, val.truth)),
     )
-    return {"doubted": "yes" if doubts else "no"}
+    return {"doubted": "yes" if warnings else "no"}
 
 
 def noticed(full: Predictions, changed: Sequence[Predictions]) -> dict[str, object]:
-    """Return how many sites a fit on a full list doubts, and how many it refuses to compare."""
-    doubted, refused = 0, 0
+    """Return the share of sites of which a fit on a full list warns, and which it refuses."""
+    warned, refused = 0, 0
     for found in changed:
         statistics = replace(ReferenceStatistics.of(full), categories=found.categories)
         try:
-            told = statistics.differences(found) or check_floor(found, "the file")
-            doubted += bool(told or unseen_warning(unseen_share(found)))
+            warnings = statistics.differences(found) or check_floor(found, "the file")
+            warned += bool(warnings or unseen_warning(unseen_share(found)))
         except InputError:
             refused += 1
-    share = {"doubted %": doubted, "not compared %": refused}
+    share = {"doubted %": warned, "not compared %": refused}
     return {name: 100 * number / len(changed) for name, number in share.items()}
 
 
@@ -200,29 +197,26 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("predictions", type=Path)
     args = parser.parse_args()
-    there = [p for p in places(args.data, args.predictions) if family(p.name) != OF_LABELS]
+    there = [of for of in sites(args.data, args.predictions) if family(of.name) != OF_LABELS]
     labelled, _, truth = split(args.data, args.predictions, None, "val")
-    val = Place(OF_LABELS, labelled, truth, everywhere=False)
+    val = Site(OF_LABELS, labelled, truth, everywhere=False)
     full, of_full = val.fit(CHANGES["as they are"])
     tables: dict[str, list[dict[str, object]]] = {}
     for name, change in CHANGES.items():
         known, own = val.fit(change)
-        asked, unlike = (
-            pd.concat([place.pairs(change, of) for place in there], ignore_index=True)
+        alike, unlike = (
+            pd.concat([site.pairs(change, of) for site in there], ignore_index=True)
             for of in (own, of_full)
         )
-        found = [change(place.found) for place in there]
+        found = [change(site.found) for site in there]
         ways = {
-            ALIKE: (
-                partial(told, known, asked),
-                doubts_of_fit(val, change),
-            ),
-            f"{FEW} groups of sites, all changed": (partial(by_families, asked, FEW), {}),
-            f"{MORE} groups of sites, all changed": (partial(by_families, asked, MORE), {}),
-            UNLIKE: (partial(told, full, unlike), noticed(labelled, found)),
+            ALIKE: (partial(estimated, known, alike), warnings_of_fit(val, change)),
+            f"{FEW} groups of sites, all changed": (partial(by_families, alike, FEW), {}),
+            f"{MORE} groups of sites, all changed": (partial(by_families, alike, MORE), {}),
+            UNLIKE: (partial(estimated, full, unlike), noticed(labelled, found)),
         }
-        for title, (ask, more) in ways.items():
-            line = {"scores": name, **figures(ask(widened=True), ask(widened=False)), **more}
+        for title, (way, more) in ways.items():
+            line = {"scores": name, **figures(way(widened=True), way(widened=False)), **more}
             tables.setdefault(title, []).append(line)
     for title, lines in tables.items():
         shown = pd.DataFrame(lines)

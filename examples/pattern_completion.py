@@ -49,18 +49,9 @@ WHOLE = 0.9  # least area of a whole object, as a share of the usual one
 class VisibleEvidence:
     """What can be seen.
 
-    Parameters
-    ----------
-    visible : ndarray of shape (M, 2), float64
-        Centres of the objects that the box does not touch, as xy, pixels.
-    box : ndarray of shape (4,)
-        The occluder as xyxy.
-    radius : float
-        Half the width of an object.
-    size : tuple of int
-        Width and height of the image.
-    fragments : ndarray of shape (K, 2), float64, or None
-        Pixels of objects that look out from behind the box; None where that is not known.
+    `visible` (M, 2) are the centres, xy, of objects that the `box` (4,) xyxy does not touch;
+    `radius` is half the width of an object, `size` width and height of the image, pixels;
+    `fragments` (K, 2) are pixels that look out from behind the box, None where not known.
     """
 
     visible: np.ndarray
@@ -187,15 +178,9 @@ Hull = Callable[[np.ndarray, tuple[int, ...]], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """What may be behind the box.
+    """What may be behind the box: hidden centres (H, 2) for every number of them, ascending.
 
-    Parameters
-    ----------
-    alternatives : tuple of ndarray of shape (H, 2)
-        Hidden centres, one set for every number of hidden objects that agrees with the evidence,
-        ascending.
-    found : bool
-        False where no pattern agrees; one object in the middle of the box is supposed then.
+    Where no pattern agrees with the evidence, one object in the middle of the box is supposed.
     """
 
     alternatives: tuple[np.ndarray, ...]
@@ -306,16 +291,9 @@ def _close(misfit: np.ndarray, evidence: VisibleEvidence) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """Sites at ``origin + index @ steps``.
+    """Sites at ``origin + cells @ steps``; `steps` is (1, 2) for a row and (2, 2) for a plane.
 
-    Parameters
-    ----------
-    origin : ndarray of shape (2,)
-        Pixels.
-    steps : ndarray of shape (D, 2)
-        D is 1 for a row and 2 for a plane.
-    index : ndarray of shape (M, D), int
-        Cells of the visible objects.
+    `index` (M, D) are the cells of the visible objects.
     """
 
     origin: np.ndarray
@@ -429,14 +407,8 @@ LAYOUTS = {"published layout": False, "--fit-canvas": True}
 class PatternCompletion:
     """Fits a row, block, triangle or ring to visible objects and continues it behind the box.
 
-    Parameters
-    ----------
-    centres : {'oracle', 'detected'}
-        Whether the centres of the untouched objects, the box and the radius are given in
-        ``context``, or everything is found in the image by connected components; the latter sees
-        the fragments of partly hidden objects as well.
-    policy : {'fewest', 'median', 'most'}
-        See `Completion.hidden`.
+    With `centres` ``"oracle"`` the untouched objects, the box and the radius are in ``context``;
+    with ``"detected"`` all is found in the image, fragments of partly hidden objects as well.
     """
 
     capabilities = frozenset({COUNT, POINTS})
@@ -487,9 +459,7 @@ def column(centres: str, policy: str) -> str:
     return f"completion-{centres}, {policy}"
 
 
-def answer_all(
-    spec: SyntheticSpec, *, centres: Sequence[str] = CENTRES, every: int = 1
-) -> pd.DataFrame:
+def answer_all(spec: SyntheticSpec, *, every: int = 1) -> pd.DataFrame:
     """Count every occluded image of a split without a model; one row an item.
 
     Columns ``image_file``, ``shape``, ``truth``, a perfect count of what the frame holds
@@ -499,16 +469,16 @@ def answer_all(
     rows = []
     with announced_bar(len(items), "Completing patterns", items="items", unit="item") as bar:
         for item in items:
-            rows.append(_answers(item, centres))
+            rows.append(_answers(item))
             bar.update()
     return pd.DataFrame(rows)
 
 
-def _answers(item: CaptureItem, centres: Sequence[str]) -> dict[str, Any]:
+def _answers(item: CaptureItem) -> dict[str, Any]:
     image = render_pair(dict(item.record))[1]
     facts = {name: fact(item, name) for name in ("visible_points", "box", "radius")}
     row = {**_known(item), VisibleOnly.name: len(visible_points(facts))}
-    for source in centres:
+    for source in CENTRES:
         evidence = detect(image) if source == "detected" else evidence_of(image, facts)
         found = complete(evidence)
         for policy in POLICIES:

@@ -1,6 +1,18 @@
 """Perturbed features of a split backbone, from the prefix that its clean pass keeps."""
 
+from itertools import combinations
+
+import numpy as np
+
 from autoeval.detectors.forward.passes import branches
+
+SUBSETS = [stages for n in (1, 2, 3, 4) for stages in combinations(range(4), n)]
+
+
+def same(one, other):
+    """Whether two lists of boxes are the same to the last bit."""
+    names = ("boxes", "scores", "labels")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
 def perturb(staged, images, spec, seeds, rows=None):

@@ -1,9 +1,8 @@
 """Rectangles whose brightness is their category, and a stand-in detector for them."""
 
-import json
-
 import cv2
 import numpy as np
+from rectangles import write_coco
 
 from autoeval.detections import Detections, Evidence
 
@@ -24,9 +23,8 @@ class BrightnessDetector:
 
     def _one(self, image, image_id):
         gray = image[..., 0]
-        xywh = cv2.connectedComponentsWithStats((gray > 100).astype(np.uint8))[2][1:, :4].astype(
-            float
-        )
+        found = cv2.connectedComponentsWithStats((gray > 100).astype(np.uint8))[2]
+        xywh = found[1:, :4].astype(float)
         level = np.array([gray[int(y) + 1, int(x) + 1] for x, y, _, _ in xywh], float)
         labels = np.abs(level[:, None] - np.array(list(BRIGHT.values()))).argmin(1)
         shake = ((255 - level) / 25)[:, None]
@@ -50,7 +48,5 @@ def write_table(folder, *, n_images=12, names=tuple(BRIGHT)):
             annotations.append({"id": len(annotations) + 1, "category_id": c + 1, **box})
         cv2.imwrite(str(folder / "images" / f"{k}.png"), image)
         images.append({"id": k, "file_name": f"{k}.png", "width": 256, "height": 128})
-    categories = [{"id": c + 1, "name": name} for c, name in enumerate(names)]
-    content = {"images": images, "annotations": annotations, "categories": categories}
-    (folder / "annotations.json").write_text(json.dumps(content))
+    write_coco(folder, images, annotations, names)
     return folder / "annotations.json", folder / "images"

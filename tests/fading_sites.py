@@ -1,10 +1,9 @@
 """Places with a bright rectangle an image; the less it stands out, the less it is found."""
 
 import numpy as np
-from rectangles import RectangleDetector, write_world
+from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.detections import Detections, Evidence
-from autoeval.metasets.task import SeedSetFiles, Task
 
 BRIGHTNESS = (250, 230, 210, 190, 170)
 
@@ -28,10 +27,4 @@ class FadingDetector(RectangleDetector):
 
 def fading_task(folder, *, n_images=30):
     """Write five places, each a family of its own."""
-    files = []
-    for k, brightness in enumerate(BRIGHTNESS):
-        world = write_world(folder / f"w{k}", brightness, n_images=n_images, seed=k)
-        files.append(
-            SeedSetFiles(f"w{k}", world / "annotations.json", world / "images", {"box": "box"})
-        )
-    return Task("boxes", ("box",), tuple(files))
+    return rectangle_task(folder, BRIGHTNESS, n_images=n_images)

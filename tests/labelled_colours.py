@@ -4,6 +4,7 @@ import json
 
 import cv2
 import numpy as np
+from rectangles import write_coco
 
 from autoeval.data.coco import read_coco
 
@@ -71,13 +72,7 @@ def write_colours(folder, seed, *, n_images=24, names=tuple(CHANNEL)):
                 annotations.append({"id": len(annotations) + 1, **about, **box})
         cv2.imwrite(str(folder / "images" / f"{k:02d}.png"), image)
         images.append({"id": k, "file_name": f"{k:02d}.png", "width": SIDE, "height": SIDE})
-    content = {
-        "images": images,
-        "annotations": annotations,
-        "categories": [{"id": 1 + k, "name": name} for k, name in enumerate(names)],
-    }
-    (folder / "annotations.json").write_text(json.dumps(content))
-    return folder
+    return write_coco(folder, images, annotations, names)
 
 
 def write_task(folder, categories=tuple(CHANNEL)):
@@ -111,14 +106,9 @@ def write_predictions(detector, folder):
             found = getattr(seen, name)
             for box, score, label in zip(found.boxes, found.scores, found.labels, strict=True):
                 x, y, x2, y2 = map(float, box)
-                of.append(
-                    {
-                        "image_id": numbers[image.file_name],
-                        "category": detector.categories[label],
-                        "bbox": [x, y, x2 - x, y2 - y],
-                        "score": float(score),
-                    }
-                )
+                entry = {"image_id": numbers[image.file_name], "score": float(score)}
+                entry |= {"category": detector.categories[label], "bbox": [x, y, x2 - x, y2 - y]}
+                of.append(entry)
     for name, of in entries.items():
         (folder / f"{name}.json").write_text(json.dumps(of))
     return folder / "clean.json", folder / "half_size.json"

@@ -33,10 +33,8 @@ class RectangleDetector:
         self.observed = 0
 
     def observe(self, images, image_ids, *, dropout=None, repeats=0, seed=0, wants=()):
-        return [
-            self._one(image, image_id, repeats, seed)
-            for image, image_id in zip(images, image_ids, strict=True)
-        ]
+        pairs = zip(images, image_ids, strict=True)
+        return [self._one(image, image_id, repeats, seed) for image, image_id in pairs]
 
     def _one(self, image, image_id, repeats, seed):
         self.observed += 1
@@ -68,27 +66,27 @@ def write_world(folder, brightness, *, n_images=6, seed=0):
         image[y : y + h, x : x + w] = brightness
         cv2.imwrite(str(folder / "images" / f"{k}.png"), image)
         images.append({"id": k, "file_name": f"{k}.png", "width": SIZE, "height": SIZE})
-        annotations.append(
-            {"id": k, "image_id": k, "category_id": 1, "bbox": [x, y, w, h], "area": w * h}
-        )
-    content = {
-        "images": images,
-        "annotations": annotations,
-        "categories": [{"id": 1, "name": "box"}],
-    }
+        box = {"category_id": 1, "bbox": [x, y, w, h], "area": w * h}
+        annotations.append({"id": k, "image_id": k, **box})
+    return write_coco(folder, images, annotations, ["box"])
+
+
+def write_coco(folder, images, annotations, names):
+    """Write the annotation file of a data set; categories count from 1."""
+    categories = [{"id": k, "name": name} for k, name in enumerate(names, 1)]
+    content = {"images": images, "annotations": annotations, "categories": categories}
     (folder / "annotations.json").write_text(json.dumps(content))
     return folder
 
 
-def rectangle_task(folder):
-    """Make four worlds whose rectangles are ever darker, so that boxes are ever less exact."""
-    files = []
-    for k, brightness in enumerate((250, 220, 190, 160)):
-        world = write_world(folder / f"w{k}", brightness, seed=k)
-        files.append(
-            SeedSetFiles(f"w{k}", world / "annotations.json", world / "images", {"box": "box"})
-        )
-    return Task("boxes", ("box",), tuple(files))
+def rectangle_task(folder, brightness=(250, 220, 190, 160), **options):
+    """Make worlds whose rectangles are ever darker, so that boxes are ever less exact."""
+    worlds = [
+        write_world(folder / f"w{k}", level, seed=k, **options)
+        for k, level in enumerate(brightness)
+    ]
+    files = [(world.name, world / "annotations.json", world / "images") for world in worlds]
+    return Task("boxes", ("box",), tuple(SeedSetFiles(*each, {"box": "box"}) for each in files))
 
 
 def write_task(folder, names=("w0", "w1", "w2", "w3")):

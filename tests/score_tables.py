@@ -14,19 +14,11 @@ def score_table(worlds, *, n_sets=4, repeats=1, step=0.05, **features):
         for k in range(n_sets + 1):
             value = own - step * k
             for repeat in range(repeats):
-                scores = {name: make(value, repeat, len(rows)) for name, make in features.items()}
+                row = {"source": source, "sample_set": f"{source}-{k}", "repeat": repeat}
+                row |= {"kind": "sample" if k else "seed", "transforms": f"Rotate {k}" if k else ""}
+                row |= {"n_images": 100, "network_s": 1.0, "mAP": value}
                 rows.append(
-                    {
-                        "source": source,
-                        "sample_set": f"{source}-{k}",
-                        "kind": "sample" if k else "seed",
-                        "transforms": f"Rotate {k}" if k else "",
-                        "repeat": repeat,
-                        "n_images": 100,
-                        "network_s": 1.0,
-                        "mAP": value,
-                        **scores,
-                    }
+                    row | {name: of(value, repeat, len(rows)) for name, of in features.items()}
                 )
     return pd.DataFrame(rows)
 

@@ -47,18 +47,8 @@ def make_bench(task, folder, *, detector=None, n_sets=2, n_images=6, specs=None,
     """Make a bench of sample sets that are rotated a little."""
     detector = detector or ShakenRectangles()
     settings, seed_sets = preset("paper", repeats=1), task.load_seed_sets()
-    recipes = [
-        recipe
-        for seed_set in seed_sets
-        for recipe in draw_recipes(
-            seed_set, n_sets=n_sets, n_images=n_images, n_transforms=1, transforms=["Rotate"]
-        )
-    ]
+    sizes = {"n_sets": n_sets, "n_images": n_images, "n_transforms": 1, "transforms": ["Rotate"]}
+    recipes = [recipe for seed_set in seed_sets for recipe in draw_recipes(seed_set, **sizes)]
     observer = Observer(detector, task, settings)
-    return Workbench(
-        observer,
-        sample_set_jobs(observer, seed_sets, recipes),
-        specs or grid(),
-        RowStore(folder),
-        **options,
-    )
+    jobs = sample_set_jobs(observer, seed_sets, recipes)
+    return Workbench(observer, jobs, specs or grid(), RowStore(folder), **options)

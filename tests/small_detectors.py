@@ -1,4 +1,8 @@
-"""Changes to configs that make detectors quick to run on tiny images."""
+"""Changes to configs that make detectors quick to run on tiny images, and their backbones."""
+
+import torch
+
+from autoeval.detectors import ops
 
 WIDTH, HEIGHT = 96, 64
 RESIZE = {"test_dataloader.dataset.pipeline.1.scale": (WIDTH, HEIGHT)}
@@ -15,3 +19,15 @@ TWO_STAGE = {
     "model.test_cfg.rcnn.score_thr": 0.0,
     "model.test_cfg.rcnn.max_per_img": 20,
 }
+
+
+def build_backbone(options):
+    """Build a backbone of mmdet with seeded random weights, in training mode."""
+    ops.register()
+    import mmdet.models  # noqa: F401
+    from mmdet.registry import MODELS
+    from mmengine.registry import DefaultScope
+
+    torch.manual_seed(0)
+    with DefaultScope.overwrite_default_scope("mmdet"):
+        return MODELS.build(dict(options))

@@ -38,15 +38,11 @@ def test_a_benchmark_explains_itself(name, monkeypatch, capsys):
     assert re.match(r"usage: \S+ \[-h\] ", capsys.readouterr().out)
 
 
-def test_the_options_of_the_network_are_compared(tmp_path, monkeypatch, capsys):
-    small = ["--detector", "roadworld_nano", "--n-images", 1, "--rounds", 1]
-    start("network_options", *small, "--json", tmp_path / "found.json", monkeypatch=monkeypatch)
-    assert capsys.readouterr().out
-    assert json.loads((tmp_path / "found.json").read_text())
-
-
-def test_the_cost_of_the_pass_is_measured(tmp_path, monkeypatch, capsys):
-    small = ["--detector", "roadworld_nano", "--n-images", 1, "--rounds", 1, "--only", "one"]
-    start("pass_ratio", *small, "--json", tmp_path / "found.json", monkeypatch=monkeypatch)
+@pytest.mark.parametrize(
+    ("name", "options"), [("network_options", []), ("pass_ratio", ["--only", "one"])]
+)
+def test_the_cost_of_the_network_is_measured(name, options, tmp_path, monkeypatch, capsys):
+    small = ["--detector", "roadworld_nano", "--n-images", 1, "--rounds", 1, *options]
+    start(name, *small, "--json", tmp_path / "found.json", monkeypatch=monkeypatch)
     assert capsys.readouterr().out
     assert json.loads((tmp_path / "found.json").read_text())

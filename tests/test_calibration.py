@@ -131,26 +131,21 @@ def test_sites_count_by_their_pairs_and_not_by_their_boxes():
         np.testing.assert_allclose(found, mean, atol=1e-3)
 
 
-def test_to_dict_and_back():
-    calibration = ScoreCalibration(TRUE, MISSED)
-    again = ScoreCalibration.from_dict(calibration.to_dict())
-    np.testing.assert_array_equal(again.boxes, TRUE)
-    np.testing.assert_array_equal(again.missed, MISSED)
-
-
-def test_mean_of_two():
-    other = ScoreCalibration(TRUE + 2, MISSED - 4)
-    mean = ScoreCalibration.mean([ScoreCalibration(TRUE, MISSED), other])
-    np.testing.assert_allclose(mean.boxes, TRUE + 1)
-    np.testing.assert_allclose(mean.missed, MISSED - 2)
-
-
 CALIBRATION = ScoreCalibration(TRUE, MISSED)
 N = 30
 
 
-def boxes(seed=0, n=200):
-    rng = np.random.default_rng(seed)
+def test_to_dict_and_back_and_the_mean_of_two():
+    again = ScoreCalibration.from_dict(CALIBRATION.to_dict())
+    np.testing.assert_array_equal(again.boxes, TRUE)
+    np.testing.assert_array_equal(again.missed, MISSED)
+    mean = ScoreCalibration.mean([again, ScoreCalibration(TRUE + 2, MISSED - 4)])
+    np.testing.assert_allclose(mean.boxes, TRUE + 1)
+    np.testing.assert_allclose(mean.missed, MISSED - 2)
+
+
+def boxes(n=200):
+    rng = np.random.default_rng(0)
     scores = rng.beta(0.5, 1.5, n)
     return scores, rng.uniform(-4, 0, n), np.sort(rng.integers(0, N, n))
 
@@ -164,13 +159,10 @@ def score_of(*images, calibration=CALIBRATION):
 
 def test_image_by_image_merged_is_all_at_once():
     scores, sides, image = boxes()
-    parts = []
-    for k in range(N):
-        own = image == k
-        parts.append(score_of((scores[own], sides[own], np.zeros(own.sum(), int), 1)))
-    first = parts[0]
+    owns = [image == k for k in range(N)]
+    first, *parts = (score_of((scores[o], sides[o], 0 * image[o], 1)) for o in owns)
     first.compute()  # which later images must not leave as it was
-    for part in parts[1:]:
+    for part in parts:
         first.merge(part)
     assert first.compute() == pytest.approx(score_of((scores, sides, image, N)).compute())
 

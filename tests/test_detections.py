@@ -20,16 +20,9 @@ def test_selecting_candidates_selects_what_was_kept_too():
 
 def test_relabelling_keeps_the_parts_of_evidence_in_step():
     logits = np.arange(12).reshape(3, 4)
-    evidence = Evidence(
-        "a",
-        (9, 9),
-        CLEAN,
-        (CLEAN[:2],),
-        views=(CLEAN[1:],),
-        candidates=CANDIDATES,
-        logits=logits,
-        features=np.ones(5),
-    ).relabel(LOOKUP)
+    parts = {"candidates": CANDIDATES, "logits": logits, "features": np.ones(5)}
+    whole = Evidence("a", (9, 9), CLEAN, (CLEAN[:2],), views=(CLEAN[1:],), **parts)
+    evidence = whole.relabel(LOOKUP)
     assert evidence.clean.labels.tolist() == [1, 0]
     assert evidence.perturbed[0].labels.tolist() == [1]
     assert evidence.views[0].labels.tolist() == [0]

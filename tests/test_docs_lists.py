@@ -1,9 +1,11 @@
-"""What a page lists is what the program has: studies, transforms, label formats, commands."""
+"""What a page lists is what there is: studies, transforms, formats, commands, pages, names."""
 
 import re
+from importlib import import_module
 
 import pytest
 
+import autoeval
 from autoeval.cli import COMMANDS
 from autoeval.commands.study import STUDIES
 from autoeval.data.labels.any_format import FORMATS
@@ -34,3 +36,31 @@ def test_every_command_is_named_on_some_page():
 def scripts_in(text):
     """Commands that pages run as scripts of `tools/`."""
     return {name.replace("_", "-") for name in re.findall(r"tools/(\w+)\.py", text)}
+
+
+DOCS = ROOT / "docs"
+
+
+def links_of(page):
+    """The files that a page links to."""
+    found = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+    return {(page.parent / link).resolve() for link in found}
+
+
+def test_the_index_names_every_page_and_no_other():
+    """A folder may have an index of its own."""
+    linked = links_of(DOCS / "README.md")
+    for index in [page for page in linked if page.name == "README.md" and DOCS in page.parents]:
+        linked |= links_of(index)
+    assert sorted(link for link in linked if not link.exists()) == []
+    pages = {p for p in DOCS.resolve().rglob("*.md") if p.parent.name != "studies"}
+    assert sorted(pages - linked - {(DOCS / "README.md").resolve()}) == []
+
+
+def test_the_reference_of_python_has_every_public_name_and_no_other():
+    page = (DOCS / "reference" / "api.md").read_text()
+    listed = re.findall(r"^::: (\S+)$", page, re.MULTILINE)
+    assert {f"autoeval.{name}" for name in autoeval.__all__ if name[0] != "_"} <= set(listed)
+    for name in listed:
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(import_module(module), attribute), name

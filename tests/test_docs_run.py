@@ -84,10 +84,8 @@ def test_readme_from_files(here):
 def test_predictions_from_files(here):
     done = run_block(block("docs/how-to/predictions.md", "autoeval fit --labels val.json"))
     assert len(done) == 2
-    (export,) = commands_of(
-        "autoeval estimate --predictions new.json --images-list new_site/ --export out"
-    )
-    assert main(export) == 0
+    export = "estimate --predictions new.json --images-list new_site/ --export out"
+    assert main(export.split()) == 0
     assert (here / "out" / "predictions.json").exists()
 
 
@@ -108,17 +106,18 @@ def test_labels_of_a_detector_at_hand(tmp_path, monkeypatch):
     assert (tmp_path / "site" / "estimate" / "report.html").exists()
 
 
-def test_the_sample(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("commands", "n"),
+    [
+        (block("docs/getting-started/sample/README.md", "autoeval fit"), 4),
+        (block("docs/how-to/operating-point.md", "autoeval threshold --est"), 6),
+    ],
+    ids=["sample", "operating point"],
+)
+def test_the_sample(commands, n, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "docs" / "getting-started" / "sample", tmp_path / "sample")
     monkeypatch.chdir(tmp_path / "sample")
-    done = run_block(block("docs/getting-started/sample/README.md", "autoeval fit"))
-    assert len(done) == 4
-
-
-def test_the_operating_point_of_the_sample(tmp_path, monkeypatch):
-    shutil.copytree(ROOT / "docs" / "getting-started" / "sample", tmp_path / "sample")
-    monkeypatch.chdir(tmp_path / "sample")
-    assert len(run_block(block("docs/how-to/operating-point.md", "autoeval threshold --est"))) == 6
+    assert len(run_block(commands)) == n
 
 
 def test_comparing_from_files(here):
@@ -130,10 +129,8 @@ def test_comparing_from_files(here):
     assert len(run_block(block("docs/how-to/compare.md", "autoeval fit --labels val.json"))) == 3
     run_block(block("README.md", "autoeval compare work_dirs/a"))
     by_hand = {"compare work_dirs/a": lambda: label_plan_by_hand(here, "work_dirs/labels")}
-    assert (
-        len(run_block(block("docs/how-to/compare.md", "--compare-predictions"), before=by_hand))
-        == 2
-    )
+    labelled = block("docs/how-to/compare.md", "--compare-predictions")
+    assert len(run_block(labelled, before=by_hand)) == 2
     run_block(block("docs/how-to/compare.md", "--target recall"))
 
 
@@ -160,6 +157,13 @@ def test_python_from_files(here, capsys):
     made |= {"estimate": made["est"].predict("new_predictions.json", images="new_site/")}
     exec(snippet("docs/how-to/python.md", "estimate_page("), made)
     assert (here / "work_dirs/new_site/report.html").exists()
+
+
+def test_python_of_fitting(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(snippet("docs/how-to/python.md", "DataFrame"), {})
+    # mAP is twice the score less .5, and the score is .45
+    assert capsys.readouterr().out.startswith("estimated mAP: 40.0 ± 0.0")
 
 
 def test_python_of_labels(here, capsys):

@@ -110,18 +110,10 @@ def score_table():
     """Three sources with three sample sets each; the repeats tell the same score differently."""
     columns = ["source", "sample_set", "kind", "repeat", "n_images", "bos", "mAP"]
     rows = [
-        (
-            name,
-            f"{name}{k}",
-            "sample" if k else "seed",
-            repeat,
-            50,
-            best - k / 10 + repeat / 50,
-            best - k / 9,
-        )
+        (name, f"{name}{k}", "sample" if k else "seed", r, 50, best - k / 10 + r / 50, best - k / 9)
         for name, best in {"a": 0.5, "b": 0.8, "c": 0.9}.items()
         for k in range(4)
-        for repeat in range(2)
+        for r in range(2)
     ]
     return pd.DataFrame(rows, columns=columns)
 
@@ -144,12 +136,8 @@ def test_the_test_loop_gives_the_estimate_of_the_same_images(folder, detector, e
     expected = estimator.predict(images=files, detector=detector)
     assert expected.n_images == 3 and 0 < expected.features["bos"] < 1
     metrics = run_test(folder, work_dir=str(tmp_path))
-    assert metrics == {
-        "label_free/mAP": expected.value,
-        "label_free/mAP_std": expected.std,
-        "label_free/mAP_lower": expected.lower,
-        "label_free/mAP_upper": expected.upper,
-    }
+    ends = {"": "value", "_std": "std", "_lower": "lower", "_upper": "upper"}
+    assert metrics == {f"label_free/mAP{end}": getattr(expected, of) for end, of in ends.items()}
     (log,) = (path.read_text() for path in tmp_path.glob("*/*.log"))
     assert str(expected).splitlines()[0] in log and f"warning: {expected.warnings[0]}" in log
 
@@ -229,22 +217,16 @@ def test_the_metric_of_mmdet_writes_what_is_read_here(folder, detector, tmp_path
     changes = {"test_evaluator": evaluator, "test_dataloader.dataset.ann_file": name}
     weights = torch.load(folder / "a.pth", weights_only=False)
     torch.save({key: weights[key] for key in ("state_dict", "meta")}, tmp_path / "plain.pth")
-    run_test(
-        folder,
-        work_dir=str(tmp_path),
-        load_from=str(tmp_path / "plain.pth"),
-        **{"test_dataloader.dataset.metainfo": {"classes": ("bus", "van")}},
-        **changes,
-    )
+    changes["test_dataloader.dataset.metainfo"] = {"classes": ("bus", "van")}
+    run_test(folder, work_dir=str(tmp_path), load_from=str(tmp_path / "plain.pth"), **changes)
     images = read_image_list(tmp_path / "new.json")
     numbers = {"4": "bus", "7": "van"}
     found = read_predictions(tmp_path / "new.bbox.json", images=images, numbers=numbers)
     for k, file in enumerate(load_image_folder(folder / "images.json")):
         (seen,) = detector.observe([file.read()], [file.image_id])
         rows = found.image == k
-        np.testing.assert_allclose(
-            np.sort(found.scores[rows]), np.sort(seen.clean.scores), atol=1e-4
-        )
+        scores = np.sort(found.scores[rows])
+        np.testing.assert_allclose(scores, np.sort(seen.clean.scores), atol=1e-4)
         words = [found.categories[label] for label in found.label[rows]]
         assert sorted(words) == sorted(detector.categories[label] for label in seen.clean.labels)
 
@@ -301,11 +283,8 @@ def test_the_commands_of_the_page_run_with_the_script_of_mmdet(at_hand, monkeypa
     for words in commands:
         run_script(at_hand, words[2:])
     for name in ("val", "new"):
-        found = read_predictions(
-            at_hand / f"{name}.bbox.json",
-            images=read_image_list(at_hand / f"{name}.json"),
-            numbers={"4": "bus", "7": "van"},
-        )
+        images, numbers = read_image_list(at_hand / f"{name}.json"), {"4": "bus", "7": "van"}
+        found = read_predictions(at_hand / f"{name}.bbox.json", images=images, numbers=numbers)
         assert len(found.images) == 3 and len(found.label) > 0
         assert set(found.categories) == {"bus", "van"}
     monkeypatch.chdir(at_hand)

@@ -367,7 +367,7 @@ def _candidate(args: argparse.Namespace) -> tuple[pd.DataFrame, tuple[str, ...]]
         sites_of_predictions,
         sites_of_records,
     )
-    from autoeval.monitoring.observing.site_images import expected_categories
+    from autoeval.monitoring.observing.site_pass import expected_categories
     from autoeval.monitoring.site_records import RecordStore
 
     if not args.against:
@@ -399,7 +399,7 @@ def _observe_candidate(
     from autoeval.data.image_folder import ImageFile
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.monitoring.candidate import CANDIDATE
-    from autoeval.monitoring.observing.site_images import expected_categories
+    from autoeval.monitoring.observing.site_pass import expected_categories
     from autoeval.monitoring.site_records import RecordStore
     from autoeval.monitoring.times.clock import Clock
     from autoeval.monitoring.watch_sites import observe_candidate

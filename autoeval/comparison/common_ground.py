@@ -16,14 +16,7 @@ from autoeval.report.tables import counted
 
 
 def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
-    """Make sure that estimators can be compared.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two, one is by another method than the default, or they are of
-        different targets.
-    """
+    """Refuse fewer than two estimators, other methods than the default, and different targets."""
     if len(fits) < 2:
         raise InputError(f"Expected two detectors or more to compare but got {len(fits)}.")
     for name, fitted in fits.items():
@@ -44,27 +37,12 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
 def on_common_ground(
     fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site]
 ) -> tuple[dict[str, Site], list[str]]:
-    """Bring sites to the images and the categories that all detectors share.
+    """Bring sites to the images and the categories that all detectors share; say what was left out.
 
     Where categories were not named, those that any of the detectors finds are compared, if all of
-    them have a word for it: a detector that finds nothing of it is not spared.
-
-    Parameters
-    ----------
-    fits, sites : mapping of str to AccuracyEstimator and to Site
-        By the name of the detector.
-
-    Returns
-    -------
-    dict of str to Site
-        Of the same images, in the same order, and the same named categories, calibrated.
-    list of str
-        What was left out.
-
-    Raises
-    ------
-    InputError
-        If no image or no category is common, or two detectors found exactly the same boxes.
+    them have a word for it: a detector that finds nothing of it is not spared. The sites returned
+    have the same images in the same order, and the same named categories, calibrated. Raises
+    InputError if no image or no category is common, or two detectors found exactly the same boxes.
     """
     images, warnings = _common_images(sites)
     made = {

@@ -1,4 +1,4 @@
-"""What two detectors find together: each one's boxes show what the other has missed.
+"""What two detectors find together, and how little of it is the same.
 
 The expected average precision of a detector alone rests on a guess of how many objects it has
 missed. A second detector on the same images finds some of them. Here both are held to the same
@@ -8,40 +8,33 @@ the other's likeliest, are one; or the mean of what either expects by itself, if
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from autoeval.boxes import overlapping_pairs
+from autoeval.data.labels.truth import Truth
+from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.metrics.average_precision import RankedDetections, influence_function
-from autoeval.scores.calibrated import FOUND
+from autoeval.metrics.coco_matching import rank_categories
+from autoeval.scores.calibrated import FOUND, LIKELY
 
+FEWEST_LIKELY = 3  # boxes that stand for labels
 LEAST = 0.02  # true-positive probability at IoU .5 of a box that counts
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The n boxes of one category that one detector has found on N images.
+    """The n boxes of one category that one detector has found on N images."""
 
-    Parameters
-    ----------
-    image : ndarray of shape (n,), int
-    boxes : ndarray of shape (n, 4), float64
-        As xyxy, pixels.
-    scores : ndarray of shape (n,)
-    p : ndarray of shape (10, n)
-        True-positive probabilities.
-    n_true : ndarray of shape (N,)
-        Expected objects of each image, by this detector alone.
-    """
-
-    image: np.ndarray
-    boxes: np.ndarray
-    scores: np.ndarray
-    p: np.ndarray
-    n_true: np.ndarray
+    image: np.ndarray  # (n,), int
+    boxes: np.ndarray  # (n, 4), float64, xyxy, pixels
+    scores: np.ndarray  # (n,)
+    p: np.ndarray  # true-positive probabilities, (10, n)
+    n_true: np.ndarray  # expected objects of each image, by this detector alone, (N,)
 
     @classmethod
     def of(cls, site: SiteBoxes, category: int) -> Found:
@@ -61,22 +54,11 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedDifference:
-    """How two detectors differ, by what both find.
+    """How two detectors differ, by what both find."""
 
-    Parameters
-    ----------
-    value : float
-        Expected average precision of the first less that of the second, mean over ten IoU
-        thresholds, on the images where one of them finds the category; 0 where none does.
-    n_true : float
-        Expected objects of an image.
-    influence : ndarray of shape (N,)
-        Predicted influence of each image on the difference.
-    """
-
-    value: float
-    n_true: float
-    influence: np.ndarray
+    value: float  # mean over ten IoU thresholds, on the images where one finds the category, else 0
+    n_true: float  # expected objects of an image
+    influence: np.ndarray  # predicted, of each image on the difference, (N,)
 
 
 def common_objects(a: Found, b: Found) -> np.ndarray:
@@ -113,3 +95,49 @@ def _best(index: np.ndarray, probability: np.ndarray, n: int) -> np.ndarray:
     best = np.full(n, -1)
     best[index[order]] = order
     return best
+
+
+def disagreement(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
+    """Measure how little two detectors find the same, category by category, (K,) in [0, 1].
+
+    1 less the mean of two average precisions: of A's boxes, with B's likely boxes (true-positive
+    probability over .3) as labels, and of B's with A's; 1 where neither finds three likely boxes.
+    Both are of the same images and categories, calibrated.
+    """
+    both = np.array([agreement(a, b), agreement(b, a)])
+    known = np.isfinite(both)
+    mean = np.where(known, both, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return np.clip(1 - mean, 0, 1)
+
+
+def agreement(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
+    """Average precision of A's boxes with B's likely boxes as labels, (K,); NaN for too few."""
+    ranked = rank_categories(a.clean, _as_labels(_likely(b)))
+    return np.array(
+        [
+            of.average_precision().mean() if of.n_true.sum() >= FEWEST_LIKELY else math.nan
+            for of in ranked
+        ]
+    )
+
+
+def different_boxes(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
+    """Count the likely boxes of each image that one detector has and the other has not, (M,).
+
+    Two boxes of a category are the same from an IoU of .5 on.
+    """
+    mine, other = _likely(a), _likely(b)
+    counts = np.bincount(mine.image, minlength=len(a))
+    for of in rank_categories(mine, _as_labels(other)):
+        same = np.bincount(of.image, of.hits[0] > 0, minlength=len(a)).astype(np.int64)
+        counts = counts + of.n_true - 2 * same
+    return counts
+
+
+def _likely(boxes: SiteBoxes) -> Predictions:
+    return boxes.clean.where(boxes.right_at_half > LIKELY)
+
+
+def _as_labels(found: Predictions) -> Truth:
+    crowd = np.zeros(len(found), bool)
+    return Truth(found.images, found.categories, found.image, found.label, found.boxes, crowd)

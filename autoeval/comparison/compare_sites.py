@@ -13,11 +13,6 @@ from autoeval.comparison.common_ground import check_fits, on_common_ground
 from autoeval.comparison.comparison import ALL, Comparison
 from autoeval.comparison.pair_model import PairPrior, pair_prior
 from autoeval.comparison.paired_labels import LabelDifference, PairedLabels, pair_labels
-from autoeval.comparison.ranking import (
-    consistent_values,
-    joint_covariance,
-    probability_of_best,
-)
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.data.labels.content import LabelSet
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -28,6 +23,7 @@ from autoeval.labels.sample_size import outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.targets import OperatingPoint
 
+DRAWS = 40_000  # behind the probability of being best
 SMALLEST = 0.005  # a difference that more labels are not asked for
 
 
@@ -42,30 +38,12 @@ def compare_sites(
     level: float = 0.9,
     seed: int = 0,
 ) -> Comparison:
-    """Compare detectors at a site.
+    """Compare detectors at a site, by name.
 
-    Parameters
-    ----------
-    fits : mapping of str to AccuracyEstimator
-        By the name of the detector; fitted on the same labelled set, or what is known of the
-        differences there is not used.
-    sites : mapping of str to Site
-        What each detector found.
-    labels : LabelSet, optional
-        Of some of the images.
-    words, plan
-        See `pair_labels`.
-    categories : mapping of str to sequence of str, optional
-        The detector's words for each category, where the site was read with them.
-    level : float
-        Nominal coverage of the intervals.
-    seed : int
-        Of the draws behind the probability of being best.
-
-    Raises
-    ------
-    InputError
-        As `check_fits`, `on_common_ground` and `pair_labels`.
+    Raises as `check_fits`, `on_common_ground` and `pair_labels`. What is known of the differences
+    on the labelled set is used where both were fitted on the same one. `labels` are of some of the
+    images; for `words` and `plan` see `pair_labels`. `categories` has the detector's words for each
+    category, where the site was read with them.
     """
     check_fits(fits)
     common, warnings = on_common_ground(fits, sites)
@@ -218,3 +196,46 @@ def _ordered(pairs: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     found = pairs.where(~turned, other)
     order = np.lexsort((found["b"].map(place), found["a"].map(place)))
     return found.iloc[order].reset_index(drop=True)
+
+
+def consistent_values(differences: np.ndarray) -> np.ndarray:
+    """Return D values of mean 0 whose differences are nearest to given ones by least squares.
+
+    `differences` are of row less column, antisymmetric, (D, D).
+
+    Examples
+    --------
+    >>> consistent_values(np.array([[0, .2], [-.2, 0]]))
+    array([ 0.1, -0.1])
+    """
+    return np.asarray(differences.mean(axis=1))
+
+
+def joint_covariance(variances: np.ndarray) -> np.ndarray:
+    r"""Return a covariance of D values whose differences have given variances, (D, D).
+
+    .. math:: C = -\tfrac12 J V J, \qquad J = I - 1/D
+
+    the double centring of classical scaling (Torgerson 1952), without the negative eigenvalues
+    that variances have which no joint distribution has.
+    """
+    centre = np.eye(len(variances)) - 1 / len(variances)
+    values, vectors = np.linalg.eigh(-0.5 * centre @ variances @ centre)
+    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
+
+
+def probability_of_best(
+    values: np.ndarray, covariance: np.ndarray, dof: float, *, seed: int = 0
+) -> np.ndarray:
+    """Return the probability of each of D values to be the highest, (D,), by `DRAWS` draws.
+
+    They have a covariance (D, D) and a multivariate Student's distribution with `dof` degrees of
+    freedom; infinite for a normal one.
+    """
+    rng = np.random.default_rng(seed)
+    roots, vectors = np.linalg.eigh(covariance)
+    draws = rng.standard_normal((DRAWS, len(values))) @ (vectors * np.sqrt(np.maximum(roots, 0))).T
+    if np.isfinite(dof):
+        draws /= np.sqrt(rng.chisquare(dof, (DRAWS, 1)) / dof)
+    best = np.argmax(values + draws, axis=1)
+    return np.bincount(best, minlength=len(values)) / DRAWS

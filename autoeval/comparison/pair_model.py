@@ -44,61 +44,30 @@ OF_CATEGORY = 0.5  # weight of that difference; the rest has the mean over all c
 
 @dataclass(frozen=True)
 class PairPrior:
-    r"""The numbers of the model of this module.
+    """The numbers of the model of this module."""
 
-    Parameters
-    ----------
-    slopes : tuple of float
-        Of d0, d1 and d2.
-    alone : tuple of float
-        Of d1 and d2, where the two detectors were not fitted on a common labelled set.
-    std, std_alone : float
-        τ, with d0 and without.
-    exponent : float
-        γ, of the disagreement.
-    floor : float
-        f, of detectors that agree entirely.
-    few : float
-        c, the number of objects of a site at which the variance is twice that of very many.
-    shared : float
-        Share of the error's variance that the categories of a site have in common.
-    dof : float
-        Degrees of freedom of the error, as Student's distribution.
-    influence : float
-        Slope of the true influence of an image on the difference on the predicted one.
-    per_image, per_image_dof : float
-        Prior of the variance of what is left of that influence, in units of
-        :math:`u\,m (1 - m) / n` with n the expected objects of an image.
-    """
-
-    slopes: tuple[float, float, float] = (0.3, 0.3, 0.5)
-    alone: tuple[float, float] = (0.5, 0.6)
-    std: float = 0.16
-    std_alone: float = 0.18
-    exponent: float = 0.5
-    floor: float = 0.003
-    few: float = 20.0
-    shared: float = 0.5
-    dof: float = 8.0
-    influence: float = 0.2
+    slopes: tuple[float, float, float] = (0.3, 0.3, 0.5)  # of d0, d1 and d2
+    alone: tuple[float, float] = (0.5, 0.6)  # of d1 and d2, without a common labelled set
+    std: float = 0.16  # τ, with d0
+    std_alone: float = 0.18  # without
+    exponent: float = 0.5  # γ, of the disagreement
+    floor: float = 0.003  # f, of detectors that agree entirely
+    few: float = 20.0  # c: with so many objects the variance is twice that of very many
+    shared: float = 0.5  # share of the error's variance that the categories of a site share
+    dof: float = 8.0  # of the error, as Student's distribution
+    influence: float = 0.2  # slope of the true influence of an image on the predicted one
+    # Prior of the variance of what is left of that influence, in units of u m (1 - m) / n with n
+    # the expected objects of an image.
     per_image: float = 0.5
     per_image_dof: float = 3.0
 
     def predict(self, pairs: pd.DataFrame) -> list[ValueWithError]:
         """Predict the difference of each row.
 
-        Parameters
-        ----------
-        pairs : DataFrame
-            ``estimate_a``, ``estimate_b`` (label-free), ``log_odds`` (of A less that of B on the
-            labelled set; NaN where it is not known), ``expected`` (d2), ``disagreement`` and
-            ``objects`` (n).
-
-        Returns
-        -------
-        list of ValueWithError
-            Inside what is possible: a difference is at most twice the level, nor twice what the
-            level leaves to 1.
+        Columns are ``estimate_a``, ``estimate_b`` (label-free), ``log_odds`` (of A less that of B
+        on the labelled set; NaN where it is not known), ``expected`` (d2), ``disagreement`` and
+        ``objects`` (n). The result is inside what is possible: a difference is at most twice the
+        level, nor twice what the level leaves to 1.
         """
         terms, level = differences(pairs)
         known = np.isfinite(terms[0])
@@ -159,11 +128,7 @@ def differences(pairs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 def scaled_difference(level: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
     """Return the difference of two shares whose mean and whose difference of log-odds are given.
 
-    Parameters
-    ----------
-    level : ndarray of shape (N,)
-        Means, in (0, 1).
-    log_odds : ndarray of shape (N,)
+    The means, in (0, 1), and the differences are (N,).
 
     Examples
     --------
@@ -184,19 +149,10 @@ def log_odds_on_labels(
 ) -> float:
     """Return by how much the log-odds of A's average precision exceed B's on the labelled sets.
 
-    Parameters
-    ----------
-    a, b : DataFrame
-        The pairs of source and category that each was fitted on, with ``n_boxes``.
-    target : str
-    words : tuple of str
-        What the category of the site is called there.
-
-    Returns
-    -------
-    float
-        Mean over all categories, weighted by the root of the number of boxes, and, with the same
-        weight, of the category itself where it has labels enough. NaN without a common pair.
+    `a` and `b` are the pairs of source and category that each was fitted on, with ``n_boxes``;
+    `words` is what the category of the site is called there. Mean over all categories, weighted by
+    the root of the number of boxes, and, with the same weight, of the category itself where it has
+    labels enough; NaN without a common pair.
     """
     both = on_labels(a, b, target)
     if both.empty:
@@ -214,11 +170,8 @@ def log_odds_on_labels(
 def on_labels(a: pd.DataFrame, b: pd.DataFrame, target: str) -> pd.DataFrame:
     """Return what two detectors reach on the labelled sets that both were fitted on.
 
-    Returns
-    -------
-    DataFrame
-        One row a source and category: ``category``, ``a``, ``b`` and ``n`` (boxes, or images where
-        boxes were not counted).
+    One row a source and category: ``category``, ``a``, ``b`` and ``n`` (boxes, or images where
+    boxes were not counted).
     """
     key = ["source", "category"]
     n = a["n_boxes"] if "n_boxes" in a else a["n_images"]

@@ -47,16 +47,9 @@ def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
 
 @dataclass(frozen=True)
 class LabelDifference:
-    """The difference of two detectors by labels, label-free, and by both.
+    """The difference of two detectors by labels, label-free, and by both."""
 
-    Parameters
-    ----------
-    labels : ValueWithError
-        The difference estimator; not known where fewer than three labelled images hold an object.
-    prior, combined : ValueWithError
-    """
-
-    labels: ValueWithError
+    labels: ValueWithError  # not known where fewer than three labelled images hold an object
     prior: ValueWithError
     combined: ValueWithError
 
@@ -70,17 +63,8 @@ def difference_with_labels(
 ) -> LabelDifference:
     """Estimate one difference from the paired influence on labelled images.
 
-    Parameters
-    ----------
-    accuracy : SampleAccuracy
-        See `difference_of`.
-    sample : LabelledSample
-    free : ValueWithError
-        Label-free.
-    influence : ndarray of shape (N,)
-        Predicted, of all images.
-    residual : VariancePrior, optional
-        Of the variance that this leaves, of one image.
+    For `accuracy` see `difference_of`; `free` is label-free, `influence` (N,) is predicted, of all
+    images, and `residual` is the prior of the variance that it leaves, of one image.
     """
     labels = NOTHING
     if accuracy.measured:
@@ -118,22 +102,12 @@ def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError
 
 @dataclass(frozen=True, eq=False)
 class PairedLabels:
-    """What labelled images say of each of several detectors.
-
-    Parameters
-    ----------
-    sample : LabelledSample
-    accuracies : mapping of str to list of SampleAccuracy
-        By detector, of each category.
-    warnings : tuple of str
-    pooled : mapping of str to SampleAccuracy
-        At a threshold: by detector, of the counts of all categories together.
-    """
+    """What labelled images say of each of several detectors, by name."""
 
     sample: LabelledSample
-    accuracies: Mapping[str, Sequence[SampleAccuracy]]
+    accuracies: Mapping[str, Sequence[SampleAccuracy]]  # of each category
     warnings: tuple[str, ...]
-    pooled: Mapping[str, SampleAccuracy] = field(default_factory=dict)
+    pooled: Mapping[str, SampleAccuracy] = field(default_factory=dict)  # counts, at a threshold
 
     def difference(
         self, a: str, b: str, prior: PairPrior, free: LabelFree
@@ -189,22 +163,10 @@ def pair_labels(
 ) -> PairedLabels:
     """Measure detectors on labelled images of a site.
 
-    Parameters
-    ----------
-    sites : mapping of str to Site
-        By detector, of the same images and categories.
-    labels : LabelSet
-    target : str
-    words : mapping of str to str, optional
-        Category for each word of the labels; by default equal words.
-    plan : LabelPlan, optional
-        Which drew the labelled images; others are left out. Without one, all that are labelled are
-        taken as a simple random sample.
-
-    Raises
-    ------
-    InputError
-        See `match_labels`; if no image of the plan is labelled.
+    `sites` are of the same images and categories. `words` has the category for each word of the
+    labels; by default equal words. A `plan` drew the labelled images, others are left out; without
+    one, all that are labelled are taken as a simple random sample. Raises as `match_labels`; if no
+    image of the plan is labelled.
     """
     first = next(iter(sites.values()))
     found = first.boxes.clean

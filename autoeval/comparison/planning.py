@@ -35,25 +35,8 @@ def plan_difference(
 ) -> tuple[LabelPlan, list[Path], Outlook]:
     """Draw images spread over their predicted influence on the difference of two detectors.
 
-    Parameters
-    ----------
-    fits, sites : mapping of str to AccuracyEstimator and to Site
-        Of two detectors, by name; the plan is that of the first.
-    folder : Path
-    n, seed, frames, prelabel
-        See `plan_in_folder`.
-
-    Returns
-    -------
-    LabelPlan, list of Path
-        See `plan_in_folder`.
-    Outlook
-        Forecast of the precision that labels give of the difference.
-
-    Raises
-    ------
-    InputError
-        As `on_common_ground` and `plan_in_folder`.
+    The plan is that of the first; see `plan_in_folder`. Returns also the forecast of the precision
+    that labels give of the difference. Raises as `on_common_ground` and `plan_in_folder`.
     """
     check_fits(fits)
     common, warnings = on_common_ground(fits, sites)

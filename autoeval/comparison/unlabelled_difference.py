@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from autoeval.comparison.common_objects import Found, expected_difference
-from autoeval.comparison.disagreement import disagreement
+from autoeval.comparison.common_objects import Found, disagreement, expected_difference
 from autoeval.comparison.pair_model import PairPrior, differences, log_odds_on_labels, on_labels
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -21,26 +20,13 @@ from autoeval.targets import OperatingPoint
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One detector at a site: what a difference takes of it.
-
-    Parameters
-    ----------
-    name : str
-    site : Site
-        With named categories, K of them, and calibrated boxes.
-    rows : DataFrame
-        The pairs of source and category that it was fitted on.
-    each : list of ValueWithError
-        Label-free accuracy in each category.
-    whole : ValueWithError
-        In all categories together.
-    """
+    """One detector at a site: what a difference takes of it."""
 
     name: str
-    site: Site
-    rows: pd.DataFrame
-    each: list[ValueWithError]
-    whole: ValueWithError
+    site: Site  # with named categories, K of them, and calibrated boxes
+    rows: pd.DataFrame  # the pairs of source and category that it was fitted on
+    each: list[ValueWithError]  # label-free accuracy in each category
+    whole: ValueWithError  # in all categories together
 
     @property
     def values(self) -> np.ndarray:
@@ -62,27 +48,13 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class LabelFree:
-    """The difference of two detectors without labels.
+    """The difference of two detectors without labels."""
 
-    Parameters
-    ----------
-    each : list of ValueWithError
-        In each of K categories.
-    whole : ValueWithError
-        In all together.
-    influences : ndarray of shape (K, N)
-        Predicted influence of each image on it.
-    residuals : list of VariancePrior or None
-        Of the variance that this leaves, of one image.
-    carried : float
-        Mean difference on the labelled sets that both were fitted on; NaN without any.
-    """
-
-    each: list[ValueWithError]
-    whole: ValueWithError
-    influences: np.ndarray
-    residuals: Sequence[VariancePrior | None]
-    carried: float
+    each: list[ValueWithError]  # in each of K categories
+    whole: ValueWithError  # in all together
+    influences: np.ndarray  # predicted, of each image on it, (K, N)
+    residuals: Sequence[VariancePrior | None]  # of the variance that this leaves, of one image
+    carried: float  # mean difference on the labelled sets of both fits; NaN without any
 
 
 def compare_label_free(
@@ -94,15 +66,9 @@ def compare_label_free(
 ) -> LabelFree:
     """Compare two detectors on the same images and categories.
 
-    Parameters
-    ----------
-    a, b : Side
-    target : str
-        At a threshold the difference is that of the two estimates, whose errors are taken to be
-        independent: they are not, so the interval is wide.
-    prior : PairPrior
-    categories : mapping of str to sequence of str
-        What categories are called on the labelled sets, beside their own names.
+    At a threshold the difference is that of the two estimates, whose errors are taken to be
+    independent: they are not, so the interval is wide. `categories` says what categories are called
+    on the labelled sets, beside their own names.
     """
     names = a.site.boxes.clean.categories
     known = on_labels(a.rows, b.rows, target)

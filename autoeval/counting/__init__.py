@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-MODES = ("paper", "released")
 DEFAULT_MODE = "paper"
 MEANING = {
     "paper": "the formulas as printed",
     "released": "as the authors' code computes, which made the printed figures",
 }
+MODES = tuple(MEANING)
 
 
 def mode_line(mode: str) -> str:
-    """Say in one sentence how figures were measured.
-
-    Examples
-    --------
-    >>> mode_line("paper")
-    'Measured in the mode paper: the formulas as printed.'
-    """
+    """Say in one sentence how figures were measured."""
     return f"Measured in the mode {mode}: {MEANING[mode]}."

@@ -21,12 +21,9 @@ from autoeval.errors import InputError
 class BinSampler(Sampler[int]):
     """Draws items bin by bin; a subclass says in which order the bins are served.
 
-    Within a bin the items come in random order, each once before any comes again: small bins wrap
-    around, large ones are seen in part. An epoch has as many draws as there are items, rounded up
-    to equal shares of `num_replicas` processes, which are consecutive, so that the minibatches of
-    each are balanced; a small bin that wraps around serves them all. `bin_of_item` (N,) is such as
-    `CountBins.assign_nearest` gives; bins without items are passed over. Raises `InputError` if
-    there are no items, or `rank` is not in [0, num_replicas).
+    Within a bin items come in random order, each once before any comes again. An epoch has a draw
+    an item, rounded up to equal consecutive shares of `num_replicas` processes. `bin_of_item` (N,)
+    is as `CountBins.assign_nearest` gives.
     """
 
     def __init__(
@@ -78,15 +75,7 @@ class BinSampler(Sampler[int]):
 
 
 class RoundRobinSampler(BinSampler):
-    """Serves one item from each bin in turn, beginning at the first (RR).
-
-    Examples
-    --------
-    >>> sampler = RoundRobinSampler([0, 0, 0, 0, 5, 9], seed=1)
-    >>> drawn = list(sampler)
-    >>> drawn[1::3], drawn[2::3], len(sampler)
-    ([4, 4], [5, 5], 6)
-    """
+    """Serves one item from each bin in turn, beginning at the first (RR)."""
 
     def serve_bins(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return 0, 1, ..., the last bin, and again."""
@@ -102,11 +91,7 @@ class RandomBinSampler(BinSampler):
 
 
 def dataset_counts(dataset: Any) -> list[float]:
-    """Return the true count of each item of a data set.
-
-    It has either ``counts``, a sequence, or mmengine's ``get_data_info(index)`` whose ``instances``
-    are counted, ignored ones left out.
-    """
+    """Return the ``counts`` of a data set, or of mmengine's instances all but ignored ones."""
     if hasattr(dataset, "counts"):
         return [float(count) for count in dataset.counts]
     return [
@@ -127,11 +112,7 @@ def _arguments(dataset: Any, edges: Sequence[float], seed: int | None) -> dict[s
 
 @DATA_SAMPLERS.register_module()
 class RoundRobinDatasetSampler(RoundRobinSampler):
-    """One item from each bin in turn.
-
-    The runner passes `dataset` (see `dataset_counts`); true counts outside the `edges` of the bins
-    belong to the nearest; seed None takes one that all processes share.
-    """
+    """One item from each bin in turn, as mmengine builds it; a seed of None is drawn and shared."""
 
     def __init__(self, dataset: Any, edges: Sequence[float], seed: int | None = None) -> None:
         super().__init__(**_arguments(dataset, edges, seed))
@@ -148,20 +129,12 @@ class RandomBinDatasetSampler(RandomBinSampler):
 def bin_loss(
     pred: Tensor, target: Tensor, edges: Tensor, *, mode: str = "paper", log_weight: float = 1.0
 ) -> Tensor:
-    """Penalty of each count.
+    """Penalty of each count `pred` (B,), with e = pred - target and [lo, hi] the bin of the target.
 
-    With e = pred - target and [lo, hi] the bin of the target, ``"paper"`` is ``log_weight * ln(1 +
-    |e|)`` where lo <= pred <= hi and |e| elsewhere, as printed. ``"released"`` is the greater of
-    ``log_weight * ln(1 + |e|)`` and the distance of pred beyond the edge of the bin, as the
-    authors' code; unlike there, the logarithm has a gradient. `pred` and `target` are (B,), `edges`
-    (K + 1,): bins are (lo, hi], the first closed on both sides, and a target outside all of them
-    widens the nearest one to hold it. `log_weight` is lambda 1.
-
-    Examples
-    --------
-    >>> edges = torch.tensor([0., 10., 20.])
-    >>> bin_loss(torch.tensor([8., 14.]), torch.tensor([9., 9.]), edges)
-    tensor([0.6931, 5.0000])
+    ``"paper"`` is ``log_weight * ln(1 + |e|)`` where lo <= pred <= hi and |e| elsewhere;
+    ``"released"`` the greater of that logarithm and the distance of pred beyond the bin, as the
+    authors' code, but with a gradient of the logarithm. Bins are (lo, hi], the first closed on both
+    sides; a target outside all `edges` (K + 1,) widens the nearest. `log_weight` is lambda 1.
     """
     check_mode(mode)
     index = (torch.bucketize(target.detach(), edges) - 1).clamp(0, len(edges) - 2)
@@ -178,14 +151,7 @@ def bin_loss(
 class BinLoss(nn.Module):
     """Mean bin loss of a batch of counts or of density maps, to add to that of the network.
 
-    `edges` are the bins of the true count; `log_weight` is lambda 1, the weight of the logarithm,
-    `loss_weight` lambda 2, that of the whole; `mode` as in `bin_loss`.
-
-    Examples
-    --------
-    >>> loss = BinLoss([0, 10, 20])
-    >>> loss(torch.full((1, 1, 2, 2), 2.0), torch.tensor([9.0]))
-    tensor(0.6931)
+    `log_weight` is lambda 1 (see `bin_loss`), `loss_weight` lambda 2, the weight of the whole.
     """
 
     edges: Tensor
@@ -206,10 +172,7 @@ class BinLoss(nn.Module):
         self.loss_weight = loss_weight
 
     def forward(self, pred: Tensor, target: Tensor) -> Tensor:
-        """Return the weighted mean penalty of counts (B,) or density maps (B, ...), which it sums.
-
-        Raises `InputError` if the two hold different numbers of images.
-        """
+        """Return the weighted mean penalty of counts (B,), or of density maps (B, ...) summed."""
         pred, target = _counts(pred), _counts(target)
         if pred.shape != target.shape:
             raise InputError(

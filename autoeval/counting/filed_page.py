@@ -22,17 +22,7 @@ PAGE, FIGURES = "report.html", "figures"
 
 @dataclass
 class FiledPage(Page):
-    """A page that keeps what it shows under a name, to be written beside it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> page = FiledPage("Counts")
-    >>> page.file_table("measures", pd.DataFrame({"MAE": [1.25]}), "All images")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [path.name for path in page.write_all(Path(folder))]
-    ['report.html', 'measures.csv', 'measures.json', 'measures.md']
-    """
+    """A page that keeps what it shows under a name, to be written beside it."""
 
     figures: dict[str, Figure] = field(default_factory=dict)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
@@ -64,11 +54,7 @@ class FiledPage(Page):
         self.add_table(seen, caption, sortable=sortable, formats=formats)
 
     def write_all(self, folder: Path) -> list[Path]:
-        """Write ``report.html``, the tables and ``figures/NAME.png`` and ``.svg``; return them.
-
-        A table is written as ``NAME.csv``, ``NAME.json`` and ``NAME.md``, with its index where that
-        has a name.
-        """
+        """Write ``report.html``, the tables and ``figures/NAME.png`` and ``.svg``; return them."""
         self.write(folder / PAGE)
         written = [folder / PAGE]
         for name, table in self.tables.items():

@@ -6,12 +6,12 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.runtime.files import write_text
+from autoeval.runtime.files import write_json
 
 Cell = dict[str, Any]
 
@@ -21,16 +21,6 @@ class CellJournal:
 
     A line that a kill cut short is dropped when the journal is next opened. The fields `key`
     identify a cell: of several lines with one key the last holds.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     journal = CellJournal(Path(folder) / "cells.jsonl", ["image", "prompt"])
-    ...     with journal.writer() as write:
-    ...         write([{"image": "a", "prompt": "cars", "count": 3.0}])
-    ...     journal.read()
-    {('a', 'cars'): {'image': 'a', 'prompt': 'cars', 'count': 3.0}}
     """
 
     def __init__(self, path: str | os.PathLike[str], key: Sequence[str]) -> None:
@@ -43,8 +33,8 @@ class CellJournal:
         if not self.path.exists():
             return cells
         for line in self.path.read_bytes().splitlines():
-            cell = _parse(line)
-            if cell is not None and all(field in cell for field in self.key):
+            with suppress(LookupError, TypeError, ValueError):
+                cell = json.loads(line)
                 cells[tuple(cell[field] for field in self.key)] = cell
         return cells
 
@@ -52,8 +42,9 @@ class CellJournal:
     def writer(self) -> Iterator[Callable[[Sequence[Cell]], None]]:
         """Yield a function that appends cells and hands them to the operating system at once."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._drop_torn_line()
+        content = self.path.read_bytes() if self.path.exists() else b""
         with self.path.open("ab") as stream:
+            stream.truncate(content.rfind(b"\n") + 1)
 
             def write(cells: Sequence[Cell]) -> None:
                 stream.write(b"".join(json.dumps(cell).encode() + b"\n" for cell in cells))
@@ -62,24 +53,13 @@ class CellJournal:
             yield write
             os.fsync(stream.fileno())
 
-    def _drop_torn_line(self) -> None:
-        if not self.path.exists():
-            return
-        content = self.path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            os.truncate(self.path, whole)
-
 
 def check_same_run(path: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
-    """Keep the settings of a run beside its journals, or compare them with those kept there.
-
-    Raises `InputError` if the journals belong to a run with other settings; says which differ.
-    """
+    """Keep the settings of a run beside its journals, or compare them with those kept there."""
     path = Path(path)
     now = json.loads(json.dumps(settings))
     if not path.exists():
-        write_text(path, json.dumps(now, indent=2) + "\n")
+        write_json(path, now)
         return
     try:
         before = json.loads(path.read_bytes())
@@ -95,19 +75,5 @@ def check_same_run(path: str | os.PathLike[str], settings: Mapping[str, Any]) ->
 
 
 def folder_name(model: str) -> str:
-    """Return a name fit for a folder.
-
-    Examples
-    --------
-    >>> folder_name("yolox_nano @ 0.5/b")
-    'yolox_nano_@_0.5_b'
-    """
+    """Return a name fit for a folder."""
     return re.sub(r"[^\w.@+-]+", "_", model)
-
-
-def _parse(line: bytes) -> Cell | None:
-    try:
-        cell = json.loads(line)
-    except ValueError:
-        return None
-    return cell if isinstance(cell, dict) else None

@@ -16,11 +16,7 @@ EDGES = released_bins(0, 1000).edges
 
 @dataclass(frozen=True)
 class CountingErrorSettings:
-    """How a detector counts, and how its error is pooled.
-
-    A box counts where its score exceeds `score_thr`; the `edges` of the bins of the true count are
-    by default those of the published algorithm for counts from 0 to 1000.
-    """
+    """How a detector counts, and the bins over which its error is pooled."""
 
     score_thr: float = 0.3
     edges: tuple[float, ...] = EDGES
@@ -33,19 +29,7 @@ class CountingErrorSettings:
 class CountingError:
     """Error of a detector as a counter over a set of images, all categories of the task together.
 
-    Boxes that mark a crowd stand for an unknown number of objects and do not count, as in
-    `autoeval.counting.true_counts`.
-
-    Examples
-    --------
-    >>> measure = CountingError()
-    >>> three = Detections(np.zeros((3, 4)), np.array([.9, .5, .1]), np.zeros(3))
-    >>> measure.update(three, np.zeros((4, 4)), np.zeros(4), np.zeros(4, bool))  # 2 for 4
-    >>> measure.update(three, np.zeros((1, 4)), np.zeros(1), np.zeros(1, bool))  # 2 for 1
-    >>> {name: round(value, 3) for name, value in measure.compute().items()}
-    ... # doctest: +NORMALIZE_WHITESPACE
-    {'count_mae': 1.5, 'count_rmse': 1.581, 'count_relative_mae': 0.6,
-     'count_pooled_mae': 1.5, 'count_pooled_std': 0.0}
+    Boxes that mark a crowd stand for an unknown number of objects and do not count.
     """
 
     def __init__(self, settings: CountingErrorSettings | None = None) -> None:
@@ -77,15 +61,13 @@ class CountingError:
             bins (Shivapuja et al. 2021, equations 8 and 9), images outside the edges dropped as in
             the authors' code. Where none is dropped, the pooled mean is ``count_mae`` itself.
         """
-        names = ("mae", "rmse", "relative_mae", "pooled_mae", "pooled_std")
-        return dict(zip((f"count_{name}" for name in names), self._figures(), strict=True))
-
-    def _figures(self) -> tuple[float, ...]:
+        names = [f"count_{n}" for n in ("mae", "rmse", "relative_mae", "pooled_mae", "pooled_std")]
         if not self._true:
-            return (math.nan,) * 5
+            return dict.fromkeys(names, math.nan)
         error = absolute_error(self._true, self._counted)
         mean_count = float(np.mean(self._true))
         relative = error["MAE"] / mean_count if mean_count else math.nan
         bins = CountBins(self.settings.edges)
         table = bin_table(self._true, self._counted, bins, mode="released")
-        return error["MAE"], error["RMSE"], relative, *pooled(table)
+        figures = (error["MAE"], error["RMSE"], relative, *pooled(table))
+        return dict(zip(names, figures, strict=True))

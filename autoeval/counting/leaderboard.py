@@ -37,9 +37,8 @@ ABOUT = (
 class Standing:
     """The models of one run, the best first, ranked by `measure`.
 
-    `table` has one row for each model: ``model``, ``rank`` (from 1, equal ones share the mean of
-    theirs; NaN without a value), ``value``, ``low`` and ``high`` (NaN where the run gives no
-    interval). `measures` has all measures of the run by ``model``, in the same order.
+    `table` has ``model``, ``rank`` (equal ones share the mean), ``value``, ``low`` and ``high``,
+    NaN where there is none; `measures` has all measures of the run in the same order.
     """
 
     run: str
@@ -56,11 +55,7 @@ class Standing:
 def read_runs(
     folders: Sequence[Path], names: Sequence[str] | None = None, *, measures: Sequence[str] = ()
 ) -> list[Standing]:
-    """Read what ``count evaluate``, ``count praco`` and ``count capture report`` wrote.
-
-    Raises `InputError` if a folder holds no such run, names repeat, or no run has one of
-    `measures`.
-    """
+    """Read what ``count evaluate``, ``count praco`` and ``count capture report`` wrote."""
     names = [folder.resolve().name for folder in folders] if names is None else list(names)
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Runs need different names, but {listed(twice)} came twice: NAME=DIR.")
@@ -80,12 +75,7 @@ def read_runs(
 
 
 def overall(standings: Sequence[Standing]) -> pd.DataFrame:
-    """Put the ranks of every run side by side.
-
-    The table has ``model``, ``runs`` (in how many it has a value), ``mean rank`` over these, and
-    its rank in each run, NaN where it has no value; who is in most runs comes first, then by mean
-    rank.
-    """
+    """Put the ranks of every run side by side; models in most ``runs`` come first."""
     ranks = {s.run: s.table.set_index("model")["rank"] for s in standings}
     table = pd.DataFrame(ranks).reindex(
         dict.fromkeys(m for s in standings for m in s.table["model"])

@@ -61,14 +61,27 @@ def write_task(
     metrics: Mapping[str, tuple[str, bool]],
     max_tokens: int,
 ) -> None:
-    """Write ``NAME.parquet``, ``NAME.yaml`` and ``utils.py``, which has the functions of a task.
+    """Write ``NAME.parquet`` (a row a question), ``NAME.yaml`` and ``utils.py``.
 
-    There is one row for each question, whose ``image``, where it has one, holds ``bytes`` and
-    ``path``; `columns` are the other fields. `process` is the function of ``utils.py`` that scores
-    an answer; `metrics` say how lmms-eval aggregates each, and whether a larger value is better.
+    `columns` are the fields besides ``image``; `process` is the function of ``utils.py`` that
+    scores an answer; `metrics` are how lmms-eval aggregates each, and whether a larger value is
+    better.
     """
     data = folder / f"{name}.parquet"
-    _write_parquet(data, rows, columns)
+    # The metadata name the types of the columns for the ``datasets`` library.
+    features: dict[str, dict[str, str]] = {}
+    fields = []
+    if "image" in rows[0]:
+        features["image"] = {"_type": "Image"}
+        fields.append(pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])))
+    for column, kind in columns.items():
+        dtype, arrow = FEATURES[kind]
+        features[column] = {"dtype": dtype, "_type": "Value"}
+        fields.append(pa.field(column, arrow))
+    notes = {"huggingface": json.dumps({"info": {"features": features}})}
+    table = pa.Table.from_pylist(list(rows), schema=pa.schema(fields, metadata=notes))
+    with atomic_path(data) as temporary:
+        pq.write_table(table, temporary)
     listed = [
         _METRIC.format(name=metric, aggregation=how, better=str(better).lower())
         for metric, (how, better) in metrics.items()
@@ -82,25 +95,6 @@ def write_task(
     )
     write_text(folder / f"{name}.yaml", text)
     write_text(folder / "utils.py", _UTILS)
-
-
-def _write_parquet(
-    path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, type]
-) -> None:
-    """Write a table whose metadata name the types of its columns for the ``datasets`` library."""
-    features: dict[str, dict[str, str]] = {}
-    fields = []
-    if "image" in rows[0]:
-        features["image"] = {"_type": "Image"}
-        fields.append(pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])))
-    for name, kind in columns.items():
-        dtype, arrow = FEATURES[kind]
-        features[name] = {"dtype": dtype, "_type": "Value"}
-        fields.append(pa.field(name, arrow))
-    notes = {"huggingface": json.dumps({"info": {"features": features}})}
-    table = pa.Table.from_pylist(list(rows), schema=pa.schema(fields, metadata=notes))
-    with atomic_path(path) as temporary:
-        pq.write_table(table, temporary)
 
 
 _TEXTS = ("image_file", "question", "target", "choices", "object", "shape")
@@ -117,10 +111,7 @@ def export_lmms_eval(
     *,
     max_tokens: int = 4096,
 ) -> list[str]:
-    """Write lmms-eval tasks, for ``lmms-eval --include_path FOLDER --tasks NAME``.
-
-    Raises `InputError` if a task cannot be exported, or no item has it.
-    """
+    """Write lmms-eval tasks, for ``lmms-eval --include_path FOLDER --tasks NAME``."""
     folder = Path(folder).resolve()
     names = []
     for task in tasks:
@@ -186,10 +177,8 @@ def export_praco(
 ) -> str:
     """Write the task, for ``lmms-eval --include_path FOLDER --tasks NAME``.
 
-    Every measured image, of one class each, is asked about with every class, by `question` with
-    ``{}`` for the class. The YAML file names its data, and the data the images, by absolute paths:
-    export again after moving either. Raises `InputError` if the question has no place for the
-    class.
+    Every class is put to every measured image in place of ``{}`` in `question`. Paths are absolute:
+    export again after moving data or images.
     """
     if "{}" not in question:
         raise InputError(f"The question needs {{}} where the class goes, but got {question!r}.")

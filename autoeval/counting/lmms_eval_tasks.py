@@ -32,15 +32,7 @@ def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Any = None) -
 
 
 def process_count(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
-    """Score an answer that should be a count; means over items are the measures of CAPTURe.
-
-    Examples
-    --------
-    >>> process_count({"target": "12"}, ["There are 8."])
-    {'smape': 20.0, 'exact': 0.0, 'skipped': 0.0}
-    >>> process_count({"target": "12"}, ["I cannot tell."])
-    {'smape': 100.0, 'exact': 0.0, 'skipped': 1.0}
-    """
+    """Score an answer that should be a count; means over items are the measures of CAPTURe."""
     truth, value = float(doc["target"]), extract_count(results[0]).value
     if value is None:
         return {"smape": 100.0, "exact": 0.0, "skipped": 1.0}
@@ -56,14 +48,7 @@ def process_choice(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, 
 
 
 def process_praco(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
-    """Read the count out of an answer; the measures are made of all answers about an image.
-
-    Examples
-    --------
-    >>> doc = {"image_id": "1.jpg", "own": True, "count": 4}
-    >>> process_praco(doc, ["There are 3."])["nmn"]
-    {'image': '1.jpg', 'own': True, 'count': 4, 'value': 3}
-    """
+    """Read the count out of an answer; the measures are made of all answers about an image."""
     value = extract_count(results[0]).value
     answer = {"image": doc["image_id"], "own": doc["own"], "count": doc["count"], "value": value}
     metrics = ("nmn", "pccn", "pccn_released", "mae", "rmse")
@@ -76,11 +61,7 @@ def aggregate_nmn(answers: Sequence[Answer]) -> float:
 
 
 def aggregate_pccn(answers: Sequence[Answer]) -> float:
-    """Share (%) of images whose own count is nearer the truth than that of absent classes.
-
-    As equation 3 is printed: the sum over absent classes is divided by the number of all classes;
-    images without an answer to compare are left out.
-    """
+    """Share (%) of images whose own count is nearer than absent ones (equation 3, as printed)."""
     return 100 * _mean(
         abs(own - count) < abs(sum(others) / (len(others) + 1) - count)
         for count, own, others in _images(answers)

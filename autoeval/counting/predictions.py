@@ -26,12 +26,10 @@ ALIASES = {
 def read_columns(
     path: str | os.PathLike[str], by_position: Mapping[int, tuple[str, ...]]
 ) -> pd.DataFrame:
-    """Read a table whose columns are known by name or, without a header, by position.
+    """Read a table, Parquet or text with commas, whose columns have names or known positions.
 
-    It is Parquet where its suffix is ``.parquet``, otherwise text separated by commas. A first row
-    whose last field is no number is a header; its names are those of `ALIASES`. Returns ``id``
-    (text) and whichever other columns there are, as text or numbers. Raises `InputError` if the
-    file is missing, empty or malformed, or has other columns.
+    A first row whose last field is no number is a header; its names are those of `ALIASES`. Returns
+    ``id`` (text) and whichever other columns there are, as text or numbers.
     """
     path = Path(path)
     frame = _read(path)
@@ -45,16 +43,17 @@ def read_columns(
     if frame.empty:
         raise InputError(f"{path} has a header but no rows.")
     frame["id"] = frame["id"].astype(str).str.strip()
-    _refuse_twice(path, frame["id"])
+    twice = frame["id"][frame["id"].duplicated()].unique().tolist()
+    if twice:
+        raise InputError(
+            f"{path}: every id must appear once, but {len(twice)} appear more often: "
+            f"{listed(twice)}."
+        )
     return frame
 
 
 def numbers(path: str | os.PathLike[str], frame: pd.DataFrame, column: str) -> np.ndarray:
-    """Read a column as float64; blank and ``nan`` become NaN.
-
-    Raises `InputError` if a field is neither a number nor blank, or is beyond `LARGEST`; rows are
-    named by their id.
-    """
+    """Read a column as float64; blank and ``nan`` become NaN."""
     text = frame[column].astype(object).where(frame[column].notna(), "")
     values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
     bad = np.abs(values) > LARGEST
@@ -109,13 +108,16 @@ def _is_number(field: str) -> bool:
     return True
 
 
-def _refuse_twice(path: Path, ids: pd.Series) -> None:
-    twice = ids[ids.duplicated()].unique().tolist()
-    if twice:
+def true_counts(path: str | os.PathLike[str], frame: pd.DataFrame) -> np.ndarray:
+    """Read the column ``target`` (N,), or raise `InputError` where one is missing or negative."""
+    counts = numbers(path, frame, "target")
+    bad = frame["id"][np.isnan(counts) | (counts < 0)].tolist()
+    if bad:
         raise InputError(
-            f"{path}: every id must appear once, but {len(twice)} appear more often: "
-            f"{listed(twice)}."
+            f"{path}: a true count must be a number from 0 up, but {len(bad)} of {len(counts)} are "
+            f"missing or negative (ids: {listed(bad)})."
         )
+    return counts
 
 
 FORMS = {2: ("id", "pred"), 3: ("id", "target", "pred"), 4: ("id", "error", "target", "pred")}
@@ -123,11 +125,7 @@ FORMS = {2: ("id", "pred"), 3: ("id", "target", "pred"), 4: ("id", "error", "tar
 
 @dataclass(frozen=True, eq=False)
 class CountPredictions:
-    """The predictions of one model on one data set.
-
-    `target` (N,) float64 are true counts, finite and not negative; `pred` (N,) is NaN where the
-    model gave none; `notes` say what is odd about them or was left out.
-    """
+    """The predictions of one model: `target` and `pred` (N,) float64, NaN where skipped."""
 
     name: str
     ids: tuple[str, ...]
@@ -158,11 +156,7 @@ def read_predictions(
     """Read a file of predictions, CSV or Parquet.
 
     Without a header it has ``id,target,pred`` or ``id,target-pred,target,pred``, or ``id,pred``
-    where `truth`, true counts by image id, is given; with one, the same columns in any order. The
-    model's name is by default that of the file. A blank prediction is NaN; notes count skipped and
-    negative predictions and the ids that one side lacks. Raises `InputError` if the file is
-    missing, empty or malformed, an id appears twice, a true count is missing, negative or not
-    finite, or the file contradicts itself or the truth.
+    where `truth`, true counts by image id, is given; with one, the same columns in any order.
     """
     frame = read_columns(path, FORMS)
     if "pred" not in frame:
@@ -174,13 +168,17 @@ def read_predictions(
     if "target" not in frame:
         if truth is None:
             raise InputError(f"{path} has no true counts: add a column 'target', or give a truth.")
-        return join_truth(
-            CountPredictions(name, ids, np.full(len(ids), np.nan), pred, notes), truth
-        )
-    target = numbers(path, frame, "target")
-    _check_targets(path, ids, target)
+        unknown = np.full(len(ids), np.nan)
+        return join_truth(CountPredictions(name, ids, unknown, pred, notes), truth)
+    target = true_counts(path, frame)
     if "error" in frame:
-        _check_errors(path, ids, target - pred - numbers(path, frame, "error"), target)
+        excess = target - pred - numbers(path, frame, "error")
+        bad = _where(ids, np.abs(excess) > 1e-3 * (1 + target))
+        if bad:
+            raise InputError(
+                f"{path}: the second column should be target - pred, but it is not in {len(bad)} "
+                f"rows (ids: {listed(bad)}). Expected id,target-pred,target,pred."
+            )
     predictions = CountPredictions(name, ids, target, pred, notes)
     return predictions if truth is None else join_truth(predictions, truth)
 
@@ -191,11 +189,7 @@ def predicted_ids(path: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
-    """Restrict several models to the images that all their files hold, in one order.
-
-    Notes say what was left out. Raises `InputError` if no image is common, or the true count of one
-    differs between files.
-    """
+    """Restrict several models to the images that all their files hold, in one order, with notes."""
     if len(models) == 1:
         return list(models)
     targets = [dict(zip(m.ids, m.target.tolist(), strict=True)) for m in models]
@@ -211,15 +205,14 @@ def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
             f"The true counts of {len(differing)} images differ between the prediction files "
             f"(ids: {listed(differing)})."
         )
-    return [_restrict(model, common) for model in models]
-
-
-def _restrict(model: CountPredictions, common: Sequence[str]) -> CountPredictions:
-    kept = set(common)
-    row = {image_id: k for k, image_id in enumerate(model.ids)}
-    left = [image_id for image_id in row if image_id not in kept]
-    notes = [f"{len(left)} images that another file lacks were left out: {listed(left)}"]
-    return model.select(np.array([row[i] for i in common]), *(notes if left else []))
+    kept, aligned = set(common), []
+    for model in models:
+        row = {image_id: k for k, image_id in enumerate(model.ids)}
+        left = [image_id for image_id in row if image_id not in kept]
+        notes = [f"{len(left)} images that another file lacks were left out: {listed(left)}"]
+        rows = np.array([row[i] for i in common])
+        aligned.append(model.select(rows, *(notes if left else [])))
+    return aligned
 
 
 def odd_predictions(ids: Sequence[str], pred: np.ndarray) -> tuple[str, ...]:
@@ -235,31 +228,8 @@ def odd_predictions(ids: Sequence[str], pred: np.ndarray) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _check_targets(path: str | os.PathLike[str], ids: Sequence[str], target: np.ndarray) -> None:
-    bad = _where(ids, np.isnan(target) | (target < 0))
-    if bad:
-        raise InputError(
-            f"{path}: a true count must be a number from 0 up, but {len(bad)} of {len(ids)} are "
-            f"missing or negative (ids: {listed(bad)})."
-        )
-
-
-def _check_errors(
-    path: str | os.PathLike[str], ids: Sequence[str], excess: np.ndarray, target: np.ndarray
-) -> None:
-    bad = _where(ids, np.abs(excess) > 1e-3 * (1 + target))
-    if bad:
-        raise InputError(
-            f"{path}: the second column should be target - pred, but it is not in {len(bad)} rows "
-            f"(ids: {listed(bad)}). Expected id,target-pred,target,pred."
-        )
-
-
 def join_truth(predictions: CountPredictions, truth: Mapping[str, float]) -> CountPredictions:
-    """Put true counts beside predicted ones; notes name the ids that one side lacks.
-
-    Raises `InputError` if no id is common, or the predictions have other true counts.
-    """
+    """Put true counts beside predicted ones; notes name the ids that one side lacks."""
     known = np.array([image_id in truth for image_id in predictions.ids])
     if not known.any():
         raise InputError(

@@ -47,10 +47,9 @@ class PromptedCounter:
     """A counter, its prompt with ``{}`` for the class, and how images are handed to it.
 
     With `reference` the counter gets the true class of the (upper) image in its context, as
-    ``positive_class``, which is then recorded with every result; DAVE's published figures need it.
-    `workers` threads read images and count; a counter that does not say that it is ``concurrent``
-    is called by one thread at a time, so that no result depends on their number. A counter with
-    ``count_batch`` gets `batch_size` images at once, others one.
+    ``positive_class``, which is then recorded; DAVE's published figures need it. `workers` threads
+    read images and count; a counter that is not ``concurrent`` is called by one at a time. One with
+    ``count_batch`` gets `batch_size` images at once.
     """
 
     counter: Counter
@@ -72,9 +71,8 @@ class PromptedCounter:
     def count(self, requests: Sequence[CountRequest]) -> list[list[CountResult]]:
         """Count the classes of each request; an error becomes a status.
 
-        Where a batch fails, its images are counted one by one, so that only the image with the
-        error fails. `InputError`, for instance because the counter knows no such class, and
-        ImportError, if it needs a package that is not installed, are raised on.
+        Where a batch fails, its images are counted one by one. `InputError`, as of an unknown
+        class, and ImportError are raised on.
         """
         batched = getattr(self.counter, "count_batch", None)
         if batched is not None and len(requests) > 1:
@@ -164,13 +162,11 @@ UNREADABLE = f"{FAILED}: unreadable"
 def count_images(
     prompted: PromptedCounter, images: Sequence[UnlabelledImage], prompt: str, journal: CellJournal
 ) -> pd.DataFrame:
-    """Count in every image, without the results in the journal.
+    """Count in every image, without the results in the journal, which has the key ``image``.
 
-    Each image is read when it is its turn; the journal, with the key ``image``, receives each
-    result as soon as it is there. The table has ``id``, ``pred`` (NaN where there is no count),
-    ``status`` (``ok``, ``skipped`` or ``failed: <reason>``), and of counters that say where:
-    ``points`` (N, 2) as xy, pixels, ``scores`` and ``size`` (height, width). Raises `InputError` if
-    ten images in a row fail for another reason than being unreadable, or all do.
+    The table has ``id``, ``pred`` (NaN where there is no count), ``status``, and of counters that
+    say where ``points`` (N, 2) as xy, pixels, ``scores`` and ``size``. Ten failures in a row, but
+    for unreadable images, end the run.
     """
     cells = {key[0]: cell for key, cell in journal.read().items()}
     waiting = [im for im in images if not is_done(cells.get(im.image_id, {"status": FAILED}))]
@@ -189,8 +185,8 @@ def count_images(
                         f"({cell['image']}) with {cell['status']}. The same command goes on from "
                         "here."
                     )
-    rows = [{"id": im.image_id, **_row(cells[im.image_id])} for im in images]
-    return pd.DataFrame(rows).astype({"pred": np.float64})
+    table = pd.DataFrame([cells[im.image_id] for im in images])
+    return table.rename(columns={"image": "id", "count": "pred"}).astype({"pred": np.float64})
 
 
 def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
@@ -220,25 +216,12 @@ def _cell(request: CountRequest, result: CountResult) -> Cell:
     cell |= result_fields(result, {})
     if result.text is not None:
         cell["text"] = result.text
-    return cell | (_places(result, request.image) if is_done(cell) else {})
-
-
-def _places(result: CountResult, picture: np.ndarray) -> dict[str, Any]:
-    points = result.points
-    if points is None and result.boxes is not None:
-        boxes = np.asarray(result.boxes, np.float64).reshape(-1, 4)
-        points = (boxes[:, :2] + boxes[:, 2:]) / 2
-    if points is None:
-        return {}
-    found: dict[str, Any] = {"points": np.asarray(points).tolist(), "size": picture.shape[:2]}
-    if result.scores is not None:
-        found["scores"] = np.asarray(result.scores).tolist()
-    return found
-
-
-def _row(cell: Cell) -> dict[str, Any]:
-    kept = ("status", "points", "scores", "size")
-    return {"pred": cell["count"], **{name: cell[name] for name in kept if name in cell}}
+    points = result.centres
+    if points is not None and is_done(cell):
+        cell |= {"points": points.tolist(), "size": request.image.shape[:2]}
+        if result.scores is not None:
+            cell["scores"] = np.asarray(result.scores).tolist()
+    return cell
 
 
 def _points(row: Any) -> dict[str, Any] | None:

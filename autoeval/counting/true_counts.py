@@ -13,7 +13,7 @@ import numpy as np
 from scipy.io import loadmat
 
 from autoeval.counting.counters.mmdet import find_category
-from autoeval.counting.predictions import numbers, read_columns
+from autoeval.counting.predictions import read_columns, true_counts
 from autoeval.data.coco import read_coco
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelSet
@@ -48,14 +48,7 @@ class GroundTruth:
         return {image_id: truth.count for image_id, truth in self.images.items()}
 
     def named_as(self, ids: Collection[str]) -> GroundTruth:
-        """Return the truth by ids, file names, or file names without folders, as most of `ids` are.
-
-        Examples
-        --------
-        >>> truth = GroundTruth({"1": ImageTruth(3.0)}, (), {"1": "day/7.jpg"})
-        >>> [truth.named_as(ids).counts for ids in (["1"], ["day/7.jpg"], ["7.jpg"])]
-        [{'1': 3.0}, {'day/7.jpg': 3.0}, {'7.jpg': 3.0}]
-        """
+        """Return the truth by ids or file names, with folders or without, as most of `ids` are."""
         wanted = set(ids)
         names = [{i: change(self.file_names.get(i, i)) for i in self.images} for change in _NAMES]
         forms = [{i: i for i in self.images}, *names]
@@ -66,10 +59,7 @@ class GroundTruth:
 
 
 def truth_of_points(points: object, size: tuple[int, int] | None = None) -> ImageTruth:
-    """Make the truth of an image from its points (N, 2) or (N, more), xy first.
-
-    Raises `ValueError` if they are no such table of finite numbers.
-    """
+    """Make the truth of an image from points (N, 2 or more), xy first, or raise `ValueError`."""
     table = np.asarray(points, np.float64)
     if table.size == 0:
         table = np.zeros((0, 2))
@@ -79,12 +69,10 @@ def truth_of_points(points: object, size: tuple[int, int] | None = None) -> Imag
 
 
 def read_mat(path: Path) -> ImageTruth:
-    """Read the points of one image.
+    """Read the points of one image from a MATLAB file of version 5 or 7.
 
-    The file, of version 5 or 7, has ``image_info`` (ShanghaiTech: a struct with ``location`` and
-    ``number``), ``annPoints`` (UCF-QNRF, NWPU-Crowd), ``points`` or ``gt``; or, whatever its name,
-    one table of numbers with two or more columns, x and y first. Raises `InputError` if it cannot
-    be read, holds no such points, or contradicts itself.
+    It has ``image_info`` (ShanghaiTech: a struct with ``location`` and ``number``), ``annPoints``
+    (UCF-QNRF, NWPU-Crowd), ``points``, ``gt``, or one table with x and y first.
     """
     if not path.is_file():
         raise InputError(f"No file {path}: check the path.")
@@ -108,13 +96,7 @@ def read_mat(path: Path) -> ImageTruth:
 
 
 def image_id_of(path: Path) -> str:
-    """Return the id of the image that an annotation file is about.
-
-    Examples
-    --------
-    >>> [image_id_of(Path(n)) for n in ("GT_IMG_7.mat", "img_0001_ann.mat", "0042.mat")]
-    ['IMG_7', 'img_0001', '0042']
-    """
+    """Return the id of the image that an annotation file is about."""
     return re.sub(r"^GT_|_ann$", "", path.stem)
 
 
@@ -134,10 +116,8 @@ def _points(content: dict[str, Any]) -> tuple[Any, int | None]:
 def truth_of_json(content: Any, path: Path) -> GroundTruth:
     """Read the points of one or many images from the content of the file `path`.
 
-    It is one of: an object of lists of [x, y] by image id; an object of objects with ``points`` by
-    image id, as FSC-147 (whose points are in pixels of its images of height 384); or NWPU-Crowd's
-    object of one image, with ``img_id``, ``human_num`` and ``points``. Raises `InputError` if the
-    content is none of these, or holds no image.
+    It is an object, by image id, of lists of [x, y] or of objects with ``points`` (FSC-147); or
+    NWPU-Crowd's object of one image, with ``img_id``, ``human_num`` and ``points``.
     """
     if isinstance(content, Mapping) and "points" in content:
         image_id = str(content.get("img_id", path.stem))
@@ -167,11 +147,7 @@ def _image(path: Path, image_id: str, entry: Any) -> ImageTruth:
 
 
 def read_coco_counts(path: Path, category: str | None = None) -> GroundTruth:
-    """Count the boxes of each image; their centres are the points.
-
-    `category`, singular or plural, is counted alone, by default all together. Raises `InputError`
-    if the file is malformed, or has no such category.
-    """
+    """Count the boxes of each image, of one category or all; their centres are the points."""
     content = read_coco(path)
     wanted = {*content.categories} if category is None else {_category(path, category, content)}
     centres: dict[str, list[tuple[float, float]]] = {im.image_id: [] for im in content.images}
@@ -217,17 +193,6 @@ def read_truth(path: str | os.PathLike[str], category: str | None = None) -> Gro
     It is CSV or Parquet of ``id,count[,stratum]``; JSON of points (by image id, FSC-147,
     NWPU-Crowd) or of COCO boxes; a ``.mat`` file (ShanghaiTech, UCF-QNRF, NWPU-Crowd); or a folder
     with one ``.mat``, ``.json`` or ``.txt`` (JHU-Crowd++: lines of ``x y w h o b``) an image.
-    `category` chooses among COCO boxes, by default all count. Raises `InputError` if there is
-    nothing to read, it is malformed, or `category` is given for a format without categories.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "points.json"
-    ...     _ = file.write_text('{"a.jpg": [[1, 2], [3, 4]], "b.jpg": []}')
-    ...     read_truth(file).counts
-    {'a.jpg': 2.0, 'b.jpg': 0.0}
     """
     path = Path(path)
     content = read_json(path) if path.suffix == ".json" and not path.is_dir() else None
@@ -259,16 +224,8 @@ def _read_counts(path: Path) -> GroundTruth:
     frame = read_columns(path, FORMS)
     if "target" not in frame:
         raise InputError(f"{path} has no column 'count' or 'target'.")
-    counts = numbers(path, frame, "target")
-    bad = frame["id"][np.isnan(counts) | (counts < 0)].tolist()
-    if bad:
-        raise InputError(
-            f"{path}: a true count must be a number from 0 up, but {len(bad)} are missing or "
-            f"negative (ids: {listed(bad)})."
-        )
-    return GroundTruth(
-        {i: ImageTruth(float(count)) for i, count in zip(frame["id"], counts, strict=True)}
-    )
+    counts = true_counts(path, frame).tolist()
+    return GroundTruth({i: ImageTruth(n) for i, n in zip(frame["id"], counts, strict=True)})
 
 
 def _read_folder(folder: Path) -> GroundTruth:

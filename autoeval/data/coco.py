@@ -25,8 +25,7 @@ def read_coco(path: str | os.PathLike[str]) -> LabelSet:
 
     It is JSON with ``images`` and, where it is labelled, ``annotations`` and ``categories``. What
     is malformed in these lists, and an annotation of an image or a category that they do not hold,
-    is left out and counted in the problems. Raises `InputError` if the file is missing, no JSON,
-    repeats an image id, or most of one list is malformed.
+    is left out and counted in the problems.
     """
     path, problems = Path(path), list[str]()
     document = _read_json(path)

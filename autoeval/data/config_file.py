@@ -69,8 +69,7 @@ def read_paper(
 ) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, str]]:
     """Read what a file in ``configs/papers`` prints: tables or figures by name, all by default.
 
-    Also returned is where people get each thing that they need. Raises `InputError` if there is no
-    such table.
+    Also returned is where people get each thing that they need.
     """
     content = read_config(shipped_config("papers", f"{paper}.py"))
     start = f"{kind}_"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 import sys
 import warnings
 from collections import Counter
@@ -19,9 +18,9 @@ from autoeval.data.image_folder import (
     SUFFIXES,
     ImageFile,
     load_image_folder,
-    natural_order,
     refuse_archive,
-    walk,
+    sorted_files,
+    suffix_of,
 )
 from autoeval.data.video import VIDEOS, VideoFrame, video_frames
 from autoeval.data.wording import listed, printable
@@ -36,8 +35,7 @@ def listed_paths(source: str | os.PathLike[str]) -> list[Path]:
 
     The source is a text file with a path on each line (those that begin with # are comments),
     relative to the file's folder or else to the current one; ``-`` for the same on standard input;
-    or a pattern such as ``site/**/*.jpg``. Raises `InputError` if the file is no text, or nothing
-    is listed.
+    or a pattern such as ``site/**/*.jpg``.
     """
     if os.fspath(source) == STANDARD_INPUT:
         paths = [Path(line) for line in _lines(sys.stdin)]
@@ -96,8 +94,7 @@ def find_images(
     `load_image_folder`); an image; a video; a text file with a path on each line (``.txt`` or
     ``.lst``), or ``-`` for one on standard input; or a pattern such as ``site/**/*.jpg``. `every`
     says which frames of videos are taken: ``"2s"``, or ``"10"`` for every tenth; without it the
-    videos of a folder are passed over. Raises `InputError` if there is no image, or `every` is
-    malformed, or missing for a video.
+    videos of a folder are passed over.
     """
     if os.fspath(source) == STANDARD_INPUT or is_pattern(source):
         return _of_paths(listed_paths(source), every)
@@ -116,15 +113,15 @@ def find_images(
 
 
 def _in_folder(folder: Path, every: str | None) -> FoundImages:
-    names = sorted(walk(folder), key=natural_order)
-    hidden = [name for name in names if re.search(r"(^|/)\.", name)]
-    kept = [name for name in names if name not in set(hidden)]
+    kept, hidden = sorted_files(folder)
     taken = SUFFIXES | VIDEOS if every else SUFFIXES
-    images: list[ImageFile | VideoFrame] = []
-    for name in kept:
-        if _suffix(name) in taken:
-            images += _images(folder / name, printable(name), every)
-    rest = [name for name in kept if _suffix(name) not in taken]
+    images = [
+        image
+        for name in kept
+        if suffix_of(name) in taken
+        for image in _images(folder / name, printable(name), every)
+    ]
+    rest = [name for name in kept if suffix_of(name) not in taken]
     if not images:
         load_image_folder(folder)  # says what was expected
     return FoundImages(tuple(images), tuple(_skipped(rest, hidden)))
@@ -139,7 +136,7 @@ def _of_paths(paths: Sequence[Path], every: str | None) -> FoundImages:
     rest = []
     for path in files:
         name = Path(os.path.abspath(path)).relative_to(root).as_posix()
-        if _suffix(name) in SUFFIXES | VIDEOS:
+        if suffix_of(name) in SUFFIXES | VIDEOS:
             images += _images(path, printable(name), every)
         else:
             rest.append(name)
@@ -148,14 +145,14 @@ def _of_paths(paths: Sequence[Path], every: str | None) -> FoundImages:
             f"None of the {len(paths)} paths (such as {printable(paths[0])}) is an image or a "
             "video."
         )
-    skipped = [*_skipped(rest, [])]
+    skipped = _skipped(rest, [])
     if again:
         skipped.append(f"paths listed more than once, taken once: {len(again)} ({listed(again)})")
     return FoundImages(tuple(images), tuple(skipped))
 
 
 def _images(path: Path, name: str, every: str | None) -> Sequence[ImageFile | VideoFrame]:
-    if _suffix(name) in VIDEOS:
+    if suffix_of(name) in VIDEOS:
         return video_frames(path, every, name)
     return (ImageFile(name, path),)
 
@@ -169,14 +166,10 @@ def _skipped(rest: Iterable[str], hidden: Sequence[str]) -> list[str]:
     }
     videos, unread, other, _ = kinds.values()
     for name in rest:
-        suffix = _suffix(name)
+        suffix = suffix_of(name)
         kind = videos if suffix in VIDEOS else unread if suffix in _UNREAD else other
         kind.append(printable(name))
     return [f"{what}: {len(names)} ({listed(names)})" for what, names in kinds.items() if names]
-
-
-def _suffix(name: str) -> str:
-    return os.path.splitext(name)[1].lower()
 
 
 class UnlabelledImage(Protocol):
@@ -214,8 +207,7 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
     (H, W, 3), uint8, BGR, or of images that know their names, such as `ImageFile` and the frames of
     a video (``find_images("video.mp4", every="2s").images``). Paths are named relative to the
     deepest folder that holds them all, as those of a folder are; arrays by their positions. Warns
-    of what was passed over in a folder. Raises `InputError` if there is no image, one is of another
-    kind, or kinds are mixed.
+    of what was passed over in a folder.
 
     Examples
     --------

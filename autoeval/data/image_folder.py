@@ -19,6 +19,7 @@ from autoeval.errors import InputError
 
 _PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
 _ODD = re.compile(r"[^-\w.]")
+_HIDDEN = re.compile(r"(^|/)\.").search
 
 
 def stored_name(name: str) -> str:
@@ -72,7 +73,7 @@ def walk(folder: Path) -> Iterator[str]:
 
     Linked subfolders are entered as others are, each folder once: a link to a folder further up
     does not loop. Links that lead nowhere or around in a circle are yielded as the files that they
-    stand for, and reading them says what is wrong. Raises `InputError` if a folder cannot be read.
+    stand for, and reading them says what is wrong.
     """
     entered = {os.path.realpath(folder)}
     for root, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
@@ -137,8 +138,7 @@ def load_image_folder(
     before ``10.jpg``). Of a COCO JSON file the annotations, if any, are not used; its file names
     are relative to `img_dir`, by default ``images`` beside the file where there is one, else its
     own folder; files missing on disk stay in the list, and reading them says so. `problems` takes
-    which of its entries are malformed and left out; without it they are refused. Raises
-    `InputError` if the path does not exist, holds no image, or a file name leaves its folder.
+    which of its entries are malformed and left out; without it they are refused.
     """
     path = Path(path)
     if path.is_dir():
@@ -156,14 +156,20 @@ def load_image_folder(
 
 
 def _in_folder(folder: Path) -> tuple[ImageFile, ...]:
-    names = [
-        name
-        for name in walk(folder)
-        if os.path.splitext(name)[1].lower() in SUFFIXES and not re.search(r"(^|/)\.", name)
-    ]
-    return tuple(
-        ImageFile(printable(name), folder / name) for name in sorted(names, key=natural_order)
-    )
+    names = [name for name in sorted_files(folder)[0] if suffix_of(name) in SUFFIXES]
+    return tuple(ImageFile(printable(name), folder / name) for name in names)
+
+
+def sorted_files(folder: Path) -> tuple[list[str], list[str]]:
+    """List the files of a folder, see `walk`, in natural order: visible ones and hidden ones."""
+    names = sorted(walk(folder), key=natural_order)
+    hidden = [name for name in names if _HIDDEN(name)]
+    return [name for name in names if not _HIDDEN(name)], hidden
+
+
+def suffix_of(name: str) -> str:
+    """Return the suffix of a file name, with its dot, in lower case."""
+    return os.path.splitext(name)[1].lower()
 
 
 def _in_file(

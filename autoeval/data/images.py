@@ -78,7 +78,13 @@ def _image(path: str | os.PathLike[str], content: bytes) -> np.ndarray:
     if image is not None and image.dtype != np.uint8:
         image = _decode(content, cv2.IMREAD_COLOR)
     if image is None:
-        raise UnreadableImageError(path, _why_not_decoded(content))
+        name = foreign_format(content)
+        raise UnreadableImageError(
+            path,
+            f"is {name}, which this OpenCV cannot read, or is damaged: convert it to PNG"
+            if name
+            else "not an image, or one that is cut short or damaged",
+        )
     return image
 
 
@@ -89,13 +95,6 @@ def _decode(content: bytes, flags: int) -> np.ndarray | None:
         return cv2.imdecode(np.frombuffer(content, np.uint8), flags)
     except cv2.error:
         return None
-
-
-def _why_not_decoded(content: bytes) -> str:
-    name = foreign_format(content)
-    if name:
-        return f"is {name}, which this OpenCV cannot read, or is damaged: convert it to PNG"
-    return "not an image, or one that is cut short or damaged"
 
 
 def _megapixels(content: bytes) -> float:

@@ -15,11 +15,7 @@ from autoeval.errors import InputError
 
 
 def read_json(path: str | os.PathLike[str], what: str = "file") -> Any:
-    """Read a JSON file; `what` is expected there, such as ``"annotation file"``, for messages.
-
-    Raises `InputError` if it is missing, cannot be opened, is no JSON, or is nested too deeply to
-    be read.
-    """
+    """Read a JSON file; `what` is expected there, such as ``"annotation file"``, for messages."""
     path, name = Path(path), printable(path)
     try:
         with _uncollected():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -15,34 +15,24 @@ from autoeval.data.wording import listed
 
 def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
     """Return those of ``files`` whose bytes are those of one of ``others``; none unreadable."""
-    by_size: defaultdict[int, list[Path]] = defaultdict(list)
-    for path in others:
-        by_size[_size(path)].append(path)
-    digests: dict[int, set[bytes]] = {}
-    same = []
-    for path in files:
-        size = _size(path)
-        if size > 0 and size in by_size:
-            known = digests.setdefault(size, {_digest(other) for other in by_size[size]})
-            if _digest(path) in known:
-                same.append(path)
-    return same
+    files, others = list(files), list(others)
+    sizes = set(map(_size, files)) & set(map(_size, others)) - {-1, 0}
+    known = {_digest(path) for path in others if _size(path) in sizes}
+    return [path for path in files if _size(path) in sizes and _digest(path) in known]
 
 
 def later_copies(files: Sequence[Path]) -> list[int]:
     """Return the numbers of the files whose content is, byte by byte, that of an earlier one."""
-    by_size: defaultdict[int, list[int]] = defaultdict(list)
-    for k, path in enumerate(files):
-        by_size[_size(path)].append(k)
-    later = []
-    for size, alike in by_size.items():
-        seen: set[bytes] = set()
-        for k in alike if size > 0 and len(alike) > 1 else ():
-            digest = _digest(files[k])
+    sizes = [_size(path) for path in files]
+    times, later = Counter(sizes), []
+    seen: set[bytes] = set()
+    for k, (path, size) in enumerate(zip(files, sizes, strict=True)):
+        if size > 0 and times[size] > 1:
+            digest = _digest(path)
             if digest in seen:
                 later.append(k)
             seen.add(digest)
-    return sorted(later)
+    return later
 
 
 def _size(path: Path) -> int:

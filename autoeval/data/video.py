@@ -23,8 +23,7 @@ VIDEOS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".w
 class Video:
     """A video, decoded from its beginning, frame after frame, never by a seek that may miss.
 
-    `fps` are frames a second, NaN where the file does not say. Raises `InputError` if it cannot be
-    opened.
+    `fps` are frames a second, NaN where the file does not say.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -116,9 +115,7 @@ def video_frames(
     """Take frames of a video at equal distances, the first one first.
 
     `every` is ``"2s"`` or ``"0.5s"`` for seconds, ``"10"`` for every tenth frame; image ids begin
-    with `name`, by default the file's. Raises `InputError` if the video cannot be opened or has no
-    frame, `every` is missing or malformed, or it is in seconds and the video does not say how fast
-    it runs.
+    with `name`, by default the file's.
     """
     if every is None:
         raise InputError(
@@ -126,10 +123,10 @@ def video_frames(
             "one in two seconds or 10 for every tenth."
         )
     video = Video(path)
-    name = name or printable(video.path.name)
+    name, step = name or printable(video.path.name), _step(video, every)
     frames = tuple(
         VideoFrame(f"{name}#{index}", video, index, index / video.fps)
-        for index in _indices(video, _step(video, every))
+        for index in (round(k * step) for k in range(math.ceil(video.n_frames / step)))
     )
     if not frames:
         raise InputError(f"The video {printable(path)} has no frame.")
@@ -152,10 +149,6 @@ def _step(video: Video, every: str) -> float:
             f"{every!r}."
         )
     return max(step, 1.0)
-
-
-def _indices(video: Video, step: float) -> list[int]:
-    return [round(k * step) for k in range(math.ceil(video.n_frames / step))]
 
 
 SECONDS = 30.0

@@ -19,7 +19,7 @@ from mmengine.config import Config
 from autoeval.demo.roadworld.dataset import CATEGORY, make_picture, write_environment
 from autoeval.demo.roadworld.environments import ENVIRONMENTS
 from autoeval.detectors import Detector
-from autoeval.detectors.building.constructing import fill_registries
+from autoeval.detectors.building.configs import fill_registries
 from autoeval.detectors.ops import register
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings

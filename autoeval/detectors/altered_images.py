@@ -16,14 +16,6 @@ def shrink(image: np.ndarray) -> np.ndarray:
     A detector that brings whatever it is given to one input size would undo a mere shrinking. On
     this canvas it sees every object at half the size.
 
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8
-
-    Returns
-    -------
-    ndarray of shape (H, W, 3), uint8
-
     Examples
     --------
     >>> shrink(np.zeros((4, 6, 3), np.uint8))[:, :, 0]
@@ -39,14 +31,7 @@ def shrink(image: np.ndarray) -> np.ndarray:
 
 
 def on_half(found: Detections, shape: tuple[int, ...]) -> Detections:
-    """Take boxes found on such a canvas back to the image; those centred in the grey are dropped.
-
-    Parameters
-    ----------
-    found : Detections
-    shape : tuple of int
-        Height, width and channels of the image.
-    """
+    """Take boxes found on such a canvas back to an image of `shape`, but those centred in grey."""
     height, width = _half(shape)
     centres = (found.boxes[:, :2] + found.boxes[:, 2:]) / 2
     inside = found[(centres < (width, height)).all(axis=1)]
@@ -66,17 +51,7 @@ VIEWS = {"darker": LEVELS * 0.7, "brighter": LEVELS * 1.3, "flatter": 128 + (LEV
 
 
 def alter(image: np.ndarray, view: str) -> np.ndarray:
-    """Alter an image; boxes found on it need no mapping back.
-
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8
-    view : str
-        A name in `VIEWS`.
-
-    Returns
-    -------
-    ndarray of shape (H, W, 3), uint8
+    """Alter an image (H, W, 3), uint8, by one of `VIEWS`; boxes found on it need no mapping back.
 
     Examples
     --------

@@ -16,8 +16,6 @@ from autoeval.detectors.altered_images import VIEWS, alter, on_half, shrink
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.errors import FailedOnImagesError, InputError
 
-PARTS = ("boxes", "scores", "labels")
-
 
 def read_found(
     answers: Any,
@@ -25,52 +23,26 @@ def read_found(
     image_ids: Sequence[str],
     categories: Sequence[str],
 ) -> tuple[list[Detections], int]:
-    """Turn boxes, scores and labels of several images into detections.
+    """Turn the three lists of a `BlackBoxDetector` into detections, clipped to their images.
 
-    Parameters
-    ----------
-    answers : tuple of three sequences
-        See `autoeval.detectors.black_box.BlackBoxDetector`.
-    sizes : sequence of tuple of int
-        Height and width of each image.
-    image_ids, categories : sequence of str
-
-    Returns
-    -------
-    found : list of Detections
-        Clipped to their images.
-    n_outside : int
-        Boxes without area in their image, left out.
-
-    Raises
-    ------
-    InputError
-        If it is not that, or holds NaN, scores outside [0, 1] or unknown categories.
+    `sizes` are heights and widths. Also returned is the number of boxes without area in their
+    image, which are left out.
     """
-    boxes, scores, labels = _three(answers)
-    lengths = [len(part) for part in (boxes, scores, labels)]
+    if not isinstance(answers, list | tuple) or len(answers) != 3:
+        raise InputError(
+            "Expected three lists, of boxes, scores and labels, with one array for each image, "
+            f"but got {type(answers).__name__}."
+        )
+    boxes, scores, labels = answers
+    lengths = [len(part) for part in answers]
     if set(lengths) != {len(sizes)}:
         raise InputError(
             f"Expected boxes, scores and labels of {len(sizes)} images, one array each, "
             f"but got {lengths[0]}, {lengths[1]} and {lengths[2]}."
         )
-    found = [
-        _one(*answer, categories) for answer in zip(boxes, scores, labels, image_ids, strict=True)
-    ]
-    clipped = [
-        _clip(each, size, image_id)
-        for each, size, image_id in zip(found, sizes, image_ids, strict=True)
-    ]
+    found = [_one(*each, categories) for each in zip(boxes, scores, labels, image_ids, strict=True)]
+    clipped = [_clip(*each) for each in zip(found, sizes, image_ids, strict=True)]
     return clipped, sum(map(len, found)) - sum(map(len, clipped))
-
-
-def _three(answers: Any) -> tuple[Sequence, Sequence, Sequence]:
-    if not isinstance(answers, list | tuple) or len(answers) != len(PARTS):
-        raise InputError(
-            "Expected three lists, of boxes, scores and labels, with one array for each image, "
-            f"but got {type(answers).__name__}."
-        )
-    return tuple(answers)  # type: ignore[return-value]
 
 
 def _one(
@@ -255,15 +227,23 @@ class BlackBoxDetector:
                 f"{MISSING['perturbed']}."
             )
         clean = self._detect(images, image_ids)
-        half = self._half_size(images, image_ids) if "half_size" in wants else None
-        views = self._views(images, image_ids) if "views" in wants else []
+        half: list[Detections | None] = [None] * len(images)
+        if "half_size" in wants:
+            shrunk = self._detect([shrink(image) for image in images], image_ids)
+            half = [
+                on_half(found, image.shape) for found, image in zip(shrunk, images, strict=True)
+            ]
+        views = [
+            self._detect([alter(image, view) for image in images], image_ids)
+            for view in (VIEWS if "views" in wants else ())
+        ]
         return [
             Evidence(
                 image_id,
                 (image.shape[0], image.shape[1]),
                 clean[i],
                 views=tuple(view[i] for view in views),
-                half_size=half[i] if half else None,
+                half_size=half[i],
                 missing=MISSING,
             )
             for i, (image, image_id) in enumerate(zip(images, image_ids, strict=True))
@@ -281,17 +261,6 @@ class BlackBoxDetector:
         found, n_outside = read_found(answers, sizes, image_ids, self.categories)
         self.n_outside += n_outside
         return found
-
-    def _half_size(
-        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
-    ) -> list[Detections]:
-        found = self._detect([shrink(image) for image in images], image_ids)
-        return [on_half(boxes, image.shape) for boxes, image in zip(found, images, strict=True)]
-
-    def _views(
-        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
-    ) -> list[list[Detections]]:
-        return [self._detect([alter(image, view) for image in images], image_ids) for view in VIEWS]
 
 
 def _digest(file: Path) -> str:

@@ -20,7 +20,13 @@ from autoeval.detectors.capturing.wrapping import QuickPooling
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.forward.dropout import sample_seed
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.detectors.forward.passes import Batch, StagedPasses, choose_passes, stage_names
+from autoeval.detectors.forward.passes import (
+    Batch,
+    StagedPasses,
+    choose_passes,
+    part_costs,
+    stage_names,
+)
 from autoeval.detectors.forward.reweighting import classified, perturbed_weights
 from autoeval.detectors.preprocessing import Halving, Preprocessor, collate
 from autoeval.detectors.settings import describe
@@ -36,28 +42,12 @@ WANTS = (*CAPTURED, "views", "half_size", "reweighted")
 class Detector:
     """An mmdet model together with all that is needed to run it on decoded images.
 
-    Parameters
-    ----------
-    model : BaseDetector
-        A model of mmdet with its weights, on its device. It is switched to eval mode.
-    config : Config
-        Its configuration.
-    categories : sequence of str
-        What its labels stand for.
-    stages : sequence of str
-        Modules of the backbone to take as its stages; see `choose_passes`.
-
-    Attributes
-    ----------
-    categories : tuple of str
-    halving : Halving
-        Finds boxes at half the size.
-    max_batch : int
-        Samples that go through the network together: 1 on a CPU, where more brings nothing and
-        rounds differently, and for a model that asks for its words in parts; `ACCELERATOR_BATCH`
-        elsewhere. The numbers of a CPU therefore do not
-        depend on how images are grouped, to the last bit; those of an accelerator agree to
-        rounding.
+    The model, with its weights and on its device, is switched to eval mode. For `stages` see
+    `choose_passes`. `halving` finds boxes at half the size. `max_batch` samples go through the
+    network together: 1 on a CPU, where more brings nothing and rounds differently, and for a model
+    that asks for its words in parts; `ACCELERATOR_BATCH` elsewhere. The numbers of a CPU therefore
+    do not depend on how images are grouped, to the last bit; those of an accelerator agree to
+    rounding.
     """
 
     def __init__(
@@ -130,49 +120,29 @@ class Detector:
     ) -> list[Evidence]:
         """Run the detector once on each image, and ``repeats`` times more with feature dropout.
 
-        Parameters
-        ----------
-        images : sequence of ndarray of shape (H, W, 3), uint8, BGR
-            Sizes may differ; only images that are preprocessed to the same size share a batch.
-        image_ids : sequence of str
-            Names of the images, from which the dropout masks derive.
-        dropout : DropoutSpec, optional
-            What to drop; needed where ``repeats`` is positive.
-        repeats : int
-            Number of perturbed passes, K.
-        seed : int
-            Together with the image's name and the number of the repeat, fixes all masks.
-        wants : collection of str
-            Further fields of `Evidence` to fill: ``candidates``, ``logits``, ``features`` and
-            ``prototypes`` are by-products of the clean pass,
-            ``views`` are one more clean pass for each of
-            `autoeval.detectors.altered_images.VIEWS`,
-            ``half_size`` is a clean pass at half the input size (see
-            `autoeval.detectors.preprocessing.Halving`), and ``reweighted`` one with perturbed
-            weights, the same ones for a seed, which adds ``logits``. What the detector does not
-            give is missing from the evidence, with the reason.
+        Images are (H, W, 3), uint8, BGR; their sizes may differ. The dropout masks derive from the
+        name of the image, `seed` and the number of the repeat. `wants` names further fields of
+        `Evidence`: ``candidates``, ``logits``, ``features`` and ``prototypes`` are by-products of
+        the clean pass, ``views`` are one more clean pass for each of `VIEWS`, ``half_size`` is a
+        clean pass at half the input size (see `Halving`), and ``reweighted`` one with perturbed
+        weights, the same ones for a seed, which adds ``logits``. What the detector does not give is
+        missing from the evidence, with the reason.
 
-        Returns
-        -------
-        list of Evidence
-            In the order of ``images``, boxes in pixels of the image as given.
-
-        Raises
-        ------
-        ValueError
-            If the lengths differ, an image is of another type, ``repeats`` comes without
-            ``dropout``, or ``wants`` holds an unknown name.
-        InputError
-            If the backbone lacks a stage that ``dropout`` names.
+        Returns evidence in the order of ``images``, boxes in pixels of the image as given. Raises
+        ValueError for arguments that do not fit together, and `InputError` if the backbone lacks a
+        stage that ``dropout`` names.
         """
         if repeats and dropout is None:
             raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
         specs = [dropout] if dropout and repeats else []
         wants = {*wants, "logits"} if "reweighted" in wants else wants
         passes = self._all_passes(images, image_ids, specs, repeats, seed, wants)
-        views = self._views(images, image_ids) if "views" in wants else []
+        views = [
+            self._clean([alter(image, view) for image in images], image_ids)
+            for view in (VIEWS if "views" in wants else ())
+        ]
         found = [
-            each.evidence(dropout, views=tuple(view[i].clean for view in views))
+            each.evidence(dropout, views=tuple(view[i] for view in views))
             for i, each in enumerate(passes)
         ]
         found = self._half_size(images, found) if "half_size" in wants else found
@@ -192,25 +162,6 @@ class Detector:
         They share the clean pass, the random draws, and, where they have the same rate, the stages
         up to the first dropout in which they differ. On a CPU the boxes are those of `observe` with
         each dropout alone, to the last bit.
-
-        Parameters
-        ----------
-        images, image_ids, repeats, seed
-            As in `observe`.
-        dropouts : sequence of DropoutSpec
-            Different ones.
-
-        Returns
-        -------
-        list of dict of DropoutSpec to Evidence
-            For each image, in the order of ``dropouts``.
-
-        Raises
-        ------
-        ValueError
-            As `observe` does, and if no dropout is given or one is given twice.
-        InputError
-            If the backbone lacks a stage that one of them names.
         """
         if not dropouts or len(set(dropouts)) < len(dropouts):
             raise ValueError(f"Expected different `dropouts`, at least one, got {dropouts}.")
@@ -218,19 +169,7 @@ class Detector:
         return [{spec: each.evidence(spec) for spec in dropouts} for each in passes]
 
     def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
-        """Say how the cost of a pass is shared among the parts of the network.
-
-        Parameters
-        ----------
-        image : ndarray of shape (H, W, 3), uint8, BGR
-
-        Returns
-        -------
-        tuple of float
-            See `autoeval.detectors.forward.passes.part_costs`.
-        """
-        from autoeval.detectors.forward.passes import part_costs
-
+        """Say how the cost of a pass is shared among the parts of the network; see `part_costs`."""
         return part_costs(self._passes, Batch(*collate(self.model, [self._preprocess(image)])))
 
     def _all_passes(
@@ -244,8 +183,7 @@ class Detector:
         preprocess: Preprocessor | None = None,
     ) -> list[_Passes]:
         """Run the passes of all images, those of one size together."""
-        _check(images, image_ids, repeats)
-        _check_wants(wants)
+        _check(images, image_ids, repeats, wants)
         prepared = [(preprocess or self._preprocess)(image) for image in images]
         passes: dict[int, _Passes] = {}
         for rows in self._groups(prepared):
@@ -265,12 +203,6 @@ class Detector:
         for rows in by_size.values():
             for start in range(0, len(rows), self.max_batch):
                 yield rows[start : start + self.max_batch]
-
-    def _views(
-        self, images: Sequence[np.ndarray], image_ids: Sequence[str]
-    ) -> list[list[Evidence]]:
-        """Observe each view of all images."""
-        return [self.observe([alter(image, v) for image in images], image_ids) for v in VIEWS]
 
     def _half_size(self, images: Sequence[np.ndarray], found: Sequence[Evidence]) -> list[Evidence]:
         """Add what is found at half the input size, or the reason why nothing is."""
@@ -303,7 +235,7 @@ class Detector:
         self,
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
-        preprocess: Preprocessor | None,
+        preprocess: Preprocessor | None = None,
     ) -> list[Detections]:
         """Return the boxes of a clean pass."""
         passes = self._all_passes(images, image_ids, [], 0, 0, preprocess=preprocess)
@@ -354,13 +286,12 @@ class _Passes:
         )
 
 
-def _check_wants(wants: Collection[str]) -> None:
+def _check(
+    images: Sequence[np.ndarray], image_ids: Sequence[str], repeats: int, wants: Collection[str]
+) -> None:
     unknown = sorted(set(wants) - set(WANTS))
     if unknown:
         raise ValueError(f"Expected `wants` among {', '.join(WANTS)}, got {', '.join(unknown)}.")
-
-
-def _check(images: Sequence[np.ndarray], image_ids: Sequence[str], repeats: int) -> None:
     if len(images) != len(image_ids):
         raise ValueError(f"Expected one id for each image, got {len(image_ids)} for {len(images)}.")
     if repeats < 0:

@@ -54,13 +54,7 @@ class DetectorSpec:
     stages: Sequence[str] = ()
 
     def __call__(self) -> Any:
-        """Load it.
-
-        Raises
-        ------
-        InputError
-            As `autoeval.load_detector`; if the file of classes cannot be read.
-        """
+        """Load it; `InputError` as `autoeval.load_detector`, or if the classes cannot be read."""
         if names_python(self.name):
             return load_black_box(self.name)
         import torch
@@ -88,13 +82,7 @@ class DetectorSpec:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` wrote.
-
-        Raises
-        ------
-        InputError
-            If a file is no longer where it was.
-        """
+        """Read what `to_dict` wrote; `InputError` if a file is no longer where it was."""
         spec = cls(**{**values, "cfg_options": _with_tuples(values.get("cfg_options"))})
         for field, option in (("name", "config"), ("checkpoint", "checkpoint")):
             path = getattr(spec, field)
@@ -149,17 +137,9 @@ def names_python(text: str) -> bool:
 
 
 def load_black_box(text: str) -> BlackBoxDetector:
-    """Run a Python file and take a detector out of it.
+    """Run a Python file and take out of it what ``FILE.py:NAME`` names, a `BlackBoxDetector`.
 
-    Parameters
-    ----------
-    text : str
-        ``FILE.py:NAME``, where the file defines NAME as a `BlackBoxDetector`.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, fails, or has no such detector.
+    Raises `InputError` if the file is missing, fails, or has no such detector.
     """
     named = _NAMED.fullmatch(text)
     if named is None:

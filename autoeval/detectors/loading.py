@@ -13,8 +13,7 @@ from mmengine.config import Config
 
 from autoeval.detectors.building.category_names import find_categories
 from autoeval.detectors.building.checkpoints import find_checkpoint, load_weights, read_checkpoint
-from autoeval.detectors.building.configs import deployed_weights, read_config
-from autoeval.detectors.building.constructing import build_model
+from autoeval.detectors.building.configs import build_model, deployed_weights, read_config
 from autoeval.detectors.causes import first_line
 from autoeval.detectors.detector import Detector
 from autoeval.errors import InputError
@@ -102,14 +101,7 @@ HEIGHT, WIDTH, BLOCK = 480, 640, 40
 
 
 def try_once(detector: Detector) -> None:
-    """Run a detector on an image of coloured blocks.
-
-    Raises
-    ------
-    InputError
-        If it fails, as with a pipeline that does not pack images or ``test_cfg`` without what the
-        head asks of it, or if memory runs out.
-    """
+    """Run a detector on an image of coloured blocks."""
     try:
         detector.observe([blocks()], ["trial"])
     except InputError:

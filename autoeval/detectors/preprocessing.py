@@ -117,25 +117,11 @@ def _reads_annotations(step: dict[str, Any]) -> bool:
 
 
 class Preprocessor:
-    """The test pipeline of a detector, fed with decoded images.
+    """The test pipeline of a detector at a multiple of its input size, fed with decoded images.
 
     The step that reads a file is replaced by one that takes an array, as mmdet's
-    ``inference_detector`` does, and the steps that read annotations are left out.
-
-    Parameters
-    ----------
-    config : Config
-        The detector's configuration.
-    scale : float
-        Multiple of the configuration's input size.
-    metainfo : mapping of str to object, optional
-        What the data samples carry besides sizes, such as words to look for.
-
-    Raises
-    ------
-    InputError
-        If it has no test pipeline, or one that cannot be built or does not begin by reading an
-        image.
+    ``inference_detector`` does, and the steps that read annotations are left out. `metainfo` is
+    what the data samples carry besides sizes, such as words to look for.
     """
 
     def __init__(
@@ -154,13 +140,7 @@ class Preprocessor:
             ) from error
 
     def __call__(self, image: np.ndarray) -> dict[str, Any]:
-        """Prepare one image (H, W, 3), uint8, BGR.
-
-        Returns
-        -------
-        dict
-            ``inputs``, a Tensor (3, H', W'), and ``data_samples``, which remembers the scale.
-        """
+        """Prepare one image (H, W, 3), uint8, BGR: ``inputs`` (3, H', W') and ``data_samples``."""
         prepared = self._run({"img": image, "img_id": 0})
         prepared["data_samples"].set_metainfo(self._metainfo)
         return prepared
@@ -169,11 +149,7 @@ class Preprocessor:
 def collate(model: BaseDetector, prepared: Sequence[dict[str, Any]]) -> tuple[Tensor, list[Any]]:
     """Pad, normalise and stack prepared images with the model's own data preprocessor.
 
-    Returns
-    -------
-    Tensor of shape (N, 3, H, W)
-        On the model's device.
-    list of DetDataSample
+    Returns a Tensor (N, 3, H, W) on the model's device, and the data samples.
     """
     batch = {key: [one[key] for one in prepared] for key in ("inputs", "data_samples")}
     data = model.data_preprocessor(batch, False)
@@ -187,12 +163,7 @@ Find = Callable[[Sequence[np.ndarray], Sequence[str], Preprocessor | None], list
 class Halving:
     """Boxes at half the input size, for a network that takes one size only (SSD) on a canvas.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the preprocessor of half the size.
-    find : callable
-        A clean pass of the detector.
+    `make` makes the preprocessor of half the size; `find` is a clean pass of the detector.
     """
 
     def __init__(self, make: Callable[[], Preprocessor], find: Find) -> None:
@@ -204,13 +175,7 @@ class Halving:
         return self._make()
 
     def __call__(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
-        """Find boxes at half the input size, or on a canvas where an image does not go through.
-
-        Raises
-        ------
-        InputError
-            If the preprocessor cannot be made.
-        """
+        """Find boxes at half the input size, or on a canvas where an image does not go through."""
         try:
             return self.of_input(images, image_ids)
         except UnsuitableSize:

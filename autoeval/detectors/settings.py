@@ -20,11 +20,8 @@ LEFT_OUT = {"_scope_", "init_cfg", "pretrained", "train_cfg", "test_cfg", "data_
 def describe(model: nn.Module, config: Config, categories: Sequence[str]) -> dict[str, Any]:
     """List what the boxes of a detector depend on, one field for each thing that can differ.
 
-    Returns
-    -------
-    dict
-        JSON-able and flat: ``weights`` and ``model`` (hashes), ``categories``, and dotted names
-        under ``test_cfg``, ``data_preprocessor`` and ``test_pipeline``.
+    It is JSON-able and flat: ``weights`` and ``model`` (hashes), ``categories``, and dotted names
+    under ``test_cfg``, ``data_preprocessor`` and ``test_pipeline``.
     """
     described: dict[str, Any] = {
         "weights": hash_weights(model),
@@ -33,9 +30,8 @@ def describe(model: nn.Module, config: Config, categories: Sequence[str]) -> dic
     }
     for name in ("test_cfg", "data_preprocessor"):
         part = config.model.get(name) or {}
-        described.update(
-            _flat(name, _plain({k: v for k, v in part.items() if k != "batch_augments"}))
-        )
+        options = {key: value for key, value in part.items() if key != "batch_augments"}
+        described.update(_flat(name, _plain(options)))
     for number, step in enumerate(adapt_pipeline(test_pipeline(config))):
         name = f"test_pipeline.{number}.{step_name(step)}"
         options = {key: value for key, value in step.items() if key not in ("type", "backend_args")}

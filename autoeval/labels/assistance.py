@@ -24,21 +24,11 @@ from autoeval.labels.variance_prior import VariancePrior
 
 @dataclass(frozen=True)
 class MixingWeights:
-    """How control variates are added up, and what variance their sum leaves.
+    """How control variates are added up, and what variance their sum leaves."""
 
-    Parameters
-    ----------
-    slopes : dict of str to float
-        Factor of each control variate, `MODEL` or `PSEUDO`.
-    residual : VariancePrior
-        Variance of the true influence less the sum, relative to that of the sum.
-    correlation : float
-        Mean cross-validated correlation of the sum with the true influence.
-    """
-
-    slopes: dict[str, float]
-    residual: VariancePrior
-    correlation: float
+    slopes: dict[str, float]  # of each control variate, `MODEL` or `PSEUDO`
+    residual: VariancePrior  # of the true influence less the sum, relative to that of the sum
+    correlation: float  # mean cross-validated one of the sum with the true influence
 
     def add_up(self, variates: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the weighted sum of control variates."""
@@ -53,29 +43,14 @@ class MixingWeights:
 
 @dataclass(frozen=True, eq=False)
 class LabelAssistance:
-    """Fitted by `autoeval.labels.fit_assistance.fit_assistance`.
-
-    Parameters
-    ----------
-    box_model : BoxModel
-    mixing : dict of str to MixingWeights
-        For `MODEL` alone, and under `PSEUDO` for both control variates.
-    small_sample_bias : float
-        See `autoeval.labels.small_sample_bias`.
-    sites : tuple of str
-        Names of those that it was fitted on.
-    of_clean : LabelAssistance, optional
-        The same fitted on clean boxes alone, where `box_model` needs other passes.
-    points : dict of str to MixingWeights
-        For the influence on ``precision``, ``recall`` and ``f1``, at any threshold.
-    """
+    """What labelled sites contribute to estimates elsewhere; see `fit_assistance`."""
 
     box_model: BoxModel
-    mixing: dict[str, MixingWeights]
+    mixing: dict[str, MixingWeights]  # for `MODEL` alone, under `PSEUDO` for both control variates
     small_sample_bias: float
-    sites: tuple[str, ...]
-    of_clean: LabelAssistance | None = None
-    points: dict[str, MixingWeights] = field(default_factory=dict)
+    sites: tuple[str, ...]  # names of those that it was fitted on
+    of_clean: LabelAssistance | None = None  # of clean boxes, where `box_model` needs other passes
+    points: dict[str, MixingWeights] = field(default_factory=dict)  # of precision, recall and f1
 
     @property
     def needs(self) -> frozenset[str]:
@@ -85,10 +60,7 @@ class LabelAssistance:
     def for_features(self, names: Sequence[str]) -> LabelAssistance:
         """Return what a pool with these features allows: this model, or that of clean boxes.
 
-        Raises
-        ------
-        InputError
-            If there is neither.
+        Raises InputError if there is neither.
         """
         fitting = (of for of in (self, self.of_clean) if of and {*of.box_model.names} <= {*names})
         found = next(fitting, None)
@@ -126,13 +98,7 @@ class LabelAssistance:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` wrote.
-
-        Raises
-        ------
-        InputError
-            If it is something else.
-        """
+        """Read what `to_dict` wrote; InputError if it is something else."""
         try:
             return cls(
                 BoxModel.from_dict(values["box_model"]),

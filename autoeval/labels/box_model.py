@@ -21,21 +21,13 @@ MOST_FALSE_NEGATIVES = 100.0
 
 @dataclass(frozen=True, eq=False)
 class LinearPredictors:
-    """Predictors that are linear in standardised features and their squares.
+    """L predictors that are linear in F standardised features and their squares (the bends)."""
 
-    Parameters
-    ----------
-    centre, scale : ndarray of shape (F,)
-    slopes, bends : ndarray of shape (L, F)
-        Of the features, and of their squares (up to `MOST_STANDARD`).
-    intercepts : ndarray of shape (L,)
-    """
-
-    centre: np.ndarray
+    centre: np.ndarray  # (F,), as scale
     scale: np.ndarray
-    slopes: np.ndarray
+    slopes: np.ndarray  # (L, F), as bends
     bends: np.ndarray
-    intercepts: np.ndarray
+    intercepts: np.ndarray  # (L,)
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
         """Return L values for each of N rows of features (N, F), shape (L, N)."""
@@ -56,21 +48,11 @@ class LinearPredictors:
 
 @dataclass(frozen=True, eq=False)
 class BoxModel:
-    """Estimates from features what labels would say of boxes and images.
+    """Estimates from features what labels would say of boxes and images."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        Features of a box that it reads; see `autoeval.labels.pool`.
-    true_positive : LinearPredictors
-        See `fit_true_positive`.
-    false_negatives : LinearPredictors
-        See `fit_false_negatives`.
-    """
-
-    names: tuple[str, ...]
-    true_positive: LinearPredictors
-    false_negatives: LinearPredictors
+    names: tuple[str, ...]  # features of a box that it reads; see `box_features`
+    true_positive: LinearPredictors  # see `fit_true_positive`
+    false_negatives: LinearPredictors  # see `fit_false_negatives`
 
     def probabilities(self, pool: Pool) -> np.ndarray:
         """Return the true-positive probability of each box, (10, N); see `probability`."""
@@ -79,11 +61,7 @@ class BoxModel:
     def n_missed(self, found: Predictions, probabilities: np.ndarray) -> np.ndarray:
         """Return the expected false negatives of each category and image, (K, M).
 
-        Parameters
-        ----------
-        found : Predictions
-            N boxes.
-        probabilities : ndarray of shape (10, N)
+        `probabilities` are (10, N), of the N boxes of `found`.
         """
         missed = []
         for k in range(len(found.categories)):
@@ -96,10 +74,7 @@ class BoxModel:
     def rankings(
         self, pool: Pool, probabilities: np.ndarray | None = None
     ) -> list[RankedDetections]:
-        """Rank the boxes of each category, with probabilities in place of labels.
-
-        `probabilities` (10, N) are computed where they are not given.
-        """
+        """Rank the boxes of each category, with probabilities (10, N) in place of labels."""
         probabilities = self.probabilities(pool) if probabilities is None else probabilities
         return expected_rankings(
             pool.found, probabilities, self.n_missed(pool.found, probabilities)
@@ -125,14 +100,8 @@ def expected_rankings(
 ) -> list[RankedDetections]:
     """Rank the boxes of each category, with probabilities in place of labels.
 
-    Parameters
-    ----------
-    found : Predictions
-        N boxes on M images, of K categories.
-    probabilities : ndarray of shape (10, N)
-        Of being a true positive at each IoU threshold.
-    n_missed : ndarray of shape (K, M)
-        Expected false negatives.
+    `probabilities` (10, N) are those of being a true positive at each IoU threshold, `n_missed` (K,
+    M) the expected false negatives.
     """
     rankings = []
     for k, missed in enumerate(n_missed):
@@ -146,14 +115,9 @@ def expected_rankings(
 def fit_true_positive(
     features: np.ndarray, matched: np.ndarray, weights: np.ndarray
 ) -> LinearPredictors:
-    """Fit one logistic regression for each IoU threshold.
+    """Fit a logistic regression for each of L IoU thresholds.
 
-    Parameters
-    ----------
-    features : ndarray of shape (N, F)
-    matched : ndarray of shape (L, N), bool
-        True positives.
-    weights : ndarray of shape (N,)
+    `features` are (N, F), `matched` says which are true positives, (L, N), and `weights` are (N,).
     """
     x, centre, scale = _standardised(features)
     terms = np.concatenate([x, _squares(x)], axis=1)
@@ -172,14 +136,9 @@ def probability(model: LinearPredictors, features: np.ndarray) -> np.ndarray:
 def fit_false_negatives(
     features: np.ndarray, missed: np.ndarray, weights: np.ndarray
 ) -> LinearPredictors:
-    """Fit a Poisson regression of the false negatives of an image at the lowest IoU threshold.
+    """Fit a Poisson regression of the false negatives of M images at the lowest IoU threshold.
 
-    Parameters
-    ----------
-    features : ndarray of shape (M, F)
-        See `image_features`.
-    missed : ndarray of shape (M,)
-    weights : ndarray of shape (M,)
+    `features` are those of `image_features`; `missed` and `weights` are (M,).
     """
     from sklearn.linear_model import PoissonRegressor
 
@@ -198,20 +157,11 @@ def expected_count(model: LinearPredictors, features: np.ndarray) -> np.ndarray:
 def image_features(
     probabilities: np.ndarray, scores: np.ndarray, image: np.ndarray, n_images: int
 ) -> np.ndarray:
-    """Describe images by their boxes of one category, for the number of false negatives.
+    """Describe images by their N boxes of one category, for the number of false negatives.
 
-    Parameters
-    ----------
-    probabilities : ndarray of shape (N,)
-        True-positive probability of each box at the lowest IoU threshold.
-    scores, image : ndarray of shape (N,)
-    n_images : int
-
-    Returns
-    -------
-    ndarray of shape (M, 6)
-        Logarithms of one plus: the expected true positives, the boxes over .3, over .05 and all,
-        the variance of the number of true positives; the best score.
+    `probabilities` (N,) are those at the lowest IoU threshold. Columns of the result, (M, 6), are
+    the logarithms of one plus: the expected true positives, the boxes over .3, over .05 and all,
+    the variance of the number of true positives; and the best score.
     """
     best = np.zeros(n_images)
     np.maximum.at(best, image, scores)

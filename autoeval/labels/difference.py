@@ -38,28 +38,11 @@ def difference_estimate(
     labels alone. It holds for any asymptotically linear statistic. Sources:
     Angelopoulos et al. 2023 (PPI), 2311.01453 (PPI++); Särndal et al. 1992, section 6.3.
 
-    Parameters
-    ----------
-    value : float
-        The statistic of the labelled images, with their weights.
-    influence : ndarray of shape (k,)
-        Of the labelled images on it; see `autoeval.metrics.average_precision`.
-    predicted : ndarray of shape (k,), optional
-        Predicted influence of the same images, whose mean over the pool is 0.
-    n_pool : int
-        Images in the pool, the labelled ones included.
-    weights : ndarray of shape (k,), optional
-        Inverse inclusion probabilities; equal by default.
-    clusters : ndarray of shape (k,), int, optional
-        Images of equal number are dependent, such as neighbouring frames.
-    variance_prior : VariancePrior, optional
-        Of the variance of r, from other sites.
-
-    Returns
-    -------
-    ValueWithError
-        With K - 1 degrees of freedom, more with a `variance_prior`; no standard error for one
-        cluster.
+    `value` is the statistic of the labelled images, with their inverse inclusion probabilities
+    `weights`; `influence` (k,) is theirs on it, `predicted` (k,) has mean 0 over the pool. Images
+    of equal number in `clusters` are dependent, such as neighbouring frames. `variance_prior` is of
+    r, from other sites. The result has K - 1 degrees of freedom, more with a `variance_prior`; no
+    standard error for one cluster.
 
     Examples
     --------

@@ -24,24 +24,12 @@ STD_OF_UNKNOWN = 0.25  # of an average precision for which there is no estimate
 
 @dataclass(frozen=True, eq=False)
 class LabelledSample:
-    """Labelled images of a pool.
+    """Labelled images of a pool."""
 
-    Parameters
-    ----------
-    images : ndarray of shape (k,), int
-        Index into the pool, each once.
-    n_pool : int
-        Images of the pool, these included.
-    weights : ndarray of shape (k,), optional
-        Inverse inclusion probabilities, where they differ.
-    clusters : ndarray of shape (k,), int, optional
-        Images of equal number are dependent.
-    """
-
-    images: np.ndarray
-    n_pool: int
-    weights: np.ndarray | None = None
-    clusters: np.ndarray | None = None
+    images: np.ndarray  # index into the pool, (k,), each once
+    n_pool: int  # images of the pool, these included
+    weights: np.ndarray | None = None  # inverse inclusion probabilities, (k,), where they differ
+    clusters: np.ndarray | None = None  # (k,), int: images of equal number are dependent
 
     def __len__(self) -> int:
         return len(self.images)
@@ -49,22 +37,12 @@ class LabelledSample:
 
 @dataclass(frozen=True, eq=False)
 class SampleAccuracy:
-    """Accuracy of one category on labelled images.
+    """Accuracy of one category on k labelled images."""
 
-    Parameters
-    ----------
-    value : float
-        Average precision, or precision, recall or F1; NaN where it is not defined.
-    influence : ndarray of shape (k,)
-        Of each of them.
-    n_true, n_holding : int
-        Objects, and images that hold one; for precision images that have a box.
-    """
-
-    value: float
-    influence: np.ndarray
-    n_true: int
-    n_holding: int
+    value: float  # average precision, or precision, recall or F1; NaN where it is not defined
+    influence: np.ndarray  # (k,)
+    n_true: int  # objects
+    n_holding: int  # images that hold one; for precision images that have a box
 
     @property
     def measured(self) -> bool:
@@ -74,45 +52,23 @@ class SampleAccuracy:
 
 @dataclass(frozen=True)
 class LabelEstimates:
-    """All estimates of one category, or of the mean over categories.
+    """All estimates of one category, or of the mean over categories."""
 
-    Parameters
-    ----------
-    sample : ValueWithError
-        Sample estimate: from the labelled images alone.
-    difference : ValueWithError
-        Difference estimator: with the predicted influence of all images.
-    prior : ValueWithError
-        Label-free.
-    combined : Combined
-        Of the last two; the recommended one.
-    n_true, n_holding : int
-        Objects in the labelled images, and images that hold one.
-    measured : bool
-        Whether enough images hold it; otherwise the combined estimate is the label-free one.
-    """
-
-    sample: ValueWithError
-    difference: ValueWithError
-    prior: ValueWithError
-    combined: Combined
-    n_true: int
-    n_holding: int
-    measured: bool
+    sample: ValueWithError  # from the labelled images alone
+    difference: ValueWithError  # with the predicted influence of all images
+    prior: ValueWithError  # label-free
+    combined: Combined  # of the last two; the recommended one
+    n_true: int  # objects in the labelled images
+    n_holding: int  # images that hold one
+    measured: bool  # enough of them; otherwise the combined estimate is the label-free one
 
 
 def measure_sample(
     ranking: RankedDetections, target: str = "mAP", weights: np.ndarray | None = None
 ) -> SampleAccuracy:
-    """Measure one category on the labelled images.
+    """Measure one category on the k labelled images, with weights (k,).
 
-    Parameters
-    ----------
-    ranking : RankedDetections
-        Of the k labelled images.
-    target : str
-        ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
-    weights : ndarray of shape (k,), optional
+    The target is ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
     """
     point = OperatingPoint.of(target)
     if point is not None:
@@ -145,18 +101,7 @@ def estimate_category(
 ) -> LabelEstimates:
     """Estimate from labelled images, with a predicted influence and a label-free estimate.
 
-    Parameters
-    ----------
-    accuracy : SampleAccuracy
-    sample : LabelledSample
-    predicted : ndarray of shape (M,)
-        Predicted influence of all images of the pool.
-    mixing : MixingWeights
-        How `predicted` was made.
-    small_sample_bias : float
-        See `autoeval.labels.small_sample_bias`; 0 for none.
-    prior : ValueWithError
-        The label-free estimate with its error.
+    `predicted` (M,) is that of all images of the pool, made with `mixing`.
     """
     alone, difference = NOTHING, NOTHING
     if accuracy.measured:
@@ -187,20 +132,13 @@ def estimate_mean(
 ) -> LabelEstimates:
     """Estimate the mean over categories.
 
-    Parameters
-    ----------
-    measured : sequence of (SampleAccuracy, ndarray of shape (M,), ValueWithError)
-        Of each measured category, with the predicted influence and the label-free estimate.
-    sample, mixing, small_sample_bias
-        As in `estimate_category`.
-    others : sequence of ValueWithError
-        Label-free estimates of the categories that the labels do not measure. Errors of label-free
-        estimates are added, not averaged out, since they are alike in all categories. Where some of
-        them have no estimate, the label-free estimate of the mean is moved by what the labels
-        change in the measured categories; without one such a category gets the mean of the
-        measured ones, with the standard deviation `STD_OF_UNKNOWN`.
-    prior : ValueWithError
-        The label-free estimate of the mean.
+    `measured` has of each measured category the predicted influence, (M,), and the label-free
+    estimate; `others` are the label-free estimates of the categories that the labels do not
+    measure, `prior` is that of the mean. Errors of label-free estimates are added, not averaged
+    out, since they are alike in all categories. Where some of `others` have no estimate, the
+    label-free estimate of the mean is moved by what the labels change in the measured categories;
+    without one such a category gets the mean of the measured ones, with the standard deviation
+    `STD_OF_UNKNOWN`.
     """
     accuracies = [accuracy for accuracy, _, _ in measured]
     whole = SampleAccuracy(

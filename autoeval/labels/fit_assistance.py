@@ -46,14 +46,7 @@ THRESHOLDS = (0.2, 0.3, 0.5)  # at which the influence on precision, recall and 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """One category of one site, on the N images that it is learned from.
-
-    Parameters
-    ----------
-    site : LabelledSite
-    category : int
-    images : ndarray of shape (N,), int
-    """
+    """One category of one site, on the images (N,) that it is learned from."""
 
     site: LabelledSite
     category: int
@@ -69,12 +62,7 @@ class Pair:
 class CrossFitted:
     """True influence of N images, and predictions by models that have not seen their labels.
 
-    Parameters
-    ----------
-    target : str
-        ``mAP``, or a measure at some threshold: ``precision``, ``recall``, ``f1``.
-    true : ndarray of shape (N,)
-    predicted : dict of str to ndarray of shape (N,)
+    The target is ``mAP``, or a measure at some threshold: ``precision``, ``recall``, ``f1``.
     """
 
     target: str
@@ -91,17 +79,7 @@ def fit_assistance(sites: Sequence[LabelledSite]) -> LabelAssistance:
     """Fit the box model on all sites, and its use on images whose labels it has not seen.
 
     The second is by cross-validation in `FOLDS` folds: of families, or, with a single family, of
-    the images of each site at random.
-
-    Parameters
-    ----------
-    sites : sequence of LabelledSite
-        One or more.
-
-    Raises
-    ------
-    InputError
-        If no category has labels enough.
+    the images of each site at random. Raises InputError if no category has labels enough.
     """
     several = len({site.family for site in sites}) > 1
     pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
@@ -140,13 +118,9 @@ def image_folds(families: Sequence[str], n_images: Sequence[int]) -> list[np.nda
 def pairs_of(site: LabelledSite, *, everywhere: bool) -> Iterator[Pair]:
     """Yield the categories of a site that enough images and boxes are labelled of.
 
-    Parameters
-    ----------
-    site : LabelledSite
-    everywhere : bool
-        Whether to learn from all images; otherwise from those that hold the category or show a box
-        of it: in a labelled set of many categories most images do neither, at a site whose accuracy
-        is wanted most do.
+    Learned is from all images (`everywhere`), or from those that hold the category or show a box of
+    it: in a labelled set of many categories most images do neither, at a site whose accuracy is
+    wanted most do.
     """
     found = site.pool.found
     for k, ranking in enumerate(site.rankings):

@@ -24,23 +24,13 @@ _NUMBER = re.compile(r"(\d+)(?=\D*$)")
 def balanced_order(order: np.ndarray, *, seed: int) -> np.ndarray:
     """Put images into a random sequence whose every beginning is spread evenly over an order.
 
-    The order, closed to a ring and turned by a random number of places, is halved again and again;
-    the sequences of two halves are merged by the keys ``(position + u) / length``, with a random u
-    for one half and u + 1/2 for the other. By the turn each image stands at each place equally
-    often, so it is among the first n with probability n / N exactly; by the keys the first n hold
-    as many of each half, quarter and eighth as its share asks for. That is a stratified draw with
-    proportional strata for each n at once, in which a larger draw keeps a smaller one.
-
-    Parameters
-    ----------
-    order : ndarray of shape (N,), int
-        Images, those alike next to each other: by predicted influence, or by time.
-    seed : int
-
-    Returns
-    -------
-    ndarray of shape (N,), int
-        The images in the sequence in which they are to be labelled.
+    The order, of images that are alike next to each other, is closed to a ring and turned by a
+    random number of places, and halved again and again; the sequences of two halves are merged by
+    the keys ``(position + u) / length``, with a random u for one half and u + 1/2 for the other. By
+    the turn each image stands at each place equally often, so it is among the first n with
+    probability n / N exactly; by the keys the first n hold as many of each half, quarter and eighth
+    as its share asks for. That is a stratified draw with proportional strata for each n at once, in
+    which a larger draw keeps a smaller one.
 
     Examples
     --------
@@ -68,14 +58,9 @@ def _merged(order: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -> np.ndarray:
     """Return the number of the block of time of each image, (M,), int.
 
-    Parameters
-    ----------
-    images : sequence of UnlabelledImage
-        Frames of videos go by `autoeval.data.video.time_blocks`.
-    frames : int, optional
-        Says that files whose names differ in their last number alone are frames in that order, and
-        that so many neighbours make a block. By default files are not taken as frames: unrelated
-        photographs are numbered, too.
+    Frames of videos go by `time_blocks`. With `frames`, files whose names differ in their last
+    number alone are frames in that order, too, and so many neighbours make a block; not by default,
+    since unrelated photographs are numbered, too.
     """
     numbers = time_blocks(images)
     if frames is None:
@@ -95,21 +80,11 @@ def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -
 
 @dataclass(frozen=True, eq=False)
 class LabelledSubset:
-    """Labelled images of a pool.
+    """Labelled images of a pool, and their labels in the same order."""
 
-    Parameters
-    ----------
-    images : ndarray of shape (k,), int
-        Index into the pool.
-    truth : Truth
-        Their labels, of these images in this order and the categories of the pool.
-    warnings : tuple of str
-        What was left out or is odd, one sentence each.
-    """
-
-    images: np.ndarray
-    truth: Truth
-    warnings: tuple[str, ...]
+    images: np.ndarray  # index into the pool, (k,), int
+    truth: Truth  # of the categories of the pool
+    warnings: tuple[str, ...]  # what was left out or is odd, one sentence each
 
 
 def match_labels(
@@ -117,20 +92,11 @@ def match_labels(
 ) -> LabelledSubset:
     """Find the images of label files in a pool.
 
-    Parameters
-    ----------
-    labels : LabelSet
-        Images are known by their path in the pool, by their id, or by the file name alone where it
-        is the only one, be it with what Label Studio puts before it.
-    pool : Predictions
-    words : mapping of str to str, optional
-        Category of the pool for each word of the labels that counts; by default equal words.
-
-    Raises
-    ------
-    InputError
-        If an image is labelled twice, no labelled image is in the pool, the labels have none of the
-        categories, or no labelled image holds an object.
+    They are known by their path in the pool, by their id, or by the file name alone where it is the
+    only one, be it with what Label Studio puts before it. `words` has the category of the pool for
+    each word of the labels that counts; by default equal words. Raises InputError if an image is
+    labelled twice, no labelled image is in the pool, the labels have none of the categories, or no
+    labelled image holds an object.
     """
     index, former = _index(pool), FormerNames([image.file_name for image in pool.images])
     at = [_find(image, index, former) for image in labels.images]

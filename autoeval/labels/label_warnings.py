@@ -24,17 +24,8 @@ FEWEST_PAIRS, MOST_PIXELS, MOST_ERRORS = 10, 2.0, 5.0
 def unlabelled_objects(found: Predictions, truth: Truth) -> tuple[str, ...]:
     """Count the most confident boxes, a quarter as many as labelled objects, that are on no label.
 
-    Parameters
-    ----------
-    found : Predictions
-    truth : Truth
-        Of the same images and categories.
-
-    Returns
-    -------
-    tuple of str
-        One warning where more than an eighth of those over .5, and five or more, overlap no label
-        of any category by an IoU of .1.
+    One warning where more than an eighth of those over .5, and five or more, overlap no label of
+    any category by an IoU of .1.
     """
     n_objects = int((~truth.crowd).sum())
     sure = _surest(found, int(SHARE_OF_OBJECTS * n_objects))
@@ -59,17 +50,8 @@ def unlabelled_objects(found: Predictions, truth: Truth) -> tuple[str, ...]:
 def labels_elsewhere(found: Predictions, truth: Truth) -> tuple[str, ...]:
     """Count images with confident boxes and labels of one category, none of which overlap.
 
-    Parameters
-    ----------
-    found : Predictions
-    truth : Truth
-        Of the same images and categories.
-
-    Returns
-    -------
-    tuple of str
-        One warning where they are more than 7 %, and five or more. Confident are the boxes over .5,
-        at most half as many as there are labelled objects.
+    One warning where they are more than 7 %, and five or more. Confident are the boxes over .5, at
+    most half as many as there are labelled objects.
     """
     sure = _surest(found, int((~truth.crowd).sum()) // 2)
     n_categories = len(truth.categories)
@@ -92,20 +74,9 @@ def shifted_labels(found: Predictions, truth: Truth) -> tuple[str, ...]:
     """Measure how far labelled boxes lie beside the detector's.
 
     Boxes over .3 and labels of one image and category are paired where each is the other's best
-    overlap, by an IoU of .1 or more. The median offset of their centres has the standard error
-    1.25 s / sqrt(n), with s the scaled median absolute deviation.
-
-    Parameters
-    ----------
-    found : Predictions
-    truth : Truth
-        Of the same images and categories.
-
-    Returns
-    -------
-    tuple of str
-        One warning where the median offset is over 2 pixels and over 5 standard errors, of 10 pairs
-        or more.
+    overlap, by an IoU of .1 or more. The median offset of their centres has the standard error 1.25
+    s / sqrt(n), with s the scaled median absolute deviation. One warning where it is over 2 pixels
+    and over 5 standard errors, of 10 pairs or more.
     """
     offset, n_pairs = _offsets(found, truth)
     if n_pairs < FEWEST_PAIRS:
@@ -156,13 +127,8 @@ def label_warnings(
 ) -> tuple[str, ...]:
     """Return all warnings of labels that the boxes on their images, or other labels, contradict.
 
-    Parameters
-    ----------
-    found : Predictions
-    truth : Truth
-        Of the same images and categories.
-    ranked : sequence of RankedDetections
-        What `rank_categories` returns for them, one a category.
+    `found` and `truth` are of the same images and categories, `ranked` is what `rank_categories`
+    returns for them.
     """
     return (
         *overconfident(found, ranked),
@@ -176,10 +142,7 @@ def label_warnings(
 def labelled_twice(truth: Truth) -> tuple[str, ...]:
     """Count labelled boxes that overlap another of their image and category by an IoU of .9.
 
-    Returns
-    -------
-    tuple of str
-        One warning where they are more than 2 %: the second of each pair counts as missed.
+    One warning where they are more than 2 %: the second of each pair counts as missed.
     """
     single = truth.where(~truth.crowd)
     group = single.image * len(single.categories) + single.label
@@ -198,17 +161,7 @@ def labelled_twice(truth: Truth) -> tuple[str, ...]:
 def mismatched_words(found: Predictions, truth: Truth) -> tuple[str, ...]:
     """Name categories with labels and no prediction where others have predictions and no labels.
 
-    Parameters
-    ----------
-    found : Predictions
-        In the detector's own words.
-    truth : Truth
-        In those of the labels.
-
-    Returns
-    -------
-    tuple of str
-        One warning, or none.
+    `found` is in the detector's own words, `truth` in those of the labels.
     """
     labelled = _used(truth.categories, truth.label)
     predicted = _used(found.categories, found.label)
@@ -232,17 +185,8 @@ def _used(words: tuple[str, ...], label: np.ndarray) -> dict[str, int]:
 def overconfident(found: Predictions, ranked: Sequence[RankedDetections]) -> tuple[str, ...]:
     """Compare the mean confidence of boxes over .3 with how many are right at an IoU of .5.
 
-    Parameters
-    ----------
-    found : Predictions
-    ranked : sequence of RankedDetections
-        What `rank_categories` returns for them, one a category.
-
-    Returns
-    -------
-    tuple of str
-        One warning where confidence exceeds precision by more than .1 and by more than two standard
-        errors, over 20 boxes or more.
+    One warning where confidence exceeds precision by more than .1 and by more than two standard
+    errors, over 20 boxes or more. `ranked` is what `rank_categories` returns.
     """
     best = found.where(top_detections(found.image, found.label, found.scores))
     sure = best.where(best.scores > np.float32(CONFIDENT))

@@ -29,23 +29,13 @@ CONFIDENT = 0.3  # pseudo-labels over it count as labels
 def control_variates(
     expected: RankedDetections, by_pseudo_labels: RankedDetections | None = None
 ) -> dict[str, np.ndarray]:
-    """Predict the influence of each image on the average precision of a category.
+    """Predict the influence of M images on the average precision of a category, (10, M) each.
 
-    Parameters
-    ----------
-    expected : RankedDetections
-        The boxes on M images, with probabilities in place of labels; see
-        `autoeval.labels.box_model.BoxModel.rankings`.
-    by_pseudo_labels : RankedDetections, optional
-        The same boxes, with the confident ones of another detector in place of labels; see
-        `rank_by_pseudo_labels`. The second prediction gets the standard deviation of the first:
-        where that detector finds little, each of its boxes would count for too much.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (10, M)
-        `MODEL`, and `PSEUDO` where there are pseudo-labels, at each IoU threshold; 0 where no
-        object is expected.
+    `expected` ranks the boxes with probabilities in place of labels, see `BoxModel.rankings`, the
+    second with the confident ones of another detector, see `rank_by_pseudo_labels`; that prediction
+    gets the standard deviation of the first: where that detector finds little, each of its boxes
+    would count for too much. Returns `MODEL`, and `PSEUDO` where there are pseudo-labels; 0 where
+    no object is expected.
     """
     first = np.nan_to_num(influence_function(expected))
     if by_pseudo_labels is None:
@@ -58,11 +48,7 @@ def control_variates(
 def rank_by_pseudo_labels(found: Predictions, pseudo_labels: Predictions) -> list[RankedDetections]:
     """Rank the boxes of each category, with the confident ones of another detector as labels.
 
-    Parameters
-    ----------
-    found : Predictions
-    pseudo_labels : Predictions
-        On the same images, in the same order and categories.
+    Those are on the same images, in the same order and categories.
     """
     sure = pseudo_labels.where(pseudo_labels.scores > CONFIDENT)
     boxes, crowd = sure.boxes.astype(np.float64), np.zeros(len(sure), bool)
@@ -76,19 +62,7 @@ LABELLED = ("image", "label", "boxes", "crowd")
 
 @dataclass(frozen=True, eq=False)
 class LabelledSite:
-    """A pool whose images are all labelled.
-
-    Parameters
-    ----------
-    name : str
-    family : str
-        Sites of one origin share it.
-    pool : Pool
-    truth : Truth
-        Of the same images and categories.
-    pseudo_labels : Predictions, optional
-        Boxes of another detector on the same images.
-    """
+    """A pool whose images are all labelled; sites of one origin share their family."""
 
     name: str
     family: str
@@ -129,13 +103,7 @@ def pack_site(pool: Pool, truth: Truth) -> bytes:
 
 
 def unpack_site(content: bytes, name: str, family: str) -> LabelledSite:
-    """Read what `pack_site` wrote.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """Read what `pack_site` wrote; InputError if it is something else."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             arrays = dict(stored)
@@ -158,26 +126,11 @@ def unpack_site(content: bytes, name: str, family: str) -> LabelledSite:
 def read_pseudo_labels(
     file: str | os.PathLike[str], pool: Predictions, words: Mapping[str, str] | None = None
 ) -> Predictions:
-    """Read the predictions of a second detector on the images of a pool.
+    """Read the predictions of a second detector on the images of a pool, in its categories.
 
-    Parameters
-    ----------
-    file : path-like
-        COCO results, see `autoeval.data.predictions.read_predictions`.
-    pool : Predictions
-    words : mapping of str to str, optional
-        Category of the pool for each word of the second detector that counts; by default equal
-        words.
-
-    Returns
-    -------
-    Predictions
-        Of the images and categories of the pool.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is of other images, or has none of the words.
+    The file holds COCO results, see `read_predictions`; `words` has the category of the pool for
+    each word of the second detector that counts, by default equal words. Raises InputError if the
+    file cannot be read, is of other images, or has none of the words.
     """
     found = read_predictions(file, images=pool.images, where="the pool")
     words = words or {name: name for name in pool.categories}
@@ -191,18 +144,8 @@ def with_pseudo_labels(
 ) -> LabelledSite:
     """Add the predictions of a second detector on the images of a site.
 
-    Parameters
-    ----------
-    site : LabelledSite
-    folder : Path
-        Holds, at any depth, one COCO results file a site: ``NAME.json``.
-    words : mapping of str to str, optional
-        See `read_pseudo_labels`.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or several.
+    The folder holds, at any depth, one COCO results file a site: ``NAME.json``; InputError if there
+    is none, or several. For `words` see `read_pseudo_labels`.
     """
     file = file_of(site.name, folder)
     return replace(site, pseudo_labels=read_pseudo_labels(file, site.pool.found, words))

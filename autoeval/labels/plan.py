@@ -27,64 +27,31 @@ BY_INFLUENCE, BY_TIME = "predicted influence", "time"
 class LabelPlan:
     """Which images to label, and what is known before.
 
-    Parameters
-    ----------
-    found : Predictions
-        Boxes of the pool of M images, as evaluation takes them.
-    influence : ndarray of shape (K, 10, M)
-        Predicted influence of each image on each category, by IoU threshold.
-    sequence : ndarray of shape (M,), int
-        All images in the order in which they are to be labelled.
-    n : int
-        How many of them are drawn; each image was among them with probability n / M.
-    seed : int
-    order : str
-        What the draw is spread over: `BY_INFLUENCE` or `BY_TIME`.
-    blocks : ndarray of shape (M,), int
-        Images of one block of time are dependent; a block of its own for each other image.
-    mixing : MixingWeights
-    small_sample_bias : float
-        Both of the `LabelAssistance` that predicted.
-    priors : mapping of str to ValueWithError
-        Label-free estimates by name: that of the target, such as ``mAP``, and ``mAP/<category>``.
-    target : str
-    level : float
-        Nominal coverage of the intervals.
-    detector : str
-        Fingerprint.
-    warnings : tuple of str
-        What was left out of the pool or assumed of it.
-    score_thr : float, optional
-        Threshold at which precision, recall and F1 are wanted, too.
-    iou : float
-        Of these.
-    probabilities : ndarray of shape (N,), optional
-        That each box is a true positive at `iou`.
-    objects : ndarray of shape (K, M), optional
-        Expected objects.
-    points : mapping of str to MixingWeights
-        As `mixing`, of ``precision``, ``recall`` and ``f1``.
+    `found` are the boxes of the pool of M images, as evaluation takes them, in K categories. Each
+    image was drawn with probability n / M. `mixing` and `small_sample_bias` are those of the
+    `LabelAssistance` that predicted. `priors` are label-free estimates by name: that of the target,
+    such as ``mAP``, and ``mAP/<category>``.
     """
 
     found: Predictions
-    influence: np.ndarray
-    sequence: np.ndarray
-    n: int
+    influence: np.ndarray  # predicted, of images on categories by IoU threshold, (K, 10, M)
+    sequence: np.ndarray  # all images in the order in which they are to be labelled, (M,), int
+    n: int  # how many of them are drawn
     seed: int
-    order: str
-    blocks: np.ndarray
+    order: str  # what the draw is spread over: `BY_INFLUENCE` or `BY_TIME`
+    blocks: np.ndarray  # of time, (M,), int: images of one block are dependent
     mixing: MixingWeights
     small_sample_bias: float
     priors: Mapping[str, ValueWithError]
     target: str
-    level: float
-    detector: str
-    warnings: tuple[str, ...] = ()
-    score_thr: float | None = None
-    iou: float = IOUS[0]
-    probabilities: np.ndarray | None = None
-    objects: np.ndarray | None = None
-    points: Mapping[str, MixingWeights] = field(default_factory=dict)
+    level: float  # nominal coverage of the intervals
+    detector: str  # fingerprint
+    warnings: tuple[str, ...] = ()  # what was left out of the pool or assumed of it
+    score_thr: float | None = None  # at which precision, recall and F1 are wanted, too
+    iou: float = IOUS[0]  # of these
+    probabilities: np.ndarray | None = None  # that each of N boxes is a true positive at `iou`
+    objects: np.ndarray | None = None  # expected, (K, M)
+    points: Mapping[str, MixingWeights] = field(default_factory=dict)  # of precision, recall, f1
 
     @property
     def n_pool(self) -> int:
@@ -110,10 +77,7 @@ class LabelPlan:
     def larger(self, n: int) -> Self:
         """Return the plan with more images; those that were drawn are kept.
 
-        Raises
-        ------
-        InputError
-            If `n` is less than what was drawn, or more than there are.
+        Raises InputError if `n` is less than what was drawn, or more than there are.
         """
         if not self.n <= n <= self.n_pool:
             raise InputError(
@@ -123,18 +87,10 @@ class LabelPlan:
         return replace(self, n=n)
 
     def predicted(self, target: str) -> np.ndarray:
-        """Return the predicted influence of each image on a target.
+        """Return the predicted influence of each image on a target, (K + 1, M).
 
-        Returns
-        -------
-        ndarray of shape (K + 1, M)
-            On each category, and on all together: the mean of average precisions, the ratio of
-            summed counts.
-
-        Raises
-        ------
-        InputError
-            If the plan does not know what precision, recall and F1 need.
+        On each category, and on all together: the mean of average precisions, the ratio of summed
+        counts. Raises InputError if the plan does not know what precision, recall and F1 need.
         """
         point = OperatingPoint.of(target)
         if point is None:
@@ -193,30 +149,17 @@ def make_plan(
     score_thr: float | None = None,
     iou: float = IOUS[0],
 ) -> LabelPlan:
-    """Draw images to label.
+    """Draw n images to label.
 
-    Parameters
-    ----------
-    pool : Pool
-    assistance : LabelAssistance
-        Of the estimator; fitted on boxes of the same detector.
-    n : int
-        How many.
-    priors, target, level, detector, score_thr, iou
-        See `LabelPlan`; a target at a threshold has its own threshold and IoU.
-    blocks : ndarray of shape (M,), int, optional
-        Blocks of time, in the order of the pool. Where some hold several images the draw is spread
-        over the order of the pool, so that labelled frames lie apart; otherwise over the predicted
-        influence.
-    pseudo_labels : Predictions, optional
-        Boxes of another detector on the same images.
-    seed : int
+    `assistance` was fitted on boxes of the same detector; `priors`, `target`, `level`, `detector`,
+    `score_thr` and `iou` are those of `LabelPlan`, a target at a threshold has its own threshold
+    and IoU. `blocks` (M,) are blocks of time, in the order of the pool: where some hold several
+    images the draw is spread over the order of the pool, so that labelled frames lie apart;
+    otherwise over the predicted influence. `pseudo_labels` are boxes of another detector on the
+    same images.
 
-    Raises
-    ------
-    InputError
-        If `n` is not from 1 to the number of images, the pool lacks features that the assistance
-        needs, or there are pseudo-labels and the assistance was fitted without.
+    Raises InputError if `n` is not from 1 to the number of images, the pool lacks features that the
+    assistance needs, or there are pseudo-labels and the assistance was fitted without.
     """
     if not 1 <= n <= len(pool):
         raise InputError(f"Expected 1 to {len(pool)} images to label (all there are) but got {n}.")

@@ -53,13 +53,7 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def load_plan(folder: str | os.PathLike[str]) -> LabelPlan:
-    """Read what `save_plan` wrote.
-
-    Raises
-    ------
-    InputError
-        If the folder holds no plan, or one that cannot be read.
-    """
+    """Read what `save_plan` wrote; InputError if it is not there or cannot be read."""
     folder = Path(folder)
     folder = folder.parent if folder.name == PLAN else folder
     if not (folder / PLAN).is_file():

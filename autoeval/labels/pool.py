@@ -55,27 +55,17 @@ def box_features(
     perturbed: Sequence[Predictions] = (),
     half_size: Predictions | None = None,
 ) -> np.ndarray:
-    """Describe boxes, each among the others of its category in its image.
+    """Describe N boxes on M images, each among the others of its category in its image.
 
-    Parameters
-    ----------
-    found : Predictions
-        N boxes on M images.
-    sizes : ndarray of shape (M, 2)
-        Height and width of each image in pixels.
-    perturbed : sequence of Predictions
-        Boxes on the same images under feature dropout, one for each repeat.
-    half_size : Predictions, optional
-        Boxes on the same images at half the size.
+    `sizes` are height and width of each image in pixels, (M, 2); `perturbed` has the boxes under
+    feature dropout of each repeat, `half_size` those at half the size.
 
-    Returns
-    -------
-    ndarray of shape (N, F), float64
-        Columns as in `feature_names`: score and its log-odds; logarithm of the side relative to the
-        image and of the aspect ratio; logarithm of the rank among the boxes of its category in the
-        image and of the number of confident ones; the best score among them; the largest IoU with a
-        more and a less confident one; whether the box ends at the edge. For each other pass: IoU
-        and score of the box that overlaps it and is confident, and how the score varies.
+    Columns of the result, (N, F), are as in `feature_names`: score and its log-odds; logarithm of
+    the side relative to the image and of the aspect ratio; logarithm of the rank among the boxes of
+    its category in the image and of the number of confident ones; the best score among them; the
+    largest IoU with a more and a less confident one; whether the box ends at the edge. For each
+    other pass: IoU and score of the box that overlaps it and is confident, and how the score
+    varies.
     """
     sizes = sizes[found.image]
     columns = [*_of_one_box(found, sizes), *_of_its_group(found), _at_edge(found, sizes)]
@@ -152,24 +142,12 @@ def _group(boxes: Predictions, like: Predictions) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """N boxes on the M images that an estimate is about.
+    """N boxes on the M images that an estimate is about."""
 
-    Parameters
-    ----------
-    found : Predictions
-        At most 100 boxes of a category in an image, as evaluation takes them.
-    features : ndarray of shape (N, F)
-        See `box_features`.
-    names : tuple of str
-        Of the columns.
-    warnings : tuple of str
-        What was assumed.
-    """
-
-    found: Predictions
-    features: np.ndarray
-    names: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
+    found: Predictions  # at most 100 boxes of a category in an image, as evaluation takes them
+    features: np.ndarray  # (N, F), see `box_features`
+    names: tuple[str, ...]  # of its columns
+    warnings: tuple[str, ...] = ()  # what was assumed
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -204,22 +182,10 @@ def pool_of_predictions(
     half_size: Predictions | None = None,
     perturbed: Sequence[Predictions] = (),
 ) -> Pool:
-    """Make a pool of the boxes of one or more passes.
+    """Make a pool of the boxes of one or more passes; InputError if there is no image.
 
-    Parameters
-    ----------
-    clean : Predictions
-        Boxes that the estimate is about. An image of unknown size counts as large as the boxes of
-        all such images reach, which is a warning of the pool.
-    half_size : Predictions, optional
-        Of the same images and categories, at half the size.
-    perturbed : sequence of Predictions
-        The same under feature dropout, one for each repeat.
-
-    Raises
-    ------
-    InputError
-        If there is no image.
+    `perturbed` has one for each repeat. An image of unknown size counts as large as the boxes of
+    all such images reach, which is a warning of the pool.
     """
     if not clean.images:
         raise InputError("Expected a pool of at least one image but got none.")
@@ -233,12 +199,7 @@ def pool_of_predictions(
 def pool_of_evidence(evidence: Sequence[Evidence], categories: Sequence[str]) -> Pool:
     """Make a pool of the evidence of each image, labelled by `categories`.
 
-    A pass that some image lacks is left out.
-
-    Raises
-    ------
-    InputError
-        If there is no image.
+    A pass that some image lacks is left out. Raises InputError if there is no image.
     """
     images = tuple(LabelledImage(e.image_id, e.image_id, e.image_size) for e in evidence)
     repeats = min((len(e.perturbed) for e in evidence), default=0)

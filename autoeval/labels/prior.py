@@ -22,20 +22,11 @@ class ErrorOfPrior:
 
     where s is the error that the estimate itself states. Errors near 0 and near 1 are smaller; the
     likelihood of left-out sources decides between the two forms; see `fit_error_of_prior`.
-
-    Parameters
-    ----------
-    scale : float
-        τ, of the first or the second form.
-    by_level : bool
-        Whether it is the second.
-    dof : float
-        Number of families less one.
     """
 
-    scale: float
-    by_level: bool
-    dof: float
+    scale: float  # τ, of the first or the second form
+    by_level: bool  # whether it is the second
+    dof: float  # number of families less one
 
     def at(self, estimate: float, stated: float = 1.0) -> ValueWithError:
         """Return a label-free estimate with its error."""
@@ -54,20 +45,11 @@ it). Because it differs by detector, the degrees of freedom are few.
 
 @dataclass(frozen=True)
 class Combined:
-    """The combined estimate.
-
-    Parameters
-    ----------
-    estimate : ValueWithError
-    share : float
-        Weight of the labels, in [0, 1].
-    conflict : bool
-        Whether the two contradicted each other, and the label-free estimate was dropped.
-    """
+    """The combined estimate."""
 
     estimate: ValueWithError
-    share: float
-    conflict: bool
+    share: float  # weight of the labels, in [0, 1]
+    conflict: bool  # the two contradicted each other, and the label-free estimate was dropped
 
 
 def combine(
@@ -80,19 +62,11 @@ def combine(
               + \frac{4 \tau^4 SE^4}{\nu (\tau^2 + SE^2)^3}
 
     The second term is the variance of the weights, which depend on an SE with ν degrees of freedom:
-    without it the intervals are too short for few labels. The prior is dropped where the two are
-    further apart than `conflict` times :math:`\sqrt{\tau^2 + SE^2}`. Degrees of freedom are those
-    of the sum of both variances' shares (Satterthwaite 1946). Sources: Fay & Herriot 1979, section
-    2; Rivest & Vandal 2003 for the second term.
-
-    Parameters
-    ----------
-    labels : ValueWithError
-        θ with SE; where it is unknown, the result is the prior.
-    prior : ValueWithError
-        g with τ; where it is unknown, the result is the estimate from labels.
-    conflict : float
-        Infinite for a prior that is never dropped.
+    without it the intervals are too short for few labels. The prior g is dropped where the two are
+    further apart than `conflict` times :math:`\sqrt{\tau^2 + SE^2}`. Where θ or g is unknown, the
+    result is the other. Degrees of freedom are those of the sum of both variances' shares
+    (Satterthwaite 1946). Sources: Fay & Herriot 1979, section 2; Rivest & Vandal 2003 for the
+    second term.
 
     Examples
     --------
@@ -123,21 +97,12 @@ def fit_error_of_prior(
     stated: np.ndarray | None = None,
     errors: np.ndarray | None = None,
 ) -> ErrorOfPrior:
-    """Fit τ to left-out sources, constant or by level, whichever their likelihood prefers.
+    """Fit τ to S left-out sources, constant or by level, whichever their likelihood prefers.
 
     The likelihood of each family is by the τ of the others; each family has the same weight.
-
-    Parameters
-    ----------
-    estimates : ndarray of shape (S,)
-        Of each source by a regression that has not seen its family, in [0, 1].
-    truths : ndarray of shape (S,)
-    families : sequence of str
-        Of each source.
-    stated : ndarray of shape (S,), optional
-        Error that each estimate states; equal ones by default.
-    errors : ndarray of shape (S,), optional
-        Standard error of each truth, where it stands for more than its own images; 0 by default.
+    `estimates` (S,) in [0, 1] are by a regression that has not seen the source's family. `stated`
+    (S,) is the error that each states, by default equal; `errors` (S,) is the standard error of
+    each truth, where it stands for more than its own images.
     """
     groups = np.unique(np.asarray(families), return_inverse=True)[1]
     residuals = truths - estimates

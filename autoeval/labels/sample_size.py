@@ -10,6 +10,7 @@ with normal and skewed influences (``tests/labels/test_sample_size.py``), and
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from autoeval.labels.prior import combine
@@ -24,22 +25,11 @@ BATCH = 10
 
 @dataclass(frozen=True)
 class Outlook:
-    """Forecast of the precision that more labels of a pool give.
+    """Forecast of the precision that more labels of a pool give."""
 
-    Parameters
-    ----------
-    per_image : VariancePrior
-        Residual variance of one labelled image.
-    n_pool : int
-    prior : ValueWithError
-        The label-free estimate with its error.
-    level : float
-        Nominal coverage.
-    """
-
-    per_image: VariancePrior
+    per_image: VariancePrior  # residual variance of one labelled image
     n_pool: int
-    prior: ValueWithError = NOTHING
+    prior: ValueWithError = NOTHING  # label-free
     level: float = 0.9
 
     def half_width(self, k: int) -> float:
@@ -57,11 +47,9 @@ class Outlook:
 
     def needed(self, wanted: float) -> int:
         """Return the smallest number of labels whose half-width is at most `wanted`."""
-        low, high = 2, self.n_pool
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.half_width(middle) <= wanted else (middle + 1, high)
-        return high
+        sizes = range(2, self.n_pool)
+        at = bisect_left(sizes, True, key=lambda k: self.half_width(k) <= wanted)
+        return min(2 + at, self.n_pool)
 
 
 def outlook_after(
@@ -74,13 +62,7 @@ def outlook_after(
 ) -> Outlook:
     """Return the forecast after k labels, from the error of the difference estimator.
 
-    Parameters
-    ----------
-    measured : ValueWithError
-        With k labels.
-    k, n_pool : int
-    prior, level
-        See `Outlook`; no prior where it was dropped.
+    No prior where it was dropped.
     """
     finite = 1 - k / n_pool
     variance = measured.error**2 * k / finite if finite > 0 else 0.0
@@ -89,20 +71,11 @@ def outlook_after(
 
 @dataclass(frozen=True)
 class Stop:
-    """Whether a wanted half-width is reached.
-
-    Parameters
-    ----------
-    reached : bool
-    half_width : float
-        Widened by `STRETCH`.
-    more : int
-        Images that the next batch should add; 0 where it is reached.
-    """
+    """Whether a wanted half-width is reached."""
 
     reached: bool
-    half_width: float
-    more: int
+    half_width: float  # widened by `STRETCH`
+    more: int  # images that the next batch should add; 0 where it is reached
 
 
 def stretched(measured: ValueWithError) -> ValueWithError:
@@ -113,19 +86,11 @@ def stretched(measured: ValueWithError) -> ValueWithError:
 def next_batch(
     measured: ValueWithError, wanted: float, *, n_labelled: int, needed: int, level: float = 0.9
 ) -> Stop:
-    """Decide whether to stop, and how many images to label next.
+    """Decide whether to stop at a half-width in the unit of the estimate, and what to label next.
 
-    Parameters
-    ----------
-    measured : ValueWithError
-        The combined estimate so far.
-    wanted : float
-        Half-width, in the unit of the estimate.
-    n_labelled : int
-    needed : int
-        Labels that are expected to suffice; see `Outlook.needed`. At most half of the
-        missing ones are labelled at once, in batches of `BATCH`, since that is a forecast.
-    level : float
+    `measured` is the combined estimate so far, `needed` the labels that are expected to suffice;
+    see `Outlook.needed`. At most half of the missing ones are labelled at once, in batches of
+    `BATCH`, since that is a forecast.
     """
     half = stretched(measured).half_width(level)
     if half <= wanted:

@@ -25,22 +25,10 @@ USUAL_WEIGHT = 0.05**2  # of `USUAL`: a site with twenty labelled boxes in a sam
 def measure_small_sample_bias(
     ranking: RankedDetections, *, draws: int = 40, seed: int = 0
 ) -> tuple[float, float]:
-    """Measure by how much the mAP of a few images exceeds that of all, on average.
+    """Measure by how much the mAP of a few images exceeds that of all N, on average.
 
-    Parameters
-    ----------
-    ranking : RankedDetections
-        Of N images.
-    draws : int
-        Simple random samples of each size in `SAMPLE_SIZES`.
-    seed : int
-
-    Returns
-    -------
-    excess : float
-        Mean difference.
-    scale : float
-        Mean of ``(1 - k / N) / G``, with G the labelled boxes of the sample.
+    By `draws` simple random samples of each size k in `SAMPLE_SIZES`. Returns the mean difference,
+    and the mean of ``(1 - k / N) / G``, with G the labelled boxes of the sample.
     """
     rng, n = np.random.default_rng(seed), len(ranking)
     whole = ranking.average_precision().mean()

@@ -25,18 +25,9 @@ from autoeval.runtime.files import atomic_path, write_json, write_text
 
 
 def name_images(labels: LabelSet, path: Path) -> Path:
-    """Name images in a COCO file; where there is one, add them and keep all that it holds.
+    """Name images, without boxes, in a COCO file; where there is one, keep all that it holds.
 
-    Parameters
-    ----------
-    labels : LabelSet
-        The images, without boxes.
-    path : Path
-
-    Raises
-    ------
-    InputError
-        If the file that is there is no COCO annotation file.
+    Raises InputError if the file that is there is no COCO annotation file.
     """
     document = coco_document(labels, with_sizes=False)
     if path.exists():
@@ -70,20 +61,11 @@ LOCAL_FILES = "/data/local-files/?d="
 
 @dataclass(frozen=True, eq=False)
 class Prelabels:
-    """The boxes that are offered in one image.
-
-    Parameters
-    ----------
-    image : LabelledImage
-    boxes : ndarray of shape (N, 4), float64
-        Boxes as xyxy, pixels, inside the image where its size is known.
-    scores : ndarray of shape (N,), float32
-    categories : list of str
-    """
+    """The boxes that are offered in one image."""
 
     image: LabelledImage
-    boxes: np.ndarray
-    scores: np.ndarray
+    boxes: np.ndarray  # (N, 4), float64, xyxy, pixels, inside the image where its size is known
+    scores: np.ndarray  # (N,), float32
     categories: list[str]
 
     @property
@@ -99,15 +81,9 @@ class Prelabels:
     def label_studio_task(self, folder: str, model: str) -> dict[str, Any]:
         """Return them as a task with a prediction for Label Studio, coordinates in per cent.
 
-        The labelling interface is that of `label_config`. Source: Label Studio's documentation,
-        "Import pre-annotated data".
-
-        Parameters
-        ----------
-        folder : str
-            Of the images, below the document root of Label Studio's local files.
-        model : str
-            Version of the model.
+        `folder` is that of the images, below the document root of Label Studio's local files; the
+        labelling interface is that of `label_config`. Source: Label Studio's documentation, "Import
+        pre-annotated data".
         """
         assert self.image.size is not None
         height, width = self.image.size
@@ -137,16 +113,10 @@ class Prelabels:
 
 
 def prelabels(plan: LabelPlan, images: Sequence[LabelledImage]) -> list[Prelabels]:
-    """Choose the boxes to offer in the images that a plan drew.
+    """Choose the boxes to offer in the images that a plan drew, given in their order.
 
     Where several words of the detector are one category of the plan, it may find an object once as
     each; the most confident box of it is offered.
-
-    Parameters
-    ----------
-    plan : LabelPlan
-    images : sequence of LabelledImage
-        The drawn ones in their order, as they are in the folder.
     """
     return [_of_image(plan, int(k), image) for k, image in zip(plan.drawn, images, strict=True)]
 
@@ -191,23 +161,10 @@ def write_to_label(
 ) -> list[Path]:
     """Copy the drawn images into a folder, with an annotation file that names them.
 
-    What the annotation file of an earlier, smaller plan holds by now is kept.
-
-    Parameters
-    ----------
-    plan : LabelPlan
-    images : mapping of str to UnlabelledImage
-        By their names.
-    folder : Path
-    prelabel : bool
-        Offer the detector's boxes, too: ``prelabels_coco.json`` (CVAT: COCO 1.0) and
-        ``prelabels_label_studio.json`` (Label Studio: tasks with predictions); see `prelabels`.
-        People who are shown boxes leave more of them as they are than they should.
-
-    Returns
-    -------
-    list of Path
-        What was written.
+    What the annotation file of an earlier, smaller plan holds by now is kept. With `prelabel` the
+    detector's boxes are offered, too: ``prelabels_coco.json`` (CVAT: COCO 1.0) and
+    ``prelabels_label_studio.json`` (Label Studio: tasks with predictions). People who are shown
+    boxes leave more of them as they are than they should. Returns what was written.
     """
     drawn = [plan.found.images[k] for k in plan.drawn]
     named = [
@@ -238,28 +195,11 @@ def write_plan(
     *,
     prelabel: bool = False,
 ) -> list[Path]:
-    """Write a plan, and the folder to label where the images are at hand.
+    """Write a plan, and the folder to label where the images are at hand; return what was written.
 
-    ``label_config.xml`` is the labelling interface for Label Studio.
-
-    Parameters
-    ----------
-    plan : LabelPlan
-    folder : Path
-    images : iterable of UnlabelledImage
-        The drawn ones among them are copied; without them the annotation file names the images.
-    prelabel : bool
-        See `write_to_label`.
-
-    Returns
-    -------
-    list of Path
-        What was written.
-
-    Raises
-    ------
-    InputError
-        If boxes are to be offered and the images are not at hand.
+    The drawn ones among `images` are copied; without them the annotation file names the images.
+    ``label_config.xml`` is the labelling interface for Label Studio. For `prelabel` see
+    `write_to_label`; InputError where it is wanted and the images are not at hand.
     """
     files = {image.image_id: image for image in images}
     at_hand = all(plan.found.images[k].image_id in files for k in plan.drawn)
@@ -279,10 +219,15 @@ def write_plan(
 
 
 def _file_name(image: UnlabelledImage) -> str:
-    name = PurePosixPath(image.image_id)
-    path = getattr(image, "path", None)
-    own = path is not None and getattr(image, "time_s", None) is None
-    return name.as_posix() if own and name.suffix else f"{name.as_posix()}{_suffix(path, own)}"
+    name, path = PurePosixPath(image.image_id), _own_file(image)
+    if path is None:
+        return f"{name.as_posix()}.png"
+    return name.as_posix() + ("" if name.suffix else path.suffix)
+
+
+def _own_file(image: UnlabelledImage) -> Path | None:
+    """Return the file that holds this image alone, which a frame of a video has not."""
+    return getattr(image, "path", None) if getattr(image, "time_s", None) is None else None
 
 
 def _size(image: UnlabelledImage) -> tuple[int, int] | None:
@@ -292,14 +237,10 @@ def _size(image: UnlabelledImage) -> tuple[int, int] | None:
     return (header.height, header.width) if header else None
 
 
-def _suffix(path: Path | None, own: bool) -> str:
-    return path.suffix if own and path is not None else ".png"
-
-
 def _copy(image: UnlabelledImage, target: Path) -> None:
-    path = getattr(image, "path", None)
+    path = _own_file(image)
     with atomic_path(target) as temporary:
-        if path is not None and getattr(image, "time_s", None) is None:
+        if path is not None:
             shutil.copyfile(path, temporary)
         else:
             import cv2

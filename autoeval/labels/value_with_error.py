@@ -13,15 +13,6 @@ from scipy import stats
 class ValueWithError:
     """A value, how exactly it is known, and how exactly that is known.
 
-    Parameters
-    ----------
-    value : float
-        NaN where nothing was measured.
-    error : float
-        Standard error.
-    dof : float
-        Degrees of freedom behind the standard error; infinite where it is known.
-
     Examples
     --------
     >>> measured = ValueWithError(.5, .1, math.inf)
@@ -29,9 +20,9 @@ class ValueWithError:
     [0.336, 0.664]
     """
 
-    value: float
-    error: float
-    dof: float = math.inf
+    value: float  # NaN where nothing was measured
+    error: float  # standard error
+    dof: float = math.inf  # degrees of freedom behind it; infinite where it is known
 
     @property
     def known(self) -> bool:

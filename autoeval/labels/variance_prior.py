@@ -15,14 +15,7 @@ USUAL_DOF = 4.0  # where one site alone was measured; 4 to 5 over the categories
 
 @dataclass(frozen=True)
 class VariancePrior:
-    """Scaled inverse chi-squared prior of a variance.
-
-    Parameters
-    ----------
-    variance : float
-    dof : float
-        Degrees of freedom: the number of observations that it counts as.
-    """
+    """Scaled inverse chi-squared prior of a variance, which counts as `dof` observations."""
 
     variance: float
     dof: float
@@ -37,18 +30,12 @@ class VariancePrior:
 
 
 def moderated(variance: float, dof: float, prior: VariancePrior) -> tuple[float, float]:
-    r"""Shrink a variance towards a prior.
+    r"""Shrink a variance towards a prior; without degrees of freedom it is the prior.
 
     .. math:: \tilde s^2 = \frac{d_0 s_0^2 + d s^2}{d_0 + d}
 
     with :math:`d_0 + d` degrees of freedom, the posterior of a normal sample's variance. Source:
     Smyth 2004, section 3.
-
-    Parameters
-    ----------
-    variance, dof : float
-        Observed; without degrees of freedom the prior is returned.
-    prior : VariancePrior
 
     Examples
     --------
@@ -62,23 +49,12 @@ def moderated(variance: float, dof: float, prior: VariancePrior) -> tuple[float,
 
 
 def fit_variance_prior(ratios: Sequence[float], noise: float) -> VariancePrior:
-    r"""Fit the prior of a variance to its values at several sites.
+    r"""Fit the prior of a variance to its values at several sites, relative to the expected ones.
 
     The logarithm of a scaled inverse chi-squared variable with d degrees of freedom has the
     variance :math:`\psi'(d / 2)`; d is chosen so that this is the variance over sites, less the
-    noise of each site's own variance. Source: Smyth 2004, section 6.2.
-
-    Parameters
-    ----------
-    ratios : sequence of float
-        Variance at each site relative to the expected one, positive. A single one has `USUAL_DOF`.
-    noise : float
-        Variance of the logarithm of a site's ratio, from its number of images being finite.
-
-    Returns
-    -------
-    VariancePrior
-        Relative, to be scaled by the variance that is expected at a new site.
+    noise of each site's own: the variance of the logarithm of its ratio, from its number of images
+    being finite. A single one has `USUAL_DOF`. Source: Smyth 2004, section 6.2.
     """
     logs = np.log(ratios)
     if len(logs) == 1:

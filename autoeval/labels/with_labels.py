@@ -27,6 +27,7 @@ from autoeval.labels.label_warnings import label_warnings
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import FEWEST_LABELS, Outlook, outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.metrics.operating_point import image_counts
 from autoeval.targets import OperatingPoint, points_at
@@ -155,22 +156,9 @@ def estimate_with_labels(
 ) -> LabelledEstimate:
     """Estimate the accuracy on the pool of a plan from the labels of some of its images.
 
-    Parameters
-    ----------
-    plan : LabelPlan
-    labels : LabelSet
-    words : mapping of str to str, optional
-        See `match_labels`.
-    planned : bool
-        Whether the labelled images were drawn by the plan. Otherwise they are all used, and taken
-        as a simple random draw.
-    score_thr : float, optional
-        Threshold at which precision, recall and F1 are estimated, too; by default that of the plan.
-
-    Raises
-    ------
-    InputError
-        See `match_labels` and `LabelPlan.predicted`.
+    For `words` see `match_labels`. Images that the plan did not draw are left out, unless they are
+    not `planned`: all are then used, and taken as a simple random draw. `score_thr` is by default
+    that of the plan. Raises as `match_labels` and `LabelPlan.predicted`.
     """
     score_thr = plan.score_thr if score_thr is None else score_thr
     points = () if score_thr is None else points_at(score_thr, plan.iou)
@@ -181,10 +169,11 @@ def estimate_with_labels(
         )
     subset = match_labels(labels, plan.found, words)
     subset = _by_plan(subset, plan) if planned else _as_random(subset)
-    order = np.argsort(np.argsort(plan.sequence)[subset.images], kind="stable")
-    whole, categories = _estimate_all(plan, subset, np.arange(len(subset.images)), plan.target)
+    found = plan.found.on_images(subset.images)
+    rankings = rank_categories(found, subset.truth)
+    whole, categories = _estimate_all(plan, subset.images, rankings, plan.target)
     others = {
-        target: _estimate_all(plan, subset, np.arange(len(subset.images)), target)[0]
+        target: _estimate_all(plan, subset.images, rankings, target)[0]
         for target in (*LEVELS, *points)
         if target != plan.target and plan.measures(target)
     }
@@ -196,10 +185,12 @@ def estimate_with_labels(
         prior=NOTHING if whole.combined.conflict else prior,
         level=plan.level,
     )
-    history = [
-        (size, _estimate_all(plan, subset, order[:size], plan.target)[0])
-        for size in range(FIRST, k + 1, STEP)
-    ]
+    order = np.argsort(np.argsort(plan.sequence)[subset.images], kind="stable")
+    history = []
+    for size in range(FIRST, k + 1, STEP):
+        first = [ranking.take(order[:size]) for ranking in rankings]
+        images = subset.images[order[:size]]
+        history.append((size, _estimate_all(plan, images, first, plan.target)[0]))
     measured = [name for name, of in categories.items() if of.measured]
     return LabelledEstimate(
         plan.target,
@@ -214,7 +205,7 @@ def estimate_with_labels(
         (
             *plan.warnings,
             *subset.warnings,
-            *_contradictions(plan, subset),
+            *label_warnings(found, subset.truth, rankings),
             *_warnings(whole, categories, k),
         ),
     )
@@ -231,18 +222,15 @@ def estimate_targets(
     """Estimate several targets of all categories together; see `estimate_with_labels`."""
     subset = match_labels(labels, plan.found, words)
     subset = _by_plan(subset, plan) if planned else subset
-    chosen = np.arange(len(subset.images))
-    return {target: _estimate_all(plan, subset, chosen, target)[0] for target in targets}
+    rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
+    return {of: _estimate_all(plan, subset.images, rankings, of)[0] for of in targets}
 
 
 def _estimate_all(
-    plan: LabelPlan, subset: LabelledSubset, chosen: np.ndarray, target: str
+    plan: LabelPlan, images: np.ndarray, rankings: Sequence[RankedDetections], target: str
 ) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
-    """Estimate the mean and each category from some of the labelled images."""
-    images = subset.images[chosen]
+    """Estimate the mean and each category from labelled images, (k,), and their rankings."""
     sample = LabelledSample(images, plan.n_pool, clusters=plan.blocks[images])
-    rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
-    rankings = [ranking.take(chosen) for ranking in rankings]
     accuracies = [measure_sample(ranking, target) for ranking in rankings]
     *predicted, together = plan.predicted(target)
     point, mixing = OperatingPoint.of(target), plan.mixing_of(target)
@@ -313,12 +301,6 @@ def _as_random(subset: LabelledSubset) -> LabelledSubset:
         "images chosen for what they show are not"
     )
     return replace(subset, warnings=(*subset.warnings, warning))
-
-
-def _contradictions(plan: LabelPlan, subset: LabelledSubset) -> tuple[str, ...]:
-    """Warn of labels that the confident boxes, or each other, contradict."""
-    found = plan.found.on_images(subset.images)
-    return label_warnings(found, subset.truth, rank_categories(found, subset.truth))
 
 
 def _warnings(whole: LabelEstimates, categories: Mapping[str, LabelEstimates], k: int) -> list[str]:

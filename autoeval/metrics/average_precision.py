@@ -19,29 +19,16 @@ def average_precision(
     *,
     interpolation: Interpolation | None = "101-point",
 ) -> np.ndarray:
-    """Area under the precision-recall curve of detections in descending order of their scores.
+    """Area under the precision-recall curve of N detections by descending score, (...).
 
     Flags, weights and probabilities are all sums: a detection of weight w that is right with
-    probability p has ``hits = w p`` and ``counted = w``, and ``n_true`` is the sum of the weights
-    of the labelled boxes.
+    probability p has ``hits = w p`` and ``counted = w``, both (..., N), 0 where it is ignored, as
+    in a crowd; ``n_true`` (...) is the sum of the weights of the labelled boxes, and AP is NaN
+    where that is 0.
 
-    Parameters
-    ----------
-    hits : ndarray of shape (..., N)
-        Weight of each detection as a true positive; 0 for a false positive.
-    counted : ndarray of shape (..., N)
-        Weight of each detection; 0 where it is ignored, as in a crowd.
-    n_true : ndarray of shape (...) or float
-        Number of labelled boxes.
-    interpolation : {"101-point", "all-point"} or None
-        Precision at a recall is the highest at that recall or more. "101-point" averages it over
-        the recalls 0, .01, ..., 1 (COCO's evaluation), "all-point" integrates it over all recalls
-        (PASCAL VOC since 2010), None integrates precision as it is.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        In [0, 1]; NaN without labelled boxes.
+    Precision at a recall is the highest at that recall or more. "101-point" averages it over the
+    recalls 0, .01, ..., 1 (COCO's evaluation), "all-point" integrates it over all recalls (PASCAL
+    VOC since 2010), None integrates precision as it is.
 
     Examples
     --------
@@ -79,16 +66,8 @@ def envelope(precision: np.ndarray) -> np.ndarray:
 def pool_ties(scores: np.ndarray, hits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sum detections of equal score, so that their order does not matter.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (N,)
-    hits : ndarray of shape (L, N)
-
-    Returns
-    -------
-    hits : ndarray of shape (L, n)
-        Of the n different scores in descending order.
-    counted : ndarray of shape (n,)
+    `scores` is (N,), `hits` (L, N); returned are hits (L, n) of the n different scores in
+    descending order, and the number of detections (n,) of each.
 
     Examples
     --------
@@ -116,18 +95,10 @@ def _sum_at_recall_levels(
 class RankedDetections:
     """B detections of one category on N images, by descending score.
 
-    Parameters
-    ----------
-    image : ndarray of shape (B,), int
-        Image of each detection.
-    hits : ndarray of shape (L, B)
-        Whether each is a true positive at each of L IoU thresholds, or the probability of it.
-    counted : ndarray of shape (L, B)
-        0 for a detection that is ignored, as it lies in a crowd.
-    n_true : ndarray of shape (N,)
-        Number of labelled boxes of each image, or its expectation.
-    scores : ndarray of shape (B,), optional
-        Confidences, where measures at a threshold are wanted.
+    `image` (B,) int is the image of each; `hits` (L, B) says whether it is a true positive at each
+    of L IoU thresholds, or how probably; `counted` (L, B) is 0 where it is ignored, as it lies in a
+    crowd; `n_true` (N,) is the number of labelled boxes of each image, or its expectation; `scores`
+    (B,) are needed for measures at a threshold alone.
     """
 
     image: np.ndarray
@@ -182,19 +153,9 @@ class RankedDetections:
         *,
         interpolation: Interpolation | None = "101-point",
     ) -> np.ndarray:
-        """Average precision at each IoU threshold.
+        """Average precision at each IoU threshold, (L,), of images weighted equally or by (N,).
 
-        Parameters
-        ----------
-        weights : ndarray of shape (N,), optional
-            Of the images, or how often each counts; 1 by default.
-        interpolation : {"101-point", "all-point"} or None
-            See `autoeval.metrics.average_precision.average_precision`.
-
-        Returns
-        -------
-        ndarray of shape (L,)
-            In [0, 1]; NaN without labelled boxes.
+        NaN without labelled boxes; see `average_precision`.
         """
         return average_precision(*self.weighted(weights), interpolation=interpolation)
 
@@ -225,19 +186,9 @@ def influence_function(
     images is the first-order error of the average precision that these images give. One sort and
     three running sums.
 
-    Parameters
-    ----------
-    ranked : RankedDetections
-    weights : ndarray of shape (N,), optional
-        Of the images, not negative; 1 by default.
-    interpolated : bool
-        Whether AP is "all-point" interpolated; else not at all. The 101 recall levels of COCO's
-        evaluation are steps, which have no derivative.
-
-    Returns
-    -------
-    ndarray of shape (L, N)
-        Of each image at each IoU threshold; NaN without labelled boxes.
+    Images (N,) have weight 1 by default. `interpolated` AP is "all-point", else not at all: the 101
+    recall levels of COCO's evaluation are steps, which have no derivative. Returns (L, N), NaN
+    without labelled boxes.
 
     Examples
     --------

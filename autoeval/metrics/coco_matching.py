@@ -23,20 +23,10 @@ _CROWD = 2.0**-10  # exact in floating point, and less than the lowest threshold
 def top_detections(
     image: np.ndarray, label: np.ndarray, scores: np.ndarray, limit: int = MAX_DETECTIONS
 ) -> np.ndarray:
-    """Select the best detections of each category in each image.
+    """Select the best detections of each category in each image, given N of each.
 
-    Parameters
-    ----------
-    image, label : ndarray of shape (N,), int
-        Image and category of each detection.
-    scores : ndarray of shape (N,)
-    limit : int
-        Number of detections a category and image.
-
-    Returns
-    -------
-    ndarray of shape (n,), int64
-        Indices by image and category, by descending score in each; equal scores keep their order.
+    Returns indices by image and category, by descending score in each; equal scores keep their
+    order.
 
     Examples
     --------
@@ -66,25 +56,11 @@ def match_detections(
     detections may, and the share of the detection inside the region takes the place of the IoU.
     Detections of negative area that match nothing are ignored, too.
 
-    Parameters
-    ----------
-    boxes : ndarray of shape (N, 4)
-        Detections as xyxy, pixels; those of a group by descending score.
-    group : ndarray of shape (N,), int
-        A number for each image and category.
-    labelled : ndarray of shape (M, 4)
-        As xyxy, pixels.
-    labelled_group : ndarray of shape (M,), int
-    crowd : ndarray of shape (M,), bool, optional
-        Labelled boxes that mark a crowd; none by default.
-    present : ndarray of shape (..., M), bool, optional
-        Labelled boxes that exist, in each of several versions of the labels; all by default.
-
-    Returns
-    -------
-    matched, ignored : ndarray of shape (..., 10, N), bool
-        True positives and ignored detections at each of `IOU_THRESHOLDS`; others are false
-        positives.
+    Detections (N, 4), those of a group by descending score, and labelled boxes (M, 4) are xyxy,
+    pixels; a group is a number for each image and category. `crowd` (M,) marks a crowd, none by
+    default; `present` (..., M) says which labelled boxes exist, in each of several versions of the
+    labels. Returns true positives and ignored detections (..., 10, N) at each of `IOU_THRESHOLDS`;
+    others are false positives.
 
     Examples
     --------
@@ -154,60 +130,39 @@ def _best_offers(worth: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.nda
     return level, last[level, place]
 
 
-class BoxColumns(Protocol):
-    """N boxes of many images as columns, such as `Predictions` and `Truth`."""
+class _Boxes(Protocol):
+    """N boxes of many images as columns, such as `Predictions` and `Truth`.
+
+    `image` and `label` (N,) index into `images`, which may be without a box, and `categories`;
+    `boxes` (N, 4) are xyxy, pixels.
+    """
 
     @property
-    def images(self) -> Sized:
-        """All images, also those without a box."""
-
+    def images(self) -> Sized: ...
     @property
-    def categories(self) -> Sized:
-        """All categories."""
-
+    def categories(self) -> Sized: ...
     @property
-    def image(self) -> np.ndarray:
-        """Index into `images`, (N,)."""
-
+    def image(self) -> np.ndarray: ...
     @property
-    def label(self) -> np.ndarray:
-        """Index into `categories`, (N,)."""
-
+    def label(self) -> np.ndarray: ...
     @property
-    def boxes(self) -> np.ndarray:
-        """As xyxy, pixels, (N, 4)."""
+    def boxes(self) -> np.ndarray: ...
 
 
-class ScoredBoxes(BoxColumns, Protocol):
-    """Detections."""
-
+class _Scored(_Boxes, Protocol):
     @property
-    def scores(self) -> np.ndarray:
-        """Confidence, (N,)."""
+    def scores(self) -> np.ndarray: ...
 
 
-class LabelledBoxes(BoxColumns, Protocol):
-    """Labelled boxes."""
-
+class _Labelled(_Boxes, Protocol):
     @property
-    def crowd(self) -> np.ndarray:
-        """True for a region in which detections are ignored, (N,) bool."""
+    def crowd(self) -> np.ndarray: ...
 
 
-def match_categories(found: ScoredBoxes, truth: LabelledBoxes) -> tuple[np.ndarray, np.ndarray]:
+def match_categories(found: _Scored, truth: _Labelled) -> tuple[np.ndarray, np.ndarray]:
     """Match the 100 best detections of each image and category to labelled boxes of the same.
 
-    Parameters
-    ----------
-    found : ScoredBoxes
-        N detections, in any order.
-    truth : LabelledBoxes
-        Of the same images and categories.
-
-    Returns
-    -------
-    matched, ignored : ndarray of shape (10, N), bool
-        See `match_detections`; detections beyond the 100 are ignored.
+    Returns two masks (10, N), see `match_detections`; detections beyond the 100 are ignored.
     """
     top = top_detections(found.image, found.label, found.scores)
     several = 1 + max(found.label.max(initial=0), truth.label.max(initial=0))
@@ -221,22 +176,12 @@ def match_categories(found: ScoredBoxes, truth: LabelledBoxes) -> tuple[np.ndarr
 
 
 def rank_categories(
-    found: ScoredBoxes, truth: LabelledBoxes, matches: tuple[np.ndarray, np.ndarray] | None = None
+    found: _Scored, truth: _Labelled, matches: tuple[np.ndarray, np.ndarray] | None = None
 ) -> list[RankedDetections]:
     """Match detections to labelled boxes and rank those of each category by their scores.
 
-    Parameters
-    ----------
-    found : ScoredBoxes
-    truth : LabelledBoxes
-        Of the same images and categories.
-    matches : tuple of ndarray, optional
-        What `match_categories` returns for both, where that is known already.
-
-    Returns
-    -------
-    list of RankedDetections
-        One a category, with ten IoU thresholds. Equal scores are in the order of their images.
+    `matches` is what `match_categories` returns for both, where that is known already. Equal scores
+    are in the order of their images.
     """
     matched, ignored = matches or match_categories(found, truth)
     order = np.lexsort((found.image, -found.scores, found.label))

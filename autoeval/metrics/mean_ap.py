@@ -14,15 +14,10 @@ from autoeval.targets import AP_TARGETS
 
 
 class MeanAP:
-    """Mean average precision over a set of images.
+    """Mean average precision over a set of images; labels index into `categories`.
 
-    Source: COCO's box evaluation (IoU .50 to .95 by .05, 101 recall points, 100 detections an
-    image and category), unrounded.
-
-    Parameters
-    ----------
-    categories : sequence of str
-        Category names; labels index into it.
+    Source: COCO's box evaluation (IoU .50 to .95 by .05, 101 recall points, 100 detections an image
+    and category), unrounded.
 
     Examples
     --------
@@ -41,14 +36,9 @@ class MeanAP:
     def update(
         self, found: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
     ) -> None:
-        """Take in one image.
+        """Take in one image: detections, and labelled boxes (M, 4), xyxy, pixels.
 
-        Parameters
-        ----------
-        boxes : ndarray of shape (M, 4)
-            Labelled boxes as xyxy, pixels.
-        iscrowd : ndarray of shape (M,), bool
-            Regions in which detections are ignored.
+        `iscrowd` (M,) marks regions in which detections are ignored.
         """
         self._found.append(found)
         labels, iscrowd = np.asarray(labels, np.int64), np.asarray(iscrowd, bool)

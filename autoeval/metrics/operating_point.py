@@ -24,19 +24,12 @@ THRESHOLDS = np.arange(101) / 100
 
 
 def image_counts(ranking: RankedDetections, score_thr: float, level: int = 0) -> np.ndarray:
-    """Count true positives, boxes over the threshold and labelled objects of each image.
+    """Count true positives, boxes over the threshold and labelled objects of each image, (3, N).
 
     Matching goes from the highest score down, so boxes under the threshold change nothing over it.
-    Boxes in crowds do not count. With probabilities in place of labels the counts are expectations.
-
-    Parameters
-    ----------
-    ranking : RankedDetections
-        Of N images, with scores.
-    score_thr : float
-        Boxes with a higher score count, compared in the precision of the scores.
-    level : int
-        Which IoU threshold of the ranking.
+    Boxes with a higher score than `score_thr`, in the precision of the scores, count, but in
+    crowds; `level` is the IoU threshold of the ranking. With probabilities in place of labels the
+    counts are expectations.
 
     Examples
     --------
@@ -56,14 +49,9 @@ def image_counts(ranking: RankedDetections, score_thr: float, level: int = 0) ->
 
 
 def value_of(measure: str, counts: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return precision, recall or F1; NaN where the denominator is 0.
+    """Return precision, recall or F1 of `image_counts`; NaN where the denominator is 0.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (3, N)
-        See `image_counts`; of several categories their sum (micro average).
-    weights : ndarray of shape (N,), optional
-        Of the images; 1 by default.
+    Of several categories the counts are their sum (micro average); images have weight 1 by default.
 
     Examples
     --------
@@ -85,10 +73,7 @@ def influence_on(measure: str, counts: np.ndarray, weights: np.ndarray | None = 
     with W the sum of the weights: the linearisation of a ratio estimator (Särndal et al. 1992,
     section 5.6).
 
-    Returns
-    -------
-    ndarray of shape (N,)
-        NaN where the measure is not defined.
+    It is (N,), NaN where the measure is not defined.
 
     Examples
     --------
@@ -113,12 +98,8 @@ def denominators(measure: str, counts: np.ndarray) -> np.ndarray:
 class CountCurve:
     """Counts of one category at every threshold, summed over images: what a row of a table holds.
 
-    Parameters
-    ----------
-    hits, boxes : ndarray of shape (L, 101), float32
-        True positives and boxes over each of `THRESHOLDS`, at each of L IoU thresholds.
-    objects : float
-        Labelled or expected objects.
+    `hits` and `boxes` (L, 101) float32 are true positives and boxes over each of `THRESHOLDS`, at
+    each of L IoU thresholds; `objects` are labelled or expected.
     """
 
     hits: np.ndarray

@@ -33,32 +33,12 @@ def compare_at_sites(
     categories: Categories | None = None,
     level: float = 0.9,
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Compare two detectors at every site.
+    """Compare two detectors at every site; InputError if `check_fits` refuses them.
 
-    Parameters
-    ----------
-    current, candidate : AccuracyEstimator
-    sites : mapping of str to callable
-        By name; each reads what both detectors found there. See `sites_of_predictions` and
-        `sites_of_records`.
-    categories : mapping of str to sequence of str, optional
-        See `AccuracyEstimator.predict`.
-    level : float
-        Nominal coverage of the intervals.
-
-    Returns
-    -------
-    DataFrame
-        One row a site, the greatest gain first: ``site``, ``n_images``, ``difference`` (candidate
-        less current), ``lower``, ``upper``, ``p_better`` (that the candidate is), and ``result``:
-        ``better``, ``worse`` or ``not distinguishable``.
-    tuple of str
-        Sites that could not be compared, and why.
-
-    Raises
-    ------
-    InputError
-        If they are of different targets or not of the default method.
+    `sites` are by name what `sites_of_predictions` or `sites_of_records` returns. Returns one row a
+    site, the greatest gain first: ``site``, ``n_images``, ``difference`` (candidate less current),
+    ``lower``, ``upper``, ``p_better`` (that the candidate is), and ``result``: ``better``,
+    ``worse`` or ``not distinguishable``; and which sites could not be compared, and why.
     """
     candidate = candidate.for_target(current.target)
     fits = {CURRENT: current, CANDIDATE: candidate}
@@ -87,28 +67,17 @@ def sites_of_predictions(
 ) -> tuple[dict[str, ReadSites], tuple[str, ...]]:
     """Find the sites of which there are predictions of both detectors.
 
-    Parameters
-    ----------
-    current, candidate, categories
-        See `compare_at_sites`.
-    predictions, against : path-like
-        Folders with ``SITE.json`` of each.
-    images_list : path-like, optional
-        Folder with ``SITE.txt``, ``SITE.json`` or a folder ``SITE``: all images of a site.
-
-    Returns
-    -------
-    dict of str to callable
-        See `compare_at_sites`.
-    tuple of str
-        Sites without predictions of the candidate.
-
-    Raises
-    ------
-    InputError
-        If a path is no folder, or no site is in both.
+    `predictions` and `against` are folders with ``SITE.json`` of each, `images_list` one with
+    ``SITE.txt``, ``SITE.json`` or a folder ``SITE``: all images of a site. Returns readers of the
+    sites, and which lack predictions of the candidate. Raises InputError if a path is no folder, or
+    no site is in both.
     """
-    mine, other = (files_by_place(_folder(path)) for path in (predictions, against))
+    for path in (predictions, against):
+        if not Path(path).is_dir():
+            raise InputError(
+                f"{path} is no folder: --against compares folders with SITE.json for each site."
+            )
+    mine, other = (files_by_place(Path(path)) for path in (predictions, against))
     common = [site for site in mine if site in other]
     if not common:
         raise InputError(
@@ -132,33 +101,19 @@ def sites_of_records(
 ) -> dict[str, ReadSites]:
     """Find the sites whose images both detectors have observed.
 
-    Parameters
-    ----------
-    current, candidate : RecordStore
-        What each left of the same images.
-    categories : mapping of str to sequence of str
-        Which the labels of their records index.
-
-    Returns
-    -------
-    dict of str to callable
-        See `compare_at_sites`.
+    The labels of their records index `categories`.
     """
     indices = current.index(), candidate.index()
 
     def read(site: str) -> tuple[Site, Site]:
-        first, second = (
-            _site_of_records(store, index[index["group"] == site], categories)
-            for store, index in zip((current, candidate), indices, strict=True)
-        )
-        return first, second
+        sites = []
+        for store, index in zip((current, candidate), indices, strict=True):
+            records = store.read(in_time(index[index["group"] == site]))
+            boxes = SiteBoxes.of_evidence([of.evidence() for of in records], tuple(categories))
+            sites.append(Site(boxes, named=True))
+        return sites[0], sites[1]
 
     return {str(site): partial(read, str(site)) for site in indices[0]["group"].unique()}
-
-
-def _site_of_records(store: RecordStore, index: pd.DataFrame, categories: Categories) -> Site:
-    evidence = [record.evidence() for record in store.read(in_time(index))]
-    return Site(SiteBoxes.of_evidence(evidence, tuple(categories)), named=True)
 
 
 def _of_candidate(pairs: pd.DataFrame) -> Mapping[str, object]:
@@ -173,14 +128,6 @@ def _of_candidate(pairs: pd.DataFrame) -> Mapping[str, object]:
         "p_better": row["p_better"] if sign > 0 else 1 - row["p_better"],
         "result": result if distinguishable(row) else "not distinguishable",
     }
-
-
-def _folder(path: PathLike) -> Path:
-    if not Path(path).is_dir():
-        raise InputError(
-            f"{path} is no folder: --against compares folders with SITE.json for each site."
-        )
-    return Path(path)
 
 
 def _images_of(site: str, folder: PathLike | None) -> Path | None:

@@ -35,35 +35,15 @@ SMALL, MANY = 64, 50
 
 @dataclass(frozen=True, eq=False)
 class CameraImage:
-    """One observed image.
+    """One observed image: the boxes of the task's categories, which their labels index."""
 
-    Parameters
-    ----------
-    file_name : str
-        Relative to the root of the images, with forward slashes; unique within a store.
-    size : tuple of int
-        Height and width in pixels.
-    taken : datetime or None
-        When, by the camera's own clock, without a time zone; None where that is not known.
-    group : str
-        The site: a folder relative to the root, ``"."`` for the root itself.
-    clean : Detections
-        Boxes of the plain pass as xyxy, pixels, float32 (N, 4), those of the task's categories
-        alone; labels index these.
-    half_size : Detections or None
-        Boxes of the pass at half the size, in the image's own coordinates; None where the
-        estimator does not need it.
-    signals : mapping of str to float
-        Of the pixels; see `autoeval.monitoring.observing.signals`.
-    """
-
-    file_name: str
-    size: tuple[int, int]
-    taken: datetime | None
-    group: str
-    clean: Detections
-    half_size: Detections | None = None
-    signals: Mapping[str, float] = field(default_factory=dict)
+    file_name: str  # relative to the root, with forward slashes; unique within a store
+    size: tuple[int, int]  # height, width
+    taken: datetime | None  # by the camera's own clock, without a time zone
+    group: str  # the site: a folder relative to the root, "." for the root itself
+    clean: Detections  # float32
+    half_size: Detections | None = None  # in the image's own coordinates; where it is needed
+    signals: Mapping[str, float] = field(default_factory=dict)  # see `image_signals`
 
     def evidence(self) -> Evidence:
         """Return what scores are made of."""
@@ -132,17 +112,7 @@ class RecordStore:
     ``taken_from`` (where the time is from), ``unreadable`` (why there are no boxes; empty
     otherwise), ``observed_s`` (seconds since 1970) and, where boxes were read from files,
     ``number`` (the order of the images; 0 otherwise). Of an image that was observed again the last
-    row counts.
-
-    Parameters
-    ----------
-    folder : path-like
-        Made on the first write.
-
-    Attributes
-    ----------
-    rows : RowStore
-        Where batches are written, each whole or not at all.
+    row counts. The folder is made on the first write; `rows` writes each batch whole or not at all.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -151,18 +121,7 @@ class RecordStore:
         self._read = lru_cache(KEPT_OPEN)(self._part)
 
     def check(self, made_with: Mapping[str, Any]) -> None:
-        """Make sure that what is here was observed as it would be now, and note how.
-
-        Parameters
-        ----------
-        made_with : mapping
-            Nested mappings of plain values: the detector and its settings.
-
-        Raises
-        ------
-        InputError
-            If the records here are of another detector, or were made with other settings.
-        """
+        """Note the detector and its settings; InputError if what is here was made with others."""
         path = self.folder / NOTE
         now = json.loads(json.dumps(made_with))
         if not path.exists():
@@ -185,11 +144,8 @@ class RecordStore:
     def index(self) -> pd.DataFrame:
         """List the images that were observed, without their boxes.
 
-        Returns
-        -------
-        DataFrame
-            Columns `INDEX`, and ``part``: the batch that holds the record. A damaged file is left
-            out with a warning, so that its images are observed again.
+        Columns are `INDEX`, and ``part``: the batch that holds the record. A damaged file is left
+        out with a warning, so that its images are observed again.
         """
         parts = [part for part in map(self._index_of, self._parts()) if part is not None]
         if not parts:

@@ -21,13 +21,16 @@ from autoeval.estimation.site import BLACK_BOX, Categories
 from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes
 from autoeval.monitoring.observing.reading_results import ResultsReader, read_results
 from autoeval.monitoring.observing.results_files import PathLike, find_results
-from autoeval.monitoring.observing.site_images import (
+from autoeval.monitoring.observing.site_pass import (
+    Signals,
     SiteImage,
+    SitePass,
     expected_categories,
     needed_passes,
+    observe_sites,
     site_images,
+    site_observer,
 )
-from autoeval.monitoring.observing.site_pass import Signals, SitePass, observe_sites, site_observer
 from autoeval.monitoring.order.site_table import site_table, with_alarms_below, with_changes
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.clock import AUTO, EXIF, FILE, Clock
@@ -170,10 +173,17 @@ def watch_sites(
     if shards and not shards.leads:
         return None
     index = store.index()
-    known = _Known(observer.task.categories, detector.backbone, began=began)
-    problems = (*_lost(images, vanished, index, counts), *_unreadable(index))
-    problems += identity_warnings(detector)
-    return _watched(store, index, estimator, plan, known, problems)
+    problems = (*_lost(images, vanished, index, counts), *identity_warnings(detector))
+    return _watched(
+        store,
+        index,
+        estimator,
+        plan,
+        observer.task.categories,
+        problems,
+        backbone=detector.backbone,
+        began=began,
+    )
 
 
 def observe_candidate(
@@ -190,10 +200,7 @@ def observe_candidate(
     shards: Shards | None = None,
     load: LoadDetector | None = None,
 ) -> None:
-    """Observe with another detector the images that its store lacks; see `watch_sites`.
-
-    Of the pixels nothing is kept.
-    """
+    """Observe with another detector the images that its store lacks; see `watch_sites`."""
     observer = site_observer(estimator, detector, categories=categories, batch_size=batch_size)
     images, _ = site_images(files, depth=depth)
     work = SitePass(observer, clock, no_signals, load=load)
@@ -201,7 +208,7 @@ def observe_candidate(
 
 
 def no_signals(image: np.ndarray) -> dict[str, float]:
-    """Measure nothing."""
+    """Keep nothing of the pixels of an image."""
     return {}
 
 
@@ -262,34 +269,27 @@ def watch_predictions(
             "too (--half-size-predictions), or fit again without."
         )
     categories = expected_categories(estimator, categories)
-    reader = ResultsReader(
-        estimator.statistics_,
-        categories,
-        Clock(time_form),
-        plan.depth,
-        names or {},
-        truncated,
-    )
+    statistics, clock = estimator.statistics_, Clock(time_form)
+    reader = ResultsReader(statistics, categories, clock, plan.depth, names or {}, truncated)
     files = find_results(predictions, half_size=half_size_predictions, image_list=images_list)
     began = time.time()
-    read = read_results(files, reader, store)
+    problems, unseen = read_results(files, reader, store)
     index = store.index()
     missing = [NO_SIGNALS, *([] if half_size_predictions else [NO_HALF_SIZE])]
     if len(index) and index["taken"].isna().any():
         missing.append(NO_TIMES)
-    known = _Known(tuple(categories), BLACK_BOX, read.unseen, tuple(missing), began)
-    return _watched(store, index, estimator, plan, known, read.problems)
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What a run knows beside the records; see `site_table` and `Watched`."""
-
-    categories: Sequence[str]
-    backbone: str
-    unseen: Mapping[str, float] | None = None
-    missing: tuple[str, ...] = ()
-    began: float = 0.0
+    return _watched(
+        store,
+        index,
+        estimator,
+        plan,
+        tuple(categories),
+        problems,
+        backbone=BLACK_BOX,
+        began=began,
+        unseen=unseen,
+        missing=tuple(missing),
+    )
 
 
 def _watched(
@@ -297,16 +297,21 @@ def _watched(
     index: pd.DataFrame,
     estimator: AccuracyEstimator,
     plan: WatchPlan,
-    known: _Known,
+    categories: Sequence[str],
     problems: Sequence[str],
+    *,
+    backbone: str,
+    began: float,
+    unseen: Mapping[str, float] | None = None,
+    missing: tuple[str, ...] = (),
 ) -> Watched:
     """Estimate and rank all sites of a store, and compare each with its baseline."""
     table = site_table(
         store,
         estimator,
-        known.categories,
-        backbone=known.backbone,
-        unseen=known.unseen,
+        categories,
+        backbone=backbone,
+        unseen=unseen,
         by=plan.by,
         k=plan.k,
         seed=plan.seed,
@@ -325,9 +330,14 @@ def _watched(
     if plan.alarm_below is not None:
         table = with_alarms_below(table, plan.alarm_below, estimator.target)
     clocks = {str(name): int(n) for name, n in index["taken_from"].value_counts().items()}
-    n_new = int((index["observed_s"].astype(float) >= known.began).sum())
-    every = (*problems, *_times(index, plan))
-    return Watched(table, estimator.target, plan.by, every, clocks, n_new, known.missing)
+    n_new = int((index["observed_s"].astype(float) >= began).sum())
+    times = [
+        f"{group}: {warning}"
+        for group, rows in index.groupby("group")
+        for warning in time_warnings(rows, plan.by)
+    ]
+    every = (*problems, *times)
+    return Watched(table, estimator.target, plan.by, every, clocks, n_new, missing)
 
 
 def _lost(
@@ -339,14 +349,6 @@ def _lost(
         yield f"vanished during the run: {counted(len(lost), 'image')} ({listed(lost)})"
     for error in list(dict.fromkeys(counts.failed.values()))[:3]:
         yield f"could not be observed: {counted(len(counts.failed), 'batch', 'batches')} ({error})"
-
-
-def _unreadable(index: pd.DataFrame) -> Iterator[str]:
-    lost = index[index["unreadable"] != ""]
-    if len(lost):
-        yield f"cannot be read: {counted(len(lost), 'image')} ({'; '.join(lost['unreadable'][:3])})"
-
-
-def _times(index: pd.DataFrame, plan: WatchPlan) -> Iterator[str]:
-    for group, rows in index.groupby("group"):
-        yield from (f"{group}: {warning}" for warning in time_warnings(rows, plan.by))
+    reasons = index.loc[index["unreadable"] != "", "unreadable"]
+    if len(reasons):
+        yield f"cannot be read: {counted(len(reasons), 'image')} ({'; '.join(reasons[:3])})"

@@ -18,36 +18,21 @@ ALARM, BELOW = "alarm", "below"
 class Watched:
     """Sites, their changes, and what went wrong on the way.
 
-    Parameters
-    ----------
-    table : SiteTable
-        Its rows of sites also have, where changes are watched, ``change``, ``change_lower``,
-        ``change_upper`` (NaN where there is none), ``since`` (time), ``alarm`` (bool),
-        ``alarm_at`` (time), ``since_image`` (where there is no time), ``moved`` (which scores
-        and signals, in words), ``influential`` (names of the images with the largest part, a tuple)
-        and ``unwatched`` (why no change is estimated); and with a threshold for alarms ``below``
-        (which interval is below it, in words; empty where none is).
-    target : str
-        What is estimated, such as ``"mAP"``.
-    by : str
-        See `autoeval.monitoring.times.periods.periods`.
-    problems : tuple of str
-        Sentences: what could not be read, doubtful times.
-    clocks : dict of str to int
-        How many images have their time from each source.
-    n_new : int
-        Images observed in this run.
-    missing : tuple of str
-        Sentences: what this run does not have, and what that means.
+    The rows of sites in `table` also have, where changes are watched, ``change``, ``change_lower``,
+    ``change_upper`` (NaN where there is none), ``since`` (time), ``alarm`` (bool), ``alarm_at``
+    (time), ``since_image`` (where there is no time), ``moved`` (which scores and signals, in
+    words), ``influential`` (names of the images with the largest part, a tuple) and ``unwatched``
+    (why no change is estimated); and with a threshold for alarms ``below`` (which interval is below
+    it, in words; empty where none is).
     """
 
     table: SiteTable
     target: str
-    by: str
-    problems: tuple[str, ...] = ()
-    clocks: dict[str, int] | None = None
-    n_new: int = 0
-    missing: tuple[str, ...] = ()
+    by: str  # see `periods`
+    problems: tuple[str, ...] = ()  # what could not be read, doubtful times
+    clocks: dict[str, int] | None = None  # how many images have their time from each source
+    n_new: int = 0  # images observed in this run
+    missing: tuple[str, ...] = ()  # what this run does not have, and what that means
 
     @property
     def alarms(self) -> pd.DataFrame:

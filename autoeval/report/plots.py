@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.transforms import offset_copy
 
@@ -90,12 +91,16 @@ def _named(x: str, band: RegressionBand | None) -> str:
 
 
 def _legend(ax: Axes, names: list[str]) -> None:
-    """Name what is drawn, in order; names from data may hold ``$`` or begin with ``_``."""
     marks = [mark for mark in ax.collections if mark.get_label() in names]
     places = [str(k) for k in range(len(names))]
     legend = ax.legend(
         marks, places, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8
     )
+    _name(legend, names)
+
+
+def _name(legend: Legend, names: Iterable[str]) -> None:
+    """Name what is drawn, in order; names from data may hold ``$`` or begin with ``_``."""
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
@@ -109,8 +114,7 @@ def plot_scatter_grid(points: pd.DataFrame, titles: Mapping[str, str], *, target
     axes = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
     for ax, (x, title) in zip(axes, titles.items(), strict=False):
         plot_scatter(points, x=x, target=target, ax=ax)
-        legend = ax.get_legend()
-        if legend is not None:
+        if legend := ax.get_legend():
             legend.remove()
         _draw_line(ax, points.loc[points["kind"] != "seed", [x, target.name]], target.scale)
         ax.set_title(title, fontsize=8)
@@ -134,16 +138,14 @@ def _draw_line(ax: Axes, points: pd.DataFrame, scale: float = 1.0) -> None:
 
 
 def source_legend(figure: Figure, sources: Iterable[str]) -> None:
-    """Name the sources below all plots; names from data may hold ``$`` or begin with ``_``."""
+    """Name the sources below all plots."""
     styles = source_styles(sources)
     handles = [Line2D([], [], ls="", ms=5, **style) for style in styles.values()]
     places = [str(k) for k in range(len(handles))]
     legend = figure.legend(
         handles, places, loc="outside lower center", ncols=6, frameon=False, fontsize=8
     )
-    for text, name in zip(legend.get_texts(), styles, strict=True):
-        text.set_parse_math(False)
-        text.set_text(name)
+    _name(legend, styles)
 
 
 def plot_curves(

@@ -37,16 +37,7 @@ def format_cells(table: pd.DataFrame, formats: Mapping[str, str]) -> pd.DataFram
 
 
 def _one_line(text: str) -> str:
-    r"""Replace what a line cannot hold: line breaks and control characters.
-
-    Names come from files of others: one with a line break ends a table, one with an escape sequence
-    speaks to the terminal.
-
-    Examples
-    --------
-    >>> _one_line("a\nb\x1b[2J")
-    'a b [2J'
-    """
+    """Replace line breaks, which end a table, and escape sequences, which reach the terminal."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from autoeval.comparison.common_objects import different_boxes
 from autoeval.comparison.comparison import ALL, Comparison, distinguishable
-from autoeval.comparison.disagreement import different_boxes
 from autoeval.data.images import UnreadableImageError
 from autoeval.detections import Detections
 from autoeval.estimation.site import Site

@@ -56,11 +56,7 @@ def prepare(work: Work) -> None:
 
 
 def attempt(work: Work, job: Job, advance: Advance) -> Outcome:
-    """Do a job; an error becomes its outcome.
-
-    Raises `InputError` as raised by ``work``: the user's input is wrong, so no other job can do
-    better.
-    """
+    """Do a job; an error becomes its outcome, unless it is an `InputError`, the user's."""
     start = time.perf_counter()
     try:
         rows = work(job, advance)

@@ -30,9 +30,8 @@ def run_jobs(
     Several processes may run the same jobs into the same folder, and then share them: each job is
     claimed before it begins, and all processes return when all jobs have ended. ``work(job,
     advance) -> rows`` calls ``advance(n)`` after every n items; the store receives the list of jobs
-    before they begin and the rows of each as soon as it ends. Raises `InputError` as raised by
-    ``work``: the user's input is wrong, so no other job can do better; OSError if rows cannot be
-    written, where what was written before stays; and KeyboardInterrupt saying how much is kept.
+    before they begin and the rows of each as soon as it ends. `InputError` raised by ``work`` ends
+    the run, as no other job can do better; KeyboardInterrupt says how much is kept.
     """
     store.write_manifest(jobs, what)
     finished = store.finished(job.key for job in jobs)
@@ -45,7 +44,7 @@ def run_jobs(
                 claimed = run.claimable(waiting)
                 for job, outcome in (executor or LocalExecutor()).run(claimed, work, bar.update):
                     run.record(job, outcome)
-                waiting = run.pop_busy()
+                waiting, run.busy = run.busy, []
                 if waiting:
                     time.sleep(POLL_S)
     except KeyboardInterrupt:
@@ -90,8 +89,3 @@ class _Run:
             self.done += 1
             self.kept += job.size
         self.claims.release(job.key)
-
-    def pop_busy(self) -> list[Job]:
-        """Return the jobs that others had, and forget them."""
-        busy, self.busy = self.busy, []
-        return busy

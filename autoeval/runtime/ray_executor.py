@@ -17,6 +17,7 @@ from autoeval.runtime.job import Advance, Job, Outcome, Work, attempt, prepare
 MAX_TRIES = 3
 
 
+@dataclass(frozen=True, kw_only=True)
 class RayExecutor:
     """Runs jobs on actors of Ray; each keeps its own copy of the work, set up once.
 
@@ -32,20 +33,11 @@ class RayExecutor:
     on which numbers may depend in the last bits, unless the machine's environment has another.
     """
 
-    def __init__(
-        self,
-        *,
-        address: str | None = None,
-        workers: int | None = None,
-        cpus: int | None = None,
-        gpus: float | None = None,
-        cpus_without_gpu: int = 1,
-    ) -> None:
-        self.address = address
-        self.workers = workers
-        self.cpus = cpus
-        self.gpus = gpus
-        self.cpus_without_gpu = cpus_without_gpu
+    address: str | None = None
+    workers: int | None = None
+    cpus: int | None = None
+    gpus: float | None = None
+    cpus_without_gpu: int = 1
 
     def run(
         self, jobs: Iterable[Job], work: Work, advance: Advance

@@ -83,8 +83,6 @@ def launched_by_torchrun() -> Iterator[TorchShards]:
     """Join the other processes that ``torchrun`` started; gloo, as only results travel.
 
     On a machine with GPUs each process takes its own: device ``cuda`` is the one of its local rank.
-
-    Raises `InputError` if torchrun did not start this process.
     """
     import torch
     from torch import distributed

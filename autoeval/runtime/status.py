@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -75,57 +75,39 @@ def run_statuses(work_dir: str | os.PathLike[str]) -> list[RunStatus]:
 
 def run_status(folder: Path) -> RunStatus:
     """Return the progress of a run in its folder, or raise `InputError` for a damaged manifest."""
-    store, tally = RowStore(folder), _Tally()
-    manifest = store.read_manifest()
+    store = RowStore(folder)
+    claims, manifest = store.claims(), store.read_manifest()
     if manifest is None:
         raise InputError(
             f"{folder / MANIFEST} is damaged: give the command of that run again, which writes it."
         )
-    for job in manifest["jobs"]:
-        tally.add(store, job["key"], job["size"])
-    jobs, items = len(manifest["jobs"]), sum(job["size"] for job in manifest["jobs"])
-    return RunStatus(
-        folder,
-        manifest["what"],
-        jobs,
-        tally.done,
-        tally.running,
-        tally.failed,
-        items,
-        tally.items_done,
-        tally.rate(),
-    )
+    jobs = [(job["key"], job["size"]) for job in manifest["jobs"]]
+    done, running, items_done = 0, 0, 0
+    failed: dict[str, str] = {}
+    spans = []  # start, end and size of jobs
+    for key, size in jobs:
+        if claims.is_taken(key):
+            running += 1
+        elif (rows := store.read(key)) is None:
+            continue
+        elif (rows["status"] == FAILED).any():
+            failed[key] = rows["error"].iloc[0].partition("\n")[0]
+        else:
+            done += 1
+            items_done += size
+            if "job_s" in rows and len(rows):
+                end = store.path(key).stat().st_mtime
+                spans.append((end - float(rows["job_s"].iloc[0]), end, size))
+    items, rate = sum(size for _, size in jobs), _rate(spans)
+    what = manifest["what"]
+    return RunStatus(folder, what, len(jobs), done, running, failed, items, items_done, rate)
 
 
-@dataclass
-class _Tally:
-    done: int = 0
-    items_done: int = 0
-    running: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
-    spans: list[tuple[float, float, int]] = field(default_factory=list)
-
-    def add(self, store: RowStore, key: str, size: int) -> None:
-        if store.claims().is_taken(key):
-            self.running += 1
-            return
-        rows = store.read(key)
-        if rows is None:
-            return
-        if (rows["status"] == FAILED).any():
-            self.failed[key] = rows["error"].iloc[0].partition("\n")[0]
-            return
-        self.done += 1
-        self.items_done += size
-        if "job_s" in rows and len(rows):
-            end = store.path(key).stat().st_mtime
-            self.spans.append((end - float(rows["job_s"].iloc[0]), end, size))
-
-    def rate(self) -> float | None:
-        """Items over the length of the union of the jobs' times."""
-        recent = sorted(sorted(self.spans, key=lambda span: span[1])[-RECENT:])
-        busy, until = 0.0, float("-inf")
-        for start, end, _ in recent:
-            busy += max(end - max(start, until), 0)
-            until = max(until, end)
-        return sum(size for *_, size in recent) / busy if busy else None
+def _rate(spans: list[tuple[float, float, int]]) -> float | None:
+    """Divide items by the length of the union of the jobs' times."""
+    recent = sorted(sorted(spans, key=lambda span: span[1])[-RECENT:])
+    busy, until = 0.0, float("-inf")
+    for start, end, _ in recent:
+        busy += max(end - max(start, until), 0)
+        until = max(until, end)
+    return sum(size for *_, size in recent) / busy if busy else None

@@ -7,12 +7,7 @@ import shutil
 import numpy as np
 import pytest
 from chromium import LAPTOP, PHONE, Visit, chromium
-from comparison.two_detectors import (
-    site_labels,
-    site_predictions,
-    some_labels,
-    write_detectors,
-)
+from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
 
 from autoeval.cli import main
 from autoeval.commands.compare import WORSE

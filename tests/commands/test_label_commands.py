@@ -4,10 +4,15 @@ import json
 import shutil
 from dataclasses import replace
 
-import cv2
 import numpy as np
 import pytest
-from labelled_colours import labels_of, write_colours, write_detector, write_task
+from labelled_colours import (
+    labels_of,
+    write_colours,
+    write_detector,
+    write_predictions,
+    write_task,
+)
 
 from autoeval import AccuracyEstimator, estimate_with_labels, plan_labels
 from autoeval.cli import main
@@ -27,14 +32,8 @@ POOL = 40
 def world(tmp_path_factory):
     """A folder with an estimator of three places, a detector and a new place."""
     folder = tmp_path_factory.mktemp("labels")
-    words = [
-        "estimate-map",
-        "--detector",
-        write_detector(folder),
-        "--task",
-        str(write_task(folder)),
-    ]
-    assert main([*words, "--work-dir", str(folder / "work")]) == 0
+    words = ["--detector", write_detector(folder), "--task", str(write_task(folder))]
+    assert main(["estimate-map", *words, "--work-dir", str(folder / "work")]) == 0
     new = write_colours(folder / "new", 2, n_images=POOL)
     for k, path in enumerate(sorted((new / "images").iterdir())):
         path.write_bytes(path.read_bytes() + bytes([k]))  # copies would be left out
@@ -148,21 +147,13 @@ def evaluated(world):
     from pycocotools.cocoeval import COCOeval
 
     files, detector = world / "new", load_black_box(f"{world / 'mine.py'}:detector")
-    truth = COCO(files / "annotations.json")
-    found = []
-    for number, image in truth.imgs.items():
-        pixels = cv2.imread(str(files / "images" / image["file_name"]))
-        for boxes in [one.clean for one in detector.observe([pixels], [str(number)])]:
-            for (x, y, x2, y2), score, label in zip(
-                boxes.boxes.tolist(), boxes.scores.tolist(), boxes.labels.tolist(), strict=True
-            ):
-                box = {"bbox": [x, y, x2 - x, y2 - y], "score": score}
-                found.append({"image_id": number, "category_id": 1 + label, **box})
-    judged = COCOeval(truth, truth.loadRes(found), "bbox")
-    judged.evaluate()
-    judged.accumulate()
-    judged.summarize()
-    return dict(zip(("mAP", "mAP50", "mAP75"), judged.stats[:3].tolist(), strict=True))
+    truth, numbers = COCO(files / "annotations.json"), {"car": 1, "bus": 2}
+    boxes = json.loads(write_predictions(detector, files)[0].read_text())
+    found = truth.loadRes([{**box, "category_id": numbers[box["category"]]} for box in boxes])
+    evaluation = COCOeval(truth, found, "bbox")
+    for step in (evaluation.evaluate, evaluation.accumulate, evaluation.summarize):
+        step()
+    return dict(zip(("mAP", "mAP50", "mAP75"), evaluation.stats[:3].tolist(), strict=True))
 
 
 def test_labels_that_no_plan_drew(world, tmp_path, capsys):
@@ -188,29 +179,20 @@ def test_python_says_what_the_commands_say(world, plan, tmp_path):
     assert estimate(tmp_path, labels) == 0
     estimator = AccuracyEstimator.load(world / "work" / "estimator.parquet")
     detector = load_black_box(f"{world / 'mine.py'}:detector")
-    made = plan_labels(estimator, images=world / "new" / "images", detector=detector, n=12)
+    pool, folder = world / "new" / "images", tmp_path / "python"
+    plan_labels(world / "work" / "estimator.parquet", images=pool, n=4, folder=folder)
+    made = plan_labels(estimator, images=pool, detector=detector, n=12, folder=folder)
     assert [made.found.images[k].image_id for k in made.drawn] == drawn(tmp_path)
     found = estimate_with_labels(made, labels)
     assert json.loads(json.dumps(found.to_dict())) == result(tmp_path)
     assert estimate_with_labels(tmp_path / "site", labels).to_dict() == found.to_dict()
-    free = estimator.predict(images=world / "new" / "images", detector=detector)
+    assert json.loads((folder / "plan.json").read_text())["drawn"] == drawn(tmp_path)
+    named = {f: read_coco(f / "annotations.json").images for f in (tmp_path / "site", folder)}
+    assert set(named[folder]) == set(named[tmp_path / "site"])
+    assert {p.name for p in (folder / "images").iterdir()} == set(drawn(tmp_path))
+    free = estimator.predict(images=pool, detector=detector)
     with pytest.raises(InputError, match="this one holds no boxes"):
         estimator.plan_labels(replace(free, site=None))
-
-
-def test_a_plan_that_python_writes_is_that_of_the_command(world, plan, tmp_path):
-    assert main([*plan, "--n", "6"]) == 0
-    saved, folder = world / "work" / "estimator.parquet", tmp_path / "python"
-    plan_labels(saved, images=world / "new" / "images", n=4, folder=folder)
-    plan_labels(saved, images=world / "new" / "images", n=6, folder=folder)
-    first, second = (
-        json.loads((tmp_path / f / "plan.json").read_text()) for f in ("site", "python")
-    )
-    assert first["drawn"] == second["drawn"]
-    assert (tmp_path / "site/annotations.json").read_text() == (
-        folder / "annotations.json"
-    ).read_text()
-    assert {p.name for p in (folder / "images").iterdir()} == set(first["drawn"])
 
 
 def test_pseudo_labels_predict_influence_too(world, plan, tmp_path, capsys):
@@ -247,27 +229,20 @@ def test_an_estimator_with_a_teacher_asks_it_about_the_pool(world, plan, tmp_pat
     assert estimate(tmp_path, labels) == 0
     unplanned = [*pool[:4], "--labels", str(labels), "--work-dir", str(tmp_path / "unplanned")]
     assert main(["label", "estimate", *unplanned]) == 0
-    unplanned[-2] = "--work-dir"
     assert main(["estimate-map", *unplanned]) == 0
 
 
 def found_by_another(folder, stem):
     """Write the labels of a data set as what a second detector has found."""
-    content = json.loads((folder / "annotations.json").read_text())
-    files = {image["id"]: image["file_name"] for image in content["images"]}
-    words = {category["id"]: category["name"].upper() for category in content["categories"]}
+    content, path = read_coco(folder / "annotations.json"), stem.with_suffix(".json")
+    files = {image.image_id: image.file_name for image in content.images}
     found = [
-        {
-            "image_id": box["image_id"],
-            "file_name": files[box["image_id"]],
-            "category": words[box["category_id"]],
-            "bbox": box["bbox"],
-            "score": 0.9,
-        }
-        for box in content["annotations"]
+        {"image_id": int(of.image_id), "file_name": files[of.image_id], "score": 0.9}
+        | {"category": of.category.upper(), "bbox": of.xywh}
+        for of in content.boxes
     ]
-    stem.with_suffix(".json").write_text(json.dumps(found))
-    return stem.with_suffix(".json")
+    path.write_text(json.dumps(found))
+    return path
 
 
 def influence(tmp_path, world):
@@ -319,42 +294,9 @@ class TestRefusals:
 
     def test_labels_that_cannot_be_used(self, world, plan, tmp_path, capsys):
         assert main([*plan, "--n", "12"]) == 0
-        names, path = drawn(tmp_path), tmp_path / "labels.json"
-        content = json.loads(labels_of(world / "new", names, path).read_text())
-
-        def refused(**change):
-            path.write_text(json.dumps(content | change))
-            assert estimate(tmp_path, path) == 2
-            return last_line(capsys)
-
-        again = {**content["images"][0], "id": 999}
-        assert "images labelled twice" in refused(images=[*content["images"], again])
-        assert "None of the 12 labelled images holds a bus or car" in refused(annotations=[])
-        moved = [{**image, "file_name": f"x{image['file_name']}"} for image in content["images"]]
-        assert "None of the 12 labelled images" in refused(images=moved)
-        vans = [{"id": 1, "name": "van"}, {"id": 2, "name": "lorry"}]
-        assert "--words WORD=CATEGORY" in refused(categories=vans)
+        path = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps(content | {"annotations": []}))
+        assert estimate(tmp_path, path) == 2
+        assert "None of the 12 labelled images holds a bus or car" in last_line(capsys)
         assert not (tmp_path / "site" / "estimate").exists()
-
-
-def test_what_is_odd_is_left_out_and_said(world, plan, tmp_path, capsys):
-    assert main([*plan, "--n", "12"]) == 0
-    names, path = drawn(tmp_path), tmp_path / "labels.json"
-    content = json.loads(labels_of(world / "new", names, path).read_text())
-    everything = json.loads((world / "new" / "annotations.json").read_text())["images"]
-    other = next(image for image in everything if image["file_name"] not in names)
-    stray = {**other, "id": 999, "file_name": "elsewhere.png"}
-    cars = [box for box in content["annotations"] if box["category_id"] == 1]
-    images = [*content["images"], other, stray]
-    path.write_text(json.dumps(content | {"images": images, "annotations": cars}))
-    assert estimate(tmp_path, path) == 0
-    told = result(tmp_path)
-    assert told["n_labelled"] == 12 and told["categories_behind"] == 1
-    warnings = " ".join(told["warnings"])
-    assert f"did not draw, left out: 1 ({other['file_name']})" in warnings
-    assert "not in the pool, left out: 1 (elsewhere.png)" in warnings
-    assert (
-        "label-free estimate is used there. The mean is measured on 1 of 2 categories" in warnings
-    )
-    free = told["per_category"]["bus"]
-    assert free["combined"]["estimate"] == free["prior"] and not free["measured"]

@@ -14,8 +14,12 @@ from monitoring import fake_cameras
 from monitoring.fake_cameras import detector, estimator, write_camera
 
 from autoeval.data.image_folder import load_image_folder
-from autoeval.monitoring.observing.site_images import site_images
-from autoeval.monitoring.observing.site_pass import SitePass, observe_sites, site_observer
+from autoeval.monitoring.observing.site_pass import (
+    SitePass,
+    observe_sites,
+    site_images,
+    site_observer,
+)
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.clock import Clock
 
@@ -55,10 +59,7 @@ def test_two_processes_of_torchrun_print_what_one_prints(site):
         for k in range(2)
     ]
     alone = start(site, site / "one")
-    expected = end(alone)
-    shown, silent = map(end, ranks)
-    assert silent == ""
-    assert shown == expected
+    assert [end(alone), ""] == list(map(end, ranks))
     one, two = (pd.read_parquet(site / name / "groups.parquet") for name in ("one", "two"))
     pd.testing.assert_frame_equal(one, two, check_exact=True)
     assert two["n_images"].tolist() == [70, 70]

@@ -1,19 +1,21 @@
 """Comparisons from files to a result: with labels of all images it is the true difference."""
 
 import json
-from pathlib import Path
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
-from comparison.two_detectors import (
-    site_labels,
-    site_predictions,
-    some_labels,
-    write_detectors,
-)
+from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
+from scipy import stats
 
 from autoeval import AccuracyEstimator, compare, fit
+from autoeval.cli import main
+from autoeval.comparison.compare_sites import (
+    consistent_values,
+    joint_covariance,
+    probability_of_best,
+)
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import read_predictions
@@ -58,7 +60,7 @@ def counted(world, name, score_thr):
 
 def test_the_better_detector_is_ranked_first(world):
     result = compared(world)
-    assert result.detectors == ("strong", "weak")
+    assert result.detectors == ("strong", "weak") and "strong" in repr(result)
     (row,) = result.overall.to_dict("records")
     truth = float(np.mean(true_precision(world, "strong") - true_precision(world, "weak")))
     assert truth > 0.1 and row["lower"] < truth < row["upper"]
@@ -70,10 +72,8 @@ def test_the_better_detector_is_ranked_first(world):
 
 def test_the_order_in_which_they_are_named_changes_nothing(world):
     files = site_predictions(world, "strong", "weak")
-    other = compare(fits(world)[::-1], files, images=site_labels(world))
-    np.testing.assert_allclose(
-        other.pairs["difference"], compared(world).pairs["difference"], atol=1e-9
-    )
+    turned = compare(fits(world)[::-1], files, images=site_labels(world)).pairs["difference"]
+    np.testing.assert_allclose(turned, compared(world).pairs["difference"], atol=1e-9)
 
 
 def test_with_labels_of_all_images_it_is_the_true_difference(world):
@@ -87,23 +87,21 @@ def test_with_labels_of_all_images_it_is_the_true_difference(world):
     assert result.n_labelled == 80
 
 
-def test_by_recall_and_precision_the_counts_of_categories_are_summed(world):
+@pytest.mark.parametrize(("target", "below"), [("recall@0.3", 2), ("precision@0.3", 1)])
+def test_by_recall_and_precision_the_counts_of_categories_are_summed(world, target, below):
     strong, weak = (counted(world, name, 0.3) for name in ("strong", "weak"))
-    for target, below in (("recall@0.3", 2), ("precision@0.3", 1)):
-        each = strong[:, 0] / strong[:, below] - weak[:, 0] / weak[:, below]
-        together = [of[:, 0].sum() / of[:, below].sum() for of in (strong, weak)]
-        result = compared(world, target=target, labels=site_labels(world))
-        sign = 1 if result.detectors[0] == "strong" else -1
-        for name, value in zip(("thing 0", "thing 1"), each, strict=True):
-            row = result.pairs[result.pairs["category"] == name].iloc[0]
-            assert sign * row["difference"] == pytest.approx(value, abs=1e-6)
-        row = result.overall.iloc[0]
-        assert sign * row["difference"] == pytest.approx(together[0] - together[1], abs=1e-6)
-        free = compared(world, target=target)
-        (row,) = free.overall.to_dict("records")
-        sign = 1 if row["a"] == "strong" else -1
-        assert row["lower"] < sign * (together[0] - together[1]) < row["upper"]
-        assert any("taken to be independent" in warning for warning in free.warnings)
+    each = strong[:, 0] / strong[:, below] - weak[:, 0] / weak[:, below]
+    whole, other = (of[:, 0].sum() / of[:, below].sum() for of in (strong, weak))
+    result = compared(world, target=target, labels=site_labels(world))
+    sign = 1 if result.detectors[0] == "strong" else -1
+    found = sign * result.pairs.set_index("category")["difference"]
+    expected = [*each, whole - other]
+    assert found[["thing 0", "thing 1", "all"]].tolist() == pytest.approx(expected, abs=1e-6)
+    free = compared(world, target=target)
+    (row,) = free.overall.to_dict("records")
+    sign = 1 if row["a"] == "strong" else -1
+    assert row["lower"] < sign * (whole - other) < row["upper"]
+    assert "taken to be independent" in " ".join(free.warnings)
 
 
 def test_a_few_labels_narrow_the_interval(world, tmp_path):
@@ -137,7 +135,7 @@ def test_common_images_alone_are_compared(world, tmp_path):
     part.write_text(json.dumps([e for e in entries if e["image_id"] < 30]))
     result = compare(fits(world), [part, *site_predictions(world, "strong")])
     assert result.n_images <= 30
-    assert any("strong has" in w and "are common" in w for w in result.warnings)
+    assert any("strong has" in of and "are common" in of for of in result.warnings)
 
 
 def test_result_as_table_dict_and_picture(world):
@@ -151,7 +149,6 @@ def test_result_as_table_dict_and_picture(world):
     assert matrix.loc["strong", "weak"] + matrix.loc["weak", "strong"] == pytest.approx(1)
     ax = result.plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["strong", "weak"]
-    assert "strong" in repr(result)
 
 
 def test_bad_input(world, tmp_path):
@@ -186,8 +183,6 @@ def test_bad_input(world, tmp_path):
 
 def test_the_study_of_labelled_sites(world, tmp_path, capsys):
     """With most images labelled the sign of a difference of 10 points or more is always right."""
-    from autoeval.cli import main
-
     task = tmp_path / "task.py"
     task.write_text(
         "name = 'things'\ncategories = ['thing 0', 'thing 1']\n"
@@ -196,11 +191,9 @@ def test_the_study_of_labelled_sites(world, tmp_path, capsys):
     )
     words = ["study", "compare", "--task", str(task), "--draws", "3", "--work-dir", str(tmp_path)]
     for name in ("strong", "weak"):
-        folder = tmp_path / name
-        folder.mkdir()
-        (path,) = site_predictions(world, name)
-        (folder / "site.json").write_bytes(Path(path).read_bytes())
-        words += ["--of", name, str(world / name), str(folder)]
+        (tmp_path / name).mkdir()
+        shutil.copy(*site_predictions(world, name), tmp_path / name / "site.json")
+        words += ["--of", name, str(world / name), str(tmp_path / name)]
     assert main(words) == 0
     assert "sign right over 3" in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "compare.csv").set_index(["labels", "method"])
@@ -209,3 +202,38 @@ def test_the_study_of_labelled_sites(world, tmp_path, capsys):
     assert table.loc[(50, "combined"), "sign right over 5"] == 100
     assert table.loc[(50, "combined"), "MAE"] < table.loc[(0, "carried over"), "MAE"]
     assert table.loc[(0, "label-free"), "pairs"] == 2
+
+
+def variances_of(covariance):
+    own = np.diag(covariance)
+    return own[:, None] + own - 2 * covariance
+
+
+def test_of_two_the_probability_is_that_of_the_difference():
+    variances = np.array([[0.0, 0.04], [0.04, 0.0]])
+    best = probability_of_best(np.array([0.05, -0.05]), joint_covariance(variances), 8.0)
+    assert best[0] == pytest.approx(stats.t.cdf(0.1 / 0.2, 8), abs=0.01)
+    assert best.sum() == pytest.approx(1)
+
+
+def test_equals_are_equally_likely():
+    variances = 0.01 * (1 - np.eye(3))
+    best = probability_of_best(np.zeros(3), joint_covariance(variances), np.inf)
+    np.testing.assert_allclose(best, 1 / 3, atol=0.01)
+
+
+def test_the_covariance_has_the_variances_of_differences():
+    root = np.random.default_rng(0).normal(size=(4, 4))
+    variances = variances_of(root @ root.T)
+    np.testing.assert_allclose(variances_of(joint_covariance(variances)), variances)
+
+
+def test_variances_that_no_distribution_has_give_a_proper_covariance():
+    variances = np.array([[0, 1, 1], [1, 0, 9], [1, 9, 0.0]])  # 3 > 1 + 1
+    assert np.linalg.eigvalsh(joint_covariance(variances)).min() > -1e-9
+
+
+def test_values_have_consistent_differences():
+    values = np.array([0.1, -0.3, 0.2])
+    found = consistent_values(values[:, None] - values)
+    np.testing.assert_allclose(found, values - values.mean())

@@ -30,9 +30,8 @@ def world(tmp_path_factory):
         loaded, labels = load_black_box(detector), known / "annotations.json"
         predictions, _ = write_predictions(loaded, known)
         autoeval.fit(labels, predictions=predictions, work_dir=root / f"{name}_files")
-        autoeval.fit(
-            labels, detector=detector, img_dir=known / "images", work_dir=root / f"{name}_run"
-        )
+        own = {"detector": detector, "img_dir": known / "images"}
+        autoeval.fit(labels, **own, work_dir=root / f"{name}_run")
         shutil.move(write_predictions(loaded, new)[0], root / f"{name}.json")
     return root
 
@@ -58,7 +57,7 @@ def test_boxes_of_a_run_and_of_files_give_one_comparison(world, ways):
     assert found["category"].tolist() == ["car", "bus", "all"] == expected["category"].tolist()
     for name in ("difference", "lower", "upper"):
         assert found[name].tolist() == pytest.approx(expected[name].tolist(), abs=1e-5)
-    if "run" in ways[:1]:
+    if ways[0] == "run":
         listed = sorted((world / "new/images").iterdir())
         again = autoeval.compare(estimators(world, *ways), given, images=listed)
         assert differences(again)["difference"].tolist() == found["difference"].tolist()

@@ -24,10 +24,11 @@ def pairs(**columns):
 @pytest.mark.parametrize("log_odds", [-3.0, -0.2, 0.0, 1.5])
 def test_two_shares_around_a_level_differ_by_the_log_odds(level, log_odds):
     """Against the root of the equation that defines the middle."""
-    middle = brentq(
-        lambda z: expit(z + log_odds / 2) + expit(z - log_odds / 2) - 2 * level, -20, 20
-    )
-    a, b = expit(middle + log_odds / 2), expit(middle - log_odds / 2)
+
+    def shares(z):
+        return expit(z + log_odds / 2), expit(z - log_odds / 2)
+
+    a, b = shares(brentq(lambda z: sum(shares(z)) - 2 * level, -20, 20))
     assert a + b == pytest.approx(2 * level)
     assert logit(a) - logit(b) == pytest.approx(log_odds)
     found = scaled_difference(np.array([level]), np.array([log_odds]))
@@ -35,10 +36,8 @@ def test_two_shares_around_a_level_differ_by_the_log_odds(level, log_odds):
 
 
 def test_the_order_of_two_detectors_changes_the_sign_alone():
-    (one,) = pair_prior().predict(pairs())
-    (other,) = pair_prior().predict(
-        pairs(estimate_a=0.4, estimate_b=0.5, log_odds=-0.4, expected=-0.08)
-    )
+    turned = {"estimate_a": 0.4, "estimate_b": 0.5, "log_odds": -0.4, "expected": -0.08}
+    (one,), (other,) = (pair_prior().predict(of) for of in (pairs(), pairs(**turned)))
     assert one.value == pytest.approx(-other.value) and one.error == pytest.approx(other.error)
     assert one.value > 0
 

@@ -32,20 +32,11 @@ def test_errors_worked_by_hand():
     assert figures["count_mae"] == pytest.approx((0 + 3 + 1) / 3)
     assert figures["count_rmse"] == pytest.approx(math.sqrt((0 + 9 + 1) / 3))
     assert figures["count_relative_mae"] == pytest.approx((0 + 3 + 1) / (3 + 4 + 0))
-
-
-def test_the_threshold_says_what_counts():
     assert counted(IMAGES, score_thr=0.6)["count_mae"] == pytest.approx((1 + 4 + 0) / 3)
-
-
-def test_pooling_worked_by_hand():
     # bins [0, 3] with errors 0 and 1, (3, 10] with error 3; variances 1/4 and 0
     figures = counted(IMAGES, edges=(0, 3, 10))
     assert figures["count_pooled_mae"] == pytest.approx((2 * 0.5 + 1 * 3) / 3)
     assert figures["count_pooled_std"] == pytest.approx(math.sqrt(2 * 0.25 / 3))
-
-
-def test_images_outside_the_bins_are_dropped_from_the_pooled_error_alone():
     figures = counted(IMAGES, edges=(1, 3.5))
     assert figures["count_pooled_mae"] == 0  # only the image with three objects is left
     assert figures["count_mae"] == pytest.approx(4 / 3)
@@ -62,13 +53,10 @@ def test_the_pooled_mean_is_the_mean_where_bins_cover_all_counts():
     assert figures["count_pooled_std"] == pytest.approx(pooled_figures[1])
 
 
-def test_crowds_are_not_counted():
+def test_crowds_are_not_counted_and_nothing_has_no_error():
     measure = CountingError()
     measure.update(Detections.empty(), np.zeros((3, 4)), np.zeros(3), np.array([0, 1, 0]))
     assert measure.compute()["count_mae"] == 2
-
-
-def test_without_images_or_objects():
     assert all(math.isnan(value) for value in CountingError().compute().values())
     figures = counted([(0, [0.9]), (0, [])])
     assert figures["count_mae"] == 0.5 and math.isnan(figures["count_relative_mae"])

@@ -37,7 +37,7 @@ def runs(tmp_path):
     return crowd, praco, capture
 
 
-def test_every_run_is_ranked_by_its_own_measure(runs):
+def test_every_run_is_ranked_by_its_own_measure_and_the_ranks_averaged(runs):
     crowd, praco, total, pattern = read_runs(runs)
     names = ["crowd", "praco", "capture, total-occluded", "capture, pattern-occluded"]
     assert [s.run for s in (crowd, praco, total, pattern)] == names
@@ -52,9 +52,6 @@ def test_every_run_is_ranked_by_its_own_measure(runs):
     assert pattern.measure == "accuracy" and pattern.rises
     assert pattern.table["model"].tolist() == ["two", "one"]
     assert list(pattern.measures) == ["model", "n", "accuracy"]
-
-
-def test_the_mean_rank_is_over_the_runs_of_a_model(runs):
     table = overall(read_runs(runs)).set_index("model")
     # one: 2.5, 1, 1, 2; two: 1, 2, none, 1; three: 2.5.
     assert table["runs"].to_dict() == {"one": 4, "two": 3, "three": 1}

@@ -1,16 +1,30 @@
-"""Reading is for everybody: also where neither torch nor MMDetection is installed."""
+"""Reading and measuring are for everybody, also without torch and MMDetection."""
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
-READERS = (
-    "autoeval.data.labels.any_format, autoeval.data.labels.writing, autoeval.data.find_images, "
-    "autoeval.data.find_images, autoeval.data.video, autoeval.metasets.seed_set"
+import pytest
+
+import autoeval.metrics
+
+READERS = ("labels.any_format", "labels.writing", "find_images", "video")
+HEAVY = ["torch", "mmengine", "mmcv", "mmdet", "albumentations", "pandas", "matplotlib"]
+METRICS = [path.stem for path in Path(autoeval.metrics.__path__[0]).glob("[a-z]*.py")]
+
+
+@pytest.mark.parametrize(
+    ("modules", "heavy"),
+    [
+        ([*(f"data.{name}" for name in READERS), "metasets.seed_set"], HEAVY),
+        ([f"metrics.{name}" for name in METRICS], [*HEAVY, "cv2", "sklearn"]),
+    ],
+    ids=["data", "metrics"],
 )
-HEAVY = ("torch", "mmengine", "mmcv", "mmdet", "albumentations", "pandas", "matplotlib")
-
-
-def test_readers_import_none_of_the_heavy_packages():
-    code = f"import sys, {READERS}; print([m for m in {HEAVY!r} if m in sys.modules])"
+def test_modules_import_none_of_the_heavy_packages(modules, heavy):
+    assert len(modules) > 3
+    names = ", ".join(f"autoeval.{name}" for name in modules)
+    code = f"import sys, json, {names}; print(json.dumps(list({{*sys.modules}} & {{*{heavy!r}}})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "[]", done.stderr
+    assert json.loads(done.stdout) == [], done.stderr

@@ -13,20 +13,20 @@ from autoeval.data.same_files import copies_taken, later_copies, same_content, w
 from autoeval.metasets.inspection import alike, perceptual_hash
 
 
-def test_equal_content_is_found_whatever_the_name(tmp_path):
-    contents = {"a": b"one", "b": b"two", "c": b"three", "d": b"one", "e": b"", "f": b""}
+def write(folder, contents):
     for name, content in contents.items():
-        (tmp_path / name).write_bytes(content)
-    new = [tmp_path / name for name in "abce"] + [tmp_path / "missing"]
-    own = [tmp_path / name for name in "df"] + [tmp_path / "missing"]
+        (folder / name).write_text(content)
+
+
+def test_equal_content_is_found_whatever_the_name(tmp_path):
+    write(tmp_path, {"a": "one", "b": "two", "c": "three", "d": "one", "e": "", "f": ""})
+    new, own = ([tmp_path / name for name in (*names, "missing")] for names in ("abce", "df"))
     assert same_content(new, own) == [tmp_path / "a"]
 
 
 def test_of_copies_the_first_is_kept(tmp_path):
-    contents = {"a": b"one", "b": b"two", "c": b"one", "d": b"three", "e": b"one", "f": b""}
-    for name, content in contents.items():
-        (tmp_path / name).write_bytes(content)
-    paths = [tmp_path / name for name in (*contents, "missing", "gone")]
+    write(tmp_path, {"a": "one", "b": "two", "c": "one", "d": "three", "e": "one", "f": ""})
+    paths = [tmp_path / name for name in (*"abcdef", "missing", "gone")]
     assert later_copies(paths) == [2, 4]
     assert later_copies([paths[0]] * 2) == [1]
     array = ImageArray("g", np.zeros((2, 2, 3), np.uint8))

@@ -30,8 +30,12 @@ def street(width=64, height=48):
     return image
 
 
-def answering(boxes, scores, labels):
-    return BlackBoxDetector(lambda images: (boxes, scores, labels), WORDS, name="mine")
+def answering(answer, categories=WORDS):
+    return BlackBoxDetector(lambda images: answer, categories)
+
+
+def weighed(weights):
+    return BlackBoxDetector(find_bright, WORDS, weights=weights)
 
 
 def test_clean_boxes_and_what_is_missing():
@@ -57,9 +61,8 @@ def test_what_is_found_in_the_grey_is_dropped():
         found = [[0, 0, 9, 9]] if images[0][-1, -1, 0] == 0 else [[0, 0, 4, 4], [40, 30, 60, 40]]
         return [found], [[0.5] * len(found)], [[0] * len(found)]
 
-    (found,) = BlackBoxDetector(find, WORDS).observe(
-        [np.zeros((48, 64, 3), np.uint8)], ["a"], wants=("half_size",)
-    )
+    black = np.zeros((48, 64, 3), np.uint8)
+    (found,) = BlackBoxDetector(find, WORDS).observe([black], ["a"], wants=("half_size",))
     np.testing.assert_array_equal(found.half_size.boxes, [[0, 0, 8, 8]])
 
 
@@ -95,21 +98,19 @@ def test_the_content_of_weights_tells_detectors_apart(tmp_path):
     weights, copy = tmp_path / "w.pt", tmp_path / "copy.pt"
     weights.write_bytes(b"first")
     copy.write_bytes(b"first")
-    first, same = (BlackBoxDetector(find_bright, WORDS, weights=of) for of in (weights, [copy]))
+    first, same = weighed(weights), weighed([copy])
     # sha256 of "first", by `printf first | sha256sum`
     assert first.settings["weights"] == ["a7937b64b8caa58f"]
     assert first.fingerprint == same.fingerprint
     weights.write_bytes(b"retrained")
-    assert BlackBoxDetector(find_bright, WORDS, weights=weights).fingerprint != first.fingerprint
-    two = BlackBoxDetector(find_bright, WORDS, weights=[weights, copy])
-    assert len(two.settings["weights"]) == 2
+    assert weighed(weights).fingerprint != first.fingerprint
+    assert len(weighed([weights, copy]).settings["weights"]) == 2
     with pytest.raises(InputError, match=r"none\.pt: No such file"):
-        BlackBoxDetector(find_bright, WORDS, weights=tmp_path / "none.pt")
+        weighed(tmp_path / "none.pt")
+    assert first.is_identified
 
 
-def test_it_is_identified_by_weights_or_settings(tmp_path):
-    (tmp_path / "w.pt").write_bytes(b"w")
-    assert BlackBoxDetector(find_bright, WORDS, weights=tmp_path / "w.pt").is_identified
+def test_it_is_identified_by_settings_too():
     assert BlackBoxDetector(find_bright, WORDS, settings={"size": 640}).is_identified
     assert not BlackBoxDetector(find_bright, WORDS).is_identified
 
@@ -139,14 +140,13 @@ def test_a_callable_that_raises():
     ],
 )
 def test_answers_that_are_refused(answer, told):
-    detector = BlackBoxDetector(lambda images: answer, WORDS)
     with pytest.raises(InputError, match=told):
-        detector.observe([street()], ["a"])
+        answering(answer).observe([street()], ["a"])
 
 
 def test_boxes_outside_are_clipped_or_dropped_and_counted():
     boxes = [[[-5, -5, 70, 20], [70, 0, 80, 20], [5, 5, 5, 9]]]
-    detector = answering(boxes, [[0.5, 0.4, 0.3]], [[0, 1, 1]])
+    detector = answering((boxes, [[0.5, 0.4, 0.3]], [[0, 1, 1]]))
     (found,) = detector.observe([street()], ["a"])
     np.testing.assert_array_equal(found.clean.boxes, [[0, 0, 64, 20]])
     assert detector.n_outside == 2
@@ -163,9 +163,7 @@ def test_its_representation_says_what_it_is():
 def test_categories_may_hold_a_word_several_times():
     """As those of torchvision, in which "N/A" stands for each number that COCO does not use."""
     words = ("N/A", "car", "N/A", "N/A", "bus")
-    answer = [[[1, 2, 3, 4], [1, 2, 5, 6]]], [[0.5, 0.6]], [[4, 2]]
-    (found,) = BlackBoxDetector(lambda images: answer, words).observe([street()], ["a"])
-    assert found.clean.labels.tolist() == [4, 2]
-    named = BlackBoxDetector(lambda images: (*answer[:2], [["bus", "car"]]), words)
-    (found,) = named.observe([street()], ["a"])
-    assert found.clean.labels.tolist() == [4, 1]
+    for labels, expected in (([4, 2], [4, 2]), (["bus", "car"], [4, 1])):
+        answer = [[[1, 2, 3, 4], [1, 2, 5, 6]]], [[0.5, 0.6]], [labels]
+        (found,) = answering(answer, words).observe([street()], ["a"])
+        assert found.clean.labels.tolist() == expected

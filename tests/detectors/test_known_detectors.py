@@ -1,19 +1,22 @@
-"""Every known detector against mmdet's own inference, with dropout in every position."""
+"""Every known detector against mmdet's own inference, and those at the input size of the paper."""
 
-from itertools import combinations
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from branching import perturb
+import yaml
+from branching import perturb, same
 
+from autoeval.detections import Detections
 from autoeval.detectors import Detector, DropoutSpec
-from autoeval.detectors.building.aliases import detector_names
+from autoeval.detectors.building.aliases import detector_names, find_config
 from autoeval.detectors.building.category_names import coco_categories
-from autoeval.detectors.forward.dropout import feature_dropout
 from autoeval.detectors.forward.passes import Batch, HookedPasses
-from autoeval.detectors.loading import build_model, read_config
-from autoeval.detectors.preprocessing import collate
+from autoeval.detectors.loading import build_model, load_detector, read_config
+from autoeval.detectors.preprocessing import Preprocessor, collate
+from autoeval.errors import InputError
 
 NAMES = [
     "faster_rcnn_r50",
@@ -25,7 +28,6 @@ NAMES = [
     "yolox_nano",
     "yolox_tiny",
 ]
-SUBSETS = [stages for n in (1, 2, 3, 4) for stages in combinations(range(4), n)]
 POSITIONS = ["after", "before"]
 
 
@@ -35,25 +37,17 @@ def detector(request, build):
 
 
 def mmdet_boxes(detector, image):
-    """What mmdet's inference_detector finds, as (boxes, scores, labels)."""
+    """What mmdet's inference_detector finds."""
     from mmdet.apis import inference_detector
 
     detector.model.cfg = detector.config
     found = inference_detector(detector.model, image).pred_instances
-    return found.bboxes.numpy(), found.scores.numpy(), found.labels.numpy()
+    return Detections(found.bboxes.numpy(), found.scores.numpy(), found.labels.numpy())
 
 
 def prepare(detector, images):
     """Preprocess images of one size into a batch."""
     return Batch(*collate(detector.model, [detector._preprocess(image) for image in images]))
-
-
-def arrays(detections):
-    return detections.boxes, detections.scores, detections.labels
-
-
-def same(one, other):
-    return all(map(np.array_equal, one, other))
 
 
 def test_the_names_are_known():
@@ -65,35 +59,14 @@ def test_clean_boxes_are_those_of_mmdet(detector, images):
     for image, evidence in zip(images, observed, strict=False):
         assert len(evidence.clean) > 5
         assert evidence.image_size == image.shape[:2]
-        assert same(arrays(evidence.clean), mmdet_boxes(detector, image))
+        assert same(evidence.clean, mmdet_boxes(detector, image))
 
 
 @pytest.mark.parametrize("position", POSITIONS)
 def test_rate_zero_is_mmdets_own_predict(detector, images, position):
     spec = DropoutSpec(position, (0, 1, 2, 3), 0.0)
     (evidence,) = detector.observe(images[:1], ["a"], dropout=spec, repeats=1)
-    assert same(arrays(evidence.perturbed[0]), mmdet_boxes(detector, images[0]))
-
-
-@pytest.mark.parametrize("position", POSITIONS)
-def test_every_position(detector, images, position):
-    """From the cache as in the full pass, which is the backbone's own forward with hooks."""
-    passes, batch = detector._passes, prepare(detector, images[:1])
-    staged, backbone = passes.staged, detector.model.backbone
-    results = []
-    with torch.inference_mode():
-        clean, _ = staged.forward(batch.inputs)
-        for stages in SUBSETS:
-            spec = DropoutSpec(position, stages, 0.3)
-            _, cached = perturb(staged, batch.inputs, spec, [3])
-            with feature_dropout(staged.points, spec, [3]):
-                full = backbone(batch.inputs)
-            assert all(map(torch.equal, cached, full)), stages
-            results.append(cached)
-        levels = [torch.cat(level) for level in zip(clean, *results, strict=True)]
-        boxes = passes.finish(batch.take([0] * (1 + len(SUBSETS))), levels)
-    for stages, perturbed in zip(SUBSETS, boxes[1:], strict=True):
-        assert not same(arrays(perturbed), arrays(boxes[0])), stages
+    assert same(evidence.perturbed[0], mmdet_boxes(detector, images[0]))
 
 
 def test_perturbed_boxes_equal_those_of_the_full_pass(detector, images, monkeypatch):
@@ -103,8 +76,8 @@ def test_perturbed_boxes_equal_those_of_the_full_pass(detector, images, monkeypa
     hooked = HookedPasses(detector.model, staged.staged.points)
     monkeypatch.setattr(detector, "_passes", hooked)
     full = detector.observe(images[:1], ["a"], dropout=spec, repeats=2, seed=3)[0].perturbed
-    assert same(arrays(cached[0]), arrays(full[0])) and same(arrays(cached[1]), arrays(full[1]))
-    assert not same(arrays(cached[0]), arrays(cached[1]))
+    assert same(cached[0], full[0]) and same(cached[1], full[1])
+    assert not same(cached[0], cached[1])
 
 
 def test_grouping_and_order_change_nothing(detector, images):
@@ -113,8 +86,8 @@ def test_grouping_and_order_change_nothing(detector, images):
     for i in (2, 0, 1):
         (alone,) = detector.observe([images[i]], [names[i]], dropout=spec, repeats=1, seed=1)
         assert together[i].image_id == alone.image_id
-        assert same(arrays(together[i].clean), arrays(alone.clean))
-        assert same(arrays(together[i].perturbed[0]), arrays(alone.perturbed[0]))
+        assert same(together[i].clean, alone.clean)
+        assert same(together[i].perturbed[0], alone.perturbed[0])
 
 
 def test_batches_agree_to_rounding(detector, images):
@@ -130,10 +103,13 @@ def test_batches_agree_to_rounding(detector, images):
 
 
 def test_nothing_is_left_behind(detector, images):
+    def count_hooks():
+        return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+
     model = detector.model
-    hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+    hooks = count_hooks()
     detector.observe(images[:1], ["a"], dropout=DropoutSpec(), repeats=1)
-    assert hooks == sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+    assert hooks == count_hooks()
     assert "forward" not in vars(model.backbone)
     assert not model.training
 
@@ -146,8 +122,8 @@ def test_ssdlite_runs(images, tmp_path):
     detector = Detector(build_model(config), config, coco_categories())
     spec = DropoutSpec("before", (1, 2), 0.3)
     (seen,) = detector.observe(images[:1], ["a"], dropout=spec, repeats=1)
-    assert same(arrays(seen.clean), mmdet_boxes(detector, images[0]))
-    assert len(seen.clean) and not same(arrays(seen.clean), arrays(seen.perturbed[0]))
+    assert same(seen.clean, mmdet_boxes(detector, images[0]))
+    assert len(seen.clean) and not same(seen.clean, seen.perturbed[0])
 
 
 @pytest.mark.parametrize("name", ["faster_rcnn_r50", "retinanet_r18"])
@@ -163,15 +139,62 @@ def test_training_reaches_the_backbone(build, images, name):
         metainfo=dict.fromkeys(["img_shape", "batch_input_shape", "pad_shape"], (96, 128)),
     )
     losses = model.loss(torch.randn(1, 3, 96, 128), [sample])
-    total = sum(torch.as_tensor(part).sum() for name, part in _flat(losses) if "loss" in name)
-    total.backward()
+    model.parse_losses(losses)[0].backward()
     grads = [p.grad for p in model.backbone.layer4.parameters() if p.grad is not None]
     model.zero_grad()
     assert grads and all(torch.isfinite(grad).all() for grad in grads)
     assert sum(grad.abs().sum() for grad in grads) > 0
 
 
-def _flat(losses):
-    for name, value in losses.items():
-        for part in value if isinstance(value, list) else [value]:
-            yield name, part
+OF_PAPER = [name for name in detector_names() if name.startswith("paper/")]
+
+
+def test_those_of_table_4_and_that_of_the_authors_code_are_known():
+    stems = [name.removeprefix("paper/") for name in OF_PAPER]
+    of_table = ["faster_rcnn_r50", "faster_rcnn_swin_t", "retinanet_r50", "retinanet_swin_t"]
+    assert sorted(stems) == sorted([*of_table, "retinanet_r50_car"])
+    assert find_config("paper/retinanet_r50").parent.name == "paper"
+
+
+@pytest.mark.parametrize("name", OF_PAPER)
+@pytest.mark.parametrize("shape", [(100, 300), (300, 100)])
+def test_images_of_any_shape_become_800_by_1333(name, shape, build):
+    build("retinanet_r18")  # which fills mmdet's registries
+    prepared = Preprocessor(read_config(name))(np.zeros((*shape, 3), np.uint8))
+    assert prepared["inputs"].shape == (3, 800, 1333)
+    height, width = shape
+    assert prepared["data_samples"].scale_factor == pytest.approx((1333 / width, 800 / height))
+
+
+def test_boxes_come_back_to_the_image_as_in_mmdet(build, images):
+    from mmdet.apis import inference_detector
+
+    detector = build("paper/retinanet_r50")
+    detector.model.cfg = detector.config
+    for image in images[:2]:  # one is wide, one is high
+        (evidence,) = detector.observe([image], ["a"])
+        found = inference_detector(detector.model, image).pred_instances
+        np.testing.assert_array_equal(evidence.clean.boxes, found.bboxes.numpy())
+
+
+def test_the_detector_of_the_authors_code_has_one_category():
+    config = read_config("paper/retinanet_r50_car")
+    assert build_model(config).bbox_head.num_classes == 1
+    assert config.test_dataloader.dataset.metainfo.classes == ("car",)
+    assert config.detector.checkpoint is None
+    with pytest.raises(InputError, match=r"retinanet_r50_car.*--checkpoint FILE"):
+        load_detector("paper/retinanet_r50_car")
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "config"),
+    [
+        ("paper/retinanet_r50", "retinanet", "retinanet_r50_fpn_ms-640-800-3x_coco"),
+        ("paper/faster_rcnn_r50", "faster_rcnn", "faster-rcnn_r50_fpn_mstrain_3x_coco"),
+    ],
+)
+def test_published_checkpoints_are_those_of_36_epochs(name, folder, config):
+    index = Path(find_spec("mmdet").origin).parent / ".mim" / "configs" / folder / "metafile.yml"
+    models = {entry["Name"]: entry for entry in yaml.safe_load(index.read_text())["Models"]}
+    assert read_config(name).detector.checkpoint == models[config]["Weights"]
+    assert models[config]["Metadata"]["Epochs"] == 36

@@ -1,11 +1,13 @@
 """From a name, a config and a file to a detector, and what bad input gets."""
 
+import json
+
 import pytest
 import torch
 
 from autoeval.detectors import Detector, load_detector
 from autoeval.detectors.building.aliases import detector_names
-from autoeval.detectors.building.category_names import coco_categories
+from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 
@@ -41,32 +43,22 @@ def test_config_and_checkpoint(tmp_path, weights):
     assert all(torch.equal(loaded[name], value) for name, value in weights.items())
 
 
-def test_categories_of_the_config(tmp_path, weights):
-    config, checkpoint = write(tmp_path, CONFIG + METAINFO, state_dict=weights)
-    assert load_detector(config, checkpoint=checkpoint).categories == ("bus", "van")
-
-
-def test_categories_of_old_checkpoints(tmp_path, weights):
-    config, checkpoint = write(tmp_path, state_dict=weights, meta={"CLASSES": ["a", "b"]})
-    assert load_detector(config, checkpoint=checkpoint).categories == ("a", "b")
-
-
-def test_no_categories(tmp_path, weights):
-    config, checkpoint = write(tmp_path, state_dict=weights)
-    with pytest.raises(InputError, match=r"2 classes.*lists 0.*metainfo"):
-        load_detector(config, checkpoint=checkpoint)
-
-
-def test_categories_of_another_number(tmp_path, weights):
-    meta = {"dataset_meta": {"classes": ("only",)}}
-    config, checkpoint = write(tmp_path, state_dict=weights, meta=meta)
-    with pytest.raises(InputError, match=r"2 classes.*lists 1"):
-        load_detector(config, checkpoint=checkpoint)
-
-
-def test_coco_categories():
-    names = coco_categories()
-    assert len(names) == 80 and names[0] == "person" and names[2] == "car" and names[7] == "truck"
+@pytest.mark.parametrize(
+    ("metainfo", "checkpoint", "expected"),
+    [
+        (METAINFO, {}, ("bus", "van")),
+        ("", {"meta": {"CLASSES": ["a", "b"]}}, ("a", "b")),  # an old checkpoint
+        ("", {}, r"2 classes.*lists 0.*metainfo"),
+        ("", {"meta": {"dataset_meta": {"classes": ("only",)}}}, r"2 classes.*lists 1"),
+    ],
+)
+def test_categories(tmp_path, weights, metainfo, checkpoint, expected):
+    config, file = write(tmp_path, CONFIG + metainfo, state_dict=weights, **checkpoint)
+    if isinstance(expected, tuple):
+        assert load_detector(config, checkpoint=file).categories == expected
+    else:
+        with pytest.raises(InputError, match=expected):
+            load_detector(config, checkpoint=file)
 
 
 def test_a_checkpoint_that_does_not_fit(tmp_path, weights):
@@ -108,23 +100,26 @@ def test_published_checkpoints_are_those_of_mmdet():
     assert checked == 8
 
 
-def test_bad_configs(tmp_path):
-    for text in ("model = dict(", "model = None", "a = 1", "_base_ = 'mmdet::nothing.py'"):
-        (tmp_path / "bad.py").write_text(text)
-        with pytest.raises(InputError, match=r"bad\.py"):
-            read_config(tmp_path / "bad.py")
+ODD = "model = dict(type='Oracle', backbone=dict(type='ResNet'))"
 
 
-def test_a_model_that_mmdet_does_not_know(tmp_path):
-    (tmp_path / "odd.py").write_text("model = dict(type='Oracle', backbone=dict(type='ResNet'))")
-    with pytest.raises(InputError, match=r"odd\.py.*Oracle"):
-        build_model(read_config(tmp_path / "odd.py"))
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        *(("model = dict(", ""), ("model = None", ""), ("a = 1", "")),
+        *(("_base_ = 'mmdet::nothing.py'", ""), (ODD, "Oracle")),
+    ],
+)
+def test_bad_configs(tmp_path, text, named):
+    (tmp_path / "bad.py").write_text(text)
+    with pytest.raises(InputError, match=rf"bad\.py.*{named}"):
+        build_model(read_config(tmp_path / "bad.py"))
 
 
-def test_bad_devices():
-    for name in ("warp", "cuda:99"):
-        with pytest.raises(InputError, match=f"device '{name}'"):
-            load_detector("yolox_nano", device=name)
+@pytest.mark.parametrize("name", ["warp", "cuda:99"])
+def test_bad_devices(name):
+    with pytest.raises(InputError, match=f"device '{name}'"):
+        load_detector("yolox_nano", device=name)
 
 
 def test_pretrained_backbones_are_not_fetched():
@@ -155,3 +150,13 @@ def test_memory_that_runs_out_in_the_trial_is_told_as_that(tmp_path, weights, mo
     config, checkpoint = write(tmp_path, CONFIG + METAINFO, state_dict=weights)
     with pytest.raises(InputError, match=r"YOLOX and one image .* memory of cpu: free some"):
         load_detector(config, checkpoint=checkpoint)
+
+
+def test_what_is_kept_of_a_detector_names_the_same_detector():
+    """Tuples stay tuples: mmcv takes a scale of (256, 256) and refuses a list."""
+    options = {"a.scale": (256, 256), "a.sizes": [8, 16], "b": {"c": ((1, 2), [3])}, "thr": 0.1}
+    spec = DetectorSpec("mine", cfg_options=options)
+    kept = json.loads(json.dumps(spec.to_dict()))
+    assert DetectorSpec.from_dict(kept).cfg_options == options
+    assert isinstance(DetectorSpec.from_dict(kept).cfg_options["a.scale"], tuple)
+    assert DetectorSpec.from_dict(DetectorSpec("mine").to_dict()).cfg_options is None

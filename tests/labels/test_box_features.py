@@ -31,16 +31,12 @@ def detections(rng):
 @pytest.fixture(scope="module")
 def evidence():
     rng = np.random.default_rng(0)
-    return [
-        Evidence(
-            f"{k}.jpg",
-            SIZE,
-            detections(rng),
-            tuple(detections(rng) for _ in range(3)),
-            half_size=detections(rng),
-        )
-        for k in range(40)
-    ]
+
+    def passes():
+        clean, perturbed = detections(rng), tuple(detections(rng) for _ in range(3))
+        return {"clean": clean, "perturbed": perturbed, "half_size": detections(rng)}
+
+    return [Evidence(f"{k}.jpg", SIZE, **passes()) for k in range(40)]
 
 
 def of_one_image(boxes, evidence):

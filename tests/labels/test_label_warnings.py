@@ -1,12 +1,23 @@
-"""Warnings where labels and predictions of one set contradict each other."""
+"""Warnings of labels that predictions or other labels contradict, or that lie beside them."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
-from autoeval.labels.label_warnings import labelled_twice, mismatched_words, overconfident
+from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.labels.label_warnings import (
+    label_warnings,
+    labelled_twice,
+    labels_elsewhere,
+    mismatched_words,
+    overconfident,
+    shifted_labels,
+    unlabelled_objects,
+)
 from autoeval.metrics.coco_matching import rank_categories
 
 N = 100
@@ -71,3 +82,127 @@ def test_labelled_twice():
     aside = truth([*range(100), *range(5)])
     aside.boxes[100:] += 20
     assert labelled_twice(aside) == ()
+
+
+N_BUSY = 40  # images of four objects each
+CORNERS = np.array([[0.0, 0], [100, 0], [0, 100], [100, 100]])
+OBJECTS = np.tile(np.concatenate([CORNERS, CORNERS + 40], axis=1), (N_BUSY, 1))  # four an image
+AWAY = 1000.0
+
+
+def world(score=0.9):
+    """40 images with four objects of 40 pixels each; the first of each is found with `score`."""
+    image, label = np.repeat(np.arange(N_BUSY), 4), np.zeros(4 * N_BUSY, int)
+    truth = Truth(
+        IMAGES[:N_BUSY], ("car",), image, label, OBJECTS.copy(), np.zeros(4 * N_BUSY, bool)
+    )
+    boxes, scores = np.float32(OBJECTS), np.full(4 * N_BUSY, 0.2, np.float32)
+    scores[::4] = score
+    return Predictions(IMAGES[:N_BUSY], ("car",), image, label, boxes, scores, {}), truth
+
+
+def without_labels(truth, images):
+    """Without the label of the first object of some images."""
+    return truth.where(~np.isin(np.arange(len(truth)), 4 * np.array(images, int)))
+
+
+@pytest.mark.parametrize(
+    # of 160 - n labels a quarter, rounded down, is looked at: 38 of the 40 confident boxes
+    ("n", "said"),
+    [(0, ""), (4, ""), (5, "5 of the 38 most confident boxes"), (8, "8 of the 38 ")],
+)
+def test_confident_boxes_without_a_label(n, said):
+    found, truth = world()
+    warnings = unlabelled_objects(found, without_labels(truth, range(n)))
+    assert "".join(warnings).startswith(said) and len(warnings) == bool(said)
+
+
+def test_an_eighth_of_many_confident_boxes_is_not_yet_odd():
+    found, truth = world()
+    many, labels = found.where(np.tile(np.arange(160), 4)), truth.where(np.tile(np.arange(160), 4))
+    first = np.tile(np.arange(160), 4) % 4 == 0
+    # Of 640 - 20 labels a quarter is looked at, 155 boxes, 20 of them without a label: 12.9 %.
+    assert unlabelled_objects(many, labels.where(~(first & (labels.image < 5)))) != ()
+    # Of 640 - 16 labels 156 boxes, 16 of them without a label: 10.3 %.
+    assert unlabelled_objects(many, labels.where(~(first & (labels.image < 4)))) == ()
+
+
+def test_boxes_that_are_not_sure_or_lie_in_a_crowd_do_not_count():
+    found, truth = world(score=0.5)
+    assert unlabelled_objects(found, without_labels(truth, range(20))) == ()
+    found, truth = world()
+    crowd = replace(truth, crowd=np.isin(np.arange(160), 4 * np.arange(20)))
+    assert unlabelled_objects(found, crowd) == ()
+
+
+@pytest.mark.parametrize(("n", "said"), [(0, ""), (4, ""), (5, "in 5 of 40 images")])
+def test_labels_of_other_images(n, said):
+    found, truth = world()
+    truth.boxes[truth.image < n] += AWAY
+    warnings = labels_elsewhere(found, truth)
+    assert "".join(warnings).startswith(said) and len(warnings) == bool(said)
+
+
+def test_labels_of_other_images_count_in_each_category():
+    found, truth = world()
+    two = replace(truth, categories=("car", "bus"), label=np.arange(160) // 4 % 2)
+    mine = replace(found, categories=("car", "bus"), label=np.arange(160) // 4 % 2)
+    assert labels_elsewhere(mine, two) == ()
+    # the labels of five images are of the other category: there is nothing to compare with
+    confused = replace(two, label=np.where(two.image < 5, 1 - two.label, two.label))
+    assert labels_elsewhere(mine, confused) == ()
+
+
+@pytest.mark.parametrize(
+    ("right", "down", "said"),
+    [(2.0, 0, False), (2.1, 0, True), (-4, 1, True), (0, 10, True)],
+)
+def test_shifted_labels(right, down, said):
+    found, truth = world()
+    truth.boxes[:] += [right, down, right, down]
+    warnings = shifted_labels(found, truth)
+    expected = f"lie {right:+.1f} px (to the right) and {down:+.1f} px (down)"
+    assert len(warnings) == said and all(expected in warning for warning in warnings)
+
+
+def test_a_shift_that_scatter_explains_is_none():
+    found, truth = world()
+    # Offsets .25, .5, ... 10: median 5.1, median absolute deviation 2.5, so that the standard error
+    # is 1.2533 * 1.4826 * 2.5 / sqrt(40) = .73, of which five are 3.7.
+    truth.boxes[::4, ::2] += 0.25 * np.arange(1, N_BUSY + 1)[:, None]
+    assert "+5.1 px" in shifted_labels(found, truth)[0]
+    truth.boxes[::4, ::2] -= 1.5  # median 3.6
+    assert shifted_labels(found, truth) == ()
+
+
+def test_few_pairs_say_nothing_of_a_shift():
+    found, truth = world()
+    truth.boxes[:] += 5
+    assert shifted_labels(found.where(found.image < 9), truth) == ()
+    assert shifted_labels(found.where(found.image < 10), truth) != ()
+
+
+def test_all_of_them_are_among_the_warnings_of_labels():
+    found, truth = world()
+    truth.boxes[:] += 5
+    truth.boxes[truth.image < 10] += AWAY
+    said = " ".join(label_warnings(found, truth, rank_categories(found, truth)))
+    assert "most confident boxes" in said and "in 10 of 40 images" in said and "+5.0 px" in said
+
+
+def test_damaged_labels_of_real_photographs(shared):
+    """Sound labels give no warning, damaged ones do (docs/results/label_warnings.md)."""
+    labels = read_coco(shared / "real/all/coco_mini/annotations.json")
+    truth, rng = Truth.of(labels), np.random.default_rng(0)
+    for detector in ("yolo26n", "nanodet_plus", "fastestdet"):
+        path = shared / "real_predictions" / detector / "all/coco_mini.json"
+        words = {word: word for word in labels.categories}
+        read = read_predictions(path, images=labels.images)
+        found = read.as_categories(labels.categories, words)
+        assert shifted_labels(found, truth) == unlabelled_objects(found, truth) == ()
+        assert labels_elsewhere(found, truth) == ()
+        left = replace(truth, boxes=truth.boxes - [4, 0, 4, 0])
+        assert "lie -" in shifted_labels(found, left)[0]
+        assert unlabelled_objects(found, truth.where(rng.random(len(truth)) > 1 / 3))
+        other = replace(truth, image=(truth.image + 1) % len(truth.images))
+        assert labels_elsewhere(found, other) and unlabelled_objects(found, other)

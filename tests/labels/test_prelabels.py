@@ -14,15 +14,8 @@ def offered(rows, size=(100, 200), categories=("vehicle", "person")):
     """Boxes (label, score, xyxy) of one image, as they are offered in it."""
     image = LabelledImage("a b.jpg", "a b.jpg", size)
     labels, scores, boxes = zip(*rows, strict=True)
-    found = Predictions(
-        (image,),
-        categories,
-        np.zeros(len(rows), int),
-        np.array(labels),
-        np.array(boxes, "f4"),
-        np.array(scores, "f4"),
-        {},
-    )
+    columns = np.zeros(len(rows), int), np.array(labels), np.float32(boxes), np.float32(scores)
+    found = Predictions((image,), categories, *columns, {})
     plan = SimpleNamespace(found=found, drawn=np.array([0]))
     return prelabels(plan, [image])[0]
 

@@ -5,10 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from autoeval.labels.prior import (
-    combine,
-    fit_error_of_prior,
-)
+from autoeval.labels.prior import combine, fit_error_of_prior
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 
 
@@ -71,8 +68,7 @@ def test_combined_intervals_cover_nine_of_ten(k):
         truth = 0.5
         values = truth + rng.normal(0, 0.2, k)
         labels = ValueWithError(values.mean(), values.std(ddof=1) / math.sqrt(k), k - 1)
-        lower, upper = combine(
-            labels, ValueWithError(truth + rng.normal(0, 0.08), 0.08)
-        ).estimate.interval()
+        free = ValueWithError(truth + rng.normal(0, 0.08), 0.08)
+        lower, upper = combine(labels, free).estimate.interval()
         hits += lower <= truth <= upper
     assert 0.87 <= hits / n <= 0.93

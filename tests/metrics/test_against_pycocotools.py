@@ -13,6 +13,7 @@ from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import Predictions
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.metrics.mean_ap import MeanAP
+from autoeval.targets import AP_TARGETS
 
 N_IMAGES, WORDS = 12, ("car", "bus", "cat")
 COLUMNS = ("image", "label", "boxes", "scores")
@@ -38,21 +39,11 @@ def random_world(seed, *, n_true=60, n_found=400, crowded=0.1):
         corner, size = rng.integers(0, 6, (n, 2)) * 5, rng.integers(1, 5, (n, 2)) * 5
         return np.concatenate([corner, corner + size], axis=1).astype(float)
 
-    truth = make_truth(
-        rng.integers(0, N_IMAGES, n_true),
-        rng.integers(0, 2, n_true),
-        boxes(n_true),
-        rng.random(n_true) < crowded,
-    )
+    image, label = rng.integers(0, N_IMAGES, n_true), rng.integers(0, 2, n_true)
+    truth = make_truth(image, label, boxes(n_true), rng.random(n_true) < crowded)
     scores = rng.integers(1, 20, n_found) / 20
-    found = make_found(
-        truth,
-        rng.integers(0, N_IMAGES, n_found),
-        rng.integers(0, 3, n_found),
-        boxes(n_found),
-        scores,
-    )
-    return truth, found
+    image, label = rng.integers(0, N_IMAGES, n_found), rng.integers(0, 3, n_found)
+    return truth, make_found(truth, image, label, boxes(n_found), scores)
 
 
 def coco_world(truth, found, times=None):
@@ -60,11 +51,13 @@ def coco_world(truth, found, times=None):
     times = np.ones(N_IMAGES, int) if times is None else times
     copies = np.repeat(np.arange(N_IMAGES), times)
 
-    def rows(of):
-        return [(k, n) for k, image in enumerate(copies) for n in np.flatnonzero(of.image == image)]
-
-    def xywh(box):
-        return [float(v) for v in (*box[:2], *(box[2:] - box[:2]))]
+    def entries(of):
+        """Yield the row of each box, and what annotations and results have in common."""
+        for k, image in enumerate(copies):
+            for n in np.flatnonzero(of.image == image):
+                x, y, x2, y2 = map(float, of.boxes[n])
+                box = {"category_id": int(of.label[n]), "bbox": [x, y, x2 - x, y2 - y]}
+                yield n, {"image_id": k, **box}
 
     world = COCO()
     world.dataset = {
@@ -72,28 +65,13 @@ def coco_world(truth, found, times=None):
         "images": [{"id": k} for k in range(len(copies))],
         "categories": [{"id": k, "name": name} for k, name in enumerate(WORDS)],
         "annotations": [
-            {
-                "id": i + 1,
-                "image_id": k,
-                "category_id": int(truth.label[n]),
-                "bbox": xywh(truth.boxes[n]),
-                "area": 100.0,
-                "iscrowd": int(truth.crowd[n]),
-            }
-            for i, (k, n) in enumerate(rows(truth))
+            {"id": i, "area": 100.0, "iscrowd": int(truth.crowd[n]), **entry}
+            for i, (n, entry) in enumerate(entries(truth), 1)
         ],
     }
+    results = [{"score": float(found.scores[n]), **entry} for n, entry in entries(found)]
     with contextlib.redirect_stdout(io.StringIO()):
         world.createIndex()
-        results = [
-            {
-                "image_id": k,
-                "category_id": int(found.label[n]),
-                "bbox": xywh(found.boxes[n]),
-                "score": float(found.scores[n]),
-            }
-            for k, n in rows(found)
-        ]
         return world, world.loadRes(results) if results else no_results(world)
 
 
@@ -161,6 +139,8 @@ EDGES = {
         [(3, 0, A, 0.9), (3, 0, A, 0.8), (3, 0, B, 0.7)],
         (51 + 50 * 2 / 3) / 101,
     ),
+    "one of two found": ([(3, 0, A, 0), (3, 0, B, 0)], [(3, 0, A, 0.9)], 51 / 101),
+    "IoU of .8 passes seven thresholds": ([(3, 0, A, 0)], [(3, 0, (0, 0, 10, 8), 0.9)], 7 / 10),
     "a false positive first": ([(3, 0, A, 0)], [(3, 0, FAR, 0.9), (3, 0, A, 0.5)], 0.5),
     "IoU equal to a threshold": ([(3, 0, A, 0)], [(3, 0, IN_A, 0.5)], 0.9),
     "the higher IoU wins": (
@@ -186,21 +166,13 @@ EDGES = {
         [(3, 0, (15, 0, 25, 10), 0.9), (3, 0, A, 0.5)],
         (1 + 9 * 0.5) / 10,
     ),
-    "a labelled box before a crowd of higher overlap": (
-        [(3, 0, A, 1), (3, 0, IN_A, 0)],
-        [(3, 0, A, 0.9)],
-        0.9,
-    ),
+    "a labelled box before a crowd": ([(3, 0, A, 1), (3, 0, IN_A, 0)], [(3, 0, A, 0.9)], 0.9),
     "the crowd of another category": (
         [(3, 0, A, 0), (3, 1, B, 1)],
         [(3, 0, B, 0.9), (3, 0, A, 0.5)],
         0.5,
     ),
-    "the 100th detection": (
-        [(3, 0, A, 0)],
-        [(3, 0, FAR, 0.9)] * 99 + [(3, 0, A, 0.5)],
-        1 / 100,
-    ),
+    "the 100th detection": ([(3, 0, A, 0)], [(3, 0, FAR, 0.9)] * 99 + [(3, 0, A, 0.5)], 1 / 100),
     "the 101st detection": ([(3, 0, A, 0)], [(3, 0, FAR, 0.9)] * 100 + [(3, 0, A, 0.5)], 0.0),
     "101 detections of two categories": (
         [(3, 0, A, 0)],
@@ -241,14 +213,32 @@ def test_categories_beyond_those_evaluated_change_nothing():
         np.testing.assert_array_equal(ours.average_precision(), same.average_precision())
 
 
+@pytest.mark.parametrize("cut", [0, 1, 7, 12])
+def test_merged_parts_equal_the_whole_to_the_last_bit(cut):
+    truth, found = random_world(0)
+    first = mean_ap_of(truth, found, range(cut))
+    first.merge(mean_ap_of(truth, found, range(cut, N_IMAGES)))
+    whole = mean_ap_of(truth, found, range(N_IMAGES))
+    np.testing.assert_equal(first.compute(), whole.compute())
+    assert first.n_boxes == len(truth)
+
+
+def test_without_images_it_is_unknown():
+    np.testing.assert_equal(MeanAP(["car"]).compute(), dict.fromkeys(AP_TARGETS, np.nan))
+
+
+def mean_ap_of(truth, found, images):
+    metric = MeanAP(WORDS)
+    for k in images:
+        own = truth.image == k
+        metric.update(found.detections(k), truth.boxes[own], truth.label[own], truth.crowd[own])
+    return metric
+
+
 def assert_mean_ap(truth, found, expected):
     """`MeanAP` gives the means of (categories, 10), image by image and in two parts."""
-    metric, rest = MeanAP(WORDS), MeanAP(WORDS)
-    for k in range(N_IMAGES):
-        own = truth.image == k
-        labelled = (truth.boxes[own], truth.label[own], truth.crowd[own])
-        (metric if k < 4 else rest).update(found.detections(k), *labelled)
-    metric.merge(rest)
+    metric = mean_ap_of(truth, found, range(4))
+    metric.merge(mean_ap_of(truth, found, range(4, N_IMAGES)))
     values = metric.compute()
     for k, word in enumerate(WORDS):
         mean = expected[k].mean()

@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 import pandas as pd
 
+from autoeval.data.image_folder import load_image_folder
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
@@ -14,6 +15,15 @@ from autoeval.estimation.observation.presets import light
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.metasets import Task
 from autoeval.metrics.operating_point import CountCurve
+from autoeval.monitoring.observing.site_pass import (
+    SitePass,
+    observe_sites,
+    site_images,
+    site_observer,
+)
+from autoeval.monitoring.order.site_table import site_table
+from autoeval.monitoring.site_records import RecordStore
+from autoeval.monitoring.times.clock import Clock
 
 TASK = Task("cars", ("car",), (), {"car": "car"})
 SIZE = 64
@@ -21,12 +31,8 @@ SIZE = 64
 
 def find(images):
     """Find bright squares; how bright says how sure."""
-    found = [_squares(image) for image in images]
-    return (
-        [boxes for boxes, _ in found],
-        [scores for _, scores in found],
-        [["car"] * len(scores) for _, scores in found],
-    )
+    boxes, scores = zip(*map(_squares, images), strict=True)
+    return boxes, scores, [["car"] * len(of) for of in scores]
 
 
 def _squares(image):
@@ -62,6 +68,19 @@ def write_camera(folder, n_images, level, *, seed=0, start=0, at=None):
     return folder
 
 
+def observe(images, folder, fitted, by, *, categories=None, estimator=None):
+    """Observe a folder of sites into a store; return its table and what was done.
+
+    The table is by the estimator `fitted`, or by another `estimator`.
+    """
+    observer, store = site_observer(fitted, by, categories=categories), RecordStore(folder)
+    work = SitePass(observer, Clock("file"), lambda image: {"brightness": float(image.mean())})
+    found, _ = site_images(load_image_folder(images))
+    counts = observe_sites(found, work, store, in_batch=5)
+    names, backbone = observer.task.categories, observer.detector.backbone
+    return site_table(store, estimator or fitted, names, backbone=backbone), counts
+
+
 def counted(recall, expected):
     """Return the counts of 100 objects, of which as many boxes are right at every threshold."""
     every = np.ones((10, 101), np.float32)
@@ -75,11 +94,7 @@ def estimator(path=None, name="fake", *, counts=True):
     """Fit on made-up sites where accuracy and recall go with the scores."""
     rng, rows = np.random.default_rng(3), []
     for k, level in enumerate(np.linspace(0.2, 0.9, 12)):
-        scores = {
-            "expected_ap": level,
-            "likely_share": 0.3 + 0.6 * level,
-            "box_size": -1.8,
-        }
+        scores = {"expected_ap": level, "likely_share": 0.3 + 0.6 * level, "box_size": -1.8}
         near = {n: float(v + rng.normal(0, 0.04)) for n, v in scores.items()}
         value = float(np.clip(0.8 * level + rng.normal(0, 0.03), 0, 1))
         rows.append(

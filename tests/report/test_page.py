@@ -1,7 +1,5 @@
 """Report pages: everything is shown as text, and one file holds it all."""
 
-from __future__ import annotations
-
 import base64
 import re
 

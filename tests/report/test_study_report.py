@@ -1,7 +1,5 @@
 """Reports of studies, and the parts of reports as files."""
 
-from __future__ import annotations
-
 import json
 import math
 

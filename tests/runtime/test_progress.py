@@ -25,75 +25,45 @@ class Stream(io.StringIO):
         return self.terminal
 
 
-@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize(("terminal", "disable"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize(
     ("make", "lines"), [("progress_bar", ""), ("announced_bar", "Counting: 3 images\n")]
 )
-def test_bars_are_drawn_in_terminals_alone(terminal, make, lines, monkeypatch):
+def test_bars_are_drawn_in_terminals_alone(terminal, disable, make, lines, monkeypatch):
     stream = Stream(terminal)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "DELAY_S", 0)
-    with getattr(progress, make)(3, "Counting") as bar:
+    with getattr(progress, make)(3, "Counting", disable=disable) as bar:
         for _ in range(3):
             bar.update()
     written = stream.getvalue()
-    if terminal:
+    if disable:
+        assert written == ""
+    elif terminal:
         assert "\rCounting:   0%" in written and lines in written
     else:
         assert written == lines
 
 
-def test_a_bar_that_is_off_stays_off_in_a_terminal(monkeypatch):
-    stream = Stream(True)
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "DELAY_S", 0)
-    for bar in (
-        progress.progress_bar(3, "Counting", disable=True),
-        progress.announced_bar(3, "Counting", disable=True),
-    ):
-        bar.update(3)
-        bar.close()
-    assert stream.getvalue() == ""
-
-
-def told(total, updates):
-    """Lines said when the items of `updates` (number, time) are done."""
-    lines, times = [], iter([at for _, at in updates])
-    forecast = Forecast(total, "work", "images", lines.append, clock=times.__next__)
-    for n, _ in updates:
-        forecast.update(n)
-    return lines
-
-
-def test_the_rate_is_that_after_the_first_items():
-    # the first four took a minute to start; the next 20 half a second each; 176 are left
-    lines = told(200, [(4, 60.0), (20, 70.0)])
-    assert lines == ["work: 200 images", "work: about 88 seconds to go"]
-
-
 @pytest.mark.parametrize(
-    "updates",
+    ("updates", "kept", "expected"),  # items done, and when
     [
-        [(100, 5.0)],  # all at once: no rate
-        [(1, 0.0), (7, 60.0)],  # too few
-        [(1, 0.0), (90, 4.9)],  # too soon, and over before it matters
+        ([(100, 5.0)], 0, [""]),  # all at once: no rate
+        ([(1, 0.0), (7, 60.0)], 0, [""]),  # too few
+        ([(1, 0.0), (90, 4.9)], 0, [""]),  # too soon, and over before it matters
+        # the first four took a minute to start; the next 20 half a second each; 176 are left
+        ([(4, 60.0), (20, 70.0)], 0, ["", "about 88 seconds to go"]),
+        ([(1, 0.0), (9, 6.0), (10, 7.0)], 0, ["", "about 2 minutes to go"]),  # said once
+        # what is kept counts as done but not for the rate: 100 are left
+        ([(4, 60.0), (20, 70.0)], 76, [", 76 of them kept", "about 50 seconds to go"]),
     ],
 )
-def test_nothing_is_foretold_before_it_is_known(updates):
-    assert told(100, updates) == ["work: 100 images"]
-
-
-def test_it_is_said_once():
-    lines = told(100, [(1, 0.0), (9, 6.0), (10, 7.0)])
-    assert len(lines) == 2
-
-
-def test_what_is_kept_counts_as_done_but_not_for_the_rate():
-    lines, times = [], iter([60.0, 70.0])
-    forecast = Forecast(200, "work", "images", lines.append, 76, times.__next__)
-    for n in (4, 20):  # half a second each; 100 are left
+def test_the_rate_is_that_after_the_first_items(updates, kept, expected):
+    lines, times = [], iter([at for _, at in updates])
+    forecast = Forecast(200, "work", "images", lines.append, kept, times.__next__)
+    for n, _ in updates:
         forecast.update(n)
-    assert lines == ["work: 200 images, 76 of them kept", "work: about 50 seconds to go"]
+    assert lines == [f"work: 200 images{expected[0]}", *(f"work: {e}" for e in expected[1:])]
 
 
 def test_a_run_says_how_much_it_has_to_do_and_a_finished_one_nothing(tmp_path, capsys):

@@ -17,8 +17,12 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import draw_recipes, own_images
 from autoeval.monitoring.observing.signals import image_signals
-from autoeval.monitoring.observing.site_images import site_images
-from autoeval.monitoring.observing.site_pass import SitePass, observe_sites, site_observer
+from autoeval.monitoring.observing.site_pass import (
+    SitePass,
+    observe_sites,
+    site_images,
+    site_observer,
+)
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.times.clock import Clock
 from autoeval.runtime.job import Job

@@ -1,4 +1,4 @@
-"""Rows of jobs in files that know their job, and claims on jobs."""
+"""Rows of jobs in files that know their job, claims on jobs, and runs of jobs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 
+from autoeval.errors import InputError
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.store import Claims, DamagedRowsError, RowStore, read_row_file, write_row_file
@@ -143,3 +144,65 @@ def test_a_run_waits_for_the_jobs_of_another(tmp_path):
     thread.join()
     assert (counts.done, counts.reused) == (0, 1)
     assert store.table(["a"])["value"].tolist() == [7]
+
+
+FALLIBLE = [Job(key, 1, payload=value) for key, value in [("a", 1), ("b", 0), ("c", 4)]]
+
+
+def inverse(job, advance):
+    advance(1)
+    return [{"value": 1 / job.payload}]
+
+
+def test_failures_become_rows_and_are_tried_again(tmp_path):
+    store = RowStore(tmp_path)
+    counts = run_jobs(FALLIBLE, inverse, store, what="test")
+    assert (counts.reused, counts.done, list(counts.failed)) == (0, 2, ["b"])
+    table = store.table(["a", "b", "c"])
+    assert table["status"].tolist() == ["ok", "failed", "ok"]
+    assert table["error"][1].startswith("ZeroDivisionError: division by zero")
+
+    asked = []
+
+    def fixed(job, advance):
+        asked.append(job.key)
+        return [{"value": 0.0}]
+
+    assert run_jobs(FALLIBLE, fixed, store, what="test").reused == 2
+    assert asked == ["b"]
+    assert store.table("abc")["value"].tolist() == [1.0, 0.0, 0.25]
+
+
+def test_wrong_input_stops_everything(tmp_path):
+    def work(job, advance):
+        raise InputError("no such checkpoint")
+
+    with pytest.raises(InputError, match="checkpoint"):
+        run_jobs(FALLIBLE, work, RowStore(tmp_path), what="test")
+    assert RowStore(tmp_path).table(job.key for job in FALLIBLE).empty
+    assert not list(tmp_path.rglob("*.lock"))
+
+
+ENDLESS = """
+import sys
+from autoeval.runtime.store import RowStore
+store = RowStore(sys.argv[1])
+print("ready", flush=True)
+k = 0
+while True:
+    store.write(f"job{k % 7}", [{"value": float(k)}] * 200)
+    k += 1
+"""
+
+
+def test_the_store_stays_readable_when_its_writer_is_killed(tmp_path):
+    for pause in (0.02, 0.05, 0.11):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", ENDLESS, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        )
+        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
+        time.sleep(pause)
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.wait()
+        keys = [path.stem for path in tmp_path.glob("job*.parquet")]
+        assert set(keys) == RowStore(tmp_path).finished(keys)

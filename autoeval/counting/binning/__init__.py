@@ -45,9 +45,8 @@ RATIOS = (0.1, 0.2, 0.25)
 def histogram_log_likelihood(bins: CountBins, train: np.ndarray, held_out: np.ndarray) -> float:
     """Log likelihood of held-out counts (M,) under the histogram of the training counts (N,).
 
-    A count has the share of the training images in its bin (with one more image in every bin),
-    spread evenly over the integers of the bin; one outside the range of the training counts is
-    scored as its nearest end. Too few bins blur, too many overfit.
+    Every bin has one image more, spread evenly over its integers; counts outside the range of
+    training are scored as its nearest end. Too few bins blur, too many overfit.
     """
     integers = np.arange(train.min(), train.max() + 1)
     widths = np.bincount(bins.assign(integers), minlength=len(bins))
@@ -59,9 +58,8 @@ def histogram_log_likelihood(bins: CountBins, train: np.ndarray, held_out: np.nd
 def multinomial_log_likelihood(bins: CountBins, train: np.ndarray, held_out: np.ndarray) -> float:
     """Log likelihood of held-out counts as printed: equation 4 summed over bins (equation 5).
 
-    The probabilities within a bin are its smoothed training frequencies. Which bin a count falls
-    into is given, so that finer bins are always likelier: with this score gamma ends at the top of
-    its grid. Counts outside the range of the training counts are scored as its nearest end.
+    The bin of a count is given, so that finer bins are always likelier and gamma ends at the top of
+    its grid. Counts outside the range of training are scored as its nearest end.
     """
     from scipy.special import gammaln, xlogy
 
@@ -79,11 +77,7 @@ LIKELIHOODS = {"histogram": histogram_log_likelihood, "multinomial": multinomial
 
 @dataclass(frozen=True)
 class GammaChoice:
-    """The gamma with the least sum of ranks, the smallest of equals.
-
-    `table` has one row for each gamma: mean held-out log likelihood for each ratio, and
-    ``rank_sum``.
-    """
+    """The gamma with the least ``rank_sum``, the smallest of equals; `table` has a row for each."""
 
     gamma: float
     table: pd.DataFrame
@@ -101,10 +95,8 @@ def choose_gamma(
 ) -> GammaChoice:
     """Try every gamma on shuffled splits and rank them by held-out likelihood.
 
-    `fit` is the way of binning, such as `paper_bins`; `ratios` are shares of the counts to hold
-    out, each `n_shuffles` times, and all gammas see the same splits. The likelihood
-    ``"multinomial"`` is as printed and always favours the most bins. Raises `InputError` if the
-    likelihood is unknown, or the counts are too few or too equal to be split and binned.
+    `fit` is the way of binning, such as `paper_bins`; `ratios` are shares to hold out, each
+    `n_shuffles` times, and all gammas see the same splits.
     """
     if likelihood not in LIKELIHOODS:
         raise InputError(f"Expected likelihood one of {[*LIKELIHOODS]} but got {likelihood!r}.")
@@ -155,16 +147,7 @@ BINNINGS: dict[str, Callable[[Any, float], CountBins]] = {
 def fit_bins(
     counts: Any, method: str = "released", gamma: float | None = PUBLISHED_GAMMA
 ) -> CountBins:
-    """Bin the true counts (N,) of training images by a method of `BINNINGS`.
-
-    A gamma of None is chosen by cross-validation. Raises `InputError` if the method is unknown or
-    the counts cannot be binned.
-
-    Examples
-    --------
-    >>> fit_bins([0, 3, 3, 60]).edges
-    (0.0, 0.5, 2.5, 5.5, 11.5, 20.5, 35.5, 60.0)
-    """
+    """Bin the true counts (N,) of training images by a method; a gamma of None is chosen."""
     if method not in BINNINGS:
         raise InputError(f"Expected a way of binning among {[*BINNINGS]} but got {method!r}.")
     fit = BINNINGS[method]

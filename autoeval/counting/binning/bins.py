@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
-from autoeval.runtime.files import write_text
+from autoeval.runtime.files import write_json
 
 
 @dataclass(frozen=True)
 class CountBins:
-    """Contiguous bins of counts: (lo, hi], the first closed on both sides.
-
-    B + 1 strictly increasing edges make B bins; `origin` records how they came about (method,
-    gamma, range of the data). Raises `InputError` if there are fewer than two edges, or they do not
-    increase.
-
-    Examples
-    --------
-    >>> bins = CountBins((0., .5, 2.5, 10.))
-    >>> bins.assign([-1, 0, .5, 2, 10, 11])
-    array([-1,  0,  0,  1,  2,  3])
-    >>> bins.labels()
-    ['0–0.5', '0.5–2.5', '2.5–10']
-    """
+    """Contiguous bins of counts: (lo, hi], the first closed on both sides."""
 
     edges: tuple[float, ...]
     origin: Mapping[str, Any] = field(default_factory=dict, compare=False)
@@ -64,40 +50,24 @@ class CountBins:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write edges and origin as JSON."""
-        write_text(path, json.dumps({**self.origin, "edges": list(self.edges)}, indent=1) + "\n")
+        write_json(path, {**self.origin, "edges": list(self.edges)}, indent=1)
 
 
 def load_bins(path: str | os.PathLike[str], name: str | None = None) -> CountBins:
-    """Read bins from JSON.
-
-    The file holds a list of edges, an object with a list ``edges``, or such objects by name. Raises
-    `InputError` if it is missing or holds no such edges, or several and `name` is none of theirs.
-    """
-    path = Path(path)
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"No file of bins {path}: check the path.") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"Cannot read bins from {path}: {error}.") from None
+    """Read bins from JSON: a list of edges, an object with ``edges``, or such objects by name."""
+    content = read_json(path, "file of bins")
     if isinstance(content, dict) and "edges" not in content:
-        content = _named(path, content, name)
+        if name not in content:
+            fault = f"'{name}' is none of them" if name else "name one of them (--bins-name)"
+            names = ", ".join(content)
+            raise InputError(f"{path} holds several lists of bin edges ({names}): {fault}.")
+        content = content[name]
     entry = content if isinstance(content, dict) else {"edges": content}
     try:
         edges = tuple(float(edge) for edge in entry["edges"])
     except (KeyError, TypeError, ValueError):
         raise InputError(f"{path}: expected a list of numbers 'edges'.") from None
     return CountBins(edges, {key: value for key, value in entry.items() if key != "edges"})
-
-
-def _named(path: Path, content: dict[str, Any], name: str | None) -> Any:
-    if name in content:
-        return content[name]
-    names = ", ".join(content)
-    raise InputError(
-        f"{path} holds several lists of bin edges ({names}): "
-        + ("name one of them (--bins-name)." if name is None else f"'{name}' is none of them.")
-    )
 
 
 def whole_counts(counts: Any) -> np.ndarray:
@@ -115,13 +85,7 @@ def whole_counts(counts: Any) -> np.ndarray:
 
 
 def rounded_counts(counts: Any) -> np.ndarray:
-    """Round fractional counts (N,) for binning, the extremes outwards, so that bins hold them all.
-
-    Examples
-    --------
-    >>> rounded_counts([2.4, 3.6, 10.4]).tolist()
-    [2.0, 4.0, 11.0]
-    """
+    """Round fractional counts (N,) for binning, the extremes outwards: bins then hold them all."""
     values = np.asarray(counts, np.float64).ravel()
     whole = np.rint(values)
     if len(values) and values.min() < values.max():
@@ -131,13 +95,7 @@ def rounded_counts(counts: Any) -> np.ndarray:
 
 
 def smoothed_frequencies(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Add one of every integer in [min, max] (paper, section III-B4, with beta = 1).
-
-    Examples
-    --------
-    >>> smoothed_frequencies(np.array([3, 3, 6]))
-    (array([3, 4, 5, 6]), array([3, 1, 1, 2]))
-    """
+    """Add one of every integer in [min, max] (paper, section III-B4, with beta = 1)."""
     low, high = counts.min(), counts.max()
     values = np.arange(low, high + 1)
     return values, 1 + np.bincount(counts - low, minlength=len(values))

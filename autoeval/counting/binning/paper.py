@@ -28,12 +28,9 @@ PUBLISHED = {
 def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
     """Bin whole counts (N,) by equations 2 to 6 of the paper, with gamma in (0, 1).
 
-    The log likelihood of a bin with frequencies x_1..x_m of sum X is that of a multinomial at its
-    own maximum, ln X! - sum ln x_j! + sum x_j ln(x_j / X), and each bin costs -ln(gamma). A bin of
-    one value has likelihood 1, so that only the prior holds the number of bins down: above gamma of
-    about 1/e the partition falls apart into very many bins. `released_bins` is what made the
-    published tables. Raises `InputError` if the counts are not whole numbers of at least two
-    different values, or gamma is out of range.
+    The log likelihood of a bin with frequencies x_1..x_m of sum X is ln X! - sum ln x_j! + sum x_j
+    ln(x_j / X), and each bin costs -ln(gamma). Above gamma of about 1/e the partition falls apart
+    into very many bins; `released_bins` made the published tables.
     """
     from scipy.special import gammaln, xlogy
 
@@ -61,18 +58,10 @@ def _prefix_sum(values: np.ndarray) -> np.ndarray:
 
 
 def released_bins(low: int, high: int, gamma: float = PUBLISHED_GAMMA) -> CountBins:
-    """Bin the counts from ``low`` to ``high``, 0 <= low < high.
+    """Bin the counts from ``low`` to ``high``, 0 <= low < high, with gamma in (0, 1).
 
-    Over the N integers of the range the score of a block of k values that ends with the r-th is -k
-    ln k + r ln(gamma) + C, with C = ln(1 - gamma) - ln(1 - gamma^floor(N/4)). Frequencies do not
-    enter: the range and gamma in (0, 1) alone decide; small values make few, wide bins. Raises
-    `InputError` if one of them is out of range, or the range is too large (see
-    `optimal_partition`).
-
-    Examples
-    --------
-    >>> released_bins(0, 60).edges
-    (0.0, 0.5, 2.5, 5.5, 11.5, 20.5, 35.5, 60.0)
+    Over the N integers of the range a block of k values that ends with the r-th scores -k ln k + r
+    ln(gamma) + C, with C = ln(1 - gamma) - ln(1 - gamma^floor(N/4)). Frequencies do not enter.
     """
     _check_range(low, high, gamma)
     _check_number(high - low + 1)
@@ -108,19 +97,9 @@ def _check_range(low: int, high: int, gamma: float) -> None:
 def optimal_partition(n: int, score_last_block: Callable[[int], np.ndarray]) -> np.ndarray:
     """Split ``n`` ordered values into the blocks whose scores have the largest sum.
 
-    F(r) = max over j of F(j) + score of the block of values j..r-1, with F(0) = 0 (Scargle et al.
-    2013, section 2.6). Memory is O(n); the time is n vector operations of length up to n.
-    `score_last_block` returns for a given r the scores (r,) of the blocks that start at j = 0..r-1
-    and end before r. Returns (B + 1,) int64: the start of each block, then n; of equally good
-    starts the first. Raises `InputError` if there are more than `MAX_VALUES` values, for which the
-    time would be minutes.
-
-    Examples
-    --------
-    Blocks that hold no more than two values cost one each:
-
-    >>> optimal_partition(5, lambda r: np.where(np.arange(r) >= r - 2, -1.0, -np.inf))
-    array([0, 1, 3, 5])
+    F(r) = max over j of F(j) + score of the block of values j..r-1 (Scargle et al. 2013, section
+    2.6). `score_last_block` gives for r the scores (r,) of blocks that start at 0..r-1. Returns (B
+    + 1,) int64: the start of each block, then n; of equally good starts the first.
     """
     _check_number(n)
     best = np.zeros(n + 1)
@@ -150,13 +129,7 @@ def _cell_edges(values: np.ndarray) -> np.ndarray:
 
 
 def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
-    """Bin whole counts (N,) by Bayesian blocks for event data (Scargle et al. 2013).
-
-    Frequencies enter and nothing is smoothed, so that sparse tails end up in few wide bins; gamma
-    in (0, 1) is the slope of the geometric prior on the number of bins. Raises `InputError` if
-    astropy is not installed, the counts are not whole numbers of at least two different values, or
-    gamma is out of range.
-    """
+    """Bin whole counts (N,) by Bayesian blocks for event data (Scargle et al. 2013)."""
     try:
         from astropy.stats import bayesian_blocks
     except ImportError as error:
@@ -172,15 +145,7 @@ def bayesian_blocks_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBi
 
 
 def published_bins(name: str) -> CountBins:
-    """Return the bins of NWPU-Crowd, UCF-QNRF, ShanghaiTech A or B, or JHU-Crowd++.
-
-    Raises `InputError` if there is no such name.
-
-    Examples
-    --------
-    >>> published_bins("stb").edges[:6]
-    (13.0, 13.5, 15.5, 19.5, 25.5, 36.5)
-    """
+    """Return the bins of NWPU-Crowd, UCF-QNRF, ShanghaiTech A or B, or JHU-Crowd++."""
     if name not in PUBLISHED:
         raise InputError(f"No published bins '{name}': there are {', '.join(PUBLISHED)}.")
     bins = released_bins(*PUBLISHED[name])
@@ -188,11 +153,7 @@ def published_bins(name: str) -> CountBins:
 
 
 def find_bins(name: str, list_name: str | None = None) -> CountBins:
-    """Return published bins, or read a JSON file.
-
-    `name` is a key of `PUBLISHED`, unless there is a file of that name, or the path of a file; for
-    `list_name` see `load_bins`, which also raises.
-    """
+    """Return the published bins of a name, unless a file is called so, or read that file."""
     if name in PUBLISHED and not Path(name).exists():
         return published_bins(name)
     return load_bins(name, list_name)

@@ -108,15 +108,7 @@ def _take(
 
 
 def words_to_number(text: str) -> int:
-    """Turn number words into a number.
-
-    Examples
-    --------
-    >>> [words_to_number(w) for w in ("twenty-one", "one hundred and twelve", "two dozen")]
-    [21, 112, 24]
-    >>> words_to_number("half a dozen")
-    6
-    """
+    """Turn number words into a number."""
     total = part = 0
     for word in re.findall(rf"{_WORD}", text.lower()):
         if word == "thousand":

@@ -131,7 +131,8 @@ def _choose(sentence: str) -> tuple[int, Mention] | None:
 def _without_cue(sentence: str, mentions: list[Mention]) -> tuple[int, Mention]:
     if re.search(_REFUSAL, sentence, _FLAGS):
         return _RULES.index("refusal"), mentions[-1]
-    outside = [m for m in mentions if not _in_brackets(sentence, m)] or mentions
+    before = {m: sentence[: m.start] for m in mentions}
+    outside = [m for m in mentions if before[m].count("(") <= before[m].count(")")] or mentions
     if len(outside) > 1 and len(re.findall(_PLACE, sentence, _FLAGS)) > 1:
         last = outside[-1]
         settled = last if _counts_up(outside) else Mention(last.start, last.end, None)
@@ -142,11 +143,6 @@ def _without_cue(sentence: str, mentions: list[Mention]) -> tuple[int, Mention]:
     if len({mention.value for mention in outside}) > 1:
         last = Mention(last.start, last.end, None)
     return _RULES.index("part"), last
-
-
-def _in_brackets(sentence: str, mention: Mention) -> bool:
-    before = sentence[: mention.start]
-    return before.count("(") > before.count(")")
 
 
 def _near(cue: re.Match[str], level: int, mentions: list[Mention]) -> Mention:
@@ -182,32 +178,20 @@ def _settle(mention: Mention, rule: str) -> Extraction:
 
 
 def extract_choice(answer: str, choices: Sequence[str]) -> str | None:
-    """Read which of ``choices`` (names of patterns) an answer names last; None where it names none.
-
-    Examples
-    --------
-    >>> extract_choice("The circles form a triangle.", ("circle", "triangle"))
-    'triangle'
-    """
+    """Read which of ``choices`` (names of patterns) an answer names last, or None."""
     text = re.sub(r"<(think(?:ing)?)>.*?(?:</\1>|$)", " ", answer, flags=re.I | re.S)
-    last = {
-        choice: max((m.start() for m in _occurrences(choice, text)), default=-1)
-        for choice in choices
-    }
+    last = {}
+    for choice in choices:
+        form = _FORMS.get(choice, rf"\b{re.escape(choice)}\b")
+        last[choice] = max((m.start() for m in re.finditer(form, text, re.I)), default=-1)
     best = max(last, key=lambda choice: last[choice])
     return best if last[best] >= 0 else None
 
 
 def extract_confidence(answer: str) -> float | None:
-    """Read a confidence in [0, 1] out of an answer.
+    """Read a confidence in [0, 1] behind the last "confidence" of an answer, else a percentage.
 
-    The number behind the last "confidence" counts, else the last percentage. Numbers above 1, and
-    those with a percent sign, are percentages.
-
-    Examples
-    --------
-    >>> extract_confidence("12 dots. Confidence: 85 %"), extract_confidence("I am 90% sure: 12")
-    (0.85, 0.9)
+    Numbers above 1, and those with a percent sign, are percentages.
     """
     found = re.findall(rf"{_STATED}{_NUMBER}\s?(%|percent)?", answer, re.I)
     found = found or re.findall(rf"{_NUMBER}\s?(%|percent)", answer, re.I)
@@ -218,22 +202,8 @@ def extract_confidence(answer: str) -> float | None:
     return value if value <= 1 else None
 
 
-def _occurrences(choice: str, text: str) -> list[re.Match[str]]:
-    return list(re.finditer(_FORMS.get(choice, rf"\b{re.escape(choice)}\b"), text, re.I))
-
-
 class ModelExtractor:
-    """Has a language model read the count.
-
-    `ask`, such as `EndpointAsk`, answers a prompt without an image. The prompt has ``{answer}`` in
-    place of what is to be read and asks for a number or -1.
-
-    Examples
-    --------
-    >>> extractor = ModelExtractor(lambda image, prompt: "12", "Which number? {answer}")
-    >>> extractor("a dozen dots")
-    Extraction(value=12, rule='model')
-    """
+    """Has a language model read the count; its prompt has ``{answer}`` and allows -1 for none."""
 
     def __init__(self, ask: Callable[[None, str], str], prompt: str) -> None:
         self.ask = ask

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from autoeval.counting.capture.tasks import CHOICE
 from autoeval.counting.measures.bootstrap import bootstrap_mean
 from autoeval.counting.measures.count_errors import smape, smape_terms
 from autoeval.data.config_file import read_paper
+from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
 from autoeval.runtime import FAILED, MISSING, SKIPPED
 
@@ -26,11 +25,9 @@ NONE = "none"
 def measure(result: TaskResult) -> dict[str, Any]:
     """Measure the answers to one task.
 
-    An item without a value, whether skipped, failed or missing, scores a sMAPE of 100 and is not
-    exact; ``skipped %`` and ``missing`` (no answer, failed ones included) count them. The MAE is
-    over the items with a value. The main measure, ``sMAPE`` for counts and ``accuracy`` (%) for
-    patterns, has ``low`` and ``high``, its 95 % bootstrap interval over items; counts also have
-    ``MAE`` and ``exact %``.
+    An item without a value scores a sMAPE of 100 and is not exact; the MAE is over the others. The
+    main measure, ``sMAPE`` for counts and ``accuracy`` (%) for patterns, has ``low`` and ``high``,
+    its 95 % bootstrap interval over items.
     """
     frame, right = result.frame, _right(result.frame)
     row: dict[str, Any] = {"model": result.model, "task": result.task.name, "n": len(frame)}
@@ -48,11 +45,7 @@ def measure(result: TaskResult) -> dict[str, Any]:
 
 
 def by_factor(result: TaskResult, factor: str) -> pd.DataFrame:
-    """Measure the sMAPE of counts at every level of a factor (Fig. 6 and 7).
-
-    The table has ``model``, the factor, ``n``, ``sMAPE``, ``low``, ``high``; it is empty where the
-    metadata lack the factor.
-    """
+    """Measure the sMAPE of counts at every level of a factor (Fig. 6 and 7) that is known."""
     rows = [
         {"model": result.model, factor: level, "n": len(part)}
         | _with_ends("sMAPE", smape_terms(*counts(part)))
@@ -62,12 +55,7 @@ def by_factor(result: TaskResult, factor: str) -> pd.DataFrame:
 
 
 def paired_difference(original: TaskResult, occluded: TaskResult) -> dict[str, Any]:
-    """Compare both versions of the same images (Table 2).
-
-    ``original`` and ``occluded`` are sMAPE over the items that both have; ``difference`` is
-    occluded - original, with ``low`` and ``high`` from a bootstrap that draws both versions of an
-    item together.
-    """
+    """Compare the sMAPE of the same images, drawn in pairs: occluded - original (Table 2)."""
     both = original.frame.merge(occluded.frame, on="image_file", suffixes=("_a", "_b"))
     truth, first, second = (
         both[name].to_numpy(float) for name in ("truth_a", "value_a", "value_b")
@@ -82,12 +70,10 @@ def paired_difference(original: TaskResult, occluded: TaskResult) -> dict[str, A
 
 
 def model_difference(a: TaskResult, b: TaskResult) -> dict[str, Any]:
-    """Compare two models on the same items of one task.
+    """Compare two models (A - B) by the main `measure` of the items of one task that both have.
 
-    ``of A`` and ``of B`` are the main ``measure`` over the items that both have (sMAPE, or accuracy
-    of patterns, in %); ``difference`` (A - B) has the ends of its 95 % interval, from a bootstrap
-    that draws both answers to an item together; ``better`` is the better model where the interval
-    excludes 0.
+    The bootstrap draws both answers to an item together; ``better`` names the better model where
+    the interval excludes 0.
     """
     both = a.frame.merge(b.frame, on="image_file", suffixes=("_a", "_b"))
     patterns = a.task.kind == CHOICE
@@ -115,8 +101,7 @@ def model_difference(a: TaskResult, b: TaskResult) -> dict[str, Any]:
 def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:
     """Count the items by truth (rows) and answer (columns), as in Fig. 11.
 
-    There is a row for every truth that occurs and a column for every answer or truth that does;
-    counts above `most` share one, and items without a value have the column ``none``.
+    Counts above `most` share a level; items without a value have the column ``none``.
     """
     truth, value = result.frame["truth"], result.frame["value"]
     if result.task.kind != CHOICE:
@@ -129,10 +114,7 @@ def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:
 
 
 def reliability(result: TaskResult) -> pd.DataFrame:
-    """Compare stated or sampled confidence with error, in steps of .1 (Fig. 9 and 10).
-
-    Steps that do not occur and items without confidence are left out.
-    """
+    """Compare stated or sampled confidence with error, in steps of .1 (Fig. 9 and 10)."""
     frame = result.frame.dropna(subset=["confidence"])
     step = np.minimum((frame["confidence"] * 10).astype(int), 9)
     rows = [
@@ -178,40 +160,30 @@ def _order(level: Any) -> tuple[bool, Any]:
 
 def published_table(split: str) -> pd.DataFrame:
     """Return the published sMAPE on the ``real`` or ``synthetic`` split, original and occluded."""
-    rows = [{"model": "humans, 100 items", "original": None, "occluded": published_human(split)}]
-    table = _rows("2")
-    for model in read_paper("capture", ["2"])[0]["2"]["averaged"]:
-        values = {name: table[model][f"{split}, {name}"] for name in ("original", "occluded")}
-        rows.append({"model": model, **values})
-    return pd.DataFrame(rows)
+    entry = read_paper("capture", ["2"])[0]["2"]
+    columns = {f"{split}, {name}": name for name in ("original", "occluded")}
+    printed = pd.DataFrame.from_dict(entry["rows"], "index", columns=[*entry["columns"]])
+    table = printed.loc[entry["averaged"], [*columns]].rename(columns=columns)
+    table.loc["humans, 100 items", "occluded"] = published_human(split)
+    order = ["humans, 100 items", *entry["averaged"]]
+    return table.loc[order].rename_axis("model").reset_index()
 
 
 def published_human(split: str) -> float:
     """Return the published sMAPE of people on 100 occluded items of a split."""
-    return _rows("3")["Human"][f"{split}, occluded"]
-
-
-def _rows(name: str) -> dict[str, dict[str, float]]:
-    """Return the printed values of a table by row and column."""
-    entry = read_paper("capture", [name])[0][name]
-    return {
-        row: dict(zip(entry["columns"], values, strict=True))
-        for row, values in entry["rows"].items()
-    }
+    entry = read_paper("capture", ["3"])[0]["3"]
+    return entry["rows"]["Human"][[*entry["columns"]].index(f"{split}, occluded")]
 
 
 Extractor = Callable[[str], Extraction]
 
 
 def read_cases(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Read a table of answers: a JSON list of ``{"kind", "text", "value"}``, null for no answer.
-
-    Raises `InputError` if the file is missing or has another form.
-    """
+    """Read a table of answers: a JSON list of ``{"kind", "text", "value"}``, null for no answer."""
+    cases = read_json(path, "table of answers")
     try:
-        cases = json.loads(Path(path).read_text(encoding="utf-8"))
         return [{key: case[key] for key in ("kind", "text", "value")} for case in cases]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise InputError(
             f'Expected {path} to be a list of {{"kind", "text", "value"}}: {error!r}.'
         ) from None
@@ -220,19 +192,10 @@ def read_cases(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 def score_extractor(
     extractor: Extractor, cases: Iterable[Mapping[str, Any]]
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Compare an extractor with what a person read (`read_cases`).
+    """Compare an extractor with what a person read (`read_cases`), and name every wrong case.
 
-    The table has a row for each kind and one for all: number of answers, read right, a number where
-    there is none (``invented``), none where there is one (``missed``), another number (``wrong``),
-    and the accuracy in %. The list names every case that went wrong.
-
-    Examples
-    --------
-    >>> from autoeval.counting.capture.answers import extract_count
-    >>> cases = [{"kind": "a", "text": "7", "value": 7}, {"kind": "a", "text": "8", "value": 9}]
-    >>> table, errors = score_extractor(extract_count, cases)
-    >>> float(table.loc["all", "accuracy"]), errors
-    (50.0, ["a: expected 9, got 8 (last) from '8'"])
+    The table has a row a kind and one for all: ``invented`` is a number where there is none,
+    ``missed`` none where there is one, ``wrong`` another number; the accuracy is in %.
     """
     rows, errors = [], []
     for case in cases:

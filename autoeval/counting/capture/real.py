@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from autoeval.counting.capture.split import (
     write_image,
     write_metadata,
 )
+from autoeval.counting.praco.published_sets import read_classes
 from autoeval.counting.true_counts import GroundTruth, read_truth
 from autoeval.data.coco import image_path
 from autoeval.data.images import read_image
@@ -52,32 +53,28 @@ def build_real(
 ) -> Built:
     """Build the occluded images of the real split.
 
-    `metadata` is the released ``real_metadata.json`` or ``real_validation_metadata.json``, `images`
-    FSC-147's ``images_384_VarV2``, in whose pixels the boxes are. The folder receives ``original/``
-    (the files as they are), ``occluded/``, ``metadata.json`` and ``warnings.txt``. Object names
-    that differ from `classes`, FSC-147's ``ImageClasses_FSC147.txt``, are reported, as are true
-    counts that differ from `annotations`, FSC-147's ``annotation_FSC147_384.json``, whose points go
-    to the items that have none, so that these have their oracle tasks, too. Items whose image is
-    missing or unreadable, or whose box lies outside it, are left out and named; boxes that reach
-    beyond the image are clipped and named. Raises `InputError` if the metadata is broken or no item
-    can be built.
+    `metadata` is released, `images` FSC-147's ``images_384_VarV2``, in whose pixels the boxes are.
+    Object names that differ from `classes` and true counts that differ from `annotations` (both of
+    FSC-147) become warnings; the points of `annotations` go to items without. Items that cannot be
+    built are left out, boxes beyond the image clipped; both are named.
     """
-    records = read_records(metadata)
+    records, warnings = read_records(metadata), list[str]()
     to_items(records)
-    names = read_classes(classes) if classes else {}
+    names = read_classes(Path(classes)) if classes else {}
     if annotations is not None:
-        records, noted = with_points(records, read_truth(annotations))
-    else:
-        noted = []
+        records, warnings = with_points(records, read_truth(annotations))
     kept: list[dict[str, Any]] = []
-    warnings: list[str] = list(noted)
     with progress_bar(len(records), "Occluding") as bar:
         for record in records:
-            warnings += _name_warnings(record, names)
+            name, called = record["image_file"], record["object"] if names else None
+            if names and name not in names:
+                warnings.append(f"{name}: not an image of FSC-147")
+            elif names and names[name] != called:
+                warnings.append(f"{name}: called '{called}' here and '{names[name]}' in FSC-147")
             try:
                 kept.append(_build(record, Path(images), Path(folder), warnings))
             except InputError as error:
-                warnings.append(f"{record['image_file']}: left out: {error}")
+                warnings.append(f"{name}: left out: {error}")
             bar.update()
     if not kept:
         raise InputError(f"None of the {len(records)} items could be built. {warnings[0]}")
@@ -107,21 +104,6 @@ def with_points(
     return found, warnings
 
 
-def read_classes(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Read the class of every image from FSC-147's tab-separated list.
-
-    Raises `InputError` if the file is missing or a line is not ``name<TAB>class``.
-    """
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    pairs = [line.split("\t", 1) for line in lines if line.strip()]
-    if any(len(pair) != 2 for pair in pairs):
-        raise InputError(f"Expected lines of image name, tab, class in {path}.")
-    return {name: kind.strip() for name, kind in pairs}
-
-
 def _build(
     record: dict[str, Any], images: Path, folder: Path, warnings: list[str]
 ) -> dict[str, Any]:
@@ -143,12 +125,3 @@ def _build(
         shutil.copyfile(source, temporary)
     write_image(folder / OCCLUDED / name, paint_box(image, box))
     return {**record, "bbox": box_record(box)}
-
-
-def _name_warnings(record: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
-    name = record["image_file"]
-    if not names or names.get(name) == record["object"]:
-        return []
-    if name not in names:
-        return [f"{name}: not an image of FSC-147"]
-    return [f"{name}: called '{record['object']}' here and '{names[name]}' in FSC-147"]

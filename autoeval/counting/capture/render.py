@@ -41,10 +41,9 @@ SMALLEST, LARGEST = 6.0, 12.0
 def draw_objects(
     points: np.ndarray, *, dot_shape: str, color: str, size: int = 200, radius: float = 5
 ) -> np.ndarray:
-    """Draw objects on a white square canvas of side `size` pixels.
+    """Draw objects at `points` (N, 2), xy, on a white square canvas of side `size` pixels.
 
-    The centres `points` (N, 2) are xy, where pixel (0, 0) covers [0, 1) x [0, 1); `color` is a key
-    of `COLORS`, `radius` that of a circle or half the side of a square.
+    Pixel (0, 0) covers [0, 1) x [0, 1); `radius` is that of a circle or half the side of a square.
     """
     shade = np.zeros((size, size))
     for point in np.asarray(points, float):
@@ -71,9 +70,8 @@ def draw_occluder(
 ) -> np.ndarray:
     """Draw a square of side ``radius * U(6, 12)`` centred on a random object of `points` (N, 2).
 
-    `radius` is half the width of an object, `size` the side of the canvas. ``anywhere`` also
-    chooses objects outside the canvas, as the authors' generator does, where a box may hide nothing
-    that can be seen. Returns (4,) int64 xyxy, whole pixels, which may reach beyond the canvas.
+    ``anywhere`` also chooses objects outside the canvas, as the authors' generator does. Returns
+    (4,) int64 xyxy, whole pixels, which may reach beyond the canvas.
     """
     chosen = np.ones(len(points), bool) if anywhere else on_canvas(points, radius, size)
     centre = points[rng.choice(np.flatnonzero(chosen))]
@@ -87,16 +85,7 @@ def on_canvas(points: np.ndarray, radius: float, size: int | tuple[int, int]) ->
 
 
 def touched(points: np.ndarray, box: np.ndarray, radius: float, dot_shape: str) -> np.ndarray:
-    """Say which objects (N, 2), circles or squares of half-width `radius`, the box covers in part.
-
-    Examples
-    --------
-    >>> points = np.array([[5.0, 5.0], [24.0, 24.0], [40.0, 5.0]])
-    >>> touched(points, np.array([0, 0, 20, 20]), 5, "circle")
-    array([ True, False, False])
-    >>> touched(points, np.array([0, 0, 20, 20]), 5, "square")
-    array([ True,  True, False])
-    """
+    """Say of which objects (N, 2), circles or squares of half-width `radius`, the box hides any."""
     gap = np.maximum(np.maximum(box[:2] - points, points - box[2:]), 0)
     if dot_shape == "square":
         return (gap < radius).all(1)
@@ -111,13 +100,19 @@ def clip_box(box: np.ndarray, width: int, height: int) -> np.ndarray:
 def load_inpainter(name: str) -> Inpainter:
     """Return an inpainter by name.
 
-    ``telea`` and ``navier-stokes`` are OpenCV's, which continue colours but no pattern and so show
-    what the hook does; ``package.module.function`` is one's own, called with the image (H, W, 3)
-    uint8 BGR and the box (4,) xyxy, that returns the image without the box. Raises `InputError` if
-    there is no such function.
+    ``telea`` and ``navier-stokes`` are OpenCV's, which continue colours but no pattern;
+    ``package.module.function`` is one's own: image (H, W, 3) uint8 BGR and box (4,) xyxy in, the
+    image without the box out.
     """
     if name in _OPENCV:
-        return lambda image, box: _opencv(image, box, _OPENCV[name])
+
+        def inpaint(image: np.ndarray, box: np.ndarray) -> np.ndarray:
+            x0, y0, x1, y1 = box
+            mask = np.zeros(image.shape[:2], np.uint8)
+            mask[y0:y1, x0:x1] = 1
+            return cv2.inpaint(image, mask, _REACH, _OPENCV[name])
+
+        return inpaint
     from mmengine.utils import get_object_from_string
 
     try:
@@ -130,10 +125,3 @@ def load_inpainter(name: str) -> Inpainter:
     if not callable(found):
         raise InputError(f"'{name}' cannot be called: expected a function of image and box.")
     return found
-
-
-def _opencv(image: np.ndarray, box: np.ndarray, method: int) -> np.ndarray:
-    x0, y0, x1, y1 = box
-    mask = np.zeros(image.shape[:2], np.uint8)
-    mask[y0:y1, x0:x1] = 1
-    return cv2.inpaint(image, mask, _REACH, method)

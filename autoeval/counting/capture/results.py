@@ -27,11 +27,10 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class TaskResult:
-    """The answers of one model to one task.
+    """The answers of one model to one task: a row an item, and what was wrong with them.
 
-    `frame` has one row an item: ``image_file``, ``truth``, ``value`` (NaN or None where there is
-    none), ``status`` (ok, skipped, failed or missing), ``confidence``, and the item's ``shape``,
-    ``ground_truth`` and ``num_occluded``. `warnings` name what was wrong with the answers.
+    `frame` has ``image_file``, ``truth``, ``value`` (NaN or None where there is none), ``status``,
+    ``confidence``, ``shape``, ``ground_truth`` and ``num_occluded``.
     """
 
     model: str
@@ -43,9 +42,7 @@ class TaskResult:
 def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") -> list[dict]:
     """Read answers from a ``.jsonl`` file of this program or a JSON list of the authors' scripts.
 
-    In such a list, records have ``image_file`` and ``processed_results`` or ``results``, where -1
-    is a skipped answer; the file's name is taken as the model's and `task` as the task. Raises
-    `InputError` if the file is missing or has neither form.
+    Such a list says neither model, taken from the file's name, nor `task`; -1 is a skipped answer.
     """
     path = Path(path)
     try:
@@ -62,13 +59,11 @@ def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") 
 
 
 def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[Row]) -> TaskResult:
-    """Put the answers of one model to one task beside the truth.
+    """Put the answers of one model to one task beside the truth; what is odd becomes a warning.
 
-    Items without an answer stay in the frame as ``missing``. Of several answers to one question the
-    last counts. A value that is no count is a skipped answer. All these, answers about unknown
-    images and answers that state another true count are named in the warnings. Of several samples,
-    the commonest answer is the value and its share the confidence; skipped samples are part of the
-    whole.
+    Items without an answer stay as ``missing``; of several answers to one question the last counts.
+    Of several samples, the commonest answer is the value and its share of all, skipped ones
+    included, the confidence.
     """
     items = task.items(split.items)
     kept, warnings = _one_each(rows, {item.image_file for item in items})
@@ -172,19 +167,7 @@ def _combine(rows: Sequence[Row], task: CaptureTask) -> dict[str, Any]:
 
 
 def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[str]]:
-    """Turn the values of answers into counts (or patterns); what is none is a skipped answer.
-
-    Failed rows are passed on as they are; the sentences name the values that cannot be read.
-
-    Examples
-    --------
-    >>> from autoeval.counting.capture.tasks import get_task
-    >>> rows = [{"image_file": name, "status": "ok", "value": value}
-    ...         for name, value in (("a", "twelve"), ("b", 10**400))]
-    >>> found, warnings = readable(rows, get_task("total-occluded"))
-    >>> [row["value"] for row in found], warnings
-    ([12.0, None], ['1 values are no count and taken as skipped: b'])
-    """
+    """Turn the values of answers into counts or patterns; others become skipped, and are named."""
     found: list[Row] = []
     bad = []
     for row in rows:
@@ -192,12 +175,14 @@ def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[st
         if not is_done(row) or value is None:
             found.append(row)
             continue
-        read = _pattern(value) if task.kind == CHOICE else _count(value)
+        if task.kind == CHOICE:
+            read: Any = value if isinstance(value, str) and value else None
+        else:
+            read = _count(value)
         if read is None:
             bad.append(row["image_file"])
-        found.append(
-            {**row, "value": read, "status": row["status"] if read is not None else SKIPPED}
-        )
+            row = {**row, "status": SKIPPED}
+        found.append({**row, "value": read})
     what = "pattern" if task.kind == CHOICE else "count"
     warnings = [f"{len(bad)} values are no {what} and taken as skipped: {listed(bad)}"]
     return found, warnings if bad else []
@@ -219,10 +204,6 @@ def _contradictions(rows: Iterable[Row], items: Sequence[CaptureItem]) -> list[s
         f"{len(differing)} answers state another true count than the split, whose counts are used: "
         f"{listed(differing, most=3)}"
     ]
-
-
-def _pattern(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _count(value: Any) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,11 @@ def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> FiledPag
     page = FiledPage(f"CAPTURe, {kind} split: counting behind an occluder")
     page.add_text(f"{len(split.items)} pairs of images.", ABOUT)
     page.add_warnings(merged_notes((f"{r.model}, {r.task.name}", r.warnings) for r in results))
-    _add_measures(page, results)
+    page.tables["measures"] = measures_table(results)
+    for title, choice in (("Counts", False), ("Patterns, accuracy in %", True)):
+        chosen = [result for result in results if (result.task.kind == CHOICE) == choice]
+        if chosen:
+            page.add_table(measures_table(chosen), title, formats=FORMATS)
     differences = difference_table(results)
     if len(differences):
         page.add_heading("Original against occluded")
@@ -110,21 +114,23 @@ def write_report(
     return page.write_all(Path(folder))
 
 
-def _add_measures(page: FiledPage, results: Sequence[TaskResult]) -> None:
-    page.tables["measures"] = measures_table(results)
-    for title, choice in (("Counts", False), ("Patterns, accuracy in %", True)):
-        chosen = [result for result in results if (result.task.kind == CHOICE) == choice]
-        if chosen:
-            page.add_table(measures_table(chosen), title, formats=FORMATS)
-
-
 def _add_task(page: FiledPage, results: Sequence[TaskResult]) -> None:
     task = results[0].task
     page.add_heading(task.name)
     if task.kind != CHOICE:
         for factor in LABELS:
-            _add_factor(page, results, factor)
-    _add_reliability(page, results)
+            found = [table for r in results if len(table := by_factor(r, factor))]
+            if found:
+                name = f"{task.name}_by_{factor}"
+                page.tables[name] = pd.concat(found)
+                caption = f"Error by {LABELS[factor]}, with 95 % intervals; one item has none"
+                page.file_figure(name, factor_chart(found, factor), caption)
+        found = [table for r in results if len(table := reliability(r))]
+        if found:
+            name = f"{task.name}_by_confidence"
+            page.tables[name] = pd.concat(found)
+            caption = "Error by confidence, with the number of items; it should fall to the right"
+            page.file_figure(name, reliability_chart(found), caption)
     for result in results:
         table = confusion(result)
         name = f"{task.name}_confusion_{folder_name(result.model)}"
@@ -136,36 +142,8 @@ def _add_task(page: FiledPage, results: Sequence[TaskResult]) -> None:
         )
 
 
-def _add_factor(page: FiledPage, results: Sequence[TaskResult], factor: str) -> None:
-    found = _tables(results, lambda result: by_factor(result, factor))
-    if found:
-        name = f"{results[0].task.name}_by_{factor}"
-        page.tables[name] = pd.concat(found)
-        caption = f"Error by {LABELS[factor]}, with 95 % intervals; one item has none"
-        page.file_figure(name, factor_chart(found, factor), caption)
-
-
-def _add_reliability(page: FiledPage, results: Sequence[TaskResult]) -> None:
-    counted = [result for result in results if result.task.kind != CHOICE]
-    found = _tables(counted, reliability)
-    if found:
-        name = f"{results[0].task.name}_by_confidence"
-        page.tables[name] = pd.concat(found)
-        caption = "Error by confidence, with the number of items; it should fall to the right"
-        page.file_figure(name, reliability_chart(found), caption)
-
-
-def _tables(
-    results: Sequence[TaskResult], make: Callable[[TaskResult], pd.DataFrame]
-) -> list[pd.DataFrame]:
-    return [table for table in map(make, results) if len(table)]
-
-
 def factor_chart(tables: Sequence[pd.DataFrame], factor: str) -> Figure:
-    """Draw the sMAPE of each model by a factor, with 95 % intervals (Fig. 6 and 7).
-
-    The number of items stands below each level; one item has no interval.
-    """
+    """Draw the sMAPE of each model by a factor, with 95 % intervals and numbers (Fig. 6 and 7)."""
     figure = Figure(figsize=(7.2, 3.6), layout="constrained")
     axes = figure.subplots()
     levels = sorted({level for table in tables for level in table[factor]})

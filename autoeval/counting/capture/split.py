@@ -15,6 +15,7 @@ import numpy as np
 
 from autoeval.counting.capture.render import on_canvas
 from autoeval.data.images import read_image
+from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path, write_text
 
@@ -26,10 +27,9 @@ _POINT_SIDE = 2  # the released real metadata stores a point as a box of 2 x 2
 class CaptureItem:
     """One pair of images and what is known of it.
 
-    `object_name` is a plural; `ground_truth` counts the objects behind and beside the occluder;
-    `box` (4,) int64 is the occluder as xyxy, which the released synthetic metadata lack; `points`
-    (N, 2) are object centres as xy and `hidden` (N,) says which of them the occluder hides; `shape`
-    is the pattern of a synthetic item, `record` the metadata as read.
+    `object_name` is a plural; `ground_truth` counts all objects; `box` (4,) int64 is the occluder
+    as xyxy; `points` (N, 2) are centres as xy, `hidden` (N,) those behind the occluder; `shape` is
+    the pattern of a synthetic item.
     """
 
     image_file: str
@@ -67,17 +67,8 @@ class CaptureItem:
 
 
 def read_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Read a metadata file: a JSON list of objects with one ``image_file`` each.
-
-    Raises `InputError` if the file is missing, is no such list, or names an image twice.
-    """
-    path = Path(path)
-    try:
-        records = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"No metadata at {path}.") from None
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}.") from None
+    """Read a metadata file: a JSON list of objects with one ``image_file`` each."""
+    records = read_json(path, "metadata at")
     if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
         raise InputError(f"Expected {path} to hold a list of records.")
     names = Counter(record.get("image_file") for record in records)
@@ -103,8 +94,7 @@ def read_items(path: str | os.PathLike[str]) -> list[CaptureItem]:
 def annotated_points(record: Mapping[str, Any]) -> np.ndarray | None:
     """Return the object centres (N, 2) of a record, or None where it has none.
 
-    The released real metadata lists points as boxes of 2 x 2, followed by the exemplars of FSC-147,
-    which are left out.
+    The released real metadata lists them as boxes of 2 x 2, followed by exemplars, not read here.
     """
     if "positions" in record:
         return np.array(record["positions"], float).reshape(-1, 2)
@@ -114,13 +104,7 @@ def annotated_points(record: Mapping[str, Any]) -> np.ndarray | None:
 
 
 def box_record(box: np.ndarray) -> dict[str, int]:
-    """Write a box (4,), xyxy, as a record does.
-
-    Examples
-    --------
-    >>> box_record(np.array([3, 4, 10, 20]))
-    {'x': 3, 'y': 4, 'width': 7, 'height': 16}
-    """
+    """Write a box (4,), xyxy, as a record does."""
     x0, y0, x1, y1 = (int(v) for v in box)
     return {"x": x0, "y": y0, "width": x1 - x0, "height": y1 - y0}
 
@@ -137,8 +121,14 @@ def _item(record: Mapping[str, Any]) -> CaptureItem:
     try:
         object_name = record["object"] if "object" in record else f"{record['dot_shape']}s"
         box = box_of(record) if record.get("bbox") else None
-        points = annotated_points(record)
-        hidden = _hidden(record, points, box)
+        points, hidden = annotated_points(record), None
+        if "occluded" in record:
+            hidden = np.array(record["occluded"], bool)
+        elif points is not None and box is not None:
+            hidden = np.all((points >= box[:2]) & (points <= box[2:]), axis=1)
+        num_occluded = None if hidden is None else int(hidden.sum())
+        if "num_occluded" in record:
+            num_occluded = int(record["num_occluded"])
         return CaptureItem(
             image_file=str(record["image_file"]),
             object_name=object_name,
@@ -146,28 +136,12 @@ def _item(record: Mapping[str, Any]) -> CaptureItem:
             box=box,
             points=points,
             hidden=hidden,
-            num_occluded=_num_occluded(record, hidden),
+            num_occluded=num_occluded,
             shape=record.get("shape"),
             record=record,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"The record of {name} cannot be used: {error!r}.") from None
-
-
-def _hidden(
-    record: Mapping[str, Any], points: np.ndarray | None, box: np.ndarray | None
-) -> np.ndarray | None:
-    if "occluded" in record:
-        return np.array(record["occluded"], bool)
-    if points is None or box is None:
-        return None
-    return np.all((points >= box[:2]) & (points <= box[2:]), axis=1)
-
-
-def _num_occluded(record: Mapping[str, Any], hidden: np.ndarray | None) -> int | None:
-    if "num_occluded" in record:
-        return int(record["num_occluded"])
-    return None if hidden is None else int(hidden.sum())
 
 
 ORIGINAL, OCCLUDED, INPAINTED = "original", "occluded", "inpainted"
@@ -194,10 +168,7 @@ class CaptureSplit:
 
 
 def open_split(folder: str | os.PathLike[str]) -> CaptureSplit:
-    """Open a folder that `write_synthetic` or `real.build_real` made.
-
-    Raises `InputError` if the folder lacks its metadata, or the metadata is broken.
-    """
+    """Open a folder that `write_synthetic` or `real.build_real` made."""
     return CaptureSplit(Path(folder), tuple(read_items(Path(folder))))
 
 

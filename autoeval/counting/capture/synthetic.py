@@ -99,17 +99,9 @@ RELEASED = ("circle", "triangle", "rectangle")
 class SyntheticSpec:
     """What a synthetic split is made of; the defaults are the published split.
 
-    An image's occluder depends on `seed` and the image's name alone. `size` is the side of the
-    canvas in pixels; objects grow with it. `fit_canvas` moves a pattern the shortest way that
-    brings all its objects into the image: the published layout leaves one object wholly outside in
-    151 of its 1150 items. `box_anywhere` also centres occluders on objects outside the image, as
-    the authors' generator does.
-
-    Examples
-    --------
-    >>> records = list(make_records(SyntheticSpec()))
-    >>> len(records), records[0]["image_file"]
-    (1250, 'circle_5_dots_0_blue_dots.png')
+    An image's occluder depends on `seed` and its name alone. `fit_canvas` moves a pattern the
+    shortest way into the image: the published layout leaves one object outside in 151 of 1150
+    items. `box_anywhere` also centres occluders on objects outside, as the authors' generator does.
     """
 
     seed: int = 0
@@ -132,8 +124,12 @@ def make_records(spec: SyntheticSpec) -> Iterator[Record]:
         for pattern in spec.patterns:
             if not possible_counts(pattern, [n]):
                 continue
-            for place in range(5):
-                points, offset = _place(spec, pattern, n, place)
+            for place, offset in enumerate(offsets(spec.size)):
+                points = pattern_positions(pattern, n, size=spec.size, offset=offset)
+                if spec.fit_canvas:
+                    x, y = fit_shift(points, spec.size, spec.radius)
+                    offset = (offset[0] + x, offset[1] + y)
+                    points = pattern_positions(pattern, n, size=spec.size, offset=offset)
                 for color in spec.colors:
                     for kind in DOT_SHAPES:
                         name = f"{pattern}_{n}_dots_{place}_{color}_{kind}.png"
@@ -142,32 +138,15 @@ def make_records(spec: SyntheticSpec) -> Iterator[Record]:
 
 def render_pair(record: Record) -> tuple[np.ndarray, np.ndarray]:
     """Draw the original and the occluded image of a record, each (S, S, 3), uint8, BGR."""
-    original = _draw_original(record)
-    return original, paint_box(original, box_of(record))
-
-
-def _draw_original(record: Record) -> np.ndarray:
-    """Draw the unoccluded image of a record; released records, which lack a size, are of 200."""
     size = record.get("canvas_size", 200)
-    return draw_objects(
+    original = draw_objects(
         np.array(record["positions"]),
         dot_shape=record["dot_shape"],
         color=record["color"],
         size=size,
         radius=record.get("radius", size / 40),
     )
-
-
-def _place(
-    spec: SyntheticSpec, pattern: str, n: int, place: int
-) -> tuple[np.ndarray, tuple[float, float]]:
-    offset = offsets(spec.size)[place]
-    points = pattern_positions(pattern, n, size=spec.size, offset=offset)
-    if spec.fit_canvas:
-        shift = fit_shift(points, spec.size, spec.radius)
-        offset = (offset[0] + shift[0], offset[1] + shift[1])
-        points = pattern_positions(pattern, n, size=spec.size, offset=offset)
-    return points, offset
+    return original, paint_box(original, box_of(record))
 
 
 def _record(
@@ -207,17 +186,7 @@ def _record(
 def pattern_positions(
     pattern: str, n: int, *, size: int = 200, offset: tuple[float, float] = (0.0, 0.0)
 ) -> np.ndarray:
-    """Place ``n`` objects in a pattern of `LAYOUTS` on a canvas of side `size`, moved by `offset`.
-
-    Returns centres (n, 2) in pixels, rounded to hundredths as in the released metadata; they may
-    lie outside the canvas (see `fit_shift`). Raises `InputError` if the pattern is unknown or
-    cannot be made of ``n`` objects.
-
-    Examples
-    --------
-    >>> pattern_positions("rectangle", 5, offset=(26, -26)).tolist()[:2]
-    [[126.0, -6.0], [126.0, 34.0]]
-    """
+    """Place ``n`` objects in a pattern: centres (n, 2) in pixels, to hundredths, maybe outside."""
     if pattern not in LAYOUTS:
         raise InputError(f"Expected a pattern among {', '.join(LAYOUTS)} but got '{pattern}'.")
     unit = LAYOUTS[pattern](n)
@@ -244,10 +213,7 @@ def offsets(size: int = 200) -> list[tuple[float, float]]:
 
 
 def fit_shift(points: np.ndarray, size: int, radius: float) -> np.ndarray:
-    """Return the shortest translation (2,) that brings every object (N, 2) into the canvas.
-
-    Raises `InputError` if the pattern is larger than the canvas.
-    """
+    """Return the shortest translation (2,) that brings every object (N, 2) into the canvas."""
     low = np.maximum(radius - points.min(0), 0)
     high = np.minimum(size - radius - points.max(0), 0)
     if np.any((low > 0) & (high < 0)):

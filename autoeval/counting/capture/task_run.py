@@ -55,10 +55,8 @@ def answer(
 ) -> Row:
     """Ask; an unreadable image, and what the counter raises, become the row's status.
 
-    The counter runs inside of ``turn``, the `autoeval.counting.prompting.lock_of` it, while images
-    are read outside of it.
-
-    Raises `InputError` as raised by the counter: no other question can do better.
+    Images are read outside of ``turn``, the `lock_of` the counter. `InputError` is raised on: no
+    other question can do better.
     """
     start = time.perf_counter()
     row: Row = {
@@ -70,25 +68,23 @@ def answer(
         "context": query.context,
     }
     try:
-        image = _shown(split, task, query.item, options)
+        if task.variant == INPAINTED and options.inpainter and query.item.box is not None:
+            occluded = split.read_image(query.item, OCCLUDED)
+            image = options.inpainter(occluded, query.item.box)
+        else:
+            image = split.read_image(query.item, task.variant)
         with turn:
             if TEXT in counter.capabilities:
                 row |= _spoken(counter, image, task, query, options)
             else:
-                row |= _counted(counter, image, query)
+                found = counter.count(image, query.question, query.context)
+                value = None if np.isnan(found.count) else float(found.count)
+                row |= {"status": found.status, "value": value, "warnings": list(found.warnings)}
     except Exception as error:
         if isinstance(error, InputError) and not isinstance(error, UnreadableImageError):
             raise
         row |= {"status": f"failed: {type(error).__name__}: {error}", "value": None}
     return row | {"seconds": round(time.perf_counter() - start, 3)}
-
-
-def _shown(
-    split: CaptureSplit, task: CaptureTask, item: CaptureItem, options: RunOptions
-) -> np.ndarray:
-    if task.variant == INPAINTED and options.inpainter is not None and item.box is not None:
-        return options.inpainter(split.read_image(item, OCCLUDED), item.box)
-    return split.read_image(item, task.variant)
 
 
 def _spoken(
@@ -102,7 +98,13 @@ def _spoken(
         given = {name: value for name, value in given.items() if value is not None}
         text = counter.ask(image, query.question, **given)
         attempts.append({"temperature": temperature, "text": text})
-        value, rule = _read(text, task, options.extractor)
+        value: int | str | None
+        if task.kind == CHOICE:
+            value = extract_choice(text, PATTERN_CHOICES)
+            rule = "choice" if value else "no choice"
+        else:
+            read = options.extractor(text)
+            value, rule = read.value, read.rule
         if value is not None:
             break
     return {
@@ -117,20 +119,12 @@ def _spoken(
     }
 
 
-def _counted(counter: Counter, image: np.ndarray, query: Query) -> Row:
-    result = counter.count(image, query.question, query.context)
-    value = None if np.isnan(result.count) else float(result.count)
-    return {"status": result.status, "value": value, "warnings": list(result.warnings)}
-
-
 @dataclass(frozen=True)
 class RunOptions:
     """How a task is put.
 
-    `extractor` reads counts out of text; `temperatures` are tried in turn until an answer can be
-    read, where sampled tasks without one use 1; `workers` questions are in work at once, but for a
-    counter that is not ``concurrent``; `inpainter` fills in the box (4,) xyxy of an occluded image
-    (H, W, 3) for the task ``inpainted``.
+    `temperatures` are tried in turn until `extractor` can read an answer; `inpainter` fills in the
+    box (4,) xyxy of an occluded image (H, W, 3) for the task ``inpainted``.
     """
 
     extractor: Extractor = extract_count
@@ -143,9 +137,8 @@ class RunOptions:
 class Query:
     """One question about one item; `sample` numbers several requests of the same question.
 
-    `question` is put to a counter that answers in text, others get the name of the objects;
-    `context` holds facts beyond image and question; `key` is equal for equal image, box, task,
-    sample, question, counter and temperatures.
+    `question` is the name of the objects for a counter that does not answer in text. `key` is equal
+    for equal image, box, task, sample, question, counter and temperatures.
     """
 
     item: CaptureItem
@@ -180,14 +173,6 @@ def _temperatures_of(task: CaptureTask, options: RunOptions) -> tuple[float | No
     return (1.0,) if task.samples > 1 and options.temperatures == (None,) else options.temperatures
 
 
-def _read(text: str, task: CaptureTask, extractor: Extractor) -> tuple[int | str | None, str]:
-    if task.kind == CHOICE:
-        choice = extract_choice(text, PATTERN_CHOICES)
-        return choice, "choice" if choice else "no choice"
-    found = extractor(text)
-    return found.value, found.rule
-
-
 MOST_FAILURES = 10  # in a row, before a run gives up
 
 
@@ -220,13 +205,16 @@ def run_task(
 ) -> RunCounts:
     """Ask everything that the journal lacks, and add one row an answer to it.
 
-    A counter that answers in text is asked the question of the task through its ``ask``; any other
-    is given the object's name, with ``image_id`` and the facts that its ``needs`` lists as context.
-    Raises `InputError` if the counter cannot do the task, no item has it, or ten questions in a row
-    failed.
+    A counter that answers in text is asked through its ``ask``; any other is given the object's
+    name, with ``image_id`` and the facts of its ``needs`` as context. Ten failures in a row end the
+    run.
     """
     options = options or RunOptions()
-    _check(task, counter, options)
+    plain = task.kind == COUNT and task.name.startswith(("total", INPAINTED))
+    if TEXT not in counter.capabilities and not plain:
+        raise InputError(f"{counter.name} answers no questions, so it cannot do {task.name}.")
+    if task.variant == INPAINTED and options.inpainter is None:
+        raise InputError("The task inpainted needs an inpainter.")
     queries = list(make_queries(split, task, counter, book, options))
     if not queries:
         raise InputError(f"No item of {split.folder} has what the task {task.name} needs.")
@@ -243,18 +231,6 @@ def run_task(
             counts.add(row)
             bar.update()
     return counts
-
-
-def _check(task: CaptureTask, counter: Counter, options: RunOptions) -> None:
-    if TEXT not in counter.capabilities and (task.kind != COUNT or not _plain(task)):
-        raise InputError(f"{counter.name} answers no questions, so it cannot do {task.name}.")
-    if task.variant == INPAINTED and options.inpainter is None:
-        raise InputError("The task inpainted needs an inpainter.")
-
-
-def _plain(task: CaptureTask) -> bool:
-    named = task.name.startswith(("total", INPAINTED))
-    return task.oracle_fact is None and task.samples == 1 and named
 
 
 def _answers(

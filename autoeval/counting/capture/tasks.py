@@ -18,11 +18,7 @@ COUNT, CHOICE = "count", "choice"
 
 
 class PromptBook:
-    """The prompts of every task, as in ``configs/counting/capture/prompts.py``.
-
-    `model` names whose published prompts to use: ``"gpt-4o"``, ``"internvl2"``, ``"molmo"``,
-    ``"qwen2-vl"`` or ``"default"``. Raises `InputError` if a template or the model is missing.
-    """
+    """The prompts of every task for a `model`, as in ``configs/counting/capture/prompts.py``."""
 
     def __init__(self, templates: Mapping[str, Any], *, model: str = "default") -> None:
         absent = [name for name in _NEEDED if name not in templates]
@@ -53,10 +49,8 @@ SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
 class CaptureTask:
     """A task of CAPTURe.
 
-    `variant` is the image shown: original, occluded or inpainted. `truth` returns the right answer,
-    None where the metadata do not hold it, so the item has no such task. `oracle_fact` is the fact
-    that the question gives away (see `fact`), `samples` how often each question is asked;
-    `prompted_confidence` says whether it asks for a confidence too.
+    `variant` is the image shown: original, occluded or inpainted. An item whose `truth` is None
+    does not have the task. `oracle_fact` is the fact that the question gives away (see `fact`).
     """
 
     name: str
@@ -141,10 +135,7 @@ _NEEDED = ("total", "occluded_only", "pattern", "oracle_all", "oracle_visible", 
 
 
 def fact(item: CaptureItem, name: str, variant: str = OCCLUDED) -> Any:
-    """Return something privileged about an item, fit for JSON; None where it is not known.
-
-    The original image hides nothing and has no box.
-    """
+    """Return something privileged about an item, fit for JSON; None where it is not known."""
     if name == "radius":
         return item.record.get("radius")
     original = variant == ORIGINAL

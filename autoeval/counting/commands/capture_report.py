@@ -40,7 +40,10 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.report.tables import format_cells, to_terminal
 
     split = open_split(args.split)
-    rows = [row for path in _files(args.answers) for row in read_answers(path, task=args.task)]
+    files = []
+    for path in args.answers:
+        files += sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+    rows = [row for path in files for row in read_answers(path, task=args.task)]
     results = [
         collect(split, get_task(task), model, found)
         for (model, task), found in group_rows(rows).items()
@@ -56,8 +59,3 @@ def run(args: argparse.Namespace) -> int:
         print(f"note: {note}")
     print("written:\n" + "\n".join(f"  {path}" for path in written))
     return 0
-
-
-def _files(paths: list[Path]) -> list[Path]:
-    each = (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path] for path in paths)
-    return [file for files in each for file in files]

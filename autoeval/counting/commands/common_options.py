@@ -42,30 +42,18 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
+REPEATABLE: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
+
+
 def add_predictions(parser: Any, details: str) -> None:
     """Declare ``--predictions``; `parser` is a parser or a group of one."""
-    parser.add_argument(
-        "--predictions",
-        type=Path,
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="DIR",
-        help=details,
-    )
+    parser.add_argument("--predictions", **REPEATABLE, metavar="DIR", help=details)
 
 
 def add_exclude(parser: argparse.ArgumentParser) -> None:
     """Declare ``--exclude``, lists of image ids."""
-    parser.add_argument(
-        "--exclude",
-        type=Path,
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help="lists of image ids to leave out, such as images of several classes",
-    )
+    details = "lists of image ids to leave out, such as images of several classes"
+    parser.add_argument("--exclude", **REPEATABLE, metavar="FILE", help=details)
 
 
 def add_counter_options(

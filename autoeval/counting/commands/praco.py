@@ -188,7 +188,7 @@ def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[tuple
 def _run_multi_class(args: argparse.Namespace, counting_set: CountingSet) -> str:
     from autoeval.counting.journal import folder_name
     from autoeval.counting.praco.evaluation_page import write_plus_plus
-    from autoeval.counting.praco.multi_class import (
+    from autoeval.counting.praco.plus_plus import (
         evaluate_multi_class,
         evaluate_multi_class_file,
         with_objects,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.counting.counters import COUNT, DENSITY, POINTS, TEXT, CountResult
+from autoeval.counting.counters import COUNT, DENSITY, POINTS, TEXT, Context, CountResult
 from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 from autoeval.runtime import OK, SKIPPED
@@ -19,15 +19,8 @@ if TYPE_CHECKING:
 class TextCounter:
     """Asks a question about an image and reads a number out of the answer.
 
-    `ask` answers the prompt, the whole question, about an image (H, W, 3) uint8 BGR; with an
-    attribute ``concurrent`` that is true it is called from several threads at once. `parse` reads
-    the count out of the answer, None for a skipped one.
-
-    Examples
-    --------
-    >>> counter = TextCounter(lambda image, prompt: "7", float, name="lucky")
-    >>> counter.count(np.zeros((2, 2, 3), np.uint8), "How many cars?").count
-    7.0
+    `ask` answers a question about an image (H, W, 3) uint8 BGR, from several threads where its
+    attribute ``concurrent`` is true; `parse` returns None for a skipped answer.
     """
 
     capabilities = frozenset({COUNT, TEXT})
@@ -44,22 +37,18 @@ class TextCounter:
         self.name = name
         self.concurrent = bool(getattr(ask, "concurrent", False))
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Ask `prompt` about ``image`` (H, W, 3) uint8 BGR."""
         answer = self.ask(image, prompt)
         number = self.parse(answer)
-        if number is None:
-            return CountResult(float("nan"), text=answer, status=SKIPPED, context=context or {})
-        return CountResult(float(number), text=answer, context=context or {})
+        count, status = (float("nan"), SKIPPED) if number is None else (float(number), OK)
+        return CountResult(count, text=answer, status=status, context=context or {})
 
 
 class TransformersAsk:
     """Asks a model of the hub, or of a local folder, for the task ``image-text-to-text``.
 
-    A temperature of 0 takes the likeliest words; above, words are drawn. Other options are passed
-    to `transformers.pipeline`. Raises `InputError` if transformers is not installed.
+    Words are drawn at temperatures above 0. Other options are those of `transformers.pipeline`.
     """
 
     def __init__(
@@ -89,11 +78,7 @@ class TransformersAsk:
         temperature: float | None = None,
         seed: int | None = None,
     ) -> str:
-        """Return the answer to `prompt` about ``image`` (H, W, 3) uint8 BGR.
-
-        ``temperature`` takes the place of the counter's own for this question; ``seed`` makes the
-        draws repeat.
-        """
+        """Return the answer to `prompt` about ``image`` (H, W, 3) uint8 BGR; a seed repeats it."""
         from PIL import Image
 
         picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
@@ -130,17 +115,8 @@ class DensityCounter:
     """Counts with a module that maps an image to a density map; the count is the map's sum.
 
     The module takes a batch of one image, made by `to_input` (C, H, W), and returns a map (H, W),
-    with leading axes of length 1 or without, which may be smaller than the image. The map is
-    multiplied by `scale`: 0.01 for a network trained on maps times 100. A `prompted` module also
-    takes the list of prompts, ``module(batch, [prompt])``.
-
-    Examples
-    --------
-    >>> import torch
-    >>> counter = DensityCounter(torch.nn.AdaptiveAvgPool3d((1, 2, 2)), name="toy",
-    ...                          to_input=lambda image: torch.ones(3, 4, 4))
-    >>> counter.count(np.zeros((4, 4, 3), np.uint8), "dots").count
-    4.0
+    maybe smaller, which is multiplied by `scale`: 0.01 for a network trained on maps times 100. A
+    `prompted` module also takes the list of prompts.
     """
 
     capabilities = frozenset({COUNT, DENSITY})
@@ -162,19 +138,20 @@ class DensityCounter:
         self.to_input = to_input
         self.prompted = prompted
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
-        """Count in ``image`` (H, W, 3) uint8 BGR; `prompt` matters to a prompted module only.
-
-        Raises `InputError` if the module returns anything but one map.
-        """
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
+        """Count in ``image`` (H, W, 3) uint8 BGR; `prompt` matters to a prompted module only."""
         import torch
 
         with torch.inference_mode():
             batch = self.to_input(image)[None].to(self.device)
             output = self.module(batch, [prompt]) if self.prompted else self.module(batch)
-        density = self.scale * _one_map(output).double().cpu().numpy()
+        shape = tuple(getattr(output, "shape", ()))
+        if len(shape) < 2 or any(length != 1 for length in shape[:-2]):
+            raise InputError(
+                f"Expected the module to return one density map (H, W) but got "
+                f"{f'shape {shape}' if shape else type(output).__name__}."
+            )
+        density = self.scale * output.reshape(shape[-2:]).double().cpu().numpy()
         if not np.isfinite(density).all():
             return CountResult(
                 float("nan"), status="failed: the density map is not finite", context=context or {}
@@ -182,27 +159,8 @@ class DensityCounter:
         return CountResult(float(density.sum()), density=density, context=context or {})
 
 
-def _one_map(output: Any) -> torch.Tensor:
-    shape = tuple(getattr(output, "shape", ()))
-    if len(shape) < 2 or any(length != 1 for length in shape[:-2]):
-        raise InputError(
-            f"Expected the module to return one density map (H, W) but got "
-            f"{f'shape {shape}' if shape else type(output).__name__}."
-        )
-    return output.reshape(shape[-2:])
-
-
 class FileCounter:
-    """Looks counts up by the image's id, which the context must hold as ``image_id``.
-
-    `predictions` are such as `read_predictions` reads; the prompt does not matter.
-
-    Examples
-    --------
-    >>> counter = FileCounter(CountPredictions("bl", ("a",), np.array([3.]), np.array([2.5])))
-    >>> counter.count(np.zeros((2, 2, 3), np.uint8), "people", {"image_id": "a"}).count
-    2.5
-    """
+    """Looks counts up by the image's id, which the context must hold as ``image_id``."""
 
     capabilities = frozenset({COUNT})
 
@@ -210,9 +168,7 @@ class FileCounter:
         self.name = predictions.name
         self.counts = dict(zip(predictions.ids, predictions.pred.tolist(), strict=True))
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Return the count on file, or raise `InputError` if it lacks the image of the context."""
         context = context or {}
         image_id = context.get("image_id")
@@ -226,25 +182,19 @@ class FileCounter:
 
 
 class VisibleOnly:
-    """Counts the objects that the box does not touch, without a mistake.
-
-    What a perfect detector of whole visible objects answers: the part of the error that is owed to
-    occlusion alone.
-    """
+    """Counts the objects that the box does not touch, without a mistake."""
 
     name = "visible-only"
     capabilities = frozenset({COUNT, POINTS})
     needs = ("visible_points",)
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Count the ``visible_points`` of ``context``."""
         points = visible_points(context)
         return CountResult(float(len(points)), points=points, context=context or {})
 
 
-def visible_points(context: Mapping[str, Any] | None) -> np.ndarray:
+def visible_points(context: Context) -> np.ndarray:
     """Return the ``visible_points`` (N, 2) of a context, or raise `InputError`."""
     points = (context or {}).get("visible_points")
     if points is None:

@@ -20,14 +20,11 @@ from autoeval.errors import InputError
 def load_counter(
     path: str | os.PathLike[str], options: Mapping[str, Any] | None = None
 ) -> tuple[Counter, dict[str, Any]]:
-    """Build the counter of a config file.
+    """Build the counter of a config file, and return it with what its answers depend on.
 
-    The file has ``counter = dict(type=..., ...)``: ``type`` is the dotted name of a class or
-    function that makes a counter, such as ``"autoeval.counting.counters.build.detector"``, the
-    other entries are its arguments. `options` are changes by dotted name, such as
-    ``{"counter.score_thr": 0.5}``. Returns the counter and what its answers depend on, fit for
-    JSON: the arguments, and the fingerprint of the detector where there is one. Raises `InputError`
-    if the file is missing or malformed, or the counter cannot be built.
+    The file has ``counter = dict(type=..., ...)``: the dotted name of what makes a counter, and its
+    arguments. `options` are changes by dotted name, such as ``{"counter.score_thr": 0.5}``. Answers
+    depend on the arguments and on the fingerprint of the detector where there is one.
     """
     from mmengine.config import Config
 
@@ -68,10 +65,8 @@ def detector(
 ) -> Counter:
     """Make a counter of a closed-set detector, a known name or the path of an mmdet config file.
 
-    A box counts where its score exceeds `score_thr`, and the `name` in result files is by default
-    the detector's with that threshold. `merge` gives new names to categories that are counted as
-    one (see `MergedCategories`, also for `merge_iou_thr`). For the other parameters see
-    `autoeval.detectors.load_detector`.
+    A box counts where its score exceeds `score_thr`. `merge` gives new names to categories that are
+    counted as one (see `MergedCategories`). For the rest see `autoeval.detectors.load_detector`.
     """
     from autoeval.counting.counters.mmdet import DetectorCounter, MergedCategories
     from autoeval.detectors import load_detector
@@ -102,11 +97,8 @@ def open_vocabulary(
 ) -> Counter:
     """Make a counter of a detector that takes words, such as Grounding DINO, from its mmdet config.
 
-    `checkpoint` is file or address of its weights; `language_model` is the name on the hub, or
-    local folder, of the text encoder, by default that of the config. A box counts where its score
-    exceeds `score_thr`, and the `name` in result files is by default the config's with that
-    threshold. For the other parameters see `autoeval.detectors.load_detector`. Raises `InputError`
-    if transformers is not installed, there are no weights, or a file cannot be used.
+    `checkpoint` is file or address of its weights; `language_model` replaces the text encoder of
+    the config by another of the hub, or a local folder. For the rest see `detector`.
     """
     from autoeval.counting.counters.open_vocabulary import OpenVocabularyCounter
     from autoeval.detectors.building.checkpoints import (

@@ -35,12 +35,10 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 class EndpointAsk:
-    """Asks a model about an image over ``/chat/completions``.
+    """Asks a model about an image over ``/chat/completions`` below `url`.
 
-    `url` is the base address, for example ``http://localhost:8000/v1``. Of `max_tokens` the paper
-    gives 4096 to GPT-4o, 4000 to InternVL2, 2000 to Molmo and 8192 to Qwen2-VL (appendix A.2). A
-    temperature of None leaves it to the endpoint. `options` go to `JsonPoster`, which raises
-    `InputError` if the address cannot be used.
+    Of `max_tokens` the paper gives 4096 to GPT-4o, 4000 to InternVL2, 2000 to Molmo and 8192 to
+    Qwen2-VL (appendix A.2). A temperature of None leaves it to the endpoint.
     """
 
     concurrent = True
@@ -69,9 +67,8 @@ class EndpointAsk:
     ) -> str:
         """Return the answer to ``prompt`` about ``image`` (H, W, 3) uint8 BGR, or about no image.
 
-        ``temperature`` takes the place of the counter's own for this question; ``seed`` is passed
-        on, for endpoints whose draws repeat. Raises `EndpointError` if there is no answer to this
-        question, `InputError` if the endpoint can answer none (see `JsonPoster.post`).
+        ``temperature`` takes the place of the counter's own; ``seed`` is passed on. For errors see
+        `JsonPoster.post`.
         """
         body: dict[str, Any] = {
             "model": self.model,
@@ -111,14 +108,11 @@ class EndpointError(RuntimeError):
 class JsonPoster:
     """Posts JSON with retries.
 
-    The environment variable `key_variable` holds the key; it is read at every request, sent as a
-    bearer token and appears in no message; requests go without where it is not set, and over
-    ``http`` with a key only to this machine. `timeout` is in seconds that a request may be silent.
-    A failure that may pass is repeated `retries` times: no connection, a timeout, a busy server
-    (429 and 5xx), an answer that is no JSON object. The first repeat comes after `wait` seconds,
-    doubled for each further one up to `longest_wait`; a server's ``Retry-After`` takes its place,
-    and one beyond `longest_wait` ends the run. Raises `InputError` if the address is no http(s)
-    one, or would carry the key unencrypted to another machine.
+    The key is read from the environment at every request, appears in no message, and goes
+    unencrypted to this machine only. What may pass is repeated `retries` times: no connection,
+    `timeout` seconds of silence, a busy server (429 and 5xx), an answer that is no JSON object.
+    Pauses begin at `wait` seconds and double up to `longest_wait`, or are the server's
+    ``Retry-After``; one beyond `longest_wait` ends the run.
     """
 
     def __init__(
@@ -144,16 +138,19 @@ class JsonPoster:
     def post(self, body: dict[str, Any]) -> dict[str, Any]:
         """Post ``body`` and return the JSON object that comes back.
 
-        Raises `EndpointError` if the server refuses this request, or still fails after all repeats,
-        and `InputError` if no request can succeed: the key is refused, the address is wrong, or the
-        server asks to wait longer than ``longest_wait``.
+        Raises `EndpointError` if this request fails for good, `InputError` if none can succeed: the
+        key is refused, the address is wrong, or the server asks to wait too long.
         """
         data = json.dumps(body).encode()
         for attempt in range(self.retries + 1):
             try:
                 return _read_object(self._send(data))
             except urllib.error.HTTPError as error:
-                reason = f"HTTP {error.code}: {self.clean(_body_of(error))}"
+                try:
+                    said = error.read(300).decode(errors="replace")
+                except (OSError, http.client.HTTPException):
+                    said = error.reason
+                reason = f"HTTP {error.code}: {self.clean(said)}"
                 pause = self._pause(error, attempt, reason)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 reason = self.clean(f"{type(error).__name__}: {error}")
@@ -223,13 +220,6 @@ def _read_object(content: bytes) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise ValueError(f"the answer is no JSON object: {content[:80]!r}")
     return answer
-
-
-def _body_of(error: urllib.error.HTTPError) -> str:
-    try:
-        return error.read(300).decode(errors="replace")
-    except (OSError, http.client.HTTPException):
-        return error.reason
 
 
 def _retry_after(value: str | None) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from autoeval.boxes import box_iou
-from autoeval.counting.counters import COUNT, POINTS, CountResult
+from autoeval.counting.counters import COUNT, POINTS, Context, CountResult
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 
@@ -31,14 +31,7 @@ ENDINGS = (("ies", "y"), ("ves", "f"), ("ves", "fe"), ("es", ""), ("s", ""))
 def find_category(prompt: str, categories: Sequence[str]) -> int:
     """Return the index of the category that a prompt names.
 
-    The prompt is in singular or plural, any case; ``_`` and ``-`` stand for spaces. Raises
-    `InputError` if no category fits, or several do and none is equal to the prompt.
-
-    Examples
-    --------
-    >>> categories = ("person", "bus", "knife", "skis", "wine glass")
-    >>> [find_category(p, categories) for p in ("People", "buses", "knives", "ski", "wine-glasses")]
-    [0, 1, 2, 3, 4]
+    The prompt is in singular or plural, any case; ``_`` and ``-`` stand for spaces.
     """
     names = [_plain(name) for name in categories]
     wanted = _plain(prompt)
@@ -86,9 +79,8 @@ class ObservingDetector(Protocol):
 class DetectorCounter:
     """Counts the boxes of one category; one pass of the detector serves all prompts on an image.
 
-    A prompt must name one of the detector's categories, and a box counts where its score exceeds
-    `score_thr`. A result that may have been cut off at the detector's limit of boxes says so in its
-    warnings.
+    A box counts where its score exceeds `score_thr`. A result that may have been cut off at the
+    detector's limit of boxes says so in its warnings.
     """
 
     capabilities = frozenset({COUNT, POINTS})
@@ -101,14 +93,12 @@ class DetectorCounter:
         self.name = name
         self.max_per_img = box_limit(detector.settings)
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Count what `prompt` names in ``image`` (H, W, 3) uint8 BGR."""
         return self.count_prompts(image, [prompt], context)[0]
 
     def count_prompts(
-        self, image: np.ndarray, prompts: Sequence[str], context: Mapping[str, Any] | None = None
+        self, image: np.ndarray, prompts: Sequence[str], context: Context = None
     ) -> list[CountResult]:
         """Count what each prompt names, or raise `InputError` if it is no category."""
         return self.count_batch([image], [prompts], [context or {}])[0]
@@ -119,25 +109,18 @@ class DetectorCounter:
         prompts: Sequence[Sequence[str]],
         contexts: Sequence[Mapping[str, Any]],
     ) -> list[list[CountResult]]:
-        """Count what the prompts of each image name; the detector sees the images together.
-
-        Raises `InputError` if a prompt names no category of the detector.
-        """
+        """Count what the prompts of each image name; the detector sees the images together."""
         known = self.detector.categories
         labels = [[find_category(prompt, known) for prompt in of_image] for of_image in prompts]
         ids = [str(context.get("image_id", "")) for context in contexts]
         found = self.detector.observe(images, ids)
-        return [
-            self._results(evidence, of_image, context)
-            for evidence, of_image, context in zip(found, labels, contexts, strict=True)
-        ]
-
-    def _results(
-        self, evidence: Evidence, labels: Sequence[int], context: Mapping[str, Any]
-    ) -> list[CountResult]:
-        counted = evidence.clean.above(self.score_thr)
-        notes = self._warn_at_limit(counted)
-        return [result_of_boxes(counted[counted.labels == k], context, notes) for k in labels]
+        results = []
+        for evidence, of_image, context in zip(found, labels, contexts, strict=True):
+            counted = evidence.clean.above(self.score_thr)
+            notes = self._warn_at_limit(counted)
+            of_label = (counted[counted.labels == k] for k in of_image)
+            results.append([result_of_boxes(boxes, context, notes) for boxes in of_label])
+        return results
 
     def _warn_at_limit(self, counted: Detections) -> tuple[str, ...]:
         if self.max_per_img is None or len(counted) < self.max_per_img:
@@ -147,7 +130,7 @@ class DetectorCounter:
             f"max_per_img = {self.max_per_img} allows: objects may be missing from the count. "
             "Raise the limit in its test settings."
         )
-        warnings.warn(note, stacklevel=5)
+        warnings.warn(note, stacklevel=4)
         return (note,)
 
 
@@ -167,13 +150,7 @@ def result_of_boxes(
 
 
 def box_limit(settings: Mapping[str, Any]) -> int | None:
-    """Find the least ``max_per_img`` among dotted settings but for region proposals, or None.
-
-    Examples
-    --------
-    >>> box_limit({"test_cfg.rpn.max_per_img": 50, "test_cfg.rcnn.max_per_img": 100})
-    100
-    """
+    """Find the least ``max_per_img`` among dotted settings but for region proposals, or None."""
     limits = []
     for name, value in settings.items():
         *path, last = name.split(".")
@@ -185,10 +162,8 @@ def box_limit(settings: Mapping[str, Any]) -> int | None:
 class MergedCategories:
     """A detector some of whose categories carry one name, the new one that `mapping` gives them.
 
-    A detector that suppresses duplicates within a category may box one object as a car and as a
-    truck. Among merged categories, of boxes whose IoU exceeds `iou_thr` only the one with the
-    highest score stays. The `settings` are those of the detector, with ``merged`` and
-    ``merged_iou_thr``. Raises `InputError` if the mapping names a category that the detector lacks.
+    It may box one object as a car and as a truck: of boxes of merged categories whose IoU exceeds
+    `iou_thr`, only the one with the highest score stays.
     """
 
     def __init__(

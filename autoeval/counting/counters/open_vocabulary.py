@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from mmengine.config import Config
 
-from autoeval.counting.counters import COUNT, POINTS, CountResult
+from autoeval.counting.counters import COUNT, POINTS, Context, CountResult
 from autoeval.counting.counters.mmdet import result_of_boxes
 from autoeval.detections import Detections
 from autoeval.errors import InputError
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 class OpenVocabularyCounter:
     """Counts the boxes that a detector finds for a prompt, where their score exceeds `score_thr`.
 
-    Each prompt is a caption of its own, so that the answer to one does not depend on the others;
-    the image goes through the backbone once for all of them. The model is one of mmdet whose
-    `predict` reads ``text`` from the data sample, with its weights, on its device; its
-    ``test_cfg.chunked_size`` is set to 1. Raises `InputError` if the model takes no words.
+    Each prompt is a caption of its own (``chunked_size`` is set to 1), so that no answer depends on
+    another; the backbone sees the image once. The model's `predict` reads ``text`` from the sample.
     """
 
     capabilities = frozenset({COUNT, POINTS})
@@ -60,15 +58,13 @@ class OpenVocabularyCounter:
 
         return fingerprint(describe(self.model, self.config, ()))
 
-    def count(
-        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
-    ) -> CountResult:
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Count what `prompt` names in ``image`` (H, W, 3) uint8 BGR."""
         return self.count_prompts(image, [prompt], context)[0]
 
     @torch.inference_mode()
     def count_prompts(
-        self, image: np.ndarray, prompts: Sequence[str], context: Mapping[str, Any] | None = None
+        self, image: np.ndarray, prompts: Sequence[str], context: Context = None
     ) -> list[CountResult]:
         """Count what each prompt names."""
         from autoeval.detectors.preprocessing import collate
@@ -78,11 +74,10 @@ class OpenVocabularyCounter:
         found = self.model.predict(inputs, samples, rescale=True)[0].pred_instances
         parts = (found[name].cpu().numpy() for name in ("bboxes", "scores", "labels"))
         boxes = Detections(*parts).above(self.score_thr)
-        return [self._result(boxes[boxes.labels == k], context or {}) for k in range(len(prompts))]
-
-    def _result(self, boxes: Detections, context: Mapping[str, Any]) -> CountResult:
         limit = self.model.test_cfg.get("max_per_img", None)
-        notes: tuple[str, ...] = ()
-        if limit is not None and len(boxes) >= limit:
-            notes = (f"as many boxes as max_per_img = {limit} allows: some may be missing",)
-        return result_of_boxes(boxes, context, notes)
+        note = f"as many boxes as max_per_img = {limit} allows: some may be missing"
+        results = []
+        for of_prompt in (boxes[boxes.labels == k] for k in range(len(prompts))):
+            full = limit is not None and len(of_prompt) >= limit
+            results.append(result_of_boxes(of_prompt, context or {}, (note,) if full else ()))
+        return results

@@ -20,12 +20,10 @@ TIE, ONE_IMAGE = "tie", "one image"
 
 @dataclass(frozen=True, eq=False)
 class CountComparison:
-    """A comparison of models.
+    """A comparison of models, by bin and in pairs (A - B).
 
-    `per_bin` has columns ``bin``, ``n``, one ``mean: <model>`` and ``std: <model>`` each,
-    ``winner`` (of the mean) and ``winner of std``; equal ones are a ``tie``, and a bin of ``one
-    image`` has none. `pairs` has one row for each two models: mean difference of the absolute
-    errors with its interval, Wilcoxon's p and the number of images on which each is nearer.
+    ``winner`` is of the mean, ``winner of std`` of the standard deviation; equal ones are a
+    ``tie``, and a bin of ``one image`` has none.
     """
 
     per_bin: pd.DataFrame
@@ -35,38 +33,26 @@ class CountComparison:
 def compare_models(
     evaluations: Sequence[CountEvaluation], *, n_resamples: int = 1000, seed: int = 0
 ) -> CountComparison:
-    """Compare evaluations on the same images and bins (see `predictions.align`).
-
-    Raises `InputError` if there are fewer than two, names repeat, or images or bins differ.
-    """
-    _check(evaluations)
-    per_bin = evaluations[0].table[["bin", "n"]].copy()
-    for statistic, winner in (("mean", "winner"), ("std", "winner of std")):
-        values = np.stack([e.table[statistic] for e in evaluations], axis=1)
-        for e, column in zip(evaluations, values.T, strict=True):
-            per_bin[f"{statistic}: {e.name}"] = column
-        won = _winners(values, [e.name for e in evaluations])
-        per_bin[winner] = np.where(per_bin["n"] > 1, won, ONE_IMAGE)
-    pairs = [_pair(a, b, n_resamples, seed) for a, b in combinations(evaluations, 2)]
-    return CountComparison(per_bin, pd.DataFrame(pairs))
-
-
-def _check(evaluations: Sequence[CountEvaluation]) -> None:
-    names = [e.name for e in evaluations]
+    """Compare evaluations on the same images and bins (see `predictions.align`)."""
+    names, first = [e.name for e in evaluations], evaluations[0]
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError(f"Expected models of at least two different names but got {names}.")
-    first = evaluations[0]
     for other in evaluations[1:]:
         if other.counted.ids != first.counted.ids or other.bins != first.bins:
             raise InputError(
                 f"{first.name} and {other.name} were evaluated on different images or bins: "
                 "align the predictions, and count the images that all models answered."
             )
-
-
-def _winners(values: np.ndarray, names: Sequence[str]) -> list[str]:
-    best = values == values.min(axis=1, keepdims=True)
-    return [names[row.argmax()] if row.sum() == 1 else TIE for row in best]
+    per_bin = first.table[["bin", "n"]].copy()
+    for statistic, winner in (("mean", "winner"), ("std", "winner of std")):
+        values = np.stack([e.table[statistic] for e in evaluations], axis=1)
+        for name, column in zip(names, values.T, strict=True):
+            per_bin[f"{statistic}: {name}"] = column
+        best = values == values.min(axis=1, keepdims=True)
+        won = [names[row.argmax()] if row.sum() == 1 else TIE for row in best]
+        per_bin[winner] = np.where(per_bin["n"] > 1, won, ONE_IMAGE)
+    pairs = [_pair(a, b, n_resamples, seed) for a, b in combinations(evaluations, 2)]
+    return CountComparison(per_bin, pd.DataFrame(pairs))
 
 
 def _pair(a: CountEvaluation, b: CountEvaluation, n_resamples: int, seed: int) -> dict[str, object]:
@@ -90,9 +76,8 @@ def _pair(a: CountEvaluation, b: CountEvaluation, n_resamples: int, seed: int) -
 class PairedComparison:
     """How the absolute errors of two models differ on the same images.
 
-    `difference` is the mean of |error of A| - |error of B|, negative where A is better; `p_value`
-    is of Wilcoxon's signed-rank test, 1 where no error differs; the numbers are of images on which
-    A is nearer, B is nearer, and neither.
+    `difference` is the mean of |error of A| - |error of B|, below 0 where A is better; `p_value` is
+    of Wilcoxon's signed-rank test; the numbers are of images where A is nearer, B, and neither.
     """
 
     difference: MeasureInterval
@@ -105,16 +90,7 @@ class PairedComparison:
 def compare_paired(
     target: Any, pred_a: Any, pred_b: Any, *, n_resamples: int = 1000, seed: int = 0
 ) -> PairedComparison:
-    """Compare two models image by image, on true counts (N,) and those of the two.
-
-    Raises `InputError` if the counts cannot be compared (see `as_pairs`).
-
-    Examples
-    --------
-    >>> found = compare_paired([5, 5, 5, 5], [5, 5, 6, 5], [7, 8, 6, 4])
-    >>> found.difference.value, found.better, found.worse, found.equal
-    (-1.5, 3, 0, 1)
-    """
+    """Compare two models image by image, on true counts (N,) and those of the two."""
     from scipy.stats import wilcoxon
 
     target, pred_a = as_pairs(target, pred_a)

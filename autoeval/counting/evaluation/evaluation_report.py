@@ -23,6 +23,7 @@ from autoeval.counting.measures.tper import TperCurve
 from autoeval.report.tables import number_text
 from autoeval.runtime.files import write_text
 
+WINNERS = ("winner", "winner of std")  # columns of a comparison
 MOST_PANELS = 6
 MANY_MARKS = 2000  # from there on the marks of a scatter plot are drawn as one picture
 
@@ -30,20 +31,15 @@ MANY_MARKS = 2000  # from there on the marks of a scatter plot are drawn as one 
 def plot_bins(
     evaluations: Sequence[CountEvaluation], comparison: CountComparison | None = None
 ) -> Figure:
-    """Draw mean and standard deviation of |error| in each bin, a bar a model.
-
-    Of several models the better one of each bin has its mark below the bars.
-    """
+    """Draw mean and standard deviation of |error| in each bin, and below them who is better."""
     table = evaluations[0].table
     figure = Figure(figsize=(max(7.0, 0.55 * len(table) + 2.5), 6.2), layout="constrained")
     axes = figure.subplots(2, 1, sharex=True)
-    _draw_bars(axes[0], evaluations, "mean")
-    _draw_bars(axes[1], evaluations, "std")
-    axes[0].set_ylabel("mean of |error|")
-    axes[1].set_ylabel("std of |error|")
-    if comparison is not None:
-        _mark_winners(axes[0], evaluations, comparison.per_bin["winner"])
-        _mark_winners(axes[1], evaluations, comparison.per_bin["winner of std"])
+    for panel, statistic, winner in zip(axes, ("mean", "std"), WINNERS, strict=True):
+        _draw_bars(panel, evaluations, statistic)
+        panel.set_ylabel(f"{statistic} of |error|")
+        if comparison is not None:
+            _mark_winners(panel, evaluations, comparison.per_bin[winner])
     names = [f"{name}\nn = {n}" for name, n in zip(table["bin"], table["n"], strict=True)]
     axes[1].set_xticks(range(len(table)), names, rotation=60, ha="right", fontsize=8)
     axes[1].tick_params(axis="x", length=0, pad=10)
@@ -60,10 +56,7 @@ def plot_tper(
     unit: str = "error, percent of the true count",
     scale: float = 100,
 ) -> Figure:
-    """Draw the share of images beyond each error; areas and numbers in the legend.
-
-    ``unit`` is that of the thresholds times ``scale``.
-    """
+    """Draw the share of images beyond each error; ``unit`` is of the thresholds times ``scale``."""
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for k, (name, curve) in enumerate(curves):
@@ -121,13 +114,7 @@ def count_ticks(low: float, high: float) -> list[float]:
 
 
 def label_text(name: str) -> str:
-    r"""Make a name safe as a chart's text: no formula begins, and no legend leaves it out.
-
-    Examples
-    --------
-    >>> label_text("_a$b")
-    ' _a\\$b'
-    """
+    r"""Make a name safe as a chart's text: no formula begins, and no legend leaves it out."""
     escaped = name.replace("$", r"\$")
     return f" {escaped}" if escaped.startswith("_") else escaped
 
@@ -162,15 +149,9 @@ def _mark_winners(
     names = [evaluation.name for evaluation in evaluations]
     for position, winner in enumerate(winners):
         if winner in names:
-            axes.plot(
-                position,
-                -0.03,
-                marker="s",
-                ms=6,
-                color=_color(names.index(winner)),
-                clip_on=False,
-                transform=axes.get_xaxis_transform(),
-            )
+            color = _color(names.index(winner))
+            place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "clip_on": False}
+            axes.plot(position, -0.03, marker="s", ms=6, color=color, **place)
 
 
 def _color(k: int) -> tuple[float, ...]:
@@ -192,11 +173,9 @@ def write_files(
     notes: Sequence[str] = (),
     places: Sequence[Localisation] = (),
 ) -> None:
-    """Write ``report.html``, its tables as CSV, its figures, ``bins.json``, ``evaluation.json``.
+    """Write ``report.html``, its tables and figures, ``bins.json`` and ``evaluation.json``.
 
-    The tables are ``measures.csv``, ``intervals.csv``, ``per_bin.csv``, ``tper.csv``, with a
-    comparison ``comparison.csv`` and ``pairs.csv``, with points ``localisation.csv``. There is no
-    ``bins.json`` where models have bins of their own, which ``evaluation.json`` holds.
+    There is no ``bins.json`` where models have bins of their own, which ``evaluation.json`` holds.
     """
     if all(e.bins == evaluations[0].bins for e in evaluations):
         evaluations[0].bins.save(folder / "bins.json")
@@ -307,13 +286,17 @@ def _add_bins(
 def _add_errors(page: FiledPage, evaluations: Sequence[CountEvaluation]) -> None:
     page.add_heading("All images")
     page.tables["measures"] = measures_table(evaluations)
-    page.tables["tper"] = _tper_table(evaluations)
-    page.file_table(
-        "intervals",
-        _with_intervals(evaluations),
-        "Measures; 95 % bootstrap intervals in brackets.",
-        sortable=False,
+    page.tables["tper"] = pd.concat(
+        [
+            pd.DataFrame(
+                {"model": e.name, "convention": name, "threshold": c.thresholds, "share": c.ratio}
+            )
+            for e in evaluations
+            for name, c in e.curves.items()
+        ]
     )
+    caption = "Measures; 95 % bootstrap intervals in brackets."
+    page.file_table("intervals", _with_intervals(evaluations), caption, sortable=False)
     curves = [(e.name, e.curves["relative"]) for e in evaluations]
     page.file_figure(
         "tper",
@@ -325,19 +308,6 @@ def _add_errors(page: FiledPage, evaluations: Sequence[CountEvaluation]) -> None
     if len(evaluations) > MOST_PANELS:
         caption += f" Only the first {MOST_PANELS} of {len(evaluations)} models are drawn."
     page.file_figure("scatter", plot_scatter(evaluations), caption)
-
-
-def _tper_table(evaluations: Sequence[CountEvaluation]) -> pd.DataFrame:
-    """One row for each threshold of each curve."""
-    return pd.concat(
-        [
-            pd.DataFrame(
-                {"model": e.name, "convention": name, "threshold": c.thresholds, "share": c.ratio}
-            )
-            for e in evaluations
-            for name, c in e.curves.items()
-        ]
-    )
 
 
 def _with_intervals(evaluations: Sequence[CountEvaluation]) -> pd.DataFrame:

@@ -24,12 +24,7 @@ OF_RUNS = ("predictions", "points")  # what `autoeval count run` calls its files
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Predictions beside the truth.
-
-    The `models` have the same images, unless they are of different data sets; `points` are those of
-    models whose files hold points, by model and image id; `truth` is there where it is a file of
-    its own.
-    """
+    """Predictions beside the truth; `points` are by model and image id."""
 
     models: list[CountPredictions]
     points: Mapping[str, Mapping[str, ImagePoints | None]]
@@ -58,12 +53,9 @@ def read_inputs(
     category: str | None = None,
     separate: bool = False,
 ) -> Inputs:
-    """Read the predictions of several models and the truth.
+    """Read the predictions of several models, tables of counts or JSON of points, and the truth.
 
-    The files are tables of counts (see `read_predictions`), or JSON of points
-    (`read_point_predictions`); a truth is needed where the tables hold none. `category` chooses
-    among COCO boxes; files of different data sets are `separate`. Raises `InputError` if a file
-    cannot be read, or points come without a truth.
+    `category` chooses among COCO boxes; files of different data sets are `separate`.
     """
     truth = read_truth(truth_path, usable(category, truth_path)) if truth_path else None
     names = dict(zip(paths, _names(paths), strict=True))
@@ -93,12 +85,7 @@ def choose_bins(
     binning: str,
     gamma: float | None,
 ) -> CountBins:
-    """Return the bins that are given or published, else fit them, at last on the model's truth.
-
-    For `bins` see `find_bins`, for `binning` and `gamma` `fit_bins`; the training counts of all
-    files of `fit_on` are binned together. Raises `InputError` if a file cannot be read, or there is
-    but one true count.
-    """
+    """Return the bins that are given or published, else fit them, at last on the model's truth."""
     if bins is not None:
         return find_bins(bins, bins_name)
     if fit_on:

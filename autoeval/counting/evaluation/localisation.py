@@ -42,8 +42,7 @@ def evaluate_points(
 ) -> Localisation:
     """Compare predicted with true points on the images that have both.
 
-    `distances` are the largest ones of a true positive, pixels; GAME needs the folder `images` for
-    sizes that neither file has. Raises `InputError` if no image has true and predicted points.
+    `distances` are the largest ones of a true positive, pixels; GAME needs sizes of images.
     """
     from autoeval.counting.measures.game import GameScore
     from autoeval.counting.measures.point_matching import (
@@ -53,7 +52,8 @@ def evaluate_points(
 
     game, nap = GameScore(LEVELS), NormalisedAveragePrecision()
     matches = [PointMatchScore(distance) for distance in distances]
-    both = [i for i, image in found.items() if image is not None and _points_of(truth, i)]
+    known = {i for i, image in truth.images.items() if image.points is not None}
+    both = [i for i, image in found.items() if image is not None and i in known]
     if not both:
         raise InputError(f"{name}: no image has true and predicted points.")
     sizeless = []
@@ -83,7 +83,15 @@ def evaluate_points(
             rows.append((f"GAME({level})", mean, len(game.by_image)))
             rows.append((f"GAME({level}) std", std, len(game.by_image)))
     table = pd.DataFrame(rows, columns=["measure", "value", "images"])
-    return Localisation(name, table, _notes(both, sizeless, found, images))
+    notes = []
+    if left := [image_id for image_id in found if image_id not in set(both)]:
+        notes.append(f"{len(left)} images without true or predicted points: {listed(left)}")
+    if sizeless:
+        how = "they are not in --images" if images else "give --images, or H and W in the JSON"
+        notes.append(
+            f"GAME leaves out {len(sizeless)} images of unknown size ({listed(sizeless)}): {how}"
+        )
+    return Localisation(name, table, tuple(notes))
 
 
 def side_by_side(results: Sequence[Localisation]) -> pd.DataFrame:
@@ -92,44 +100,14 @@ def side_by_side(results: Sequence[Localisation]) -> pd.DataFrame:
     return pd.concat(tables, axis=1).rename_axis("measure").reset_index()
 
 
-def _points_of(truth: GroundTruth, image_id: str) -> bool:
-    return image_id in truth.images and truth.images[image_id].points is not None
-
-
 def _on_disk(folder: Path | None, image_id: str) -> tuple[int, int] | None:
-    if folder is None:
-        return None
-    for name in (image_id, f"{image_id}.jpg", f"{image_id}.png"):
-        if (size := image_size(folder / name)) is not None:
-            return size
-    return None
-
-
-def _notes(
-    both: Sequence[str],
-    sizeless: Sequence[str],
-    found: Mapping[str, ImagePoints | None],
-    images: Path | None,
-) -> tuple[str, ...]:
-    notes = []
-    if len(both) < len(found):
-        known = set(both)
-        left = [image_id for image_id in found if image_id not in known]
-        notes.append(f"{len(left)} images without true or predicted points: {listed(left)}")
-    if sizeless:
-        how = "they are not in --images" if images else "give --images, or H and W in the JSON"
-        notes.append(
-            f"GAME leaves out {len(sizeless)} images of unknown size ({listed(sizeless)}): {how}"
-        )
-    return tuple(notes)
+    names = (image_id, f"{image_id}.jpg", f"{image_id}.png") if folder is not None else ()
+    return next((size for name in names if folder and (size := image_size(folder / name))), None)
 
 
 @dataclass(frozen=True, eq=False)
 class ImagePoints:
-    """The points (N, 2) of one image as xy, pixels, with scores (N,), 1 where the file has none.
-
-    `size` is height and width of the image in pixels.
-    """
+    """Points (N, 2) of one image as xy, pixels, with scores (N,); `size` is height and width."""
 
     points: np.ndarray
     scores: np.ndarray
@@ -139,9 +117,8 @@ class ImagePoints:
 def read_point_predictions(path: str | os.PathLike[str]) -> dict[str, ImagePoints | None]:
     """Read points by image id, None for a skipped answer.
 
-    The file is a JSON object: image id -> a list of [x, y] or [x, y, score]; or an object with
-    ``points`` and, where they are known, ``scores``, ``H`` and ``W``; or null. Raises `InputError`
-    if it is missing or malformed.
+    An image has a list of [x, y] or [x, y, score]; or ``points`` and maybe ``scores``, ``H``,
+    ``W``.
     """
     path = Path(path)
     content = read_json(path, "file of predicted points")

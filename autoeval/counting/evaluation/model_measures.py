@@ -36,11 +36,7 @@ def measure_intervals(
     n_resamples: int,
     seed: int,
 ) -> dict[str, MeasureInterval]:
-    """Return 95 % bootstrap intervals over images.
-
-    That of sMAPE is over all `predictions`, skipped ones included, the others over `counted`. For
-    `mode` see `bin_table`.
-    """
+    """Return 95 % bootstrap intervals: of sMAPE over all `predictions`, else over `counted`."""
     terms = smape_terms(predictions.target, predictions.pred)
     table = _ImageSums(counted.target, counted.pred, bins, mode)
     every_image = counted.ids == predictions.ids
@@ -60,8 +56,7 @@ def measure_intervals(
 class _ImageSums:
     """What each image adds to the sums that the measures are made of.
 
-    Deviations are taken from the means of the data, so that no variance is the small difference of
-    two large sums.
+    Deviations are taken from the means, so that no variance is the small difference of large sums.
     """
 
     def __init__(self, target: np.ndarray, pred: np.ndarray, bins: CountBins, mode: str) -> None:
@@ -110,10 +105,8 @@ ABSURD = 1000  # times the largest true count
 class CountEvaluation:
     """How well one model counts on one data set.
 
-    `predictions` is what was evaluated, skipped images included; `counted` enter every measure but
-    sMAPE; `table` has one row for each bin with images; `measures` are pooled and global;
-    `intervals` are of some of them; `curves` are by convention; `notes` say what to know before
-    trusting the numbers.
+    `predictions` hold skipped images, too; `counted` enter every measure but sMAPE; `table` has a
+    row a bin with images; `curves` are by convention.
     """
 
     predictions: CountPredictions
@@ -159,10 +152,8 @@ def evaluate_counts(
 ) -> CountEvaluation:
     """Measure the errors of a model's counts.
 
-    `counted` (N,) bool are the images that enter every measure but sMAPE, by default all that have
-    a prediction; models that are compared should count those that all of them answered. `mode` says
-    what becomes of targets outside the bins (see `bin_table`). Raises `InputError` if no image
-    counts.
+    `counted` (N,) bool enter every measure but sMAPE, by default all with a prediction; models that
+    are compared should count those that all of them answered. For `mode` see `bin_table`.
     """
     check_mode(mode)
     rows = predictions.select(predictions.answered if counted is None else counted)
@@ -186,7 +177,7 @@ def evaluate_counts(
         "outside the bins": float(_outside(target, bins).sum()),
     }
     intervals = measure_intervals(predictions, rows, bins, mode, n_resamples=n_resamples, seed=seed)
-    notes = predictions.notes + _notes(target, bins, mode) + _absurd_predictions(target, pred)
+    notes = predictions.notes + _notes(target, pred, bins, mode)
     return CountEvaluation(predictions, rows, bins, mode, table, measures, intervals, curves, notes)
 
 
@@ -195,7 +186,7 @@ def _outside(target: np.ndarray, bins: CountBins) -> np.ndarray:
     return (index < 0) | (index >= len(bins))
 
 
-def _notes(target: np.ndarray, bins: CountBins, mode: str) -> tuple[str, ...]:
+def _notes(target: np.ndarray, pred: np.ndarray, bins: CountBins, mode: str) -> tuple[str, ...]:
     notes = []
     if outside := int(_outside(target, bins).sum()):
         fate = (
@@ -212,18 +203,12 @@ def _notes(target: np.ndarray, bins: CountBins, mode: str) -> tuple[str, ...]:
             f"{zeros} of {len(target)} images have no objects: MAPE leaves them out; TPER counts "
             "them as wrong where the prediction is not 0"
         )
+    if absurd := int((pred > ABSURD * max(target.max(), 1)).sum()):
+        notes.append(
+            f"{absurd} of {len(pred)} predictions are over {ABSURD} times the largest true count "
+            f"({target.max():g}); they decide every mean"
+        )
     return tuple(notes)
-
-
-def _absurd_predictions(target: np.ndarray, pred: np.ndarray) -> tuple[str, ...]:
-    """Count the predictions (N,) that are beyond all measure of the true counts (N,)."""
-    absurd = int((pred > ABSURD * max(target.max(), 1)).sum())
-    if not absurd:
-        return ()
-    return (
-        f"{absurd} of {len(pred)} predictions are over {ABSURD} times the largest true count "
-        f"({target.max():g}); they decide every mean",
-    )
 
 
 def pooled_std_warnings(models: Iterable[tuple[CountPredictions, CountBins]]) -> list[str]:
@@ -242,24 +227,12 @@ def pooled_std_warnings(models: Iterable[tuple[CountPredictions, CountBins]]) ->
 
 
 def coarser(bins: CountBins) -> CountBins:
-    """Join bins two by two, from the first on.
-
-    Examples
-    --------
-    >>> coarser(CountBins((0, 1, 2, 5))).edges
-    (0.0, 2.0, 5.0)
-    """
+    """Join bins two by two, from the first on."""
     return CountBins((*bins.edges[:-1:2], bins.edges[-1]))
 
 
 def finer(bins: CountBins) -> CountBins:
-    """Split every bin in the middle.
-
-    Examples
-    --------
-    >>> finer(CountBins((0, 1, 5))).edges
-    (0.0, 0.5, 1.0, 3.0, 5.0)
-    """
+    """Split every bin in the middle."""
     edges = np.array(bins.edges)
     middles = (edges[:-1] + edges[1:]) / 2
     return CountBins((*np.column_stack([edges[:-1], middles]).ravel(), edges[-1]))

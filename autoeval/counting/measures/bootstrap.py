@@ -38,18 +38,9 @@ def bootstrap_intervals(
 ) -> dict[str, MeasureInterval]:
     """Return 95 % percentile bootstrap intervals, clustered by image.
 
-    Images are drawn with replacement and bring all their rows, because the errors of several
-    prompts on one image depend on each other. A single image says nothing about others: its
-    intervals are NaN. `statistics` returns the values of the rows with the given indices, which may
-    repeat; `images` (N,) is the image of each row. Resamples where a statistic is NaN do not enter
-    its interval. Raises `InputError` if there are no rows, or no resamples.
-
-    Examples
-    --------
-    >>> values = np.array([1., 1., 1., 5.])
-    >>> images = ["a", "a", "b", "c"]
-    >>> str(bootstrap_intervals(lambda rows: {"mean": values[rows].mean()}, images)["mean"])
-    '2 [1, 5]'
+    Images are drawn with replacement and bring all their rows, because errors of one image depend
+    on each other; a single image has NaN. `statistics` is of rows by index; `images` (N,) is the
+    image of each row. Resamples where a statistic is NaN do not enter its interval.
     """
     _check_draws(len(images), n_resamples)
     draw = _RowsOfImages(np.asarray(images))
@@ -110,22 +101,11 @@ def bootstrap_sums(
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, MeasureInterval]:
-    """Return 95 % percentile bootstrap intervals, clustered by image, of functions of sums.
+    """Return the intervals of `bootstrap_intervals`, up to rounding, of functions of sums.
 
-    A resample is the number of times that each image is drawn: the sums of all columns are one
-    product of these numbers with the values, where `bootstrap_intervals` copies the drawn rows for
-    each measure. The draws are the same for the same seed, hence the intervals are equal up to
-    rounding. `measures` makes the measures (R,) of R resamples from their sums (R, G, K) of each
-    column in each group; `values` (N, K) are finite; `groups` (N,) is from 0 to G - 1, by default
-    one. Raises `InputError` if there are no rows, or no resamples.
-
-    Examples
-    --------
-    >>> values = np.array([[1., 1.], [1., 1.], [1., 1.], [1., 5.]])
-    >>> def mean(sums):
-    ...     return {"mean": sums[..., 1].sum(1) / sums[..., 0].sum(1)}
-    >>> str(bootstrap_sums(mean, values, ["a", "a", "b", "c"])["mean"])
-    '2 [1, 5]'
+    A resample is how often each image is drawn: one product with the values gives all sums.
+    `measures` makes the measures (R,) of R resamples from their sums (R, G, K) of each column in
+    each group; `values` (N, K) are finite; `groups` (N,) is from 0 to G - 1, by default one.
     """
     _check_draws(len(images), n_resamples)
     groups = np.zeros(len(values), np.int64) if groups is None else groups

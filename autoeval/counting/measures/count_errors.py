@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,16 +30,7 @@ def absolute_error(target: Any, pred: Any) -> dict[str, float]:
 
 
 def mape(target: Any, pred: Any) -> float:
-    """Mean of 100 |error| / target over the images whose target is not 0; NaN where all are.
-
-    An image without objects has no percentage error: such images are left out here and count in
-    `smape` and `autoeval.counting.measures.tper`.
-
-    Examples
-    --------
-    >>> mape([2, 4, 0], [3, 4, 7])
-    25.0
-    """
+    """Mean of 100 |error| / target over the images whose target is not 0; NaN where all are."""
     target, pred = as_pairs(target, pred)
     some = target > 0
     if not some.any():
@@ -51,28 +41,13 @@ def mape(target: Any, pred: Any) -> float:
 def smape(target: Any, pred: Any) -> float:
     """Mean of 100 |error| / (|target| + |pred|), in [0, 100] (CAPTURe's symmetric error).
 
-    A prediction of NaN is a skipped answer and scores 100; 0 for 0 scores 0. torchmetrics' measure
-    of the same name is twice this.
-
-    Raises `InputError` if the lengths differ or are 0, or a count other than a skipped answer is
-    not finite.
-
-    Examples
-    --------
-    >>> smape([2, 0, 5], [6, 0, float("nan")])
-    50.0
+    NaN is a skipped answer and scores 100; 0 for 0 scores 0. torchmetrics' measure is twice this.
     """
     return float(smape_terms(target, pred).mean())
 
 
 def smape_terms(target: Any, pred: Any) -> np.ndarray:
-    """Return the share (N,) of each image in `smape`, in [0, 100].
-
-    Examples
-    --------
-    >>> smape_terms([2, 0, 5], [6, 0, float("nan")]).tolist()
-    [50.0, 0.0, 100.0]
-    """
+    """Return the share (N,) of each image in `smape`, in [0, 100]."""
     pred = np.asarray(pred, np.float64).ravel()
     skipped = np.isnan(pred)
     target, filled = as_pairs(target, np.where(skipped, 0.0, pred))
@@ -82,12 +57,7 @@ def smape_terms(target: Any, pred: Any) -> np.ndarray:
 
 
 def as_pairs(target: Any, pred: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return true and predicted counts (N,) as float64.
-
-    Predictions may be negative, as those of density maps sometimes are. Raises `InputError` if the
-    lengths differ or are 0, a target is negative, NaN or infinite, or a prediction is NaN or
-    infinite.
-    """
+    """Return true counts and predictions, which may be negative, (N,) as float64."""
     target, pred = np.asarray(target, np.float64).ravel(), np.asarray(pred, np.float64).ravel()
     if len(target) != len(pred):
         raise InputError(
@@ -95,66 +65,46 @@ def as_pairs(target: Any, pred: Any) -> tuple[np.ndarray, np.ndarray]:
         )
     if not len(target):
         raise InputError("Expected at least one image with a true and a predicted count: got none.")
-    _refuse(~np.isfinite(target) | (target < 0), target, "true counts must be finite and not < 0")
-    _refuse(~np.isfinite(pred), pred, "predictions must be finite; leave out skipped answers")
+    for values, lowest, rule in (
+        (target, 0, "true counts must be finite and not < 0"),
+        (pred, -np.inf, "predictions must be finite; leave out skipped answers"),
+    ):
+        bad = ~np.isfinite(values) | (values < lowest)
+        if bad.any():
+            first = int(bad.argmax())
+            raise InputError(
+                f"{bad.sum()} of {len(values)} counts are bad ({rule}): item {first} is "
+                f"{values[first]:g}."
+            )
     return target, pred
 
 
-def _refuse(bad: np.ndarray, values: np.ndarray, rule: str) -> None:
-    if bad.any():
-        first = int(bad.argmax())
-        raise InputError(
-            f"{bad.sum()} of {len(values)} counts are bad ({rule}): item {first} is "
-            f"{values[first]:g}."
-        )
-
-
 def bin_table(target: Any, pred: Any, bins: CountBins, mode: str = "paper") -> pd.DataFrame:
-    """Mean and standard deviation of |error| in each bin that has images.
+    """Mean and population ``std`` of |error|, and ``bias`` (pred - target), in bins with images.
 
     Of targets outside the edges ``"paper"`` makes underflow and overflow bins; ``"released"`` drops
-    them, as the authors' code does. ``std`` is that of the population, ``bias`` the mean of
-    prediction minus target. Raises `InputError` if the counts cannot be compared (see `as_pairs`).
-
-    Examples
-    --------
-    >>> bins = CountBins((0, 5, 10))
-    >>> bin_table([0, 5, 6, 20], [1, 8, 6, 10], bins)[["bin", "n", "mean", "std"]]
-         bin  n  mean  std
-    0    0–5  2   2.0  1.0
-    1   5–10  1   0.0  0.0
-    2  above  1  10.0  0.0
+    them, as the authors' code does.
     """
     check_mode(mode)
     target, pred = as_pairs(target, pred)
     error, index = pred - target, bins.assign(target)
-    rows = [
-        {
-            "bin": name,
-            "lo": lo,
-            "hi": hi,
-            "n": int(inside.sum()),
-            "mean": np.abs(error[inside]).mean(),
-            "std": np.abs(error[inside]).std(),
-            "bias": error[inside].mean(),
-        }
-        for k, name, lo, hi in _spans(bins, mode)
-        if (inside := index == k).any()
-    ]
+    spans = [*zip(bins.labels(), bins.edges, bins.edges[1:], strict=False)]
+    if mode == "paper":
+        ends = ("below", -np.inf, bins.edges[0]), ("above", bins.edges[-1], np.inf)
+        spans, index = [ends[0], *spans, ends[1]], index + 1
+    rows = []
+    for k, span in enumerate(spans):
+        of_bin = error[index == k]
+        off = np.abs(of_bin)
+        if len(of_bin):
+            rows.append((*span, len(of_bin), off.mean(), off.std(), of_bin.mean()))
     return pd.DataFrame(rows, columns=["bin", "lo", "hi", "n", "mean", "std", "bias"])
 
 
 def pooled(table: pd.DataFrame) -> tuple[float, float]:
-    """Pool the means and standard deviations of bins (equations 8 and 9).
+    """Pool the means and standard deviations of bins (equations 8 and 9); NaN without images.
 
-    The variance is that within bins only, hence smaller than that of all errors. `table` has ``n``,
-    ``mean`` and ``std``, as `bin_table` makes it; the results are NaN where no bin has images.
-
-    Examples
-    --------
-    >>> mean, std = pooled(pd.DataFrame({"n": [3, 1], "mean": [1., 5.], "std": [2., 0.]}))
-    >>> mean, round(std, 4)
-    (2.0, 1.7321)
+    The variance is that within bins only, hence smaller than that of all errors.
     """
     total = table["n"].sum()
     if not total:
@@ -168,12 +118,3 @@ def check_mode(mode: str) -> None:
     """Raise ValueError unless ``mode`` is ``"paper"`` or ``"released"``."""
     if mode not in ("paper", "released"):
         raise ValueError(f"Expected mode 'paper' or 'released' but got {mode!r}.")
-
-
-def _spans(bins: CountBins, mode: str) -> Iterator[tuple[int, str, float, float]]:
-    if mode == "paper":
-        yield -1, "below", -np.inf, bins.edges[0]
-    for k, label in enumerate(bins.labels()):
-        yield k, label, bins.edges[k], bins.edges[k + 1]
-    if mode == "paper":
-        yield len(bins), "above", bins.edges[-1], np.inf

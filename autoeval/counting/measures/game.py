@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,18 +17,9 @@ TILE_RULES = ("exact", "floor_step", "absorb")
 def tile_edges(length: int, level: int, rule: str = "exact") -> np.ndarray:
     """Split a side of ``length`` pixels in 2 ** level for GAME(level); (tiles + 1,), int64.
 
-    The rules differ for lengths that do not divide: ``"exact"`` places edges evenly, rounded down
-    to pixels; ``"floor_step"`` steps by length // 2 ** L, as the released code does, and makes as
-    many tiles as that takes; ``"absorb"`` lets the last tile take the remainder. Raises
-    `InputError` if the side has fewer pixels than tiles, ValueError if the rule is unknown.
-
-    Examples
-    --------
-    >>> for rule in TILE_RULES:
-    ...     print(tile_edges(11, 2, rule))
-    [ 0  2  5  8 11]
-    [ 0  2  4  6  8 10 11]
-    [ 0  2  4  6 11]
+    For lengths that do not divide ``"exact"`` places edges evenly, rounded down; ``"floor_step"``
+    steps by length // 2 ** level, as the released code, with as many tiles as that takes;
+    ``"absorb"`` lets the last tile take the remainder.
     """
     if rule not in TILE_RULES:
         raise ValueError(f"Expected a tile rule among {TILE_RULES} but got {rule!r}.")
@@ -52,16 +44,7 @@ def game(
     """Sum over tiles of the absolute count error of one image.
 
     `target` and `pred` are density maps (H, W), or points (N, 2) as xy in pixels where `size`,
-    height and width of the image, is given; points outside count in the tile nearest to them. Level
-    0 is the absolute error of the whole image. Raises `InputError` if two maps differ in shape or
-    the image is too small for the level.
-
-    Examples
-    --------
-    An object that is placed in the wrong quarter is wrong twice:
-
-    >>> game(np.array([[1., 1.]]), np.array([[9., 9.]]), 1, size=(10, 10))
-    2.0
+    height and width, is given; points outside count in the nearest tile.
     """
     target, pred = np.asarray(target, np.float64), np.asarray(pred, np.float64)
     if size is None and target.shape != pred.shape:
@@ -79,17 +62,22 @@ def game(
     return float(np.abs(difference).sum())
 
 
+def read_density(path: Path) -> np.ndarray:
+    """Read a density map (H, W) of a ``.npy`` file as float64."""
+    try:
+        density = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"Cannot read the density map {path}: {error}.") from None
+    if density.ndim != 2 or not np.issubdtype(density.dtype, np.number):
+        raise InputError(
+            f"{path}: expected a map (H, W) of numbers, got {density.shape} {density.dtype}."
+        )
+    return density.astype(np.float64)
+
+
 @dataclass
 class GameScore:
-    """GAME of a data set, image by image, at each of `levels`; for `rule` see `tile_edges`.
-
-    Examples
-    --------
-    >>> score = GameScore()
-    >>> score.update("a", np.eye(8), np.zeros((8, 8)))
-    >>> score.compute()["mean"].tolist()
-    [8.0, 8.0, 8.0, 8.0]
-    """
+    """GAME of a data set, image by image, at each of `levels`; for `rule` see `tile_edges`."""
 
     levels: Sequence[int] = (0, 1, 2, 3)
     rule: str = "exact"
@@ -110,10 +98,7 @@ class GameScore:
         ]
 
     def compute(self) -> pd.DataFrame:
-        """Return ``level``, ``mean`` and population ``std`` over images; the order has no effect.
-
-        Raises `InputError` if no image was given.
-        """
+        """Return ``level``, ``mean`` and population ``std`` over images, whatever their order."""
         if not self.by_image:
             raise InputError("GAME needs at least one image: none was given.")
         values = np.array([self.by_image[name] for name in sorted(self.by_image)])

@@ -22,17 +22,8 @@ def match_points(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Match points one to one within a distance: as many as possible, then as near as possible.
 
-    Points (N, 2), (M, 2) are xy in pixels, like the largest distance of a pair; (K,) int64 indices
-    into both are returned. Points that no chain of candidate pairs connects are matched apart from
-    each other, so that time and memory grow with the largest such group instead of with all points.
-    Raises `InputError` if the distance is not positive.
-
-    Examples
-    --------
-    The nearest pair alone would leave one point unmatched:
-
-    >>> match_points(np.array([[0., 0.], [3., 0.]]), np.array([[2., 0.], [5., 0.]]), 2.5)
-    (array([0, 1]), array([0, 1]))
+    Points (N, 2), (M, 2) are xy in pixels; (K,) int64 indices into both are returned. Groups that
+    no chain of candidate pairs connects are matched apart, so that cost grows with the largest one.
     """
     if not max_distance > 0:
         raise InputError(f"Expected a positive distance for matching but got {max_distance}.")
@@ -52,15 +43,7 @@ def match_points(
 
 @dataclass
 class PointMatchScore:
-    """Precision, recall and F1 of points over a data set; `max_distance` is in pixels.
-
-    Examples
-    --------
-    >>> score = PointMatchScore(2.0)
-    >>> score.update(np.array([[0, 0], [9, 9]]), np.array([[1, 0], [5, 5], [0, 9]]))
-    >>> score.compute()
-    {'precision': 0.3333333333333333, 'recall': 0.5, 'F1': 0.4}
-    """
+    """Precision, recall and F1 of points over a data set; `max_distance` is in pixels."""
 
     max_distance: float
     true_positives: int = 0
@@ -119,10 +102,9 @@ def _ratio(part: int, whole: int) -> float:
 def neighbour_distance(points: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Return the mean distance (N,) of each true point (N, 2) to its three nearest others.
 
-    With fewer others, the mean is over those there are; a point alone in its image gets the
-    diagonal of the image, whose `size` is height and width in pixels.
+    A point alone gets the diagonal of the image, whose `size` is height and width in pixels.
     """
-    points = np.asarray(points, np.float64).reshape(-1, 2)
+    points = _points(points)
     if len(points) < 2:
         return np.full(len(points), np.hypot(*size))
     distances = KDTree(points).query(points, min(4, len(points)))[0]
@@ -179,7 +161,7 @@ class NormalisedAveragePrecision:
         self, target: np.ndarray, pred: np.ndarray, scores: np.ndarray, size: tuple[int, int]
     ) -> None:
         """Add an image of ``size`` (height, width): points (N, 2), (M, 2) and scores (M,)."""
-        target, pred = (np.asarray(p, np.float64).reshape(-1, 2) for p in (target, pred))
+        target, pred = _points(target), _points(pred)
         reach = neighbour_distance(target, size)
         self.n_target += len(target)
         self.scores.append(np.asarray(scores, np.float64))

@@ -15,11 +15,7 @@ CONVENTIONS = ("relative", "paper", "absolute_released")
 
 @dataclass(frozen=True, eq=False)
 class TperCurve:
-    """Share of images with an error at or beyond each threshold (T,).
-
-    Thresholds are in the unit of the convention: a share of the true count, multiples of it, or
-    objects.
-    """
+    """Share of images with an error at or beyond each threshold (T,) of the convention."""
 
     thresholds: np.ndarray
     ratio: np.ndarray
@@ -34,39 +30,28 @@ class TperCurve:
 def tper_curve(target: Any, pred: Any, *, convention: str = "relative") -> TperCurve:
     """Share of images whose error is at least theta times the true count (equation 12).
 
-    The conventions: ``"relative"``: theta from 0 to 1 in steps of .05 of the true count, with the
-    area in [0, 1]; an image without objects counts at theta > 0 where its prediction is not 0, in
-    the other two conventions always. ``"paper"``: equations 10 to 12 as printed, theta from 0 to
-    100 times the true count. ``"absolute_released"``: what the authors' code computes and figures
-    10 and 11 show, where operator precedence makes the compared error |e| + 0.001/y + 0.001
-    objects. Raises `InputError` if the counts cannot be compared (see `as_pairs`), ValueError if
-    the convention is unknown.
-
-    Examples
-    --------
-    >>> curve = tper_curve([10, 10, 0], [10, 15, 0])
-    >>> curve.ratio[[0, 10, 20]].round(3), round(curve.auc, 3)
-    (array([1.   , 0.333, 0.   ]), 0.192)
+    ``"relative"``: theta from 0 to 1 in steps of .05, where an image without objects counts at
+    theta > 0 if its prediction is not 0, in the other two always. ``"paper"``: equations 10 to 12
+    as printed, theta from 0 to 100 times the true count. ``"absolute_released"``: as the authors'
+    code and figures 10 and 11, where operator precedence compares |e| + 0.001/y + 0.001 objects.
     """
     if convention not in CONVENTIONS:
         raise ValueError(f"Expected a convention among {CONVENTIONS} but got {convention!r}.")
     target, pred = as_pairs(target, pred)
-    beyond = {"relative": _relative, "paper": _literal, "absolute_released": _released}[convention]
-    ratio = beyond(target, pred, THRESHOLDS).mean(0)
-    thresholds = THRESHOLDS / 100 if convention == "relative" else THRESHOLDS
-    return TperCurve(thresholds, ratio, len(target))
+    if convention == "relative":
+        ratio = _relative(target, pred, THRESHOLDS).mean(0)
+        return TperCurve(THRESHOLDS / 100, ratio, len(target))
+    error, least = np.abs(pred - target)[:, None], THRESHOLDS
+    if convention == "paper":
+        least = THRESHOLDS * target[:, None]
+    else:
+        with np.errstate(divide="ignore"):
+            error = error + 0.001 / target[:, None] + 0.001
+    return TperCurve(THRESHOLDS, (error >= least).mean(0), len(target))
 
 
 def tper_areas(target: Any, pred: Any) -> np.ndarray:
-    """Return the area (N,) below the relative curve of each image alone, in [0, 1].
-
-    Their mean over any images is the area of the curve of these images.
-
-    Examples
-    --------
-    >>> tper_areas([10, 10, 0], [10, 15, 3]).round(3).tolist()
-    [0.025, 0.525, 1.0]
-    """
+    """Return the area (N,) below the relative curve of each image; their mean is that of all."""
     target, pred = as_pairs(target, pred)
     beyond = _relative(target, pred, THRESHOLDS)
     return _area(beyond.astype(np.float64), THRESHOLDS / 100)
@@ -77,16 +62,6 @@ def _relative(target: np.ndarray, pred: np.ndarray, percent: np.ndarray) -> np.n
     # y percent <= 100 |e| has no rounding for whole counts, unlike a division by y.
     beyond = 100 * np.abs(pred - target)[:, None] >= target[:, None] * percent
     return beyond & (~((target == 0) & (pred == target))[:, None] | (percent == 0))
-
-
-def _literal(target: np.ndarray, pred: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    return np.abs(pred - target)[:, None] >= theta * target[:, None]
-
-
-def _released(target: np.ndarray, pred: np.ndarray, objects: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        error = np.abs(pred - target) + 0.001 / target + 0.001
-    return error[:, None] >= objects
 
 
 def _area(ratio: np.ndarray, thresholds: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.runtime import FAILED
-from autoeval.runtime.files import atomic_path
+from autoeval.runtime.files import write_table
 from autoeval.runtime.progress import announced_bar
 
 KEY = ("image", "class")
@@ -46,20 +46,16 @@ def run_negative_test(
 ) -> pd.DataFrame:
     """Count every class in every measured image, without the results in the journal.
 
-    All classes of an image go to the counter at once, and the journal, with the key `KEY`, receives
-    the results of an image as soon as they are there; ``tiles(result, height, width)`` makes
-    further numbers to keep of each (see `autoeval.counting.praco.mosaic`). The table has ``image``,
-    ``class``, ``count`` (NaN where there is none), ``status`` and what else the cells hold, in the
-    order of the set. Raises `InputError` if the counter failed on every prompt.
+    All classes of an image go to the counter at once; ``tiles(result, height, width)`` makes
+    further numbers to keep of each. The table has ``image``, ``class``, ``count`` (NaN where there
+    is none), ``status`` and what else the cells hold. A counter that fails on every prompt ends the
+    run.
     """
     cells = journal.read()
     kept = counting_set.kept
+    done = {key for key, cell in cells.items() if is_done(cell)}
     wanted = {
-        image.image_id: [
-            name
-            for name in counting_set.classes
-            if (image.image_id, name) not in cells or not is_done(cells[image.image_id, name])
-        ]
+        image.image_id: [c for c in counting_set.classes if (image.image_id, c) not in done]
         for image in kept
     }
     waiting = [image for image in kept if wanted[image.image_id]]
@@ -73,7 +69,8 @@ def run_negative_test(
             write(fresh)
             cells.update({(cell["image"], cell["class"]): cell for cell in fresh})
             bar.update(len(fresh))
-    table = _table(cells, counting_set)
+    table = pd.DataFrame([cells[im.image_id, name] for im in kept for name in counting_set.classes])
+    table = table.astype({"count": np.float64})
     if table["status"].str.startswith(FAILED).all():
         raise InputError(
             f"The counter {prompted.counter.name} failed on all {len(table)} prompts; the first: "
@@ -125,14 +122,6 @@ def _cell(
     return cell
 
 
-def _table(cells: dict[tuple, Cell], counting_set: CountingSet) -> pd.DataFrame:
-    rows = [
-        cells[image.image_id, name] for image in counting_set.kept for name in counting_set.classes
-    ]
-    table = pd.DataFrame(rows)
-    return table.assign(count=table["count"].astype(np.float64))
-
-
 def count_matrix(table: pd.DataFrame, counting_set: CountingSet) -> pd.DataFrame:
     """Arrange the counts of `run_negative_test` as images (rows) by classes (columns)."""
     matrix = table.pivot(index="image", columns="class", values="count")
@@ -153,12 +142,9 @@ def evaluate_counter(
 ) -> PracoResult:
     """Run both tests, going on from what the folder holds, and keep the results.
 
-    A counter that gives counts only takes the negative-label test alone, and a note says so; no
-    recipes skip the mosaic test. The folder, of this counter alone, receives the journals,
-    ``negative.parquet``, ``mosaics.parquet`` and the authors' CSV files (where there is one mosaic
-    for each image and class). `settings` are what the results depend on, fit for JSON; a folder
-    with others is refused. Mosaics are compared tile by tile on a grid of 2^d x 2^d, with d
-    `divisions`.
+    A counter that gives counts only takes the negative-label test alone; no recipes skip the mosaic
+    test. The folder is of this counter and these `settings` alone. Mosaics are compared on a grid
+    of 2^d x 2^d tiles, with d `divisions`.
     """
     folder = Path(folder)
     table = count_negatives(prompted, counting_set, folder, settings)
@@ -170,10 +156,11 @@ def evaluate_counter(
         journal = CellJournal(folder / "mosaics.jsonl", MOSAIC_KEY)
         mosaics = run_mosaic_test(prompted, counting_set, recipes, journal, divisions=divisions)
         notes += failures("mosaics", mosaics)
-        with atomic_path(folder / "mosaics.parquet") as temporary:
-            mosaics.to_parquet(temporary, index=False)
-    _write_released(folder, prompted.counter.name, counting_set, counts, mosaics)
-    name = prompted.counter.name
+        write_table(folder / "mosaics.parquet", mosaics)
+    name, fitting = prompted.counter.name, mosaics
+    if mosaics is not None and mosaics.duplicated(["positive", "negative_class"]).any():
+        fitting = None  # the authors' form cannot hold them
+    write_released(folder, name, counting_set, counts, fitting)
     return PracoResult(name, counts, counting_set.truth(), mosaics, mode, tuple(notes))
 
 
@@ -189,8 +176,7 @@ def count_negatives(
     check_same_run(folder / "run.json", {**settings, **prompts})
     journal = CellJournal(folder / "negative.jsonl", KEY)
     table = run_negative_test(prompted, counting_set, journal, tiles=tiles)
-    with atomic_path(folder / "negative.parquet") as temporary:
-        table.to_parquet(temporary, index=False)
+    write_table(folder / "negative.parquet", table)
     return table
 
 
@@ -205,28 +191,9 @@ def evaluate_files(
 
 def failures(what: str, table: pd.DataFrame) -> list[str]:
     """Say how many results of a table failed or were skipped and why, and their warnings."""
-    reasons = table.loc[table["status"] != "ok", "status"]
-    return [
-        f"{n} {what} without a result ({reason})"
-        for reason, n in reasons.value_counts().head(5).items()
-    ] + _warnings(what, table)
-
-
-def _warnings(what: str, table: pd.DataFrame) -> list[str]:
-    if "warnings" not in table:
-        return []
-    texts = table["warnings"].dropna().explode().astype(str)
-    return [f"{len(texts)} {what}: {listed(texts.unique(), most=2)}"] if len(texts) else []
-
-
-def _write_released(
-    folder: Path,
-    model: str,
-    counting_set: CountingSet,
-    counts: pd.DataFrame,
-    mosaics: pd.DataFrame | None,
-) -> None:
-    """Write the authors' files, those of the mosaics only where the form can hold them."""
-    if mosaics is not None and mosaics.duplicated(["positive", "negative_class"]).any():
-        mosaics = None
-    write_released(folder, model, counting_set, counts, mosaics)
+    reasons = table.loc[table["status"] != "ok", "status"].value_counts().head(5)
+    found = [f"{n} {what} without a result ({reason})" for reason, n in reasons.items()]
+    if "warnings" in table:
+        texts = table["warnings"].dropna().explode().astype(str)
+        found += [f"{len(texts)} {what}: {listed(texts.unique(), most=2)}"] if len(texts) else []
+    return found

@@ -21,8 +21,7 @@ ON_THE_LIST = "on the exclusion list"
 class CountedImage:
     """One image and the centres (N, 2) of its objects as xy, pixels, by class.
 
-    `image_id` is its row in prediction files; `size` is height and width of the frame that the
-    points are in, where it is known without the file, and by default that of the image.
+    `size` is height and width of the frame that the points are in, by default that of the image.
     """
 
     image_id: str
@@ -44,13 +43,11 @@ class CountedImage:
 
 @dataclass(frozen=True, eq=False)
 class CountingSet:
-    """Images and the classes a counter is asked for.
+    """Images and the classes a counter is asked for, in the order of prediction files.
 
-    `name` is that of the split, or of the data set where it has no splits. `classes` are in the
-    order of the columns of prediction files, `images` in that of the rows; a class without images
-    is named in the negative-label test only. `excluded` gives by image id the reason why the
-    image is in no measure; `warnings` say what was left out when the files were read; `mosaic_pool`
-    is what mosaics draw from, where that is more than `images`.
+    A class without images is named in the negative-label test only. `excluded` gives by image id
+    why the image is in no measure; `mosaic_pool` is what mosaics draw from, where that is more than
+    `images`.
     """
 
     name: str
@@ -75,14 +72,13 @@ class CountingSet:
         """What mosaics draw from: `mosaic_pool`, or else all images."""
         if self.mosaic_pool is not None:
             return self.mosaic_pool
-        images = tuple(PoolImage(i.image_id, i.category, i.path) for i in self.images)
-        return MosaicPool(images, images)
+        own = {image.image_id: image.category for image in self.images}
+        return MosaicPool(own, own)
 
     @property
     def paths(self) -> dict[str, Path]:
         """File of every image that may be in a mosaic, by its id."""
-        pool = {} if self.mosaic_pool is None else {i.image_id: i.path for i in self.pool.lower}
-        return {**pool, **{image.image_id: image.path for image in self.images}}
+        return {**self.pool.paths, **{image.image_id: image.path for image in self.images}}
 
     def truth(self) -> pd.DataFrame:
         """Return ``category`` and ``count`` of the measured images, indexed by ``image_id``."""
@@ -97,25 +93,12 @@ class CountingSet:
         return pd.DataFrame(rows, index=ids, columns=list(self.classes), dtype=np.int64)
 
     def first(self, n: int | None) -> CountingSet:
-        """Measure the first `n` of the measured images alone, all of them where it is None.
-
-        What mosaics draw from stays, so that the pairs of these images do.
-        """
+        """Measure the first `n` of the measured images alone; what mosaics draw from stays."""
         beyond = [image.image_id for image in self.kept[n:]] if n is not None else []
         return self.exclude(beyond, f"beyond the limit of {n}") if beyond else self
 
     def exclude(self, image_ids: Iterable[str], reason: str = ON_THE_LIST) -> CountingSet:
-        """Take images out of all measures.
-
-        Ids without their suffix will do; those that the set does not have are noted.
-
-        Examples
-        --------
-        >>> images = (CountedImage("7.jpg", Path("7.jpg"), {"cars": np.zeros((3, 2))}),)
-        >>> smaller = CountingSet("test", ("cars",), images).exclude(["7", "8"])
-        >>> len(smaller.kept), smaller.warnings
-        (0, ('excluded images that the set does not have: 1 (8)',))
-        """
+        """Take images out of all measures, by ids with or without suffix, and note others."""
         by_stem = {Path(name).stem: name for name in self.by_id} | {
             name: name for name in self.by_id
         }
@@ -130,10 +113,7 @@ class CountingSet:
 
 
 def single_class(counting_set: CountingSet) -> CountingSet:
-    """Keep the images of one class; those without objects are excluded by name.
-
-    Raises `InputError` if fewer than two classes are left to ask for, or no image is.
-    """
+    """Keep the images of one class; those without objects are excluded by name."""
     images = tuple(image for image in counting_set.images if len(image.points) == 1)
     warnings = list(counting_set.warnings)
     for what, unfit in (
@@ -164,34 +144,20 @@ def read_exclusions(path: str | os.PathLike[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class PoolImage:
-    """An image of one class that need not be measured."""
-
-    image_id: str
-    category: str
-    path: Path
-
-
-@dataclass(frozen=True)
 class MosaicPool:
-    """The two halves of the draws, in their order.
+    """The two halves of the draws, in their order: the class of each image by its id.
 
-    Lower images are drawn for upper ones; of these, those that are not measured take part, or their
-    absence would change all later draws. FSC-147's class file holds images of no split, which the
-    authors' code draws all the same.
+    Images that are not measured take part, or their absence would change all later draws; FSC-147's
+    class file holds images of no split, which the authors' code draws all the same.
     """
 
-    upper: tuple[PoolImage, ...]
-    lower: tuple[PoolImage, ...]
+    upper: Mapping[str, str]
+    lower: Mapping[str, str]
+    paths: Mapping[str, Path] = field(default_factory=dict)
 
     def by_class(self) -> dict[str, list[str]]:
         """Return the ids to draw from for each class, in their order."""
         pools: dict[str, list[str]] = {}
-        for image in self.lower:
-            pools.setdefault(image.category, []).append(image.image_id)
+        for image_id, category in self.lower.items():
+            pools.setdefault(category, []).append(image_id)
         return pools
-
-    @property
-    def class_of(self) -> dict[str, str]:
-        """Class of each image by its id."""
-        return {image.image_id: image.category for image in (*self.lower, *self.upper)}

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,12 +29,9 @@ def load_counting_set(
 ) -> CountingSet:
     """Read a data set for PrACo.
 
-    `path` is a folder in FSC-147's layout, or with MUCCA's files; a COCO annotation file, or a
-    folder that holds ``annotations.json`` and ``images``; or a config file that puts COCO files
-    together, such as `configs/counting/praco/vehicle_person.py`, whose paths are relative to
-    `data_root`. `exclude` are lists of image ids to take out of all measures. Images without a file
-    are left out where they are needed; predictions made elsewhere need none. Raises `InputError` if
-    the path is none of these, or what it holds is malformed.
+    `path` is a folder in FSC-147's layout, or with MUCCA's files; a COCO file, or a folder with
+    ``annotations.json`` and ``images``; or a config file that puts COCO files together, relative to
+    `data_root`. `exclude` are lists of image ids. Predictions made elsewhere need no images.
     """
     path = Path(path)
     if path.is_dir() and is_mucca(path):
@@ -46,7 +42,8 @@ def load_counting_set(
         part = CocoPart(path / "annotations.json", path / "images")
         found = load_coco_classes([part], name=path.name, need_images=need_images)
     elif path.suffix == ".json" and path.is_file():
-        part = CocoPart(path, _images_beside(path))
+        beside = path.parent / "images"
+        part = CocoPart(path, beside if beside.is_dir() else path.parent)
         found = load_coco_classes([part], name=path.stem, need_images=need_images)
     elif path.suffix == ".py":
         found = _of_config(path, data_root, need_images)
@@ -61,11 +58,6 @@ def load_counting_set(
     return found
 
 
-def _images_beside(ann_file: Path) -> Path:
-    folder = ann_file.parent / "images"
-    return folder if folder.is_dir() else ann_file.parent
-
-
 def _of_config(
     path: Path, data_root: str | os.PathLike[str] | None, need_images: bool
 ) -> CountingSet:
@@ -73,7 +65,10 @@ def _of_config(
     try:
         name = config["name"]
         root = find_data_root(path, name, config.get("data_root"), data_root)
-        parts = [_part(root, dict(entry)) for entry in config["parts"]]
+        parts = []
+        for entry in config["parts"]:
+            files = {name: root / entry[name] for name in ("ann_file", "img_dir")}
+            parts.append(CocoPart(**(dict(entry) | files)))
     except (KeyError, TypeError) as error:
         raise InputError(
             f"{path} is malformed ({error!r}). Expected `name` and `parts`, each with ann_file and "
@@ -84,18 +79,12 @@ def _of_config(
     return found.exclude(config.get("exclude", ()))
 
 
-def _part(root: Path, entry: dict[str, Any]) -> CocoPart:
-    ann_file, img_dir = root / entry.pop("ann_file"), root / entry.pop("img_dir")
-    return CocoPart(ann_file, img_dir, **entry)
-
-
 @dataclass(frozen=True)
 class CocoPart:
     """One annotation file that contributes images; file names are relative to `img_dir`.
 
-    `name` is put before file names in image ids, so that those of several parts differ. `mapping`
-    gives the class for each category, by default its own; boxes of other categories are objects all
-    the same: their images hold one class more. `keep` are the file names to use, by default all.
+    `name` is put before file names in image ids. `mapping` gives the class for each category; boxes
+    of other categories are objects all the same. `keep` are the file names to use, by default all.
     """
 
     ann_file: str | os.PathLike[str]
@@ -114,10 +103,7 @@ def load_coco_classes(
 ) -> CountingSet:
     """Read images with the centres of their boxes, by class; image ids are ``part/file name``.
 
-    Images with a box that marks a crowd, whose count is not known, and images missing on disk where
-    they are needed, are left out and named in the `warnings`. Raises `InputError` if a file is
-    malformed, a mapping names a category that its file lacks, a file to keep is not in it, or no
-    image is left.
+    Images with a crowd box, whose count is not known, and missing ones become `warnings`.
     """
     images: list[CountedImage] = []
     warnings: list[str] = []
@@ -154,11 +140,15 @@ def _images(
     need_images: bool,
 ) -> list[CountedImage]:
     wanted = _wanted(part, content)
-    points: dict[str, dict[str, list]] = {image.image_id: {} for image in content.images}
+    centres: dict[str, dict[str, list]] = {image.image_id: {} for image in content.images}
     for box in content.boxes:
         x, y, width, height = box.xywh
         category = mapping.get(box.category, box.category)
-        points[box.image_id].setdefault(category, []).append((x + width / 2, y + height / 2))
+        centres[box.image_id].setdefault(category, []).append((x + width / 2, y + height / 2))
+    points = {
+        image_id: {name: np.array(found, np.float64) for name, found in of_image.items()}
+        for image_id, of_image in centres.items()
+    }
     crowded = {box.image_id for box in content.boxes if box.iscrowd}
     folder, prefix = Path(part.img_dir), f"{part.name}/" if part.name else ""
     entries = [
@@ -170,7 +160,7 @@ def _images(
         if names:
             warnings.append(f"images {what}, left out: {len(names)} ({listed(names)})")
     return [
-        CountedImage(prefix + im.file_name, path, _arrays(points[im.image_id]), im.size)
+        CountedImage(prefix + im.file_name, path, points[im.image_id], im.size)
         for im, path in entries
         if im.image_id not in crowded and (path.is_file() or not need_images)
     ]
@@ -184,7 +174,3 @@ def _wanted(part: CocoPart, content: LabelSet) -> set[str]:
     if unknown:
         raise InputError(f"{part.ann_file} has no images {listed(unknown)}, which are to be kept.")
     return set(part.keep)
-
-
-def _arrays(points: Mapping[str, list]) -> dict[str, np.ndarray]:
-    return {name: np.array(found, np.float64).reshape(-1, 2) for name, found in points.items()}

@@ -24,7 +24,6 @@ from autoeval.counting.praco.result import (
     class_table,
     compare,
     difference_table,
-    image_table,
     interval_table,
     intervals_of,
     measures_table,
@@ -77,12 +76,16 @@ def write_outcome(
     """Write ``report.html`` with all its files; return the text for the terminal."""
     for result in results:
         own = folder / folder_name(result.name)
-        write_table(own / "per_image.csv", image_table(result))
+        write_table(own / "per_image.csv", result.by_image.reset_index(names="image"))
         write_table(own / "per_class.csv", class_table(result).reset_index())
     said = [*data_notes(counting_set), *merged_notes((r.name, r.notes) for r in results)]
     page = FiledPage(f"PrACo on {counting_set.name}")
     for result in results:
-        page.add_headline(result.name, *_headline(result.measures()))
+        found = result.measures()
+        known = [f"PCCN {found['PCCN']:.1f} %"]
+        if not math.isnan(found.get("CntF1", math.nan)):
+            known.append(f"CntF1 {found['CntF1']:.3f}")
+        page.add_headline(result.name, f"NMN {found['NMN']:.3f}", ", ".join(known))
     page.add_warnings(said)
     page.add_text(_data_text(counting_set), *ABOUT, MODES[results[0].mode])
     table = measures_table(results)
@@ -113,7 +116,11 @@ def write_plus_plus(
         write_table(own / "per_class.csv", result.by_class())
         if result.localised is not None:
             write_table(own / "localised.csv", result.localised)
-    said = [*data_notes(counting_set), *_full_images(counting_set, results[0].mode)]
+    said, classes = data_notes(counting_set), set(counting_set.classes)
+    full = [image.image_id for image in counting_set.kept if classes <= set(image.points)]
+    if full:
+        fate = EVERY_CLASS[results[0].mode]
+        said.append(f"{len(full)} images hold every class ({listed(full)}): {fate}")
     said += merged_notes((r.name, r.notes) for r in results)
     measures = pd.DataFrame([{"model": r.name, **r.measures()} for r in results])
     page = FiledPage(f"PrACo++ on {counting_set.name}")
@@ -154,14 +161,6 @@ def _add_intervals(page: FiledPage, results: Sequence[Measured], n_resamples: in
         page.file_table("differences", differences, caption, shown=shown, sortable=False)
 
 
-def _headline(found: Mapping[str, float]) -> tuple[str, str]:
-    """Return the large figure and what stands below it; no mosaics, no CntF1."""
-    known = [f"PCCN {found['PCCN']:.1f} %"]
-    if not math.isnan(found.get("CntF1", math.nan)):
-        known.append(f"CntF1 {found['CntF1']:.3f}")
-    return f"NMN {found['NMN']:.3f}", ", ".join(known)
-
-
 def _data_text(counting_set: CountingSet) -> str:
     kept, with_images = counting_set.kept, {image.category for image in counting_set.kept}
     absent = [name for name in counting_set.classes if name not in with_images]
@@ -199,15 +198,6 @@ def _add_charts(page: FiledPage, results: Sequence[PracoResult]) -> None:
         )
 
 
-def _full_images(counting_set: CountingSet, mode: str) -> list[str]:
-    """Say which images hold every class, and what becomes of them."""
-    classes = set(counting_set.classes)
-    full = [image.image_id for image in counting_set.kept if classes <= set(image.points)]
-    if not full:
-        return []
-    return [f"{len(full)} images hold every class ({listed(full)}): {EVERY_CLASS[mode]}"]
-
-
 def _class_chart(table: pd.DataFrame) -> Figure:
     """Draw, by class, the mean count where it is absent to the left and the MAE to the right."""
     figure = Figure(figsize=(8, 1.2 + 0.24 * len(table)), layout="constrained")
@@ -228,13 +218,12 @@ def _class_chart(table: pd.DataFrame) -> Figure:
 
 def data_notes(counting_set: CountingSet) -> list[str]:
     """Say what was left out of a set, and why."""
+    notes = list(counting_set.warnings)
     reasons = pd.Series(dict(counting_set.excluded), dtype=object)
-    excluded = [
-        f"excluded, {reason}: {len(ids)} images ({', '.join(map(str, ids[:5]))}"
-        + (", ...)" if len(ids) > 5 else ")")
-        for reason, ids in reasons.groupby(reasons).groups.items()
-    ]
-    return [*counting_set.warnings, *excluded]
+    for reason, ids in reasons.groupby(reasons).groups.items():
+        named = ", ".join(map(str, ids[:5])) + (", ..." if len(ids) > 5 else "")
+        notes.append(f"excluded, {reason}: {len(ids)} images ({named})")
+    return notes
 
 
 def _text(table: pd.DataFrame, notes: Sequence[str]) -> str:

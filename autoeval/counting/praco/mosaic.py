@@ -16,20 +16,9 @@ TILE_RULE = "absorb"
 def stack(top: np.ndarray, bottom: np.ndarray, layout: str = "released") -> tuple[np.ndarray, int]:
     """Put one image (H, W, 3) uint8 above another of any size; return the mosaic and its seam.
 
-    The seam is the row at which the lower image starts. ``"released"``: with H the smaller height,
-    both are stretched to H wide and H // 2 high. ``"paper"``, which only says "vertically
-    stitching": both keep their shape and are shrunk or left as they are to have the smaller width.
-    Raises `InputError` if an image is too small to leave a row of it, ValueError if the layout is
-    unknown.
-
-    Examples
-    --------
-    >>> tall, flat = np.zeros((40, 10, 3), np.uint8), np.zeros((21, 90, 3), np.uint8)
-    >>> for layout in ("released", "paper"):
-    ...     mosaic, seam = stack(tall, flat, layout)
-    ...     print(mosaic.shape, seam)
-    (20, 21, 3) 10
-    (42, 10, 3) 40
+    The seam is the row at which the lower image starts. ``"released"`` stretches both to H wide and
+    H // 2 high, with H the smaller height; ``"paper"``, which only says "vertically stitching",
+    keeps shapes and shrinks to the smaller width.
     """
     if layout == "released":
         side = min(len(top), len(bottom))
@@ -44,7 +33,11 @@ def stack(top: np.ndarray, bottom: np.ndarray, layout: str = "released") -> tupl
             f"Images of {top.shape[:2]} and {bottom.shape[:2]} pixels (height, width) are too "
             "small or too different for a mosaic."
         )
-    parts = [_resize(part, size) for part, size in zip((top, bottom), sizes, strict=True)]
+    # Resized as `PIL.Image.resize` does by default, which the authors use.
+    parts = [
+        np.asarray(Image.fromarray(np.ascontiguousarray(part)).resize(size))
+        for part, size in zip((top, bottom), sizes, strict=True)
+    ]
     return np.vstack(parts), sizes[0][1]
 
 
@@ -56,24 +49,15 @@ def locates(counter: Counter) -> bool:
 def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
     """Count in the upper and in the lower part of a mosaic; NaN where the result has no count.
 
-    A point, or else a box by its centre, belongs to the part it is in; on the seam, the row at
-    which the lower part starts, it is in the lower one. A row of a density map, which may be
-    coarser than the mosaic of `height` pixels, belongs to the part its middle is in: for two equal
-    parts, the map is cut at half its rows, rounded down. Raises `InputError` if the result says
-    nothing about places.
-
-    Examples
-    --------
-    >>> points = np.array([[3., 1.], [3., 9.9], [3., 10.]])
-    >>> halves(CountResult(3., points=points), 20, 10)
-    (2.0, 1.0)
-    >>> halves(CountResult(3., density=np.array([[1.], [2.], [0.]])), 20, 10)
-    (1.0, 2.0)
+    A point, or else a box by its centre, is in the lower part from the seam on. A row of a density
+    map, which may be coarser than the mosaic of `height` pixels, belongs to the part its middle is
+    in: for two equal parts the map is cut at half its rows, rounded down.
     """
     if np.isnan(result.count):
         return float("nan"), float("nan")
-    y = _heights(result)
-    if y is not None:
+    centres = result.centres
+    if centres is not None:
+        y = centres[:, 1]
         return float((y < seam).sum()), float((y >= seam).sum())
     if result.density is None:
         raise InputError(
@@ -85,38 +69,14 @@ def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
     return float(result.density[above].sum()), float(result.density[~above].sum())
 
 
-def _heights(result: CountResult) -> np.ndarray | None:
-    if result.points is not None:
-        return np.asarray(result.points).reshape(-1, 2)[:, 1]
-    if result.boxes is not None:
-        return np.asarray(result.boxes).reshape(-1, 4)[:, 1::2].mean(1)
-    return None
-
-
-def _resize(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Resize to (width, height) as `PIL.Image.resize` does by default, which the authors use."""
-    return np.asarray(Image.fromarray(np.ascontiguousarray(image)).resize(size))
-
-
 def tile_counts(result: CountResult, height: int, width: int, *, divisions: int) -> list[float]:
     """Count in each tile of an image, row by row, on a grid of 2^d x 2^d with d `divisions`.
 
-    The last tiles take the remainder. Points (or boxes, by their centres) come before a density
-    map, whose negative values are taken as 0. Raises `InputError` if the result says nothing about
-    places, or the map has fewer rows or columns than tiles.
-
-    Examples
-    --------
-    >>> tile_counts(CountResult(2., points=np.array([[1., 1.], [9., 1.]])), 10, 10, divisions=1)
-    [1.0, 1.0, 0.0, 0.0]
+    Centres come before a density map, whose negative values are taken as 0.
     """
-    if result.points is None and result.boxes is None:
+    points = result.centres
+    if points is None:
         return _tiles_of_map(result, divisions)
-    if result.points is not None:
-        points = np.asarray(result.points, np.float64).reshape(-1, 2)
-    else:
-        boxes = np.asarray(result.boxes, np.float64).reshape(-1, 4)
-        points = (boxes[:, :2] + boxes[:, 2:]) / 2
     rows, columns = (tile_edges(side, divisions, TILE_RULE) for side in (height, width))
     inside = points.clip(0, [width, height])
     counts = np.histogram2d(inside[:, 1], inside[:, 0], bins=[rows, columns])[0]
@@ -132,15 +92,7 @@ def tiles_of_points(points: np.ndarray, height: int, width: int, *, divisions: i
 def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
     """Compare counts (N, T) of N images (or images and classes) in T tiles each.
 
-    In each row ``TP`` and ``FP`` are the sums over tiles of min(c, g) and max(c - g, 0), ``MAE`` is
-    the sum of |c - g|, ``precision`` = TP / (TP + FP), ``recall`` = TP / g; 0 / 0 is NaN.
-
-    Examples
-    --------
-    Two objects counted in the wrong tile:
-
-    >>> localised([[2, 3]], [[4, 1]]).round(2).to_dict("records")[0]
-    {'TP': 3.0, 'FP': 2.0, 'MAE': 4.0, 'precision': 0.6, 'recall': 0.6, 'f1': 0.6}
+    ``TP`` and ``FP`` are sums of min(c, g) and max(c - g, 0), ``MAE`` of |c - g|; 0 / 0 is NaN.
     """
     c, g = np.asarray(predicted, np.float64), np.asarray(true, np.float64)
     right, wrong = np.minimum(c, g).sum(1), (c - g).clip(0).sum(1)

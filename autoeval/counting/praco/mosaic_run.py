@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,7 @@ from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.runtime import FAILED
-from autoeval.runtime.files import atomic_path
+from autoeval.runtime.files import write_table
 from autoeval.runtime.progress import announced_bar
 
 RELEASED_SEED = 123
@@ -36,11 +37,7 @@ LAYOUTS = ("released", "paper")
 
 @dataclass(frozen=True)
 class MosaicRecipe:
-    """All that is needed to make a mosaic again.
-
-    These are ids and classes of the upper (positive) and the lower image, and how they are joined
-    (see `autoeval.counting.praco.mosaic.stack`). The prompt is the positive class.
-    """
+    """All that is needed to make a mosaic again; its prompt is the class of the upper image."""
 
     positive: str
     positive_class: str
@@ -58,30 +55,27 @@ def draw_pairs(
 ) -> list[MosaicRecipe]:
     """Draw one negative image for each image and each other class, as the released code does.
 
-    Python's `random` is seeded once; images come in the order of the split, classes in the order of
-    the set, and each draw is `random.choice` among the images of the class in the order of the
-    class file, those of no split included. Images that are not measured, whether excluded or
-    incomplete, take part in the draws, or their absence would change all later ones, and may come
-    up as negatives; mosaics with one on top are then left out. Classes without images have no
-    mosaics. The seed 123 gives the published pairs when the files are those of the authors; they
-    have one negative for each image and class, `n_negatives` different ones where the class has as
-    many.
+    Python's `random` is seeded once and chooses among the images of the class in the order of the
+    class file, those of no split included. Images that are not measured take part in the draws, or
+    all later ones would change; mosaics with one on top are then left out. The seed 123 gives the
+    published pairs, with one negative each; `n_negatives` are different ones.
     """
     rng = random.Random(seed)
     pool = counting_set.pool
     pools = pool.by_class()
     measured = {image.image_id for image in counting_set.kept}
     recipes = []
-    for image in pool.upper:
+    for image_id, category in pool.upper.items():
         for name in counting_set.classes:
-            if name == image.category or name not in pools:
+            if name == category or name not in pools:
                 continue
-            drawn = _draw(rng, pools[name], n_negatives)
-            if image.image_id in measured:
-                recipes += [
-                    MosaicRecipe(image.image_id, image.category, below, name, layout)
-                    for below in drawn
-                ]
+            candidates = pools[name]
+            if n_negatives == 1:
+                drawn = [rng.choice(candidates)]
+            else:
+                drawn = rng.sample(candidates, min(n_negatives, len(candidates)))
+            if image_id in measured:
+                recipes += [MosaicRecipe(image_id, category, b, name, layout) for b in drawn]
     return recipes
 
 
@@ -98,22 +92,17 @@ def all_pairs(counting_set: CountingSet, *, layout: str = "released") -> list[Mo
 
 def write_pairs(path: str | os.PathLike[str], recipes: Sequence[MosaicRecipe]) -> None:
     """Keep recipes as CSV, one row each."""
-    with atomic_path(path) as temporary:
-        pd.DataFrame(map(asdict, recipes)).to_csv(temporary, index=False)
+    write_table(path, pd.DataFrame(map(vars, recipes)))
 
 
 def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[MosaicRecipe]:
-    """Read recipes that `write_pairs` wrote.
-
-    Raises `InputError` if the file is missing or malformed, or names images or classes that the set
-    has not.
-    """
+    """Read recipes that `write_pairs` wrote."""
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         recipes = [MosaicRecipe(**row) for row in table.to_dict("records")]
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"Cannot read the mosaic pairs {path}: {error}.") from None
-    classes = counting_set.pool.class_of
+    classes = {**counting_set.pool.lower, **counting_set.pool.upper}
     wrong = [
         name
         for recipe in recipes
@@ -135,10 +124,6 @@ def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[
     return recipes
 
 
-def _draw(rng: random.Random, pool: list[str], n: int) -> list[str]:
-    return [rng.choice(pool)] if n == 1 else rng.sample(pool, min(n, len(pool)))
-
-
 KEY = ("positive", "negative", "layout")
 KEPT_IN_MEMORY = 64
 
@@ -151,20 +136,19 @@ def run_mosaic_test(
     *,
     divisions: int = 2,
 ) -> pd.DataFrame:
-    """Count in every mosaic, without the results in the journal.
+    """Count in every mosaic, without the results in the journal, which has the key `KEY`.
 
-    The counter must say where it counts; the journal, with the key `KEY`, receives each result as
-    soon as it is there. The table has the fields of the recipes in their order, ``upper`` and
-    ``lower`` (NaN where there is no count), ``tiles`` and ``true_tiles`` (lists of 4^d counts, row
-    by row, with d `divisions`), ``status`` and what else the cells hold. Raises `InputError` if the
-    counter gives counts only, or no recipe is left.
+    The table has the fields of the recipes in their order, ``upper`` and ``lower`` (NaN where there
+    is no count), ``tiles`` and ``true_tiles`` (lists of 4^d counts, with d `divisions`), ``status``
+    and what else the cells hold.
     """
     if not locates(prompted.counter):
         raise InputError(counts_only(prompted))
     if not recipes:
         raise InputError("The mosaic test needs images of at least two classes: no pair is left.")
     cells = journal.read()
-    waiting = [r for r in recipes if not is_done(cells.get(_key(r), {"status": FAILED}))]
+    done = {key for key, cell in cells.items() if is_done(cell)}
+    waiting = [recipe for recipe in recipes if _key(recipe) not in done]
     paths, images = counting_set.paths, counting_set.by_id
     picture = lru_cache(KEPT_IN_MEMORY)(lambda image_id: read_image(paths[image_id]))
     with (
@@ -191,14 +175,11 @@ def _key(recipe: MosaicRecipe) -> tuple[str, str, str]:
     return recipe.positive, recipe.negative, recipe.layout
 
 
-@dataclass(frozen=True, eq=False)
-class _Mosaic:
-    """A recipe with its upper image and its request."""
-
-    recipe: MosaicRecipe
-    top: np.ndarray
-    seam: int
-    request: CountRequest
+def make_mosaic(recipe: Any, top: np.ndarray, bottom: np.ndarray) -> tuple[CountRequest, int]:
+    """Stack the two images of a recipe; return what is to be counted, and the seam."""
+    mosaic, seam = stack(top, bottom, recipe.layout)
+    name, wanted = f"{recipe.positive} above {recipe.negative}", recipe.positive_class
+    return CountRequest(mosaic, [wanted], name, wanted), seam
 
 
 def _count(
@@ -208,47 +189,28 @@ def _count(
     divisions: int,
     recipes: Sequence[MosaicRecipe],
 ) -> list[Cell]:
-    failed, mosaics = [], []
+    cells, made = [], []
     for recipe in recipes:
         try:
-            mosaics.append(_make(recipe, picture))
+            top, bottom = picture(recipe.positive), picture(recipe.negative)
+            made.append((recipe, top.shape[:2], *make_mosaic(recipe, top, bottom)))
         except (UnreadableImageError, InputError) as error:
             status = f"{FAILED}: {error}"
-            failed.append(_fields(recipe) | {"upper": None, "lower": None, "status": status})
-    results = prompted.count([mosaic.request for mosaic in mosaics])
-    return failed + [
-        _cell(prompted, mosaic, images[mosaic.recipe.positive], result, divisions)
-        for mosaic, [result] in zip(mosaics, results, strict=True)
-    ]
-
-
-def _make(recipe: MosaicRecipe, picture: Callable[[str], np.ndarray]) -> _Mosaic:
-    top, bottom = picture(recipe.positive), picture(recipe.negative)
-    mosaic, seam = stack(top, bottom, recipe.layout)
-    name, wanted = f"{recipe.positive} above {recipe.negative}", recipe.positive_class
-    return _Mosaic(recipe, top, seam, CountRequest(mosaic, [wanted], name, wanted))
-
-
-def _cell(
-    prompted: PromptedCounter,
-    mosaic: _Mosaic,
-    upper_image: CountedImage,
-    result: CountResult,
-    divisions: int,
-) -> Cell:
-    recipe, size = mosaic.recipe, mosaic.request.image.shape[:2]
-    upper, lower = halves(result, size[0], mosaic.seam)
-    cell = _fields(recipe) | {"upper": number(upper), "lower": number(lower)}
-    cell |= result_fields(result, prompted.privileged(recipe.positive_class))
-    if is_done(cell) and not np.isnan(result.count):
-        truth = _placed(upper_image, mosaic.top, mosaic.seam, size[1])
-        cell |= _tiles(result, truth, size, divisions)
-    return cell
-
-
-def _fields(recipe: MosaicRecipe) -> Cell:
-    # Written out because dataclasses.asdict copies deeply, which is slow for many thousand cells.
-    return dict(vars(recipe))
+            cells.append(vars(recipe) | {"upper": None, "lower": None, "status": status})
+    results = prompted.count([request for _, _, request, _ in made])
+    for (recipe, top_size, request, seam), [result] in zip(made, results, strict=True):
+        size = request.image.shape[:2]
+        upper, lower = halves(result, size[0], seam)
+        cell = vars(recipe) | {"upper": number(upper), "lower": number(lower)}
+        cell |= result_fields(result, prompted.privileged(recipe.positive_class))
+        if is_done(cell) and not np.isnan(result.count):
+            image = images[recipe.positive]
+            frame = image.size or top_size
+            points = image.points[image.category] * [size[1] / frame[1], seam / frame[0]]
+            truth = CountResult(float(len(points)), points=points)
+            cell |= _tiles(result, truth, size, divisions)
+        cells.append(cell)
+    return cells
 
 
 def _tiles(
@@ -260,10 +222,3 @@ def _tiles(
     except InputError:
         return {}
     return {"tiles": found, "true_tiles": true}
-
-
-def _placed(image: CountedImage, picture: np.ndarray, seam: int, width: int) -> CountResult:
-    """Return the objects of the upper image where they are in the mosaic."""
-    frame_height, frame_width = image.size or picture.shape[:2]
-    points = image.points[image.category] * [width / frame_width, seam / frame_height]
-    return CountResult(float(len(points)), points=points)

@@ -1,18 +1,38 @@
-"""PrACo++: the negative-label test for images of several classes, and a model's result."""
+"""PrACo++: the negative-label test on images of several classes, by a counter or from files."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from autoeval.counting.counters import CountResult
 from autoeval.counting.measures.count_errors import check_mode
-from autoeval.counting.praco.mosaic import quotient
+from autoeval.counting.measures.game import read_density
+from autoeval.counting.praco.both_tests import count_matrix, count_negatives, failures
+from autoeval.counting.praco.data import NO_OBJECT, CountingSet
+from autoeval.counting.praco.mosaic import (
+    localised,
+    locates,
+    quotient,
+    tile_counts,
+    tiles_of_points,
+)
 from autoeval.counting.praco.praco_measures import aligned
+from autoeval.counting.praco.released_csv import read_counts
 from autoeval.counting.praco.result import Columns, Measured
+from autoeval.counting.prompting import PromptedCounter
+from autoeval.data.images import read_image
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
 
+Tiles = Mapping[tuple[str, str], list[float]]
 LOCALISED = ("TP", "FP", "MAE", "precision", "recall", "f1")
 HIGHER_IS_BETTER = ("PCCN", *(f"localised {m}" for m in ("TP", "precision", "recall", "f1")))
 
@@ -20,13 +40,10 @@ HIGHER_IS_BETTER = ("PCCN", *(f"localised {m}" for m in ("TP", "precision", "rec
 def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.DataFrame:
     """Measure each image; its positive classes are those with a true count above 0.
 
-    Over the cells that have a count there are: ``n_positive``, ``n_negative``, ``total`` (true
-    count of all classes), ``negative_sum``, ``absolute`` and ``squared`` (sums of errors of the
-    positive classes), ``near_one`` and ``near_average`` (1 or 0), and ``n_undefined`` cells. Near
-    means that the mean error of the positive classes is below the mean distance of the negative
-    counts from the positive classes' true counts, one after another (``near_one``), or from their
-    average (``near_average``); NaN without both kinds of class. Raises `InputError` if the tables
-    do not fit each other.
+    ``absolute`` and ``squared`` are sums of errors of the positive classes. ``near_one`` and
+    ``near_average`` (1 or 0) say whether their mean error is below the mean distance of the
+    negative counts from the positive classes' true counts, one after another, or from their
+    average; NaN without both kinds of class.
     """
     g = class_counts.to_numpy(np.float64)
     truth = class_counts.sum(axis=1).to_frame("count")
@@ -64,10 +81,8 @@ def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str
     """Return macro (mean over images) and micro (over all cells) measures.
 
     ``MNP`` is the mean negative prediction, ``NMN`` the same over the image's total true count,
-    ``PCCN`` in %. An image without negative classes, because it holds every class of the set,
-    counts in ``"released"`` as 0 in the macro MNP and NMN and as a failure in PCCN, as in the
-    authors' code, which divides by all images; ``"paper"`` leaves it out of the three. Localised
-    measures follow where `by_image` has the columns of `_localised_by_image`.
+    ``PCCN`` in %. An image without negative classes counts in ``"released"`` as 0 in the macro MNP
+    and NMN and as a failure in PCCN, as in the authors' code; ``"paper"`` leaves it out.
     """
     check_mode(mode)
     v = {name: np.asarray(by_image[name], np.float64) for name in by_image}
@@ -131,12 +146,10 @@ def _micro(part: np.ndarray, whole: np.ndarray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PlusPlusResult(Measured):
-    """The answers of one model and what follows from them.
+    """The answers of one model, images by classes, and what follows from them.
 
-    `counts` and `truth` are predicted and true counts, images by classes; `by_image` is from
-    `plus_plus_by_image`. `localised` has ``image``, ``class`` and the columns of `mosaic.localised`
-    for each class that an image holds, None for a model that gives counts only. `notes` say what is
-    odd about the answers.
+    `localised` has ``image``, ``class`` and the columns of `mosaic.localised` for each class that
+    an image holds, None for a model that gives counts only.
     """
 
     name: str
@@ -161,10 +174,7 @@ class PlusPlusResult(Measured):
         return plus_plus(columns, self.mode)
 
     def by_class(self) -> pd.DataFrame:
-        """One row a class: images with it, their mean true count and MAE, the count where absent.
-
-        ``bias`` is predicted minus true; values are NaN where there are no such images.
-        """
+        """One row a class; ``bias`` is predicted minus true, NaN where there are no such images."""
         held = self.truth > 0
         error = self.counts - self.truth
         rows = {
@@ -175,3 +185,105 @@ class PlusPlusResult(Measured):
             "mean count where absent": self.counts.where(~held).mean(),
         }
         return pd.DataFrame(rows).rename_axis("class").reset_index()
+
+
+def evaluate_multi_class(
+    prompted: PromptedCounter,
+    counting_set: CountingSet,
+    folder: str | os.PathLike[str],
+    *,
+    settings: Mapping[str, Any],
+    divisions: int = 2,
+    mode: str = "paper",
+) -> PlusPlusResult:
+    """Count every class in every image, going on from what the folder holds.
+
+    For `settings` see `evaluate_counter`, for `mode` `plus_plus`. Every image holds objects (see
+    `with_objects`); localised measures are on 2^d x 2^d tiles, with d `divisions`.
+    """
+    grid, places = locates(prompted.counter), None
+    tiles = partial(tile_counts, divisions=divisions) if grid else None
+    settings = {**settings, "grid": divisions}
+    table = count_negatives(prompted, counting_set, Path(folder), settings, tiles)
+    if grid:
+        answered = table.dropna(subset=["count"]).set_index(["image", "class"])
+        places = _localised(answered["tiles"].to_dict(), counting_set, divisions)
+    name, notes = prompted.counter.name, failures("prompts", table)
+    return _result(name, count_matrix(table, counting_set), counting_set, places, mode, notes)
+
+
+def evaluate_multi_class_file(
+    path: Path, model: str, counting_set: CountingSet, *, divisions: int = 2, mode: str = "paper"
+) -> PlusPlusResult:
+    """Measure predictions made elsewhere, a CSV of images by classes, on the images that they have.
+
+    Density maps in ``density_maps`` beside it (see `tiles_on_file`) give the localised measures.
+    """
+    warnings: list[str] = []
+    counts = read_counts(path, counting_set, warnings)
+    counts = counts.reindex(columns=list(counting_set.classes))
+    found, noted = tiles_on_file(path.parent / "density_maps", counting_set, divisions)
+    places = _localised(found, counting_set, divisions) if found else None
+    return _result(model, counts, counting_set, places, mode, [*warnings, *noted])
+
+
+def with_objects(counting_set: CountingSet) -> CountingSet:
+    """Leave out the images without objects, or raise `InputError` if none is left."""
+    empty = [image.image_id for image in counting_set.images if not image.count]
+    found = counting_set.exclude(empty, NO_OBJECT)
+    if not found.kept:
+        raise InputError(f"No image of {counting_set.name} holds an object.")
+    return found
+
+
+def _result(
+    name: str,
+    counts: pd.DataFrame,
+    counting_set: CountingSet,
+    places: pd.DataFrame | None,
+    mode: str,
+    notes: list[str],
+) -> PlusPlusResult:
+    truth = counting_set.class_counts().loc[counts.index]
+    by_image = plus_plus_by_image(counts, truth)
+    if places is not None:
+        places = places[places["image"].isin(counts.index)]
+    return PlusPlusResult(name, counts, truth, by_image, places, mode, tuple(notes))
+
+
+def _localised(tiles: Tiles, counting_set: CountingSet, divisions: int) -> pd.DataFrame:
+    """Compare tile by tile each class that an image holds, where there is a result."""
+    rows, predicted, true = [], [], []
+    for image in counting_set.kept:
+        height, width = image.size or read_image(image.path).shape[:2]
+        for name, points in image.points.items():
+            if (image.image_id, name) in tiles:
+                rows.append({"image": image.image_id, "class": name})
+                predicted.append(tiles[image.image_id, name])
+                true.append(tiles_of_points(points, height, width, divisions=divisions))
+    shape = (len(rows), 4**divisions)
+    measured = localised(np.reshape(predicted, shape), np.reshape(true, shape))
+    return pd.concat([pd.DataFrame(rows, columns=["image", "class"]), measured], axis=1)
+
+
+def tiles_on_file(
+    folder: Path, counting_set: CountingSet, divisions: int
+) -> tuple[dict[tuple[str, str], list[float]], list[str]]:
+    """Count the tiles of ``IMAGE_CLASS.npy`` for each class that an image holds.
+
+    Also returned is what is missing. Maps (H, W) may have any size; negative values are taken as 0.
+    The authors resize them to the true map; here a tile is the same share of either.
+    """
+    if not folder.is_dir():
+        return {}, []
+    found, missing = {}, []
+    for image in counting_set.kept:
+        for name in image.points:
+            path = folder / f"{Path(image.image_id).stem}_{name}.npy"
+            if path.is_file():
+                result = CountResult(float("nan"), density=read_density(path))
+                found[image.image_id, name] = tile_counts(result, 0, 0, divisions=divisions)
+            else:
+                missing.append(path.name)
+    text = f"{folder.name}: no map for {len(missing)} classes of images ({listed(missing)})"
+    return found, [text] if missing and found else []

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import cv2
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from autoeval.counting.counters import CountResult
 from autoeval.counting.praco.data import CountingSet
-from autoeval.counting.praco.mosaic import halves, stack
-from autoeval.counting.prompting import CountRequest, PromptedCounter
+from autoeval.counting.praco.mosaic import halves
+from autoeval.counting.praco.mosaic_run import make_mosaic
+from autoeval.counting.prompting import PromptedCounter
 from autoeval.data.images import read_image
 
 MOST_WRITTEN = 14
@@ -22,10 +22,7 @@ SIDE = 480
 
 
 def confusion_chart(matrix: pd.DataFrame) -> Figure:
-    """Draw a heat map of the `confusion` of classes: true (rows) by those asked for (columns).
-
-    The colours end at 1.5, half more than what a perfect counter says about the right class.
-    """
+    """Draw a heat map of the `confusion` of classes; the colours end at 1.5."""
     n_rows, n_columns = matrix.shape
     figure = Figure(figsize=(3.2 + 0.42 * n_columns, 2.2 + 0.34 * n_rows), layout="constrained")
     axes = figure.subplots()
@@ -34,16 +31,16 @@ def confusion_chart(matrix: pd.DataFrame) -> Figure:
     axes.set_yticks(range(n_rows), list(matrix.index), fontsize=8)
     axes.set(xlabel="class asked for", ylabel="true class")
     if n_columns <= MOST_WRITTEN:
-        _write_values(axes, matrix.to_numpy())
+        for (row, column), value in np.ndenumerate(matrix.to_numpy()):
+            if not np.isnan(value):
+                shade, text = "white" if value > 0.8 else "black", f"{value:.2f}"
+                axes.text(column, row, text, ha="center", va="center", fontsize=7, color=shade)
     figure.colorbar(image, ax=axes, label="predicted / true count", extend="max", shrink=0.9)
     return figure
 
 
 def drift_chart(values: Mapping[str, np.ndarray]) -> Figure:
-    """Draw the distribution of the drift of each model, as a box with whiskers and outliers.
-
-    The values (M,) are |count in the mosaic - count alone| / count alone.
-    """
+    """Draw the distribution of the drift (M,) of each model, with whiskers and outliers."""
     names = list(values)
     figure = Figure(figsize=(8, 1.4 + 0.6 * len(names)), layout="constrained")
     axes = figure.subplots()
@@ -65,14 +62,6 @@ def drift_chart(values: Mapping[str, np.ndarray]) -> Figure:
     return figure
 
 
-def _write_values(axes: Axes, values: np.ndarray) -> None:
-    for (row, column), value in np.ndenumerate(values):
-        if not np.isnan(value):
-            text = f"{value:.2f}"
-            shade = "white" if value > 0.8 else "black"
-            axes.text(column, row, text, ha="center", va="center", fontsize=7, color=shade)
-
-
 def choose_mosaics(measured: pd.DataFrame, n: int = 6) -> pd.DataFrame:
     """Choose mosaics of different upper images: the worst precisions, then a spread."""
     ordered = measured.dropna(subset=["precision"]).sort_values("precision", kind="stable")
@@ -90,31 +79,29 @@ def mosaic_panels(
     panels = []
     for row in chosen.itertuples():
         top, bottom = (read_image(paths[name]) for name in (row.positive, row.negative))
-        mosaic, seam = stack(top, bottom, row.layout)
-        name = f"{row.positive} above {row.negative}"
-        wanted = row.positive_class
-        [[result]] = prompted.count([CountRequest(mosaic, [wanted], name, wanted)])
-        upper, lower = halves(result, len(mosaic), seam)
+        request, seam = make_mosaic(row, top, bottom)
+        [[result]] = prompted.count([request])
+        upper, lower = halves(result, len(request.image), seam)
         caption = (
             f"“{row.positive_class}” above “{row.negative_class}”: {upper:.4g} of {row.count:.0f} "
             f"above, {lower:.4g} of 0 below"
         )
-        panels.append((draw_panel(mosaic, seam, result), caption))
+        panels.append((draw_panel(request.image, seam, result), caption))
     return panels
 
 
 def draw_panel(mosaic: np.ndarray, seam: int, result: CountResult) -> np.ndarray:
-    """Draw a counter's result into a mosaic: boxes, else points, else the density map.
-
-    What is above the row `seam` is blue, what is below it dark orange; the two counts stand in
-    boxes of these colours. The picture, BGR, has a longer side of `SIDE` pixels.
-    """
+    """Draw a counter's result into a mosaic, blue above the row `seam` and orange below."""
     scale = SIDE / max(mosaic.shape[:2])
     picture = cv2.resize(mosaic, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
     if result.boxes is not None:
-        _draw_boxes(picture, np.asarray(result.boxes) * scale, seam * scale)
+        for x1, y1, x2, y2 in (np.asarray(result.boxes) * scale).reshape(-1, 4):
+            color = UPPER_COLOR if (y1 + y2) / 2 < seam * scale else LOWER_COLOR
+            cv2.rectangle(picture, (round(x1), round(y1)), (round(x2), round(y2)), color, 2)
     elif result.points is not None:
-        _draw_points(picture, np.asarray(result.points) * scale, seam * scale)
+        for x, y in (np.asarray(result.points) * scale).reshape(-1, 2):
+            color = UPPER_COLOR if y < seam * scale else LOWER_COLOR
+            cv2.circle(picture, (round(x), round(y)), 4, color, -1, cv2.LINE_AA)
     elif result.density is not None:
         picture = _blend(picture, result.density)
     line = round(seam * scale)
@@ -123,18 +110,6 @@ def draw_panel(mosaic: np.ndarray, seam: int, result: CountResult) -> np.ndarray
     _write(picture, f"{upper:.4g}", 4, UPPER_COLOR)
     _write(picture, f"{lower:.4g}", line + 4, LOWER_COLOR)
     return picture
-
-
-def _draw_boxes(picture: np.ndarray, boxes: np.ndarray, seam: float) -> None:
-    for x1, y1, x2, y2 in boxes.reshape(-1, 4):
-        color = UPPER_COLOR if (y1 + y2) / 2 < seam else LOWER_COLOR
-        cv2.rectangle(picture, (round(x1), round(y1)), (round(x2), round(y2)), color, 2)
-
-
-def _draw_points(picture: np.ndarray, points: np.ndarray, seam: float) -> None:
-    for x, y in points.reshape(-1, 2):
-        color = UPPER_COLOR if y < seam else LOWER_COLOR
-        cv2.circle(picture, (round(x), round(y)), 4, color, -1, cv2.LINE_AA)
 
 
 def _blend(picture: np.ndarray, density: np.ndarray) -> np.ndarray:

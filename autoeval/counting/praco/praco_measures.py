@@ -24,18 +24,15 @@ def negative_by_image(
 ) -> pd.DataFrame:
     """Measure each image of the negative-label test.
 
-    `counts` are predicted, images (index) by classes (columns), NaN where there is none; negative
-    counts are used as they are, except that NMN in ``paper`` takes their absolute value. `truth` is
-    as `CountingSet.truth` gives it. The divisor of the mean that PCCN compares is the number of
-    negative classes in ``released``, one more in ``paper`` (equation 3 divides by N). An image
-    without a count of its own class or of any other fails PCCN in ``released`` and is left out of
-    it in ``paper``.
+    `counts` are images by classes, NaN where there is none; negative counts are used as they are,
+    but NMN in ``paper`` takes their absolute value. PCCN divides by the number of negative classes
+    in ``released``, one more in ``paper`` (equation 3 divides by N). An image without a count of
+    its own class or of any other fails PCCN in ``released`` and is left out in ``paper``.
 
-    To `truth` are added ``positive``, the count of the own class; ``negative_mean`` and
-    ``negative_max`` over the ``n_negative`` other classes with a count, ``negative_class``, where
-    the maximum is; ``nmn`` (the image's term of equation 2), ``near`` (1 or 0, of equation 3),
-    ``error`` (absolute) and ``n_undefined``, the cells without count. Undefined values are NaN.
-    Raises `InputError` if the tables do not fit each other.
+    To `truth` are added ``positive``, the count of the own class, ``negative_mean``,
+    ``negative_max`` and ``negative_class`` of the ``n_negative`` others with a count, ``nmn``
+    (equation 2), ``near`` (1 or 0, equation 3), ``error`` (absolute) and ``n_undefined``; NaN where
+    undefined.
     """
     check_mode(mode)
     values = aligned(counts, truth)
@@ -86,10 +83,7 @@ def negative_by_class(by_image: pd.DataFrame) -> pd.DataFrame:
 
 
 def confusion(counts: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
-    """Mean of predicted over true count: true classes (rows) by classes asked for (columns).
-
-    1 on the diagonal and 0 elsewhere is perfect; classes without images have no row.
-    """
+    """Mean of predicted over true count: true classes with images by classes asked for."""
     values = aligned(counts, truth)
     ratio = pd.DataFrame(
         values / truth["count"].to_numpy(np.float64)[:, None], truth.index, counts.columns
@@ -122,19 +116,9 @@ def aligned(counts: pd.DataFrame, truth: pd.DataFrame) -> np.ndarray:
 def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     """Measure each mosaic whose upper image (``positive``) has a true ``count``.
 
-    ``precision`` = min(u, g) / (u + l) and ``recall`` = min(u, g) / g (equations 5 and 6), of the
-    counts of the parts ``upper`` and ``lower``, with ``f1``, their harmonic mean; 0 / 0 is NaN.
-    Counts below 0 are taken as 0; a mosaic without both is undefined. Where mosaics have ``tiles``
-    and ``true_tiles``, the columns of `LOCALISED` follow.
-
-    Examples
-    --------
-    >>> mosaics = pd.DataFrame({"positive": ["a", "a"], "upper": [3., 0.], "lower": [1., 0.]})
-    >>> truth = pd.DataFrame({"count": [2]}, index=["a"])
-    >>> measure_mosaics(mosaics, truth)[["precision", "recall", "f1"]].round(3)
-       precision  recall     f1
-    0        0.5     1.0  0.667
-    1        NaN     0.0    NaN
+    ``precision`` = min(u, g) / (u + l) and ``recall`` = min(u, g) / g (equations 5 and 6), with
+    their harmonic mean ``f1``; 0 / 0 is NaN. Counts below 0 are taken as 0. Where mosaics have
+    ``tiles`` and ``true_tiles``, the columns of `LOCALISED` follow.
     """
     table = mosaics[mosaics["positive"].isin(truth.index)].copy()
     table["count"] = truth["count"].reindex(table["positive"]).to_numpy(np.float64)
@@ -150,15 +134,11 @@ def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
 
 
 def mosaics_by_image(measured: pd.DataFrame, mode: str = "paper") -> pd.DataFrame:
-    """Average the mosaics of each upper image, as `measure_mosaics` returns them.
+    """Average the mosaics of each upper image, over those where a measure is defined.
 
     ``"released"`` counts every cell without an upper count as a mosaic with recall 1, as the
-    authors' code does: the mosaics without an answer, and the empty cell of the positive class.
-    Without unanswered ones, the mean recall R of the other C - 1 becomes ((C - 1) R + 1) / C.
-    ``own_recall`` is R, over the answered mosaics, in both modes. Means are over the mosaics where
-    a measure is defined; ``n_missing`` of the ``n_mosaics`` have no count,
-    ``n_undefined_precision`` and ``n_undefined_f1`` none of these, ``n_clamped`` a part below 0
-    that was taken as 0.
+    authors' code does: unanswered ones, and the empty cell of the positive class, by which the mean
+    recall R of the other C - 1 becomes ((C - 1) R + 1) / C. ``own_recall`` is R.
     """
     check_mode(mode)
     below = (measured["upper"] < 0) | (measured["lower"] < 0)
@@ -186,10 +166,8 @@ def drift(
 ) -> tuple[np.ndarray, dict[str, int]]:
     """Relative change of the upper count against the count of the image alone (Fig. 4).
 
-    `positive` is the count of the own class in each image alone, by image id. The values (M,) are
-    |u - c| / c of each mosaic where it is defined; ``released`` drops those of 50 and more. The
-    numbers left out: ``"undefined"``, mosaics without a count, or whose image alone was counted 0
-    or below, and ``"dropped"``.
+    `positive` is the latter by image id. Values (M,) are |u - c| / c where defined; ``released``
+    drops those of 50 and more. Also returned is how many were ``"undefined"`` and ``"dropped"``.
     """
     check_mode(mode)
     alone = positive.reindex(measured["positive"]).to_numpy(np.float64)

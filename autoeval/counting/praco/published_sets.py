@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool, PoolImage
+from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool
 from autoeval.counting.true_counts import GroundTruth, truth_of_json
 from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
@@ -32,47 +33,37 @@ def load_fsc147(
 ) -> CountingSet:
     """Read one split of FSC-147, or of a data set in its layout.
 
-    The folder has ``annotation_FSC147_384.json`` (points by image, in pixels of the images of
-    height 384), ``Train_Test_Val_FSC_147.json`` (image names by split), ``ImageClasses_FSC147.txt``
-    (image name, tab, class), the images in ``images_384_VarV2`` and, where the order of the columns
-    matters, ``Split_Classes_FSC147.json`` (classes by split); without the last, classes come in the
-    order of the class file. Images of the split without annotation or class, and without file where
-    one is needed, are left out and named in the `warnings`. The pool holds every image of the class
-    file that has a class of the split, whatever split it belongs to. Raises `InputError` if a file
-    is missing or malformed, the split is unknown, or a class of its images is not among the classes
-    of the split.
+    Points are in pixels of the images of height 384. ``Split_Classes_FSC147.json`` gives the order
+    of the classes, else the class file. Incomplete images of the split are left out and named in
+    the `warnings`. The pool holds every image of the class file that has a class of the split,
+    whatever split it belongs to.
     """
     root = Path(root)
     names = _entries_of_split(root / SPLITS, split)
-    class_of = _read_classes(root / IMAGE_CLASSES)
-    annotation = _first(root, ANNOTATIONS, "annotation file")
+    class_of = read_classes(root / IMAGE_CLASSES)
+    annotation = next((root / name for name in ANNOTATIONS if (root / name).exists()), None)
+    if annotation is None:
+        raise InputError(f"No annotation file in {root}: expected {' or '.join(ANNOTATIONS)}.")
     truth = truth_of_json(read_json(annotation), annotation)
-    folder = _image_folder(root, need_images)
+    folder = next((root / name for name in IMAGE_FOLDERS if (root / name).is_dir()), None)
+    if folder is None and need_images:
+        raise InputError(f"No image folder in {root}: expected {' or '.join(IMAGE_FOLDERS)}.")
+    folder = folder or root / IMAGE_FOLDERS[0]
     kept, warnings = _complete(names, truth, class_of, folder if need_images else None)
+    points = {name: truth.images[name].points for name in kept}
     images = tuple(
-        CountedImage(name, folder / name, {class_of[name]: _points(truth, name, annotation)})
-        for name in kept
+        CountedImage(name, folder / name, {class_of[name]: found})
+        for name, found in points.items()
+        if found is not None
     )
     members = set(names)
     classes = _classes(
         root / SPLIT_CLASSES, split, [kind for name, kind in class_of.items() if name in members]
     )
-    pool = _pool(names, class_of, classes, folder)
+    upper = {name: class_of[name] for name in names if name in class_of}
+    lower = {name: kind for name, kind in class_of.items() if kind in classes}
+    pool = MosaicPool(upper, lower, {name: folder / name for name in lower})
     return CountingSet(split, classes, images, warnings=warnings, mosaic_pool=pool)
-
-
-def _pool(
-    names: list[str], class_of: Mapping[str, str], classes: tuple[str, ...], folder: Path
-) -> MosaicPool:
-    upper = [PoolImage(name, class_of[name], folder / name) for name in names if name in class_of]
-    lower = [PoolImage(n, kind, folder / n) for n, kind in class_of.items() if kind in classes]
-    return MosaicPool(tuple(upper), tuple(lower))
-
-
-def _image_folder(root: Path, needed: bool) -> Path:
-    if needed:
-        return _first(root, IMAGE_FOLDERS, "image folder")
-    return next((root / n for n in IMAGE_FOLDERS if (root / n).is_dir()), root / IMAGE_FOLDERS[0])
 
 
 def _entries_of_split(path: Path, split: str) -> list[str]:
@@ -83,13 +74,14 @@ def _entries_of_split(path: Path, split: str) -> list[str]:
     entries = content[split]
     if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
         raise InputError(f"{path}: expected a list of names for the split '{split}'.")
-    if len(set(entries)) < len(entries):
-        twice = sorted({entry for entry in entries if entries.count(entry) > 1})
+    twice = sorted(name for name, times in Counter(entries).items() if times > 1)
+    if twice:
         raise InputError(f"{path}: the split '{split}' names {listed(twice)} more than once.")
     return entries
 
 
-def _read_classes(path: Path) -> dict[str, str]:
+def read_classes(path: Path) -> dict[str, str]:
+    """Read the class of every image from FSC-147's lines of image name, tab, class."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -106,13 +98,6 @@ def _read_classes(path: Path) -> dict[str, str]:
             f"{f'not so: lines {listed(wrong)}' if wrong else 'the file is empty'}."
         )
     return {name: category for _, (name, category) in rows}
-
-
-def _first(root: Path, names: tuple[str, ...], what: str) -> Path:
-    for name in names:
-        if (root / name).exists():
-            return root / name
-    raise InputError(f"No {what} in {root}: expected {' or '.join(names)}.")
 
 
 def _complete(
@@ -137,12 +122,6 @@ def _complete(
         f"{what}: {len(found)} ({listed(found)})" for what, found in lacking.items() if found
     ]
     return kept, tuple(warnings)
-
-
-def _points(truth: GroundTruth, name: str, annotation: Path) -> np.ndarray:
-    points = truth.images[name].points
-    assert points is not None, f"{annotation} was read as points"
-    return points
 
 
 def _classes(path: Path, split: str, of_images: list[str]) -> tuple[str, ...]:
@@ -175,13 +154,9 @@ def load_mucca(
 ) -> CountingSet:
     """Read the released files.
 
-    The folder has ``multiclass_class_counts_per_image.json`` (count by class by image),
-    ``annotations.json`` (``H``, ``W``, ``points`` and their ``classes`` by image; points as xy in
-    pixels of the image at height 384) and ``images``. Where they are there, ``class_mapping.json``
-    names the classes of the points, which otherwise are those of the counts in their order, and
-    ``multiclass_split_images.json`` and ``multiclass_split_classes.json`` choose images and classes
-    of the split, which otherwise are all. Raises `InputError` if a file is missing or malformed, or
-    the points of an image are not as many of each class as its counts say.
+    Points are xy in pixels of the image at height 384. ``class_mapping.json`` names the classes of
+    the points, which otherwise are those of the counts in their order; the two ``multiclass_split``
+    files choose images and classes of the split, otherwise all.
     """
     root = Path(root)
     counts, points = _objects(root / COUNTS), _objects(root / POINTS)

@@ -24,10 +24,8 @@ NOT_IN_FILE = "no row, or no column of its class, in the prediction file"
 class ReleasedPredictions:
     """The predictions of one model as its files hold them.
 
-    `counts` are those of the negative-label test: measured images that have a row (index) by the
-    classes of the set, NaN where the row has no value. `mosaics` has one row a mosaic that has a
-    cell in the upper file; None where there are no such files. `warnings` name rows, columns and
-    cells that the files lack or have too many of.
+    `counts` are measured images that have a row by the classes of the set, NaN where there is no
+    value. `mosaics` has a row a mosaic that has a cell in the upper file; None without such files.
     """
 
     model: str
@@ -37,13 +35,7 @@ class ReleasedPredictions:
 
 
 def file_name(test: str, model: str, split: str) -> str:
-    """Return the name of a file.
-
-    Examples
-    --------
-    >>> file_name(UPPER, "DAVE", "val")
-    'Inference_Test2_Upper_DAVE_val.csv'
-    """
+    """Return the name of a file."""
     return f"Inference_{test}_{model}_{split}.csv"
 
 
@@ -54,12 +46,7 @@ def write_released(
     counts: pd.DataFrame,
     mosaics: pd.DataFrame | None = None,
 ) -> list[Path]:
-    """Write the files of one model, counts rounded to two decimals as the authors' are.
-
-    The set gives the split, the rows and the columns; slashes and spaces in the model's name become
-    ``-``. Raises `InputError` if several mosaics share an image and a negative class: the form has
-    one cell for them.
-    """
+    """Write the files of one model, counts rounded to two decimals as the authors' are."""
     model = re.sub(r"[\s/\\]+", "-", model)
     tables = {NEGATIVE: counts}
     if mosaics is not None:
@@ -85,9 +72,8 @@ def find_released(
 ) -> dict[str, Path]:
     """Find the negative-label file of each model in a folder and the folders within it.
 
-    Such is the authors' ``benchmark_results``, which has a folder for each model. With
-    `multi_class`, ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well. Of several
-    files of one model the first is taken, those of the folder itself before others.
+    With `multi_class`, ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well. Of
+    several files of one model the first is taken, those of the folder itself before others.
     """
     forms = [file_name(NEGATIVE, "\0", split), *([f"multiclass_\0_{split}1.csv"] * multi_class)]
     patterns = [re.compile(re.escape(form).replace("\0", "(.+)")) for form in forms]
@@ -105,13 +91,8 @@ def read_released(
 ) -> ReleasedPredictions:
     """Read the files of one model.
 
-    Images without a row in the negative-label file, or without the column of their class, are not
-    measured; other columns that a file lacks become undefined cells, and rows of images that the
-    set does not measure are passed over. `ReleasedPredictions.warnings` names all of them.
-
-    Raises `InputError` if the negative-label file is missing, a file is malformed, has a column
-    that is no class of the set, or no row of its images; or if one of the two mosaic files is
-    missing.
+    Images without a row, or without the column of their class, are not measured; other missing
+    columns become undefined cells, and rows of other images are passed over. The warnings name all.
     """
     warnings: list[str] = []
     folder, split = Path(folder), counting_set.name
@@ -135,11 +116,7 @@ def read_released(
 
 
 def read_counts(path: Path, counting_set: CountingSet, warnings: list[str]) -> pd.DataFrame:
-    """Read what a file has of the measured images and the classes; adds its gaps to `warnings`.
-
-    Raises `InputError` if the file is missing or malformed, has a column that is no class of the
-    set, or no row of its images.
-    """
+    """Read what a file has of the measured images and the classes; adds its gaps to `warnings`."""
     whole, table = _read(path, counting_set, warnings)
     return whole.loc[whole.index.isin(table.index), whole.columns.isin(table.columns)]
 

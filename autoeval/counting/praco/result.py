@@ -33,11 +33,7 @@ COLUMNS = ("nmn", "near", "error", "precision", "recall", "own_recall", "f1", *P
 
 
 class Measured:
-    """Answers of one model that can be measured on any choice of images.
-
-    A subclass has ``name``, ``by_image`` (a table), ``columns`` (its values that the measures are
-    made of) and `measure_columns`.
-    """
+    """Answers of one model that can be measured on any choice of images."""
 
     name: str
     by_image: pd.DataFrame
@@ -64,8 +60,8 @@ class Measured:
     def measure(self, rows: np.ndarray) -> dict[str, float]:
         """Return the measures of the images with the given indices, which may repeat.
 
-        The mosaics of one upper image stay together; that an image also comes up as the lower one
-        of several mosaics is not accounted for when images are resampled.
+        Mosaics of one upper image stay together; that it is also the lower one of others is not
+        accounted for when images are resampled.
         """
         chosen = {name: values[rows] for name, values in self.columns.items()}
         return self.measure_columns(chosen)
@@ -82,10 +78,9 @@ def intervals_of(result: Measured, *, n_resamples: int = 1000) -> dict[str, Meas
 
 
 def compare(results: Sequence[Measured], *, n_resamples: int = 1000) -> pd.DataFrame:
-    """Differences between every two models on the images both have, resampled in pairs.
+    """Differences (A - B) between every two models on the images both have, resampled in pairs.
 
-    ``difference`` is A - B with its 95 % interval; ``better`` is the better model where that
-    excludes 0, else empty.
+    ``better`` is the better model where the 95 % interval excludes 0, else empty.
     """
     rows = [row for a, b in combinations(results, 2) for row in _differences(a, b, n_resamples)]
     names = ["A", "B", "measure", "difference", "low", "high", "images", "better"]
@@ -103,32 +98,29 @@ def _differences(
         return {name: first[name] - second[name] for name in first if name in second}
 
     found = bootstrap_intervals(differences, common.to_numpy(), n_resamples=n_resamples)
-    return [
-        (a.name, b.name, k, d.value, d.low, d.high, len(common), _better(a, b, k, d))
-        for k, d in found.items()
-    ]
-
-
-def _better(a: Measured, b: Measured, measure: str, difference: MeasureInterval) -> str:
-    if not (difference.low > 0 or difference.high < 0):
-        return ""
-    return a.name if (difference.low > 0) == a.rises(measure) else b.name
+    rows = []
+    for name, d in found.items():
+        better = a.name if (d.low > 0) == a.rises(name) else b.name
+        clear = d.low > 0 or d.high < 0
+        values = (d.value, d.low, d.high, len(common), better if clear else "")
+        rows.append((a.name, b.name, name, *values))
+    return rows
 
 
 def measure_images(columns: Columns, mode: str = "paper") -> dict[str, float]:
     """Return NMN, PCCN (%), MAE and RMSE and, where there are mosaics, CntP, CntR and CntF1.
 
-    The columns (N,) are as `image_columns` gives them; NaN is left out of a mean, and a measure
-    that no image defines is NaN. CntF1 is the mean of the mosaics' F1 in ``released`` (which the
+    NaN is left out of a mean. CntF1 is the mean of the mosaics' F1 in ``released`` (which the
     published table shows) and the harmonic mean of CntP and CntR in ``paper`` (equation 7).
-    ``released`` adds the recall without the spurious cell. Where mosaics were counted tile by tile,
-    the measures of `PLACES` (PrACo++) follow: means over the mosaics of an image, then over images.
+    ``released`` adds the recall without the spurious cell. The measures of `PLACES` (PrACo++) are
+    means over the mosaics of an image, then over images.
     """
     check_mode(mode)
     found = {"NMN": _mean(columns["nmn"]), "PCCN": 100 * _mean(columns["near"])}
     if "precision" in columns:
         p, r = _mean(columns["precision"]), _mean(columns["recall"])
-        f1 = _mean(columns["f1"]) if mode == "released" else _harmonic(p, r)
+        harmonic = 2 * p * r / (p + r) if p + r > 0 else float("nan")
+        f1 = _mean(columns["f1"]) if mode == "released" else harmonic
         found |= {"CntP": p, "CntR": r, "CntF1": f1}
     error = columns["error"]
     found |= {"MAE": _mean(error), "RMSE": float(np.sqrt(_mean(error**2)))}
@@ -137,18 +129,9 @@ def measure_images(columns: Columns, mode: str = "paper") -> dict[str, float]:
     return found | {name: _mean(columns[c]) for name, c in PLACES.items() if c in columns}
 
 
-def image_columns(by_image: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Return the values of images that the measures are made of, shape (N,) each."""
-    return {name: by_image[name].to_numpy(np.float64) for name in COLUMNS if name in by_image}
-
-
 def _mean(values: np.ndarray) -> float:
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else float("nan")
-
-
-def _harmonic(p: float, r: float) -> float:
-    return 2 * p * r / (p + r) if p + r > 0 else float("nan")
 
 
 UNDEFINED = {
@@ -179,10 +162,8 @@ FORMATS = {
 class PracoResult(Measured):
     """The answers of one model and what follows from them.
 
-    `counts` are predicted, images by classes; `truth` has ``category`` and ``count`` of each image;
-    `mosaics` are as `measure_mosaics` takes them, None where the model did not take the mosaic
-    test; `notes` say what is odd about the answers. From these come `by_image`, `negative_by_image`
-    joined with `mosaics_by_image` where there are mosaics, and `measured`, by `measure_mosaics`.
+    `counts` are images by classes; `mosaics` are as `measure_mosaics` takes them, None where the
+    model did not take the mosaic test; `by_image` joins the measures of both tests.
     """
 
     name: str
@@ -204,7 +185,8 @@ class PracoResult(Measured):
     @cached_property
     def columns(self) -> dict[str, np.ndarray]:
         """Values of the images that the measures are made of, shape (N,) each."""
-        return image_columns(self.by_image)
+        table = self.by_image
+        return {name: table[name].to_numpy(np.float64) for name in COLUMNS if name in table}
 
     def measure_columns(self, columns: Columns) -> dict[str, float]:
         """Return the measures of the published table; NaN where nothing defines one."""
@@ -233,10 +215,7 @@ def measures_table(results: Sequence[PracoResult]) -> pd.DataFrame:
 
 
 def interval_table(named: Mapping[str, Mapping[str, MeasureInterval]]) -> pd.DataFrame:
-    """One row for each measure, one column for each model: value and 95 % interval as text.
-
-    The measures of the published table come first.
-    """
+    """One row for each measure, one column for each model: value and 95 % interval as text."""
     columns = {
         name: pd.Series({key: _text(key, interval) for key, interval in intervals.items()})
         for name, intervals in named.items()
@@ -274,9 +253,8 @@ def undefined_table(results: Sequence[PracoResult]) -> pd.DataFrame:
 def class_table(result: PracoResult) -> pd.DataFrame:
     """One row for each true class: the measures of its images, and what is counted instead.
 
-    ``recall alone`` is that of each image by itself, against ``recall in mosaics`` (without the
-    spurious cell); ``counted below (%)`` is the share of mosaics in whose lower part anything is
-    counted, ``most confused with`` the class that most often has the highest wrong count.
+    ``recall alone`` is of each image by itself, ``counted below (%)`` the share of mosaics in whose
+    lower part anything is counted, ``most confused with`` the most frequent highest wrong count.
     """
     table = negative_by_class(result.by_image)
     by_image = result.by_image
@@ -294,11 +272,6 @@ def class_table(result: PracoResult) -> pd.DataFrame:
     most = wrong.groupby("category")["negative_class"].agg(lambda names: names.mode().iloc[0])
     table["most confused with"] = most.reindex(table.index).fillna("–")
     return table.rename_axis("true class")
-
-
-def image_table(result: PracoResult) -> pd.DataFrame:
-    """One row for each image, everything that was measured on it."""
-    return result.by_image.reset_index(names="image")
 
 
 def _text(measure: str, interval: MeasureInterval) -> str:

@@ -7,15 +7,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
+from math import ceil, floor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from autoeval.counting.binning.paper import PUBLISHED, published_bins, released_bins
+from autoeval.counting.evaluation.evaluation_report import plot_tper
 from autoeval.counting.measures.count_errors import absolute_error, bin_table, pooled
-from autoeval.counting.measures.game import GameScore
+from autoeval.counting.measures.game import GameScore, read_density
 from autoeval.counting.measures.tper import TperCurve, tper_curve
 from autoeval.counting.predictions import read_predictions
 from autoeval.counting.reproduce.printed_grid import (
@@ -31,9 +34,6 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PathLike = str | os.PathLike[str]
 SCHEMES = {"rs": "RS", "rr": "RR", "unbinned": "no binning"}
@@ -102,7 +102,12 @@ def binned_table(
     """Compare pooled and global errors, as `pooled_figures` returns them, with Table II."""
     elsewhere = [row for row in entry["global_of_others"] if (row, "global MAE") in own]
     marks = _marks(entry, {row for row, _ in own}, mode)
-    notes = [*notes, *_of_others(elsewhere)]
+    if elsewhere:
+        notes = [
+            *notes,
+            "print has the global figures of models that others released, ours are those of these "
+            f"predictions: {listed(elsewhere, most=9)}",
+        ]
     return compare_with_print(
         name, entry, own, row="data set and model", marks=marks, notes=notes, only_own=True
     )
@@ -139,27 +144,19 @@ def _marks(entry: Mapping[str, Any], rows: set[str], mode: str) -> str:
     return not_as_printed(available_rows(entry, rows), kept if rows else "")
 
 
-def _of_others(rows: Sequence[str]) -> list[str]:
-    if not rows:
-        return []
-    return [
-        "print has the global figures of models that others released, ours are those of these "
-        f"predictions: {listed(rows, most=9)}"
-    ]
-
-
 def tper_figure(
     name: str, entry: Mapping[str, Any], files: Sequence[CountFile], *, mode: str = "paper"
 ) -> tuple[DrawnFigure, list[str]]:
     """Draw the curves of the files that a figure is made of.
 
-    ``models`` or ``datasets`` of its entry in ``configs/papers/binned.py`` choose the files. The
-    error is that of equation 12 or, in ``released``, in objects, as the authors' code compares it.
+    The error is that of equation 12 or, in ``released``, in objects, as in the authors' code.
     """
     curves: dict[str, TperCurve] = {}
     warnings: list[str] = []
     for file in files:
-        if file.scheme == "unbinned" and _is_in(entry, file):
+        chosen = file.model in entry.get("models", [file.model])
+        chosen &= file.dataset in entry.get("datasets", [file.dataset])
+        if file.scheme == "unbinned" and chosen:
             try:
                 target, pred = file.read()
             except InputError as error:
@@ -172,7 +169,7 @@ def tper_figure(
         entry["title"],
         entry["words"],
         _tables(f"figure_{name}", curves) if curves else (),
-        partial(_draw, curves, UNITS[mode]),
+        partial(plot_tper, [*curves.items()], unit=f"θ, {UNITS[mode]}", scale=1),
         about=f"Share of images whose error is at least θ, in {UNITS[mode]}.",
         notes=warnings,
     )
@@ -195,17 +192,6 @@ def _tables(name: str, curves: Mapping[str, TperCurve]) -> list[Part]:
     ]
 
 
-def _draw(curves: Mapping[str, TperCurve], unit: str) -> Figure:
-    from autoeval.counting.evaluation.evaluation_report import plot_tper
-
-    return plot_tper(list(curves.items()), unit=f"θ, {unit}", scale=1)
-
-
-def _is_in(entry: Mapping[str, Any], file: CountFile) -> bool:
-    models = entry.get("models", [file.model])
-    return file.model in models and file.dataset in entry.get("datasets", [file.dataset])
-
-
 LEVELS = (1, 2, 3)
 TILES = {"paper": "exact", "released": "floor_step"}
 MAPS = "maps"
@@ -223,10 +209,15 @@ def bins_table(
             missing.append(f"{dataset.upper()}: no Train_{dataset}.txt")
         else:
             try:
-                own = _edges(path, entry["gamma"])
+                counts = read_truth(path).counts.values()
+                own = released_bins(floor(min(counts)), ceil(max(counts)), entry["gamma"]).edges
             except InputError as error:
                 notes.append(f"{dataset.upper()} is left out: {error}")
-        rows += _edge_rows(dataset.upper(), printed, own)
+        pairs = zip_longest(printed, own, fillvalue=np.nan)
+        rows += [
+            {"edge": str(k), "column": dataset.upper(), "printed": theirs, "own": ours}
+            for k, (theirs, ours) in enumerate(pairs)
+        ]
     there = len(entry["edges"]) - len(missing) - len(notes)
     marks = f"{there} of {len(entry['edges'])} data sets" if missing or notes else ""
     table = pd.DataFrame(rows).assign(decimals=1)
@@ -234,25 +225,6 @@ def bins_table(
         f"table_{name}", entry["title"], table, marks=not_as_printed(marks), notes=notes
     )
     return section, missing
-
-
-def _edges(path: Path, gamma: float) -> tuple[float, ...]:
-    counts = np.array(list(read_truth(path).counts.values()))
-    return released_bins(int(np.floor(counts.min())), int(np.ceil(counts.max())), gamma).edges
-
-
-def _edge_rows(
-    dataset: str, printed: Sequence[float], own: Sequence[float]
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "edge": str(k),
-            "column": dataset,
-            "printed": printed[k] if k < len(printed) else np.nan,
-            "own": own[k] if k < len(own) else np.nan,
-        }
-        for k in range(max(len(printed), len(own)))
-    ]
 
 
 def game_table(
@@ -263,11 +235,10 @@ def game_table(
     *,
     mode: str = "paper",
 ) -> tuple[ComparedWithPrint, list[str]]:
-    """Measure density maps tile by tile.
+    """Measure density maps tile by tile, on even edges or, in ``released``, steps of side // 2^L.
 
-    The folder `truth` has the true maps, ``maps/DATASET/IMAGE.npy``, the others predicted ones of
-    the same shape, ``MODEL/maps/DATASET_SCHEME/IMAGE.npy`` (scheme ``unbinned``, ``rr`` or ``rs``).
-    Tiles have even edges or, in ``released``, steps of side // 2^L as in the authors' code.
+    `truth` has ``maps/DATASET/IMAGE.npy``, `folders` ``MODEL/maps/DATASET_SCHEME/IMAGE.npy`` of the
+    same shape.
     """
     own: dict[tuple[str, str], float] = {}
     notes: list[str] = []
@@ -305,15 +276,5 @@ def _score(truth: Path, predicted: Path, rule: str) -> GameScore:
         )
     score = GameScore(LEVELS, rule)
     for each in sorted(names):
-        score.update(each, _map(truth / each), _map(predicted / each))
+        score.update(each, read_density(truth / each), read_density(predicted / each))
     return score
-
-
-def _map(path: Path) -> np.ndarray:
-    try:
-        found = np.load(path).astype(np.float64)
-    except (OSError, ValueError) as error:
-        raise InputError(f"Cannot read the density map {path}: {error}.") from None
-    if found.ndim != 2:
-        raise InputError(f"Expected {path} to hold a map (H, W) but got the shape {found.shape}.")
-    return found

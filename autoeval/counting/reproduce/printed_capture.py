@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from autoeval.counting.capture.capture_measures import measure
 from autoeval.counting.capture.real import with_points
@@ -27,13 +27,11 @@ from autoeval.counting.reproduce.printed_grid import (
     printed_name,
 )
 from autoeval.counting.true_counts import read_truth
+from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PathLike = str | os.PathLike[str]
 REAL, SYNTHETIC = "real", "synthetic"
@@ -42,15 +40,12 @@ MEASURED = {REAL: "real_metadata.json", SYNTHETIC: "synthetic_metadata.json"}
 ASIDE = {REAL: "real_validation_metadata.json", SYNTHETIC: "synthetic_validation_metadata.json"}
 ANNOTATIONS, SPLIT_FILE = "annotation_FSC147_384.json", "Train_Test_Val_FSC_147.json"
 
-_UNRELEASED = ASIDE[SYNTHETIC]
-
 
 @dataclass(frozen=True)
 class CaptureData:
-    """What a folder holds of CAPTURe's metadata.
+    """What a folder holds of CAPTURe's metadata, by file name.
 
-    `items` are by the name of the metadata file; `test_images` is FSC-147's test split, None where
-    its file is not there; `notes` say where the metadata and FSC-147 differ.
+    `test_images` is FSC-147's test split; `notes` say where the metadata and FSC-147 differ.
     """
 
     items: Mapping[str, Sequence[CaptureItem]] = field(default_factory=dict)
@@ -64,12 +59,9 @@ class CaptureData:
 
 
 def read_capture_data(folder: PathLike | None) -> CaptureData:
-    """Read CAPTURe's metadata, and FSC-147's points and splits where they lie beside it.
-
-    Raises `InputError` if a file is there but broken.
-    """
+    """Read CAPTURe's metadata, and FSC-147's points and splits where they lie beside it."""
     names = [*MEASURED.values(), *ASIDE.values()]
-    wanted = [name for name in (*names, ANNOTATIONS, SPLIT_FILE) if name != _UNRELEASED]
+    wanted = [name for name in (*names, ANNOTATIONS, SPLIT_FILE) if name != ASIDE[SYNTHETIC]]
     if folder is None:
         return CaptureData(missing=[f"{name} is not there" for name in wanted])
     folder = Path(folder)
@@ -89,8 +81,7 @@ def read_capture_data(folder: PathLike | None) -> CaptureData:
 def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> ComparedWithPrint:
     """Count images, kinds of object, and objects, over measured and validation items (Table 1).
 
-    The images of FSC-147's test split are counted among the measured items, which the paper's
-    comparison with CountGD is on.
+    FSC-147's test split is counted among the measured items, as in the comparison with CountGD.
     """
     own: dict[tuple[str, str], float] = {}
     counts, notes = [], []
@@ -99,16 +90,19 @@ def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> 
         printed = int(entry["rows"]["images"][column])
         if found:
             own |= {(row, split): value for row, value in _statistics(split, found).items()}
-            notes += _without_occluded(split, found)
+            if without := [item.image_file for item in found if item.num_occluded is None]:
+                notes.append(
+                    f"{split}: images without points, which the mean of occluded objects leaves "
+                    f"out: {len(without)} ({listed(without)})"
+                )
         if len(found) != printed:
             counts.append(f"{len(found)} of {printed} {split} images")
     measured = data.items.get(MEASURED[REAL])
     if measured and data.test_images is not None:
         of_test = sum(item.image_file in data.test_images for item in measured)
         own["images of FSC-147's test split", REAL] = of_test
-    notes += [f"{len(data.notes)} differences from FSC-147: {listed(data.notes)}"] * bool(
-        data.notes
-    )
+    if data.notes:
+        notes.append(f"{len(data.notes)} differences from FSC-147: {listed(data.notes)}")
     marks = not_as_printed(*counts)
     return compare_with_print(name, entry, own, row="statistic", marks=marks, notes=notes)
 
@@ -119,8 +113,9 @@ def histogram_figure(
     """Count images by their number of objects, or of occluded ones (figures 3 and 4)."""
     items = data.of(entry["split"])
     read = (i.ground_truth if entry["value"] == "objects" else i.num_occluded for i in items)
-    values = np.array([value for value in read if value is not None])
-    tables, notes = [], []
+    values = np.array([value for value in read if value is not None], int)
+    table = _bars(values, entry["step"], entry["last"], entry["value"])
+    notes = []
     if len(values):
         low, high = entry["usual"]
         share = np.mean((values >= low) & (values <= high))
@@ -129,17 +124,15 @@ def histogram_figure(
             f"the fewest are {values.min()}, the most {values.max()}; "
             f"the most objects in an image are {max(i.ground_truth for i in items)}."
         )
-        table = _bars(values, entry["step"], entry["last"], entry["value"])
-        tables = [Part(f"figure_{name}", table)]
     figure = DrawnFigure(
         f"figure_{name}",
         entry["title"],
         entry["words"],
-        tables,
-        partial(_draw, tables, entry["value"]),
+        [Part(f"figure_{name}", table)] if len(values) else [],
+        partial(_draw, table, entry["value"]),
         notes=notes,
     )
-    return figure, [] if tables else [f"no {entry['value']} of {entry['split']} items"]
+    return figure, [] if len(values) else [f"no {entry['value']} of {entry['split']} items"]
 
 
 def _bars(values: np.ndarray, step: int, last: int, name: str) -> pd.DataFrame:
@@ -150,10 +143,7 @@ def _bars(values: np.ndarray, step: int, last: int, name: str) -> pd.DataFrame:
     return pd.DataFrame({name: [*labels, f"{last} or more"], "images": counts})
 
 
-def _draw(tables: Sequence[Part], name: str) -> Figure:
-    from matplotlib.figure import Figure
-
-    table = tables[0].table
+def _draw(table: pd.DataFrame, name: str) -> Figure:
     figure = Figure(figsize=(8, 3.6), layout="constrained")
     axes = figure.subplots()
     axes.bar(range(len(table)), table["images"])
@@ -173,22 +163,10 @@ def _statistics(split: str, items: Sequence[CaptureItem]) -> dict[str, float]:
     }
 
 
-def _without_occluded(split: str, items: Sequence[CaptureItem]) -> list[str]:
-    names = [item.image_file for item in items if item.num_occluded is None]
-    if not names:
-        return []
-    return [
-        f"{split}: images without points, which the mean of occluded objects leaves out: "
-        f"{len(names)} ({listed(names)})"
-    ]
-
-
 def _test_images(path: Path) -> frozenset[str] | None:
-    if not path.is_file():
-        return None
     try:
-        return frozenset(json.loads(path.read_text(encoding="utf-8"))["test"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return frozenset(read_json(path)["test"]) if path.is_file() else None
+    except (KeyError, TypeError) as error:
         raise InputError(f"Expected the splits of FSC-147 in {path}: {error!r}.") from None
 
 
@@ -216,7 +194,10 @@ def model_table(
             shown = printed_name(model, entry["rows"])
             whole = CaptureSplit(Path(), tuple(items))
             results[shown, columns[0]] = collect(whole, get_task(task), shown, rows)
-    own = {cell: _main(result) for cell, result in results.items()}
+    own = {}
+    for cell, result in results.items():
+        found = measure(result)
+        own[cell] = float(found["accuracy"] if "accuracy" in found else found["sMAPE"])
     warnings = ((f"{r.model}, {r.task.name}", r.warnings) for r in results.values())
     table = compare_with_print(
         name,
@@ -226,11 +207,6 @@ def model_table(
         notes=merged_notes(warnings),
     )
     return table, _missing(entry, data, {column for _, column in results})
-
-
-def _main(result: TaskResult) -> float:
-    measured = measure(result)
-    return float(measured["accuracy"] if "accuracy" in measured else measured["sMAPE"])
 
 
 def _with_differences(
@@ -262,17 +238,10 @@ def _missing(entry: Mapping[str, Any], data: CaptureData, there: set[str]) -> li
 
 def _marks(printed: Mapping[str, int], data: CaptureData, answered: bool) -> str:
     """Compare the numbers of items, where there are answers."""
-    counts: Sequence[tuple[str, int]] = [
-        (split, len(data.items[MEASURED[split]]))
-        for split in printed
-        if answered and MEASURED[split] in data.items
-    ]
+    counts = {s: len(data.items[MEASURED[s]]) for s in printed if MEASURED[s] in data.items}
+    differing = {split: n for split, n in counts.items() if answered and n != printed[split]}
     return not_as_printed(
-        *(
-            f"{n} {split} items ({printed[split]} in print)"
-            for split, n in counts
-            if n != printed[split]
-        )
+        *(f"{n} {split} items ({printed[split]} in print)" for split, n in differing.items())
     )
 
 

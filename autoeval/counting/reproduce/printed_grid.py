@@ -24,11 +24,10 @@ Own = Mapping[tuple[str, str], float]
 def compare_with_print(
     name: str, entry: Mapping[str, Any], own: Own, *, row: str = "model", **options: Any
 ) -> ComparedWithPrint:
-    """Compare our own values, by row and column, with those of a printed table.
+    """Compare our own values, by row and column, with those of a printed table in `configs/papers`.
 
-    Its `entry` in `configs/papers` has ``title``, ``rows`` (a list of values by name), and
-    ``columns``, a mapping of each name to its decimals; ``decimals`` of single rows. Rows that
-    print does not have come behind; `row` says what a row is; `options` go to `ComparedWithPrint`.
+    Its `entry` has ``rows``, and ``columns`` with their decimals, or ``decimals`` of single rows.
+    Rows that print does not have come behind; `row` says what a row is.
     """
     columns: Mapping[str, int] = entry["columns"]
     printed = {
@@ -52,13 +51,7 @@ def compare_with_print(
 
 
 def printed_name(name: str, known: Mapping[str, Any]) -> str:
-    """Return the name that print has for a model, whatever its case and hyphens; else its own.
-
-    Examples
-    --------
-    >>> printed_name("clipcount", {"CLIP-Count": 0}), printed_name("mine", {"CLIP-Count": 0})
-    ('CLIP-Count', 'mine')
-    """
+    """Return the name that print has for a model, whatever its case and hyphens; else its own."""
     plain = {_plain(model): model for model in known}
     return plain.get(_plain(name), name)
 
@@ -102,11 +95,7 @@ class ModeSection(Section):
 
 @dataclass(frozen=True)
 class DrawnFigure(Section):
-    """A figure whose curves print gives no numbers of.
-
-    `words` is what print says of it, `about` what the axes are; the first of `tables` is shown, and
-    `draw` is called where there are any.
-    """
+    """A figure whose curves print gives no numbers of; the first of `tables` is shown."""
 
     name: str
     title: str

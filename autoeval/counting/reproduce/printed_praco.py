@@ -7,14 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from autoeval.counting.praco.both_tests import evaluate_files
-from autoeval.counting.praco.data import CountingSet, single_class
+from autoeval.counting.praco.data import single_class
 from autoeval.counting.praco.data_kind import load_counting_set
+from autoeval.counting.praco.praco_charts import drift_chart
 from autoeval.counting.praco.praco_measures import drift
 from autoeval.counting.praco.released_csv import NEGATIVE, file_name, find_released
 from autoeval.counting.praco.result import PracoResult
@@ -27,9 +29,6 @@ from autoeval.counting.reproduce.printed_grid import (
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PathLike = str | os.PathLike[str]
 _FORMATS = dict.fromkeys(("mean", "median", "largest"), "{:.3f}")
@@ -45,20 +44,14 @@ def praco_table(
         for measure, value in result.measures().items()
     }
     notes = [f"{model}: {note}" for model, r in models.results.items() for note in r.notes]
-    return compare_with_print(
-        name, entry, own, marks=_marks(entry, models.results, mode), notes=notes
-    )
-
-
-def _marks(entry: Mapping[str, Any], results: Mapping[str, PracoResult], mode: str) -> str:
-    counts = {model: len(result.images) for model, result in results.items()}
-    counts = {model: n for model, n in counts.items() if n != entry["images"]}
-    return not_as_printed(
-        *(f"{model} on {n} images ({entry['images']} in print)" for model, n in counts.items()),
-        "measures as the paper defines them, not as its figures were made"
-        if results and mode == "paper"
-        else "",
-    )
+    differing = [
+        f"{model} on {len(r.images)} images ({entry['images']} in print)"
+        for model, r in models.results.items()
+        if len(r.images) != entry["images"]
+    ]
+    if models.results and mode == "paper":
+        differing.append("measures as the paper defines them, not as its figures were made")
+    return compare_with_print(name, entry, own, marks=not_as_printed(*differing), notes=notes)
 
 
 @dataclass(frozen=True)
@@ -81,19 +74,22 @@ def read_models(
 ) -> PracoModels:
     """Measure the prediction files of one split.
 
-    `data_root` is FSC-147's folder, whose images are not needed; `predictions` are folders with
-    files in the authors' form, or with a folder of them for each model. `known` are names in print,
-    which replace those of files whatever their case and hyphens. Of the model `by_folder` several
-    folders hold files, one for each setting: these are named after the folder, and only those in
-    `known` are measured. `exclude` are lists of the images of several classes, which print leaves
-    out.
+    `data_root` is FSC-147's folder, `predictions` folders in the authors' form. `known` are names
+    in print, which replace those of files whatever their case and hyphens. Of the model `by_folder`
+    each folder holds another setting, called as the folder, and those in `known` are measured.
     """
     names = dict.fromkeys(known)
+    if data_root is None:
+        return PracoModels({}, ["No folder of FSC-147: give --data-root DIR."])
     try:
-        found = _counting_set(data_root, split, exclude)
+        found = load_counting_set(data_root, split=split, exclude=exclude, need_images=False)
+        found = single_class(found)
     except InputError as error:
         return PracoModels({}, [str(error)])
-    files = _in_folders(predictions, by_folder, split) if by_folder else _all(predictions, split)
+    if by_folder:
+        files = _in_folders(predictions, by_folder, split)
+    else:
+        files = [each for folder in predictions for each in find_released(folder, split).items()]
     results, warnings = {}, []
     for model, path in files:
         name = printed_name(path.parent.name if by_folder else model, names)
@@ -109,19 +105,6 @@ def read_models(
             f"No prediction file {inside}{file_name(NEGATIVE, by_folder or 'MODEL', split)}."
         )
     return PracoModels(results, warnings)
-
-
-def _counting_set(
-    data_root: PathLike | None, split: str, exclude: Sequence[PathLike]
-) -> CountingSet:
-    if data_root is None:
-        raise InputError("No folder of FSC-147: give --data-root DIR.")
-    found = load_counting_set(data_root, split=split, exclude=exclude, need_images=False)
-    return single_class(found)
-
-
-def _all(folders: Sequence[PathLike], split: str) -> list[tuple[str, Path]]:
-    return [each for folder in folders for each in find_released(folder, split).items()]
 
 
 def _in_folders(folders: Sequence[PathLike], model: str, split: str) -> list[tuple[str, Path]]:
@@ -144,9 +127,8 @@ def drift_figure(
         found, left_out = drift(result.measured, result.by_image["positive"], mode)
         if len(found):
             values[model] = found
-            mean, median = found.mean(), np.median(found)
-            rows.append({"model": model, "n": len(found), "mean": mean, "median": median})
-            rows[-1] |= {"largest": found.max(), **left_out}
+            middle = {"mean": found.mean(), "median": np.median(found), "largest": found.max()}
+            rows.append({"model": model, "n": len(found), **middle, **left_out})
     tables = [Part(f"figure_{name}", pd.DataFrame(rows), formats=_FORMATS)] if rows else []
     about = "Relative change of the count, mosaic against image alone."
     return DrawnFigure(
@@ -154,7 +136,7 @@ def drift_figure(
         entry["title"],
         entry["words"],
         tables,
-        partial(_draw_drift, values),
+        partial(drift_chart, values),
         about=about,
     )
 
@@ -187,15 +169,7 @@ def _by_class(result: PracoResult, classes: list[str]) -> dict[str, float]:
     return found
 
 
-def _draw_drift(values: Mapping[str, np.ndarray]) -> Figure:
-    from autoeval.counting.praco.praco_charts import drift_chart
-
-    return drift_chart(values)
-
-
 def _draw_classes(table: pd.DataFrame) -> Figure:
-    from matplotlib.figure import Figure
-
     wide = table.set_index("model")
     figure = Figure(figsize=(9, 4), layout="constrained")
     axes = figure.subplots()

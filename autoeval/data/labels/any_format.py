@@ -11,9 +11,14 @@ from autoeval.data.labels.coco_folder import COCO
 from autoeval.data.labels.content import LabelFormat, LabelSet
 from autoeval.data.labels.voc import VOC
 from autoeval.data.labels.yolo import YOLO
-from autoeval.data.layouts import LAYOUTS
+from autoeval.data.layouts.driving_layouts import BDD100K, BOX_CSV, CITYSCAPES, KITTI
+from autoeval.data.layouts.other_layouts import EXDARK, UA_DETRAC
+from autoeval.data.layouts.person_layouts import CALTECH, CITYPERSONS, CROWDHUMAN, EUROCITY
 from autoeval.errors import InputError
 
+DRIVING = (BDD100K, BOX_CSV, CITYSCAPES, KITTI)
+PEOPLE = (CALTECH, CITYPERSONS, CROWDHUMAN, EUROCITY)
+LAYOUTS = sorted((*DRIVING, *PEOPLE, EXDARK, UA_DETRAC), key=lambda layout: layout.name)
 FORMATS: dict[str, LabelFormat] = {fmt.name: fmt for fmt in (COCO, YOLO, VOC, *LAYOUTS)}
 
 
@@ -53,19 +58,15 @@ def load_labels(
     if not path.exists():
         raise InputError(f"No labels {path}: check the path.")
     refuse_archive(path)
-    chosen = _named(layout) if layout else _recognised(path)
+    if layout and layout not in FORMATS:
+        raise InputError(f"Expected `layout` to be one of {', '.join(FORMATS)} but got {layout!r}.")
+    chosen = FORMATS[layout] if layout else _recognised(path)
     try:
         return chosen.read(path, None if img_dir is None else Path(img_dir), **options)
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
         raise InputError(f"Labels {path} as {chosen.name}: {error}.") from error
-
-
-def _named(layout: str) -> LabelFormat:
-    if layout not in FORMATS:
-        raise InputError(f"Expected `layout` to be one of {', '.join(FORMATS)} but got {layout!r}.")
-    return FORMATS[layout]
 
 
 def _recognised(path: Path) -> LabelFormat:

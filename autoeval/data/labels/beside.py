@@ -35,8 +35,7 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str])
     A label file has the image's path with another suffix, either as it is or with the last folder
     called ``images`` (or ``JPEGImages``) left out or replaced by ``labels`` (or ``Annotations``).
     Where there is none, Label Studio may have stored the image under another name. `others` are
-    names of files with that suffix that are no labels, such as ``classes.txt``. Raises `InputError`
-    if there is no image, or no image has a label file.
+    names of files with that suffix that are no labels, such as ``classes.txt``.
     """
     names = [name for name in walk(labels) if name.lower().endswith(suffix)]
     files = {name[: -len(suffix)]: labels / name for name in names}
@@ -76,12 +75,10 @@ def folder_of_images(labels: Path) -> Path:
     raise InputError(f"Where are the images of {labels}? Name their folder (`img_dir`).")
 
 
-def without_size(images: list[str]) -> Iterator[str]:
+def without_size(images: list[str]) -> list[str]:
     """Name the labelled images whose boxes cannot be placed, if there are any."""
-    if images:
-        yield (
-            f"labelled images whose size cannot be read, left out: {len(images)} ({listed(images)})"
-        )
+    named = f"labelled images whose size cannot be read, left out: {len(images)} ({listed(images)})"
+    return [named] if images else []
 
 
 def holds_images(folder: Path) -> bool:

@@ -24,9 +24,7 @@ def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
     A folder has it in it or in its subfolder ``annotations``. `img_dir` is by default the first of
     these that holds the file's first image: ``images`` beside the file, its own folder, ``data`` in
     it (FiftyOne), ``images`` one folder up, and for ``instances_SUBSET.json`` the folder ``SUBSET``
-    in these ``images`` (datumaro and CVAT) or beside them (COCO). Raises `InputError` if it is
-    malformed (see `read_coco`), or the folder holds several and not one of them is called
-    ``instances_SUBSET.json``.
+    in these ``images`` (datumaro and CVAT) or beside them (COCO).
     """
     content = read_coco(_only_file(path) if path.is_dir() else path)
     return _as_on_disk(replace(content, img_dir=img_dir or _images_of(content)))

@@ -56,18 +56,15 @@ class Truth:
             xyxy,
             np.array([box.iscrowd for box in boxes], bool),
         )
-        return truth._without_huge()._without_flat()
-
-    def _without_huge(self) -> Truth:
-        huge = ~(np.abs(self.boxes) < FARTHEST).all(axis=1)
-        what = f"labelled boxes with an edge beyond {FARTHEST:.0e} pixels, left out: {huge.sum()}"
-        problems = (what,) if huge.any() else ()
-        return replace(self.where(~huge), problems=self.problems + problems)
-
-    def _without_flat(self) -> Truth:
-        flat = np.any(self.boxes[:, 2:] <= self.boxes[:, :2], axis=1)
-        problems = (f"labelled boxes without area, left out: {flat.sum()}",) if flat.any() else ()
-        return replace(self.where(~flat), problems=self.problems + problems)
+        huge = ~(np.abs(xyxy) < FARTHEST).all(axis=1)
+        flat = ~huge & np.any(xyxy[:, 2:] <= xyxy[:, :2], axis=1)
+        kinds = {f"with an edge beyond {FARTHEST:.0e} pixels": huge, "without area": flat}
+        problems = tuple(
+            f"labelled boxes {kind}, left out: {bad.sum()}"
+            for kind, bad in kinds.items()
+            if bad.any()
+        )
+        return replace(truth.where(~(huge | flat)), problems=problems)
 
     def where(self, mask: np.ndarray) -> Truth:
         """Keep the boxes that a mask or an index array selects, and all images."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -41,8 +40,7 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
     exporters do, and says so. The path is a folder with ``Annotations``, with another folder of all
     XML files, or with the files themselves; `img_dir` is by default ``JPEGImages`` or ``images``
     beside them, or the same folder. With `split` only the images listed in
-    ``ImageSets/Main/SPLIT.txt`` are read. Raises `InputError` if most files or objects are
-    malformed (a few are left out), or there is no such split.
+    ``ImageSets/Main/SPLIT.txt`` are read.
     """
     labels = _folder_of_labels(path)
     pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", others=frozenset())
@@ -65,8 +63,12 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
         for entry in root.findall("object"):
             with bad.item(printable(file)):
                 objects.append(_object(file, printable(name), entry))
-    left_out = (*files.problems(), *bad.problems())
+    problems = [*pairs.problems, *files.problems(), *bad.problems(), *without_size(unknown)]
     first = 0 if any(min(thing.corners[:2]) < 1 for thing in objects) else 1
+    if not first:
+        problems.append(
+            "boxes begin at pixel 0, so pixels are counted from 0 and not, as in VOC, from 1"
+        )
     return LabelSet(
         path,
         tuple(images),
@@ -74,7 +76,7 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
         tuple(_box(thing, first) for thing in objects),
         pairs.img_dir,
         tuple(map(printable, pairs.unlabelled)),
-        (*pairs.problems, *left_out, *_problems(unknown, first)),
+        tuple(problems),
     )
 
 
@@ -100,10 +102,12 @@ def parse_xml(file: Path, root_name: str) -> ElementTree.Element:
 
 def _object(file: Path, image_id: str, entry: ElementTree.Element) -> _Object:
     name = (entry.findtext("name") or "").strip()
+    sides = ("xmin", "ymin", "xmax", "ymax")
     try:
-        corners = _corners(entry)
+        left, top, right, bottom = (float(entry.findtext(f"bndbox/{side}") or "") for side in sides)
     except ValueError:
-        corners = (math.nan,) * 4
+        left = top = right = bottom = math.nan
+    corners = (left, top, right, bottom)
     if not name or not all(map(math.isfinite, corners)):
         raise InputError(
             f"{printable(file)}: expected each object to have a name and a bndbox of xmin, ymin, "
@@ -111,13 +115,6 @@ def _object(file: Path, image_id: str, entry: ElementTree.Element) -> _Object:
         )
     difficult = (entry.findtext("difficult") or "0").strip() in ("1", "true", "True")
     return _Object(image_id, name, corners, difficult)
-
-
-def _corners(entry: ElementTree.Element) -> tuple[float, float, float, float]:
-    left, top, right, bottom = (
-        float(entry.findtext(f"bndbox/{side}") or "") for side in ("xmin", "ymin", "xmax", "ymax")
-    )
-    return left, top, right, bottom
 
 
 def _box(thing: _Object, first: int) -> LabelledBox:
@@ -140,12 +137,6 @@ def _split(folder: Path, split: str) -> frozenset[str]:
         raise InputError(f"No list of split {split!r}: expected {path}.")
     lines = path.read_text(encoding="utf-8").splitlines()
     return frozenset(line.split()[0] for line in lines if line.strip())
-
-
-def _problems(unknown: list[str], first: int) -> Iterator[str]:
-    yield from without_size(unknown)
-    if not first:
-        yield "boxes begin at pixel 0, so pixels are counted from 0 and not, as in VOC, from 1"
 
 
 def _recognises(path: Path) -> bool:

@@ -17,8 +17,7 @@ def write_coco(labels: LabelSet, path: str | os.PathLike[str]) -> None:
     """Write labels in COCO's object detection format, atomically.
 
     Unlabelled images are left out. Ids that are numbers stay; others become the images' positions
-    from 1. File names stay relative to the image folder of the labels. Raises `InputError` if an
-    image is of unknown size.
+    from 1. File names stay relative to the image folder of the labels.
     """
     write_text(Path(path), json.dumps(coco_document(labels)))
 

@@ -91,8 +91,7 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
     ``class x_centre y_centre width height``, in shares of the image as it is shown (turned by its
     EXIF orientation); a class with a polygon or a rotated box is read as the box around it. Where
     no file names the classes, their names are their numbers. `img_dir` is by default the folder
-    whose path has ``images`` in place of ``labels``. Raises `InputError` if most lines or files are
-    malformed, naming file and line; a few are left out.
+    whose path has ``images`` in place of ``labels``.
     """
     labels = path.parent if path.is_file() else path
     names = find_names(labels)
@@ -113,8 +112,13 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
                     number, numbers = _parsed(words, names)
                     hulls += len(numbers) > _BOX - 1
                     boxes.append(_box(image, number, numbers, names))
-    left_out = (*texts.problems(), *bad.problems())
-    problems = [*pairs.problems, *left_out, *_problems(unknown, hulls, names)]
+    problems = [*pairs.problems, *texts.problems(), *bad.problems(), *without_size(unknown)]
+    if hulls:
+        problems.append(f"polygons or rotated boxes, read as the boxes around them: {hulls}")
+    if not names.names:
+        problems.append(
+            "no data.yaml, classes.txt or obj.names: categories are named by their numbers"
+        )
     return LabelSet(
         path,
         tuple(images),
@@ -171,14 +175,6 @@ def _categories(names: YoloNames, boxes: list[LabelledBox]) -> tuple[str, ...]:
     if names.names:
         return tuple(dict.fromkeys(names.names[k] for k in sorted(names.names)))
     return tuple(sorted({box.category for box in boxes}, key=int))
-
-
-def _problems(unknown: list[str], hulls: int, names: YoloNames) -> Iterator[str]:
-    yield from without_size(unknown)
-    if hulls:
-        yield f"polygons or rotated boxes, read as the boxes around them: {hulls}"
-    if not names.names:
-        yield "no data.yaml, classes.txt or obj.names: categories are named by their numbers"
 
 
 def _recognises(path: Path) -> bool:

@@ -68,7 +68,7 @@ def collect_labels(
 
     `sizes` are heights and widths where the layout gives them, the others are read from the files.
     `categories` are those of the layout, whether there are boxes of them or not; others come
-    behind. Raises `InputError` if there is no image folder, or none of its images is labelled.
+    behind.
     """
     if not img_dir.is_dir():
         raise InputError(f"No image folder {img_dir} (for {path}): check the path, or `img_dir`.")
@@ -80,6 +80,7 @@ def collect_labels(
             f"{img_dir}. Is it the folder of another split, or half-downloaded?"
         )
     absent = [printable(name) for name in marked if name not in present]
+    missing = f"labelled images missing in {img_dir}: {len(absent)} ({listed(absent)})"
     known = {name: (sizes or {}).get(name) or image_size(img_dir / name) for name in marked}
     lost = [name for name in marked if name in present and known[name] is None]
     images = [
@@ -101,7 +102,7 @@ def collect_labels(
         tuple(boxes),
         img_dir,
         tuple(sorted(map(printable, present - marked.keys()))),
-        (*problems, *_missing(absent, img_dir), *without_size(lost)),
+        (*problems, *([missing] if absent else ()), *without_size(lost)),
     )
 
 
@@ -141,9 +142,3 @@ def number(name: str, value: float | str, *, least: float = 0) -> float:
     if not found >= least:
         raise InputError(f"Expected `{name}` to be a number from {least:g} but got {value!r}.")
     return found
-
-
-def _missing(absent: list[str], img_dir: Path) -> list[str]:
-    if not absent:
-        return []
-    return [f"labelled images missing in {img_dir}: {len(absent)} ({listed(absent)})"]

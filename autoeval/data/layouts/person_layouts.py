@@ -52,10 +52,8 @@ def read_caltech(
     by default there is none, as COCO's mAP has no such bound.
     """
     content = read_json(path, "annotation file")
-    key, step = (
-        _CALTECH_BOXES[chosen("box", box, list(_CALTECH_BOXES))],
-        int(number("every", every, least=1)),
-    )
+    key = _CALTECH_BOXES[chosen("box", box, list(_CALTECH_BOXES))]
+    step = int(number("every", every, least=1))
     lowest = number("min_height", min_height)
     marked: dict[str, list[Marked]] = {}
     bad = unread("Caltech", "frames")
@@ -213,9 +211,8 @@ def read_crowdhuman(path: Path, img_dir: Path | None = None, *, box: str = "full
 
 def _crowdhuman_box(entry: dict[str, Any], key: str) -> Marked:
     left, top, width, height = map(float, entry[key])
-    ignored = entry["tag"] != _CROWDHUMAN_PERSON or bool(
-        (entry.get("extra") or {}).get("ignore", 0)
-    )
+    marked = (entry.get("extra") or {}).get("ignore", 0)
+    ignored = entry["tag"] != _CROWDHUMAN_PERSON or bool(marked)
     return Marked(_CROWDHUMAN_PERSON, (left, top, width, height), ignored)
 
 

@@ -70,8 +70,7 @@ class Predictions:
     def as_categories(self, names: Sequence[str], words: dict[str, str]) -> Predictions:
         """Translate the detector's words into other categories; boxes of other words are dropped.
 
-        `words` has the new category of each word that counts. Raises `InputError` if the detector
-        has none of them.
+        `words` has the new category of each word that counts.
         """
         index = {name: k for k, name in enumerate(names)}
         lookup = np.array([index.get(words.get(word, ""), -1) for word in self.categories], int)

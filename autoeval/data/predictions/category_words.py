@@ -83,7 +83,7 @@ def read_names(path: Path) -> dict[str, str]:
     """Read the words for the numbers of categories.
 
     The file is YAML with ``names`` as a list or by number, as Ultralytics' ``data.yaml``, or text
-    with a word a line; lists count from 0. Raises `InputError` if it is missing or holds no names.
+    with a word a line; lists count from 0.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

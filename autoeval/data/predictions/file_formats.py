@@ -31,8 +31,7 @@ def read_text_folder(
 
     The text files are in the folder, or in a folder ``labels`` in it. The stem of a file is that of
     its image; images without a box have none. `numbers` has the number of each category, in the
-    order in which classes are counted, from 0. Raises `InputError` if there is no such file, a line
-    has no score, a class is beyond `numbers`, or the size of an image is not known.
+    order in which classes are counted, from 0.
     """
     folder = folder / "labels" if (folder / "labels").is_dir() else folder
     files = sorted(folder.glob("*.txt"))

@@ -22,8 +22,7 @@ def read_image_list(
 
     The path is a text file with a file name or an id a line (those that begin with # are comments),
     a COCO JSON file, whose annotations are not read, or a folder of images. `problems` takes which
-    entries of a JSON file are malformed and left out; without it they are refused. Raises
-    `InputError` if there is no such file, it lists nothing, or an image twice.
+    entries of a JSON file are malformed and left out; without it they are refused.
     """
     path = Path(path)
     if path.is_dir():

@@ -59,10 +59,6 @@ class _Fields:
         table = _parse(piece, pa.schema(list(self.struct)))
         return None if table is None else self._columns(table.to_struct_array().combine_chunks())
 
-    def parse_objects(self, rows: list[Any]) -> RawColumns:
-        """Take the columns out of decoded entries."""
-        return columns_of_objects(rows, self.word)
-
     def _columns(self, entries: pa.StructArray) -> RawColumns:
         *coded, boxes, scores = entries.flatten()
         image_id, file_name, category_id, word = map(code_array, coded)
@@ -83,7 +79,7 @@ def read_list(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
         columns = fields.parse_list(piece) if piece.strip() else None
         if columns is None:
             rows, after = _decode(path, buffer, done, at_end=not data)
-            columns = fields.parse_objects(rows)
+            columns = columns_of_objects(rows, fields.word)
         if len(columns):
             yield columns
         if not data:
@@ -95,24 +91,33 @@ def read_list(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
 
 def read_lines(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
     """Read entries, an object a line; `InputError` if a line is no JSON."""
-    fields, rest, n_lines = None, b"", 0
-    while data := stream.read(PIECE):
-        end = data.rfind(b"\n") + 1
-        piece, rest = (rest + data[:end], data[end:]) if end else (b"", rest + data)
+    fields, n_lines = None, 0
+    for piece in _whole_lines(stream):
         if piece.strip():
             fields = fields or _Fields(_lines(path, piece, 0, LOOKED_AT))
-            yield _of_lines(path, piece, fields, n_lines)
+            columns = fields.parse_lines(piece)
+            if columns is None:
+                columns = columns_of_objects(_lines(path, piece, n_lines), fields.word)
+            yield columns
         n_lines += piece.count(b"\n")
-    if rest.strip():
-        fields = fields or _Fields(_lines(path, rest, 0, LOOKED_AT))
-        yield _of_lines(path, rest, fields, n_lines)
+
+
+def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield pieces that end where a line does."""
+    rest = b""
+    while data := stream.read(PIECE):
+        end = data.rfind(b"\n") + 1
+        if end:
+            yield rest + data[:end]
+        rest = data[end:] if end else rest + data
+    yield rest
 
 
 def columns_of_list(rows: list[Any]) -> Iterator[RawColumns]:
     """Take the columns out of a list that was decoded whole."""
-    fields = _Fields(rows)
+    word = used_word(rows[:LOOKED_AT])
     for start in range(0, len(rows), AT_ONCE):
-        yield fields.parse_objects(rows[start : start + AT_ONCE])
+        yield columns_of_objects(rows[start : start + AT_ONCE], word)
 
 
 def _type(rows: list[Any], name: str) -> pa.DataType:
@@ -206,13 +211,6 @@ def _decode(path: Path, buffer: bytes, done: int, *, at_end: bool) -> tuple[list
 def _skip(text: str, position: int) -> int:
     space = SPACE.match(text, position)
     return space.end() if space else position
-
-
-def _of_lines(path: Path, piece: bytes, fields: _Fields, n_before: int) -> RawColumns:
-    columns = fields.parse_lines(piece)
-    if columns is None:
-        columns = fields.parse_objects(_lines(path, piece, n_before))
-    return columns
 
 
 def _lines(path: Path, piece: bytes, n_before: int, most: int | None = None) -> list[Any]:

@@ -28,7 +28,11 @@ def unusual_boxes(path: Path, read: Predictions) -> tuple[str, ...]:
     Raises `InputError` if objects are found twice, as where the boxes of two detectors are joined,
     or boxes are in other units or of another form than pixels and [left, top, width, height].
     """
-    _refuse_normalised(path, read)
+    if len(read) >= ENOUGH_BOXES and read.boxes.max() <= BEYOND:
+        raise InputError(
+            f"{path}: all boxes lie in [0, 1]. Expected pixels: multiply them by the width and the "
+            "height of each image."
+        )
     beyond = boxes_beyond(path, read)
     _refuse_twice(path, read)
     return beyond
@@ -50,14 +54,6 @@ def boxes_beyond(path: Path, read: Predictions) -> tuple[str, ...]:
         )
     odd = f"boxes of the predictions that reach more than 2 % beyond their images: {outside}"
     return (odd,) if outside else ()
-
-
-def _refuse_normalised(path: Path, read: Predictions) -> None:
-    if len(read) >= ENOUGH_BOXES and read.boxes.max() <= BEYOND:
-        raise InputError(
-            f"{path}: all boxes lie in [0, 1]. Expected pixels: multiply them by the width and the "
-            "height of each image."
-        )
 
 
 def _outside(read: Predictions) -> int:
@@ -208,17 +204,14 @@ def check_half_size(clean: Predictions, half: Predictions, path: Path) -> None:
             "of the predictions at full size. Expected those of a second pass, on images that are "
             "shrunk to half their sides."
         )
-    n_on, n_on_doubled = (_n_on(sure, _scaled(other, factor), ON_IT) for factor in (1, 2))
+    doubled = replace(other, boxes=other.boxes * np.float32(2))
+    n_on, n_on_doubled = (_n_on(sure, of, ON_IT) for of in (other, doubled))
     if n_on_doubled >= ENOUGH_HALF_SIZE and n_on_doubled > n_on:
         raise InputError(
             f"{printable(path)}: {n_on_doubled} of {len(other)} boxes over {CONFIDENT} lie on a "
             f"box of the predictions at full size when they are multiplied by two, and {n_on} as "
             "they are. Expected boxes in pixels of the full size: multiply them by two."
         )
-
-
-def _scaled(found: Predictions, factor: float) -> Predictions:
-    return replace(found, boxes=found.boxes * np.float32(factor))
 
 
 def _n_on(a: Predictions, b: Predictions, least: float, *, same_score: bool = False) -> int:

@@ -140,8 +140,6 @@ def read_parquet(path: Path) -> Iterator[RawColumns]:
     """Read the rows of a file, some at a time.
 
     Columns are as the fields of COCO results; ``x``, ``y``, ``w``, ``h`` may stand for ``bbox``.
-    Raises `InputError` if it is no Parquet file, a column is missing, or one that should hold
-    numbers does not.
     """
     try:
         schema = pyarrow.parquet.read_schema(path)

@@ -15,7 +15,7 @@ from autoeval.data.image_folder import former_name, stored_name
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions.box_columns import Predictions
 from autoeval.data.predictions.category_words import find_words, numbering_conflict
-from autoeval.data.predictions.entries import Entries, read_entries
+from autoeval.data.predictions.entries import read_entries
 from autoeval.data.predictions.file_formats import Content, read_columns, read_text_folder
 from autoeval.data.predictions.prediction_checks import unusual_boxes, within_images
 from autoeval.data.wording import listed
@@ -237,6 +237,7 @@ def read_predictions(
         images, where = own, "its own list of images"
     place, known, lost = _place_boxes(entries.images, images, where)
     words = find_words(path, entries.categories, given or numbers or {})
+    by_number = any(word is None for _, word in entries.categories)
     read = Predictions(
         known,
         words.categories,
@@ -246,7 +247,7 @@ def read_predictions(
         entries.scores,
         words.numbers,
         problems + entries.problems + lost,
-        numbering_conflict(path, given, numbers or {}) if _by_number(entries) else (),
+        numbering_conflict(path, given, numbers or {}) if by_number else (),
         int(np.count_nonzero(place < 0)),
     )
     del entries
@@ -255,10 +256,6 @@ def read_predictions(
     if on_canvas:
         read = within_images(read)
     return replace(read, problems=read.problems + unusual_boxes(path, read))
-
-
-def _by_number(entries: Entries) -> bool:
-    return any(word is None for _, word in entries.categories)
 
 
 def _place_boxes(

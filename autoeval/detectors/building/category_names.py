@@ -30,33 +30,18 @@ def find_categories(
 ) -> tuple[str, ...]:
     """Find the categories of a detector.
 
-    Those given come first, then the checkpoint's own list, then the one in the ``metainfo`` of the
-    config's test data set, then those of that data set's type (VOC, Cityscapes, ...) and COCO's,
-    where they are as many as the head has classes. A detector that takes words finds what it is
-    told, however many.
-
-    Parameters
-    ----------
-    model : Module
-        The detector.
-    config : Config
-        Its configuration.
-    meta : mapping
-        ``meta`` of the checkpoint.
-    given : sequence of str
-        What the user says they are.
-
-    Raises
-    ------
-    InputError
-        If there is no list, or its length is not the number of classes of the head.
+    Those given come first, then the list in `meta` of the checkpoint, then the one in the
+    ``metainfo`` of the config's test data set, then those of that data set's type (VOC, Cityscapes,
+    ...) and COCO's, where they are as many as the head has classes. A detector that takes words
+    finds what it is given, however many.
     """
     found = tuple(given) or _from_checkpoint(meta) or _from_config(config)
     if takes_words(model):
         return found or _of_type(config) or coco_categories()
     n_classes = count_classes(model)
     if not found:
-        usual = (_of_type(config), coco_categories(), _of_proposals(model))
+        proposals = ("object",) if type(model).__name__ == "RPN" else ()
+        usual = (_of_type(config), coco_categories(), proposals)
         found = next((names for names in usual if len(names) == n_classes), ())
     if not found or (n_classes is not None and len(found) != n_classes):
         where = "--classes" if given else "its checkpoint or config"
@@ -69,13 +54,7 @@ def find_categories(
 
 
 def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Read categories from a text file, one in a line.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, holds none, or the same one twice.
-    """
+    """Read categories from a text file, one in a line; `InputError` if none, or one twice."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -119,11 +98,6 @@ def _of_type(config: Config) -> tuple[str, ...]:
     return _names(getattr(known, "METAINFO", {}).get("classes"))
 
 
-def _of_proposals(model: nn.Module) -> tuple[str, ...]:
-    """Return what a region proposal network proposes."""
-    return ("object",) if type(model).__name__ == "RPN" else ()
-
-
 def _dataset(config: Config) -> Mapping[str, Any]:
     """Return the settings of the test data set, of the first one where there are several."""
     dataset = (config.get("test_dataloader") or {}).get("dataset") or {}
@@ -145,30 +119,23 @@ def takes_words(model: object) -> bool:
 def prompt(model: BaseDetector, categories: Sequence[str]) -> dict[str, Any]:
     """Return what data samples carry for a model that takes words, nothing for others.
 
-    Raises
-    ------
-    InputError
-        If the categories make a longer text than the model reads at once.
+    Raises `InputError` if the categories make a longer text than the model reads at once.
     """
     if not takes_words(model):
         return {}
     if not takes_words_in_parts(model):
-        _check_length(model, categories)
+        text = ". ".join(categories) + "."
+        n_tokens = len(model.language_model.tokenizer(text)["input_ids"])
+        limit = model.language_model.max_tokens
+        if n_tokens > limit:
+            raise InputError(
+                f"{type(model).__name__} reads {limit} tokens at once, but its {len(categories)} "
+                f"categories make {n_tokens}: name fewer with --classes FILE, or let it ask for "
+                "some at a time with --cfg-options model.test_cfg.chunked_size=40."
+            )
     return {"text": tuple(categories), "custom_entities": True}
 
 
 def takes_words_in_parts(model: BaseDetector) -> bool:
     """Say whether a model asks for some of its words at a time, which it does image by image."""
     return takes_words(model) and model.test_cfg.get("chunked_size", -1) > 0
-
-
-def _check_length(model: BaseDetector, categories: Sequence[str]) -> None:
-    text = ". ".join(categories) + "."
-    n_tokens = len(model.language_model.tokenizer(text)["input_ids"])
-    limit = model.language_model.max_tokens
-    if n_tokens > limit:
-        raise InputError(
-            f"{type(model).__name__} reads {limit} tokens at once, but its {len(categories)} "
-            f"categories make {n_tokens}: name fewer with --classes FILE, or let it ask for some "
-            "at a time with --cfg-options model.test_cfg.chunked_size=40."
-        )

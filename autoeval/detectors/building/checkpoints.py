@@ -26,11 +26,6 @@ def find_checkpoint(source: str) -> Path:
 
     Downloads go to torch's hub cache, where mmengine looks for them and leaves them too, and are
     checked against the hash in the file's name.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or the download fails.
     """
     if re.match(r"https?://", source):
         return _download(source)
@@ -60,25 +55,10 @@ def _download(address: str) -> Path:
 
 
 def read_checkpoint(path: Path, *, trust: bool = False) -> dict[str, Any]:
-    """Read a checkpoint file.
+    """Read ``state_dict`` and ``meta`` of a file written by ``torch.save``.
 
-    Parameters
-    ----------
-    path : Path
-        A file written by ``torch.save``.
-    trust : bool
-        Unpickle whatever it holds, which can run any code. If False, only tensors and the plain
-        objects that OpenMMLab's checkpoints carry are accepted.
-
-    Returns
-    -------
-    dict
-        With ``state_dict`` and ``meta``.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, holds other objects, or has no weights.
+    Unless `trust`, which unpickles whatever it holds and can run any code, only tensors and the
+    plain objects that OpenMMLab's checkpoints carry are accepted.
     """
     try:
         with torch.serialization.safe_globals(harmless_types()):
@@ -137,24 +117,10 @@ SHOWN = 3
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
-    """Fill a model with weights.
+    """Fill a model with weights by name, a leading ``module.`` left out.
 
-    Weights that the model has no place for are reported in a warning. (A published checkpoint may
-    carry some, such as those of a mask head.)
-
-    Parameters
-    ----------
-    model : Module
-        Receives the weights.
-    weights : mapping of str to Tensor
-        By name; a leading ``module.`` is left out.
-    path : Path
-        The checkpoint, for messages.
-
-    Raises
-    ------
-    InputError
-        If weights are missing or of another shape.
+    Weights that the model has no place for, such as those of a mask head, are reported in a
+    warning.
     """
     given = {re.sub(r"^module\.", "", name): value for name, value in weights.items()}
     own = model.state_dict()
@@ -192,10 +158,7 @@ PREFIXES = ("modelzoo://", "torchvision://")
 def register_model_zoo() -> bool:
     """Let mmengine find ``torchvision://NAME`` in torch's hub cache, or download it there.
 
-    Returns
-    -------
-    bool
-        True where it now does so, False where torchvision is installed, which stays in charge.
+    False where torchvision is installed, which stays in charge.
     """
     if importlib.util.find_spec("torchvision") is not None:
         return False
@@ -206,19 +169,9 @@ def register_model_zoo() -> bool:
 
 
 def load_from_torchvision(filename: str, map_location: Any = None) -> dict[str, torch.Tensor]:
-    """Load the weights of a model of torchvision's.
+    """Load the weights of a model of torchvision's, such as ``torchvision://resnet50``.
 
-    Parameters
-    ----------
-    filename : str
-        Such as ``torchvision://resnet50``.
-    map_location
-        As in ``torch.load``.
-
-    Raises
-    ------
-    InputError
-        If no model has that name, or it is not in the cache and cannot be downloaded.
+    Raises `InputError` if no model has that name, or it is neither in the cache nor downloaded.
     """
     address = find_address(filename)
     try:
@@ -233,18 +186,7 @@ def load_from_torchvision(filename: str, map_location: Any = None) -> dict[str, 
 
 
 def find_address(filename: str) -> str:
-    """Look a model up in mmengine's list of torchvision's addresses.
-
-    Parameters
-    ----------
-    filename : str
-        Such as ``torchvision://resnet50``.
-
-    Raises
-    ------
-    InputError
-        If no model has that name.
-    """
+    """Look up ``torchvision://NAME`` in mmengine's list of torchvision's addresses."""
     import mmengine
 
     models = json.loads((Path(mmengine.__path__[0]) / "hub/torchvision_0.12.json").read_text())

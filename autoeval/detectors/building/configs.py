@@ -1,20 +1,25 @@
-"""Reading a detector's configuration: by a known name, from a file, or from mmdet's own configs."""
+"""A detector's configuration, by a known name, from a file or of mmdet's own, and its model."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.error import URLError
 
-from mmengine.config import Config, ConfigDict
+from mmengine.config import Config
 from torch import Tensor
 
 from autoeval.detectors import ops
 from autoeval.detectors.building.aliases import find_config
-from autoeval.detectors.building.constructing import explained
+from autoeval.detectors.causes import first_line
 from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from mmdet.models.detectors import BaseDetector
 
 #: What a knowledge distillation's config says of its teacher.
 TEACHERS = (
@@ -30,22 +35,12 @@ PANOPTIC = ("semantic_head", "panoptic_fusion_head")
 
 
 def unwrap(config: Config) -> None:
-    """Replace a config's model by the detector within, where it is a wrapper.
+    """Replace a config's model, in place, by the detector within, where it is a wrapper.
 
     The student of a knowledge distillation (`LD`, `LAD`) is left as the detector of one stage that
     it is; of a panoptic one stays what finds the instances. Of a semi-supervised pair
     (`SoftTeacher`) stays the one that mmdet tests, and ``config.weights_prefix`` says where a
     checkpoint of the pair has its weights.
-
-    Parameters
-    ----------
-    config : Config
-        Changed in place.
-
-    Raises
-    ------
-    InputError
-        If it tracks objects through a video: a tracker has test images and weights of its own.
     """
     model = config.model
     inner, is_pair = model.get("detector"), "semi_test_cfg" in model
@@ -66,15 +61,9 @@ def unwrap(config: Config) -> None:
         model.test_cfg.instance_on = True
     elif is_pair:
         config.weights_prefix = (model.semi_test_cfg or {}).get("predict_on", "teacher") + "."
-        config.model = _inner(model)
-
-
-def _inner(model: ConfigDict) -> ConfigDict:
-    """Return the detector of a pair, which may leave the preprocessing to the wrapper's."""
-    detector = model.detector
-    if not detector.get("data_preprocessor"):
-        detector.data_preprocessor = model.data_preprocessor.data_preprocessor
-    return detector
+        config.model = model.detector
+        if not config.model.get("data_preprocessor"):  # it is left to that of the wrapper
+            config.model.data_preprocessor = model.data_preprocessor.data_preprocessor
 
 
 def deployed_weights(weights: Mapping[str, Tensor], config: Config) -> Mapping[str, Tensor]:
@@ -101,24 +90,9 @@ def read_config(
 ) -> Config:
     """Read a detector's config, with changes, and reduce it to the detector that is deployed.
 
-    Parameters
-    ----------
-    name_or_config : str or path-like
-        A known name, the path of a config file, or that of one of the installed mmdet's, such as
-        ``mmdet::retinanet/retinanet_r50_fpn_1x_coco.py`` or ``configs/retinanet/...``.
-    cfg_options : mapping, optional
-        Changes, for example ``{"model.test_cfg.score_thr": 0.01}``.
-
-    Returns
-    -------
-    Config
-        Whose ``model`` asks for no weights beside those of the checkpoint, and is unwrapped; see
-        `autoeval.detectors.building.configs.unwrap`.
-
-    Raises
-    ------
-    InputError
-        If it is missing, cannot be run, or has no model with a backbone.
+    It is a known name, the path of a config file, or that of one of the installed mmdet's, such as
+    ``mmdet::retinanet/retinanet_r50_fpn_1x_coco.py`` or ``configs/retinanet/...``. Its model asks
+    for no weights beside those of the checkpoint, and is unwrapped; see `unwrap`.
     """
     ops.register()  # before what the config imports
     path = find_config_file(str(name_or_config))
@@ -136,17 +110,14 @@ def read_config(
 
 
 def find_config_file(name: str) -> Path:
-    """Return the file that a name or path stands for.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """Return the file that a name or path stands for, or raise `InputError`."""
     prefix = next((prefix for prefix in OF_MMDET if name.startswith(prefix)), None)
     if prefix is None or Path(name).is_file():
         return find_config(name)
-    folder = _mmdet_configs()
+    spec = importlib.util.find_spec("mmdet")
+    if spec is None or spec.origin is None:
+        raise InputError("mmdet is not installed, so none of its configs can be named.")
+    folder = Path(spec.origin).parent / ".mim" / "configs"
     path = folder / name.removeprefix(prefix)
     if not path.is_file():
         raise InputError(
@@ -154,14 +125,6 @@ def find_config_file(name: str) -> Path:
             "mmdet::retinanet/retinanet_r50_fpn_1x_coco.py."
         )
     return path
-
-
-def _mmdet_configs() -> Path:
-    """Return the folder of configs that an installed mmdet brings along."""
-    spec = importlib.util.find_spec("mmdet")
-    if spec is None or spec.origin is None:
-        raise InputError("mmdet is not installed, so none of its configs can be named.")
-    return Path(spec.origin).parent / ".mim" / "configs"
 
 
 def dicts_in(node: Any) -> Iterator[dict]:
@@ -189,3 +152,89 @@ def _without_training(part: dict) -> None:
         part["pretrained"] = None
     if part.get("num_cp"):
         part["num_cp"] = -1
+
+
+#: Packages that some detectors need and that come with no other, and how they are installed.
+EXTRAS = {
+    "transformers": "pip install 'autoeval[open-vocabulary]'",
+    "nltk": "pip install nltk",
+    "mmpretrain": "pip install mmpretrain model-index, beside a torchvision that fits torch",
+    "modelindex": "pip install model-index",
+    "timm": "pip install timm",
+    "detectron2": "see https://github.com/facebookresearch/detectron2",
+    "torchvision": "a torchvision that fits torch",
+    "skimage": "pip install scikit-image",
+}
+LOCAL_ENCODER = (
+    "Name a folder that has the text encoder: --cfg-options model.language_model.name=FOLDER, for "
+    "GLIP model.bbox_head.lang_model_name=FOLDER, too."
+)
+
+
+def build_model(config: Config) -> BaseDetector:
+    """Build the model of a config with random weights."""
+    ops.register()
+    import mmdet.models  # noqa: F401  (fills the registry)
+    from mmdet.registry import MODELS
+    from mmengine.model.utils import revert_sync_batchnorm
+    from mmengine.registry import init_default_scope
+
+    init_default_scope(config.get("default_scope") or "mmdet")
+    try:
+        model = _mend(revert_sync_batchnorm(MODELS.build(config.model)))
+    except Exception as error:  # constructors read files, download, import: they fail in any way
+        raise InputError(
+            f"mmdet cannot build the detector of {config.filename}: {explained(error)}"
+        ) from error
+    if not hasattr(model, "backbone"):
+        raise InputError(
+            f"{type(model).__name__}, the model of {config.filename}, has no `backbone` of mmdet's "
+            "kind: put the detector within it there, or use its predictions."
+        )
+    ops.check_needs(model)
+    return model
+
+
+def explained(error: BaseException) -> str:
+    """Put an error of a config or a constructor in words, with what to do about it."""
+    first = error
+    while isinstance(first.__context__, ImportError):  # the import that failed first
+        first = first.__context__
+    message = first_line(first)
+    absent = re.search(r"No module named|not installed|install|Failed to import", message)
+    extra = next((name for name in EXTRAS if absent and name in message.lower()), None)
+    if extra:
+        return f"{message.rstrip('.')}. It needs {extra}: {EXTRAS[extra]}."
+    if "huggingface.co" in message:
+        return f"{message.rstrip('.')}. {LOCAL_ENCODER}"
+    if isinstance(error, FileNotFoundError):
+        return f"{message.rstrip('.')}. The config names this file: give its whole path there."
+    if isinstance(error, URLError | ConnectionError | TimeoutError):
+        return f"a download failed ({message}): the config should name a local file in its place."
+    if "registry" in message:
+        return f"{message.rstrip('.')}. Import what defines it with `custom_imports` in the config."
+    return message
+
+
+def _mend(model: BaseDetector) -> BaseDetector:
+    """Mend what mmdet 3.3 and its configs take for granted.
+
+    The SSD head reads ``loss_cls``, which it never sets; CrowdDet asks for RoIAlign of torchvision,
+    which is mmcv's by another hand.
+    """
+    from mmcv.ops import RoIAlign
+    from mmdet.models import SSDHead
+
+    for module in model.modules():
+        if isinstance(module, SSDHead) and not hasattr(module, "loss_cls"):
+            module.loss_cls = None
+        if isinstance(module, RoIAlign) and ops.torchvision_ops("cpu") is None:
+            module.use_torchvision = False
+    return model
+
+
+def fill_registries() -> None:
+    """Register every model, data set, hook and loop of mmdet, and make its scope the default."""
+    from mmdet.utils import register_all_modules
+
+    register_all_modules()

@@ -17,24 +17,10 @@ LARGEST = 100 * 2**20  # bytes of a training file that is read for the names in 
 
 
 def trained_on(config: Config, labels: str | os.PathLike[str], names: Iterable[str]) -> list[str]:
-    """Say why labelled images seem to be those that a detector was trained on.
+    """Say why labelled images, by file names, seem to be those that a detector was trained on.
 
     Where a file of training labels in the config is here, the names of its images are compared;
-    where it is not, its path is with that of the labels.
-
-    Parameters
-    ----------
-    config : Config
-        Of an mmdet detector.
-    labels : path-like
-        The labels.
-    names : iterable of str
-        File names of their images.
-
-    Returns
-    -------
-    list of str
-        A reason for each training file that speaks for it.
+    where it is not, its path is with that of the labels. There is one reason for each such file.
     """
     labels, own = Path(labels), {Path(name).name for name in names}
     reasons = (_reason(file, labels, own) for file in dict.fromkeys(_training_files(config)))

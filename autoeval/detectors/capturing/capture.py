@@ -31,14 +31,9 @@ ARGUMENTS = ("boxes", "scores", "idxs", "nms_cfg")
 class Suppression:
     """One run of non-maximum suppression.
 
-    Parameters
-    ----------
-    boxes, scores, labels : Tensor of shape (M, 4), (M,), (M,)
-        What went in.
-    detections : Tensor of shape (K, 5)
-        Boxes and scores that came out, best first: a copy, because mask heads rescale theirs.
-    keep : Tensor of shape (K,), int64
-        Their numbers among what went in.
+    `boxes` (M, 4), `scores` (M,) and `labels` (M,) went in. `detections` (K, 5), boxes and scores,
+    came out, best first: a copy, because mask heads rescale theirs. `keep` (K,) are their numbers
+    among what went in.
     """
 
     boxes: Tensor
@@ -50,18 +45,9 @@ class Suppression:
     def scale_to(self, instances: Any, scale_factor: tuple[float, ...]) -> Tensor | None:
         """Return what takes this run's boxes to an image's final ones, where these came from it.
 
-        Parameters
-        ----------
-        instances : InstanceData
-            The final boxes.
-        scale_factor : tuple of float
-            Of network pixels to image pixels, along x and y.
-
-        Returns
-        -------
-        Tensor of shape (4,) or None
-            Divisors of xyxy: ones, or the scale where mmdet rescales after suppression. None where
-            the final boxes are not the first of those that came out.
+        These are divisors of xyxy, (4,): ones, or `scale_factor`, of network pixels to image pixels
+        along x and y, where mmdet rescales after suppression. None where the final boxes are not
+        the first of those that came out.
         """
         first = self.detections[: len(instances)]
         if not torch.equal(first[:, 4], instances.scores):
@@ -81,15 +67,7 @@ class Suppression:
 
 
 def recorded(runs: list[Suppression], nms: Callable, *args: Any, **kwargs: Any) -> Any:
-    """Call ``batched_nms`` and record it; without settings it suppresses nothing.
-
-    Parameters
-    ----------
-    runs : list of Suppression
-        Receives this one.
-    nms : callable
-        mmcv's ``batched_nms``, with its arguments.
-    """
+    """Call mmcv's ``batched_nms`` and record it; without settings it suppresses nothing."""
     detections, keep = nms(*args, **kwargs)
     given = {**dict(zip(ARGUMENTS, args, strict=False)), **kwargs}
     if given["nms_cfg"] is not None:
@@ -104,30 +82,12 @@ MOST_POOLED = 1000  # candidates of an image, the best
 
 @dataclass
 class Capture:
-    """What was captured of a batch of images.
+    """What was captured of a batch of N images.
 
-    Parameters
-    ----------
-    wants : collection of str
-        Names out of `CAPTURED`.
-    detector : str
-        What messages call the detector.
-    instances : list of InstanceData
-        Final boxes of each image.
-    scales : list of tuple of float
-        Network pixels to one image pixel, for each image.
-    suppressions : list of Suppression
-        In the order they ran, those of region proposals included.
-    features : Tensor of shape (N, C), optional
-        Last feature maps of the backbone, averaged.
-    maps : Tensor of shape (N, C, H, W), optional
-        These maps.
-    to_map : float
-        Cells of these maps to one network pixel.
-    n_categories : int or None
-        Of the head.
-    failures : CaptureFailures
-        What went wrong with following the head.
+    `detector` is its name in messages; `instances` are the final boxes of each image, `scales` its
+    network pixels to one image pixel, `suppressions` in the order they ran, those of region
+    proposals included; `features` (N, C) are the averages of the backbone's last `maps` (N, C, H,
+    W), of which `to_map` cells make one network pixel.
     """
 
     wants: Collection[str]
@@ -216,17 +176,7 @@ class Capture:
 def capture(model: BaseDetector, wants: Collection[str]) -> Iterator[Capture]:
     """Capture what a model leaves on the way while the body runs one batch through it.
 
-    Parameters
-    ----------
-    model : BaseDetector
-        A model of mmdet.
-    wants : collection of str
-        Any of `CAPTURED`; with none of them nothing is touched.
-
-    Yields
-    ------
-    Capture
-        Filled when the body has run.
+    `wants` are any of `CAPTURED`; with none of them nothing is touched.
     """
     n_categories = getattr(final_head(model), "num_classes", None)
     captured = Capture(wants, type(model).__name__, n_categories=n_categories)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,13 +32,6 @@ def attached_logits(model: BaseDetector, failures: CaptureFailures) -> Iterator[
     ``_predict_by_feat_single``, such as ATSS, FCOS and RTMDet); the boxes of other heads have no
     such field, nor have those of a head that calls these methods in a way of its own, which
     ``failures`` then say. Of a cascade it is the last head that gives the boxes.
-
-    Parameters
-    ----------
-    model : BaseDetector
-        A model of mmdet.
-    failures : CaptureFailures
-        Receives what went wrong with following a head; its boxes come all the same.
     """
     with ExitStack() as stack:
         with failures.around():
@@ -69,13 +63,13 @@ def _patches(head: nn.Module | None, failures: CaptureFailures) -> list[Patch]:
     return []
 
 
+@dataclass
 class _Regions:
     """Two-stage heads: ``multiclass_nms`` can tell the numbers of the regions that it keeps."""
 
-    def __init__(self, head: Any, failures: CaptureFailures) -> None:
-        self.head = head
-        self.failures = failures
-        self.kept: Tensor | None = None
+    head: Any
+    failures: CaptureFailures
+    kept: Tensor | None = None
 
     def patches(self) -> list[Patch]:
         from mmdet.models.layers.bbox_nms import multiclass_nms
@@ -102,14 +96,14 @@ class _Regions:
         return results
 
 
+@dataclass
 class _Priors:
     """Dense heads: ``filter_scores_and_topk`` tells which priors of a level become candidates."""
 
-    def __init__(self, head: Any, failures: CaptureFailures) -> None:
-        self.head = head
-        self.failures = failures
-        self.levels: list[Tensor] = []
-        self.kept: list[Tensor] = []
+    head: Any
+    failures: CaptureFailures
+    levels: list[Tensor] = field(default_factory=list)
+    kept: list[Tensor] = field(default_factory=list)
 
     def patches(self) -> list[Patch]:
         from mmdet.models.utils.misc import filter_scores_and_topk
@@ -141,14 +135,14 @@ class _Priors:
         return finish(*args, **kwargs)
 
 
+@dataclass
 class _Points:
     """YOLOX: candidates are the points, in their order, whose decoded boxes they have."""
 
-    def __init__(self, head: Any, failures: CaptureFailures) -> None:
-        self.head = head
-        self.failures = failures
-        self.points: Iterator[tuple[Tensor, Tensor]] = iter(())
-        self.levels: list[Tensor] = []
+    head: Any
+    failures: CaptureFailures
+    points: Iterator[tuple[Tensor, Tensor]] = field(default_factory=lambda: iter(()))
+    levels: list[Tensor] = field(default_factory=list)
 
     def patches(self) -> list[Patch]:
         return [

@@ -17,17 +17,7 @@ from autoeval.detectors.causes import first_line
 
 @contextmanager
 def wrapped(owner: Any, name: str, around: Callable) -> Iterator[None]:
-    """Let calls of ``owner.name(...)`` be ``around(original, ...)`` while the body runs.
-
-    Parameters
-    ----------
-    owner : object
-        A module of Python or of torch.
-    name : str
-        A function or a method of it.
-    around : callable
-        Takes the original and the arguments of a call.
-    """
+    """Let calls of ``owner.name(...)`` be ``around(original, ...)`` while the body runs."""
     original, is_own = getattr(owner, name), name in vars(owner)
     setattr(owner, name, partial(around, original))
     try:
@@ -56,13 +46,7 @@ def _users(function: Callable, n_modules: int) -> list[ModuleType]:
 
 
 class CaptureFailures:
-    """What went wrong with watching a model, which itself has gone on.
-
-    Attributes
-    ----------
-    reasons : list of str
-        Different ones, in the order they came up.
-    """
+    """What went wrong with watching a model, which itself has gone on: different `reasons`."""
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
@@ -88,11 +72,6 @@ class QuickPooling:
 
     torch has a vectorised kernel for that layout alone. A maximum rounds nothing, so the numbers
     stay the same; the output comes back in the layout of the input. Only on a CPU.
-
-    Parameters
-    ----------
-    model : Module
-        Its poolings are looked up once.
     """
 
     def __init__(self, model: nn.Module) -> None:

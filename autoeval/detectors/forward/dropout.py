@@ -28,26 +28,10 @@ def sample_seed(seed: int, image_id: str, repeat: int) -> int:
 
 
 def drop_elements(features: Tensor, rate: float, seeds: Sequence[int], stage: int) -> Tensor:
-    """Zero each element with probability ``rate`` and divide the rest by ``1 - rate``.
+    """Zero each element of (N, ...) with probability ``rate`` and divide the rest by ``1 - rate``.
 
-    The masks are drawn on the CPU, one generator for each sample and stage, so that every device
-    and every batch size draws the same ones.
-
-    Parameters
-    ----------
-    features : Tensor of shape (N, ...)
-        Any layout.
-    rate : float
-        Probability of zeroing.
-    seeds : sequence of int, length N
-        Seed of each sample; see `sample_seed`.
-    stage : int
-        Number of the stage, which seeds the mask together with the sample's seed.
-
-    Raises
-    ------
-    ValueError
-        If there is not one seed for each sample.
+    The masks are drawn on the CPU, one generator for each sample, by its seed (see `sample_seed`),
+    and stage, so that every device and every batch size draws the same ones.
     """
     draws = draw_uniform(features.shape[1:], seeds, stage)
     return drop_below(features, rate, draws)
@@ -56,10 +40,8 @@ def drop_elements(features: Tensor, rate: float, seeds: Sequence[int], stage: in
 def draw_uniform(shape: Sequence[int], seeds: Sequence[int], stage: int) -> Tensor:
     """Draw, for each seed, a number in [0, 1) for each element of one sample's features.
 
-    Returns
-    -------
-    Tensor of shape (len(seeds), *shape), float32, on the CPU
-        The same draws for every rate: what a low rate drops, a higher one drops, too.
+    The draws (len(seeds), *shape), float32, are on the CPU and the same for every rate: what a low
+    rate drops, a higher one drops, too.
     """
     generators = (torch.Generator().manual_seed(_hash(seed, stage)) for seed in seeds)
     return torch.stack([torch.rand(tuple(shape), generator=each) for each in generators])
@@ -68,17 +50,7 @@ def draw_uniform(shape: Sequence[int], seeds: Sequence[int], stage: int) -> Tens
 def drop_below(features: Tensor, rate: float, draws: Tensor) -> Tensor:
     """Zero the elements whose draw is below ``rate`` and divide the rest by ``1 - rate``.
 
-    Parameters
-    ----------
-    features : Tensor of shape (N, ...)
-    rate : float
-    draws : Tensor of the same shape
-        See `draw_uniform`.
-
-    Raises
-    ------
-    ValueError
-        If there are not draws for each sample.
+    Raises ValueError if there are not draws for each sample.
     """
     if len(draws) != len(features):
         raise ValueError(f"Expected {len(features)} seeds, one for each sample, got {len(draws)}.")
@@ -89,19 +61,7 @@ def drop_below(features: Tensor, rate: float, draws: Tensor) -> Tensor:
 def feature_dropout(points: HookPoints, spec: DropoutSpec, seeds: Sequence[int]) -> Iterator[None]:
     """Switch feature dropout on in a model's own forward pass while the body runs.
 
-    Parameters
-    ----------
-    points : HookPoints
-        Modules that begin and end the stages; see `autoeval.detectors.forward.stages.HookPoints`.
-    spec : DropoutSpec
-        What to drop.
-    seeds : sequence of int
-        One for each sample of the batch that the body runs.
-
-    Raises
-    ------
-    InputError
-        If the backbone lacks one of the stages, or the body did not run it.
+    There is one seed for each sample of the batch that the body runs.
     """
     points.check(spec)
     dropped: set[int] = set()

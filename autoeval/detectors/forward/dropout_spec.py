@@ -19,20 +19,10 @@ N_STAGES = 4
 class DropoutSpec:
     """Where and how much to drop.
 
-    Parameters
-    ----------
-    position : {"after", "before"}
-        ``after`` drops elements of a stage's output, which both the next stage and the neck read;
-        ``before`` those of its input alone: the neck still sees the previous stage whole.
-    stages : sequence of int
-        Which of the four backbone stages, from 0; kept sorted.
-    rate : float
-        Probability of zeroing an element, 0 <= rate < 1. The rest is divided by 1 - rate.
-
-    Raises
-    ------
-    InputError
-        If a value is not one of these.
+    `position` "after" drops elements of a stage's output, which both the next stage and the neck
+    read; "before" those of its input alone: the neck still sees the previous stage whole. `stages`
+    are numbers of the four backbone stages, from 0, kept sorted; `rate` is the probability of
+    zeroing an element, 0 <= rate < 1, and the rest is divided by 1 - rate.
 
     Examples
     --------
@@ -74,16 +64,7 @@ FIELDS = ("position", "stages", "rate")
 def write_dropout_config(
     path: str | os.PathLike[str], spec: DropoutSpec, found: dict[str, Any]
 ) -> None:
-    """Write a dropout, and how it was found.
-
-    Parameters
-    ----------
-    path : path-like
-        Ends in ``.py``.
-    spec : DropoutSpec
-    found : dict
-        Plain values, for people.
-    """
+    """Write a dropout to a Python file, and in plain values how it was found."""
     lines = [
         f'"""Dropout for {found["detector"]}, found by autoeval search-dropout."""',
         "",
@@ -97,14 +78,7 @@ def write_dropout_config(
 
 
 def load_dropout(path: str | os.PathLike[str]) -> DropoutSpec:
-    """Read the dropout of a configuration file.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, or its ``dropout`` does not have exactly a position, stages and a
-        rate.
-    """
+    """Read the dropout of a configuration file, or raise `InputError` if it holds none."""
     dropout = read_config(path).get("dropout")
     if not isinstance(dropout, dict) or set(dropout) != set(FIELDS):
         raise InputError(

@@ -24,21 +24,11 @@ Mark = int | tuple[int, str, str]
 
 @dataclass(eq=False)
 class Call:
-    """One call of a module.
+    """One call of a module, by its name within the backbone.
 
-    Parameters
-    ----------
-    name : str
-        Of the module within the backbone.
-    module : Module
-    began : int
-        Number of modules that had begun before it.
-    read, gave : list of Tensor
-        All tensors among its arguments, and in what it returned.
-    ended : int
-        Number of modules that had ended before it.
-    found, left : set
-        Marks of what it read and gave, by which the same values are known again.
+    `began` modules had begun before it and `ended` ones had ended; `read` and `gave` are all
+    tensors among its arguments and in what it returned, `found` and `left` their marks, by which
+    the same values are known again.
     """
 
     name: str
@@ -67,16 +57,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Trace:
-    """What ran in a backbone.
+    """What ran in a backbone on an image of `area` pixels.
 
-    Parameters
-    ----------
-    calls : list of Call
-        Of modules that ran once, in the order they ended.
-    area : int
-        Of the image in pixels.
-    results : set
-        Marks of what the backbone returned.
+    `calls` are of modules that ran once, in the order they ended; `results` mark what it returned.
     """
 
     calls: list[Call]
@@ -178,15 +161,10 @@ ENOUGH = 3
 def guess_hook_points(backbone: nn.Module) -> HookPoints:
     """Find stages in any backbone: by the resolution of what its modules give, or by its lists.
 
-    A trial run tells which module ends the work at each of the strides 4, 8, 16 and 32; of nested
+    A trial run shows which module ends the work at each of the strides 4, 8, 16 and 32; of nested
     ones it is the outermost, of several the last whose output goes on within the backbone. Where
     fewer than three strides are found, the last four modules of a list of stages are taken, if
     there are more of those.
-
-    Raises
-    ------
-    InputError
-        If neither finds anything.
     """
     found = by_resolution(backbone)
     if found is None or len(found.exits) < ENOUGH:
@@ -202,13 +180,7 @@ def guess_hook_points(backbone: nn.Module) -> HookPoints:
 
 
 def named_hook_points(backbone: nn.Module, names: Sequence[str]) -> HookPoints:
-    """Take modules by their names within the backbone as stages.
-
-    Raises
-    ------
-    InputError
-        If there are none or more than four, or the backbone has no such module.
-    """
+    """Take one to four modules by their names within the backbone as stages, or `InputError`."""
     modules = dict(backbone.named_modules())
     unknown = [name for name in names if name not in modules or not name]
     if unknown or not 0 < len(names) <= N_STAGES:

@@ -39,26 +39,11 @@ Features = tuple[Tensor, ...]
 def branches(
     staged: StagedBackbone, prefix: Prefix, specs: Sequence[DropoutSpec], seeds: Sequence[int]
 ) -> Iterator[tuple[DropoutSpec, Features]]:
-    """Run the rest of a backbone under each of several dropouts.
+    """Yield the features for the neck under each of several dropouts, as they are reached.
 
     Dropouts of one rate that agree up to some layer share all layers until there, and all share the
     random draws, so every result is what its dropout alone would have given, to the last bit.
-
-    Parameters
-    ----------
-    staged : StagedBackbone
-    prefix : Prefix
-        What `StagedBackbone.forward` kept at or before the first layer that any of them perturbs.
-    specs : sequence of DropoutSpec
-    seeds : sequence of int
-        One for each sample of ``prefix``.
-
-    Yields
-    ------
-    spec : DropoutSpec
-        Each of ``specs`` once, in the order in which they are reached.
-    features : tuple of Tensor
-        Features for the neck.
+    `prefix` lies at or before the first layer that any perturbs; `seeds` are of its samples.
     """
     yield from _Branching(staged, seeds).descend(prefix, specs)
 
@@ -112,13 +97,10 @@ Prefixes = dict[int, Prefix]
 
 @dataclass(frozen=True)
 class Batch:
-    """Preprocessed images of one size.
+    """Preprocessed images (N, 3, H, W) of one size.
 
-    Parameters
-    ----------
-    inputs : Tensor of shape (N, 3, H, W)
-    samples : list of DetDataSample
-        Sizes and scale of each image, by which boxes return to its pixels.
+    `samples` are DetDataSamples with the size and scale of each, by which boxes return to its
+    pixels.
     """
 
     inputs: Tensor
@@ -131,15 +113,7 @@ class Batch:
 
 
 class StagedPasses:
-    """Passes of a model whose backbone is split: perturbed ones resume where dropout begins.
-
-    Parameters
-    ----------
-    model : BaseDetector
-        A model of mmdet.
-    staged : StagedBackbone
-        Its backbone, split.
-    """
+    """Passes of a model whose backbone is split: perturbed ones resume where dropout begins."""
 
     def __init__(self, model: BaseDetector, staged: StagedBackbone) -> None:
         self.model = model
@@ -175,12 +149,7 @@ class StagedPasses:
 class HookedPasses:
     """Passes of a model whose backbone is not split: perturbed ones run all of it, with hooks.
 
-    Parameters
-    ----------
-    model : BaseDetector
-        A model of mmdet.
-    points : HookPoints or str
-        Where its stages lie, or why they are not known.
+    `points` say where its stages lie, or why they are not known.
     """
 
     def __init__(self, model: BaseDetector, points: HookPoints | str) -> None:
@@ -219,18 +188,8 @@ class HookedPasses:
 def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPasses | HookedPasses:
     """Choose the passes that a model's backbone allows, with a warning where they take longer.
 
-    Parameters
-    ----------
-    model : BaseDetector
-        In eval mode.
-    stages : sequence of str
-        Modules of the backbone to take as its stages; by default those of its family, and for an
-        unknown one what `autoeval.detectors.forward.fallback.guess_hook_points` finds.
-
-    Raises
-    ------
-    InputError
-        If the backbone lacks one of ``stages``.
+    `stages` are modules of the backbone to take as its stages; by default those of its family, and
+    for an unknown one what `guess_hook_points` finds.
     """
     if stages:
         return HookedPasses(model, named_hook_points(model.backbone, stages))
@@ -239,11 +198,21 @@ def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPass
     staged = split_backbone(model.backbone)
     if staged is not None:
         return StagedPasses(model, staged)
-    passes = HookedPasses(model, _guess(model.backbone))
+    points: HookPoints | str
+    try:
+        points = guess_hook_points(model.backbone)
+    except InputError as error:
+        points = str(error)
+    passes = HookedPasses(model, points)
+    names = ", ".join(stage_names(passes))
+    where = (
+        f"Features are dropped at {names}; --stages chooses others."
+        if names
+        else "No stages were found in it, so features cannot be dropped."
+    )
     warnings.warn(
         f"The backbone {type(model.backbone).__name__} is of a family that cannot be split into "
-        "stages: each perturbed pass runs the whole model, which takes longer. "
-        f"{_named(stage_names(passes))}",
+        f"stages: each perturbed pass runs the whole model, which takes longer. {where}",
         stacklevel=3,
     )
     return passes
@@ -259,27 +228,8 @@ def stage_names(passes: StagedPasses | HookedPasses) -> tuple[str, ...]:
     return tuple(names[module] for module in points.exits)
 
 
-def _guess(backbone: nn.Module) -> HookPoints | str:
-    try:
-        return guess_hook_points(backbone)
-    except InputError as error:
-        return str(error)
-
-
-def _named(names: Sequence[str]) -> str:
-    if not names:
-        return "No stages were found in it, so features cannot be dropped."
-    return f"Features are dropped at {', '.join(names)}; --stages chooses others."
-
-
 def predict(model: BaseDetector, batch: Batch) -> list[Detections]:
-    """Run mmdet's ``predict`` and return the boxes in pixels of the original images.
-
-    Raises
-    ------
-    InputError
-        If the model gives no boxes.
-    """
+    """Run mmdet's ``predict``: boxes in pixels of the original images, or `InputError`."""
     return [_detections(model, result) for result in model.predict(batch.inputs, batch.samples)]
 
 
@@ -313,21 +263,11 @@ def _returning(module: nn.Module, output: Any) -> Iterator[None]:
 
 @torch.inference_mode()
 def part_costs(passes: StagedPasses | HookedPasses, batch: Batch) -> tuple[float, ...]:
-    """Measure the share of each part in the cost of one pass.
+    """Measure the share of each part in the cost of one pass over one image.
 
-    Convolutions, matrix products and attention are counted, nothing else.
-
-    Parameters
-    ----------
-    passes : StagedPasses or HookedPasses
-    batch : Batch
-        One image.
-
-    Returns
-    -------
-    tuple of float
-        Shares of the stem, of each stage, and of neck and head together; they sum to 1. A single
-        one where the backbone cannot be split.
+    Convolutions, matrix products and attention are counted, nothing else. The shares, of the stem,
+    of each stage, and of neck and head together, sum to 1; there is one where the backbone cannot
+    be split.
     """
     if isinstance(passes, HookedPasses):
         return (1.0,)

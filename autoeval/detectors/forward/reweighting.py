@@ -19,16 +19,8 @@ STEP = 1.0
 def perturbed_weights(model: nn.Module, seed: int, *, step: float = STEP) -> Iterator[None]:
     """Perturb the weights of a model while the body runs; afterwards they are as before, exactly.
 
-    All parameters together are one vector, to which ``step * r / ||r||`` is added, r uniform on
-    [0, 1) in every coordinate.
-
-    Parameters
-    ----------
-    model : Module
-    seed : int
-        Of r, which is drawn on the CPU, so that it is the same on any device.
-    step : float
-        Length of the change.
+    All parameters together are one vector, to which ``step * r / ||r||`` is added, r uniform on [0,
+    1) in every coordinate, drawn on the CPU by `seed`, so that it is the same on any device.
     """
     weights = [weight.data for weight in model.parameters()]
     before = [weight.clone() for weight in weights]
@@ -45,17 +37,10 @@ def perturbed_weights(model: nn.Module, seed: int, *, step: float = STEP) -> Ite
 
 
 def classified(found: Detections, logits: np.ndarray, n_categories: int) -> Classified:
-    """Add the probabilities of all categories to boxes: the softmax of their logits.
+    """Add the probabilities of all K categories to N boxes: the softmax of their logits.
 
-    Parameters
-    ----------
-    found : Detections
-        N boxes.
-    logits : ndarray of shape (N, K) or (N, K + 1)
-        Without a column for the background, as heads of sigmoids give them, it has logit 0: a
-        single category then has its sigmoid.
-    n_categories : int
-        K.
+    Logits (N, K), without a column for the background, as heads of sigmoids give them, have 0
+    there: a single category then has its sigmoid.
     """
     if logits.shape[1] == n_categories:
         logits = np.pad(logits, ((0, 0), (0, 1)))

@@ -17,12 +17,7 @@ Layer = Callable[[Tensor], Tensor]
 class HookPoints:
     """The modules between which a backbone's stages lie.
 
-    Parameters
-    ----------
-    entries : tuple of Module
-        For each stage, the module whose first argument is the stage's input.
-    exits : tuple of Module
-        For each stage, the module that returns the stage's output.
+    For each stage: the one whose first argument is its input, and the one that returns its output.
     """
 
     entries: tuple[nn.Module, ...]
@@ -42,14 +37,8 @@ class HookPoints:
 class Prefix:
     """What a backbone has computed when the first layer to be perturbed has just run.
 
-    Parameters
-    ----------
-    layer : int
-        Number of that layer.
-    x : Tensor of shape (N, ...)
-        Its output, untouched.
-    features : tuple of Tensor
-        Features for the neck that earlier layers have given.
+    `layer` is its number, `x` (N, ...) its untouched output, `features` those for the neck that
+    earlier layers have given.
     """
 
     layer: int
@@ -72,20 +61,9 @@ class StagedBackbone:
     """The layers of a backbone in the order they run, and where its stages lie among them.
 
     Running the chain computes what the backbone's own ``forward`` does, with the same modules in
-    the same order.
-
-    Parameters
-    ----------
-    layers : tuple of callable
-        Each takes the output of the one before it.
-    inputs : tuple of int
-        For each stage, the number of the layer whose output the stage reads.
-    outputs : tuple of int
-        For each stage, the number of the layer that ends it.
-    taps : mapping of int to callable
-        For each layer whose output the neck reads, what turns it into a feature map.
-    points : HookPoints
-        The same stages in terms of modules.
+    the same order. `inputs` and `outputs` are, for each stage, the numbers of the layer whose
+    output it reads and of the layer that ends it; `taps` have, for each layer whose output the neck
+    reads, what turns it into a feature map; `points` are the same stages in terms of modules.
     """
 
     layers: tuple[Layer, ...]
@@ -97,21 +75,9 @@ class StagedBackbone:
     def forward(
         self, images: Tensor, keep: Collection[int] = ()
     ) -> tuple[tuple[Tensor, ...], dict[int, Prefix]]:
-        """Run the whole chain.
+        """Run the whole chain on images (N, 3, H, W): features for the neck, and prefixes.
 
-        Parameters
-        ----------
-        images : Tensor of shape (N, 3, H, W)
-            Preprocessed images.
-        keep : collection of int
-            Numbers of the layers at which to keep a `Prefix`; see `first_layer`.
-
-        Returns
-        -------
-        tuple of Tensor
-            Features for the neck.
-        dict of int to Prefix
-            To go on from; see `autoeval.detectors.forward.passes.branches`.
+        A `Prefix` is kept at each layer whose number is in `keep`; see `first_layer`.
         """
         x, prefixes = images, {}
         features: list[Tensor] = []
@@ -149,14 +115,7 @@ def chain_of_modules(
 ) -> StagedBackbone:
     """Make a chain of modules in which every stage's output is the next one's input.
 
-    Parameters
-    ----------
-    stem : sequence of callable
-        Layers before the first stage.
-    stages : sequence of sequences of Module
-        The layers of each stage.
-    taps : sequence of int
-        Numbers of the layers that the neck reads, counted over stem and stages.
+    `taps` are numbers of the layers that the neck reads, counted over stem and stages.
     """
     ends = []
     layers = list(stem)

@@ -8,6 +8,8 @@ that says what is missing for the rest. A compiled ``mmcv._ext`` is always left 
 from __future__ import annotations
 
 import importlib.util
+import inspect
+import re
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
@@ -18,7 +20,6 @@ from torch import nn
 
 from autoeval.detectors.ops import carafe, deform_conv, focal_loss, nms, roi_align
 from autoeval.detectors.ops.support import MissingOperator, torchvision_ops
-from autoeval.detectors.ops.support import check_needs as _check_needs
 
 __all__ = ["FUNCTIONS", "MissingOperator", "check_needs", "register", "torchvision_ops"]
 
@@ -58,15 +59,10 @@ class StandIn(ModuleType):
 
 
 def register() -> bool:
-    """Put the stand-in where ``mmcv._ext`` belongs, unless a compiled one is there.
+    """Put the stand-in where ``mmcv._ext`` belongs; False where a compiled one is, or no mmcv.
 
     Call it before anything imports ``mmcv.ops``, ``mmdet.apis`` or ``mmdet.models``; a second call
     changes nothing.
-
-    Returns
-    -------
-    bool
-        True when the stand-in is in use, False when mmcv is compiled or absent.
     """
     if NAME in sys.modules:
         return isinstance(sys.modules[NAME], StandIn)
@@ -78,8 +74,23 @@ def register() -> bool:
 
 def check_needs(model: nn.Module) -> None:
     """Raise `MissingOperator` if a model needs an operator that the stand-in does not supply."""
-    if isinstance(sys.modules.get(NAME), StandIn):
-        _check_needs(model, FUNCTIONS)
+    if not isinstance(sys.modules.get(NAME), StandIn):
+        return
+    for name, module in model.named_modules():
+        lacking = sorted(_operators_of(type(module)) - FUNCTIONS.keys())
+        if lacking:
+            raise MissingOperator(
+                f"{type(module).__name__} ('{name}') needs the operator "
+                f"{' and '.join(lacking)} of a compiled mmcv, and this mmcv has none: compile mmcv "
+                "(docs/how-to/mmdet-without-compiling.md), or choose a config without this module."
+            )
+
+
+def _operators_of(kind: type) -> set[str]:
+    """Return the operators that the file of a class of ``mmcv.ops`` calls, none for others."""
+    if not kind.__module__.startswith("mmcv.ops."):
+        return set()
+    return set(re.findall(r"ext_module\.(\w+)", inspect.getsource(sys.modules[kind.__module__])))
 
 
 def _refusal(name: str) -> Callable:

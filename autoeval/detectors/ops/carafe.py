@@ -10,29 +10,16 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn.functional import pad
 
-from autoeval.detectors.ops.support import at_least_float, gradients
+from autoeval.detectors.ops.support import at_least_float, write_gradients
 
 
 def reassemble(
     features: Tensor, masks: Tensor, *, kernel_size: int, group_size: int, scale_factor: int
 ) -> Tensor:
-    """Mix the k x k pixels around each source pixel; outside the map they are 0.
+    """Mix the k x k pixels around each source pixel (N, C, H, W); outside the map they are 0.
 
-    Parameters
-    ----------
-    features : Tensor of shape (N, C, H, W)
-    masks : Tensor of shape (N, G * k * k, sH, sW)
-        Weights for each output pixel, row by row of the neighbourhood, group by group of channels.
-    kernel_size : int
-        k, odd.
-    group_size : int
-        G.
-    scale_factor : int
-        s.
-
-    Returns
-    -------
-    Tensor of shape (N, C, sH, sW)
+    `masks` (N, G k k, sH, sW) are weights for each output pixel, row by row of the neighbourhood,
+    group by group of channels; `kernel_size` is k, odd, `group_size` G, `scale_factor` s.
     """
     n, channels, height, width = features.shape
     grouped = features.reshape(n, group_size, channels // group_size, height, width)
@@ -52,51 +39,24 @@ def carafe_naive_forward(features: Tensor, masks: Tensor, output: Tensor, **sett
     output.copy_(reassemble(at_least_float(features), at_least_float(masks), **settings))
 
 
-def carafe_naive_backward(
-    grad_output: Tensor,
-    features: Tensor,
-    masks: Tensor,
-    grad_input: Tensor,
-    grad_masks: Tensor,
-    **settings: int,
-) -> None:
+def carafe_naive_backward(*tensors: Tensor, **settings: int) -> None:
     """Write the gradients of features and weights."""
+    grad_output, features, masks, *wanted = tensors
     inputs = [at_least_float(features), at_least_float(masks)]
-    found = gradients(
-        lambda x, y: reassemble(x, y, **settings), inputs, at_least_float(grad_output)
-    )
-    grad_input.copy_(found[0])
-    grad_masks.copy_(found[1])
+    write_gradients(lambda x, y: reassemble(x, y, **settings), inputs, grad_output, wanted)
 
 
-def carafe_forward(
-    features: Tensor,
-    masks: Tensor,
-    rfeatures: Tensor,
-    routput: Tensor,
-    rmasks: Tensor,
-    output: Tensor,
-    **settings: int,
-) -> None:
-    """Write the upsampled features; ``rfeatures`` keeps the features for the way back."""
-    rfeatures.copy_(features)
+def carafe_forward(*tensors: Tensor, **settings: int) -> None:
+    """Write the upsampled features; a buffer keeps the features for the way back."""
+    features, masks, kept_features, _, _, output = tensors
+    kept_features.copy_(features)
     carafe_naive_forward(features, masks, output, **settings)
 
 
-def carafe_backward(
-    grad_output: Tensor,
-    rfeatures: Tensor,
-    masks: Tensor,
-    rgrad_output: Tensor,
-    rgrad_input_hs: Tensor,
-    rgrad_input: Tensor,
-    rgrad_masks: Tensor,
-    grad_input: Tensor,
-    grad_masks: Tensor,
-    **settings: int,
-) -> None:
-    """Write the gradients of features and weights; the buffers named ``rgrad`` stay."""
-    carafe_naive_backward(grad_output, rfeatures, masks, grad_input, grad_masks, **settings)
+def carafe_backward(*tensors: Tensor, **settings: int) -> None:
+    """Write the gradients of features and weights; the four buffers before these stay."""
+    grad_output, kept_features, masks, *_, grad_input, grad_masks = tensors
+    carafe_naive_backward(grad_output, kept_features, masks, grad_input, grad_masks, **settings)
 
 
 def ms_deform_attn_forward(
@@ -108,49 +68,21 @@ def ms_deform_attn_forward(
     *,
     im2col_step: int,
 ) -> Tensor:
-    """Attend to a few sampled places of each level.
+    """Attend to a few sampled places of each level, (N, queries, heads * channels).
 
-    Parameters
-    ----------
-    value : Tensor of shape (N, keys, heads, channels)
-    spatial_shapes : Tensor of shape (levels, 2), int64
-        Height and width of each level.
-    level_start_index : Tensor of shape (levels,)
-        Not needed: it follows from the shapes.
-    sampling_locations : Tensor of shape (N, queries, heads, levels, points, 2)
-        As fractions of width and height.
-    attention_weights : Tensor of shape (N, queries, heads, levels, points)
-    im2col_step : int
-        Not needed: all samples are computed together.
-
-    Returns
-    -------
-    Tensor of shape (N, queries, heads * channels)
+    `value` is (N, keys, heads, channels), `spatial_shapes` (levels, 2) heights and widths;
+    `sampling_locations` (N, queries, heads, levels, points, 2) are fractions of width and height,
+    with weights of that shape without the last axis. The other arguments are not needed: the start
+    of each level follows from the shapes, and all samples are computed together.
     """
     return _attend(spatial_shapes, value, sampling_locations, attention_weights)
 
 
-def ms_deform_attn_backward(
-    value: Tensor,
-    spatial_shapes: Tensor,
-    level_start_index: Tensor,
-    sampling_locations: Tensor,
-    attention_weights: Tensor,
-    grad_output: Tensor,
-    grad_value: Tensor,
-    grad_sampling_loc: Tensor,
-    grad_attn_weight: Tensor,
-    *,
-    im2col_step: int,
-) -> None:
-    """Write the gradients of values, places and weights."""
-    found = gradients(
-        lambda *each: _attend(spatial_shapes, *each),
-        (value, sampling_locations, attention_weights),
-        grad_output,
-    )
-    for place, grad in zip((grad_value, grad_sampling_loc, grad_attn_weight), found, strict=True):
-        place.copy_(grad)
+def ms_deform_attn_backward(*tensors: Tensor, im2col_step: int) -> None:
+    """Write the gradients of values, places and weights; the arguments are as going forward."""
+    value, shapes, _, locations, weights, grad_output, *wanted = tensors
+    inputs = (value, locations, weights)
+    write_gradients(lambda *each: _attend(shapes, *each), inputs, grad_output, wanted)
 
 
 def _attend(shapes: Tensor, value: Tensor, locations: Tensor, weights: Tensor) -> Tensor:

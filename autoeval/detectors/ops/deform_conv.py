@@ -16,20 +16,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import unfold
 
-from autoeval.detectors.ops.support import at_least_float, gradients, sample
+from autoeval.detectors.ops.support import at_least_float, gradients, sample, write_gradients
 
 
 @dataclass(frozen=True)
 class Shape:
     """How a deformable convolution moves, all pairs as (vertical, horizontal).
 
-    Parameters
-    ----------
-    kernel, stride, padding, dilation : tuple of int
-    groups : int
-        Parts of the channels that are convolved each on its own.
-    deform_groups : int
-        Parts of the input channels that have offsets of their own.
+    `groups` parts of the channels are convolved each on its own; `deform_groups` parts of the input
+    channels have offsets of their own.
     """
 
     kernel: tuple[int, int]
@@ -55,21 +50,11 @@ class Shape:
 def deform_conv(
     input: Tensor, offset: Tensor, weight: Tensor, mask: Tensor | None, shape: Shape
 ) -> Tensor:
-    """Convolve with shifted places.
+    """Convolve (N, C, H, W) with shifted places into (N, O, P, Q).
 
-    Parameters
-    ----------
-    input : Tensor of shape (N, C, H, W)
-    offset : Tensor of shape (N, 2 * G * K, P, Q)
-        Shifts in pixels of the input, y before x for each of the K places of the G groups.
-    weight : Tensor of shape (O, C / groups, kernel height, kernel width)
-    mask : Tensor of shape (N, G * K, P, Q), optional
-        What each place counts.
-    shape : Shape
-
-    Returns
-    -------
-    Tensor of shape (N, O, P, Q)
+    `offset` (N, 2 G K, P, Q) are shifts in pixels of the input, y before x for each of the K places
+    of the G groups; `weight` is (O, C / groups, kernel height, kernel width); `mask` (N, G K, P, Q)
+    is what each place counts.
     """
     n, channels = input.shape[:2]
     rows, columns = offset.shape[2:]
@@ -103,110 +88,56 @@ def _regular(axis: int, rows: int, columns: int, shape: Shape, like: Tensor) -> 
     return (grid[:, None, None] + place[None]).to(like.dtype)
 
 
-def deform_conv_forward(
-    input: Tensor,
-    weight: Tensor,
-    offset: Tensor,
-    output: Tensor,
-    columns: Tensor,
-    ones: Tensor,
-    **settings: int,
-) -> None:
-    """Write the plain deformable convolution into ``output``; ``columns`` and ``ones`` stay."""
+def deform_conv_forward(*tensors: Tensor, **settings: int) -> None:
+    """Write the plain deformable convolution; the two buffers behind the output stay."""
+    input, weight, offset, output, *_ = tensors
     output.copy_(_plain(settings, *map(at_least_float, (input, offset, weight))))
 
 
-def deform_conv_backward_input(
-    input: Tensor,
-    offset: Tensor,
-    grad_output: Tensor,
-    grad_input: Tensor,
-    grad_offset: Tensor,
-    weight: Tensor,
-    columns: Tensor,
-    **settings: int,
-) -> None:
+def deform_conv_backward_input(*tensors: Tensor, **settings: int) -> None:
     """Write the gradients of input and offsets."""
+    input, offset, grad_output, grad_input, grad_offset, weight, _ = tensors
     found = _plain_gradients(settings, input, offset, weight, grad_output)
     grad_input.copy_(found[0])
     grad_offset.copy_(found[1])
 
 
-def deform_conv_backward_parameters(
-    input: Tensor,
-    offset: Tensor,
-    grad_output: Tensor,
-    grad_weight: Tensor,
-    columns: Tensor,
-    ones: Tensor,
-    *,
-    scale: float,
-    **settings: int,
-) -> None:
+def deform_conv_backward_parameters(*tensors: Tensor, scale: float, **settings: int) -> None:
     """Write the gradient of the weights, times ``scale``."""
+    input, offset, grad_output, grad_weight, *_ = tensors
     found = _plain_gradients(settings, input, offset, grad_weight, grad_output)
     grad_weight.copy_(found[2] * scale)
 
 
-def modulated_deform_conv_forward(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    ones: Tensor,
-    offset: Tensor,
-    mask: Tensor,
-    output: Tensor,
-    columns: Tensor,
-    *,
-    with_bias: bool,
-    **settings: int,
-) -> None:
-    """Write the modulated deformable convolution into ``output``."""
-    inputs = map(at_least_float, (input, offset, mask, weight))
-    found = _modulated(settings, *inputs)
+def modulated_deform_conv_forward(*tensors: Tensor, with_bias: bool, **settings: int) -> None:
+    """Write the modulated deformable convolution into the last but one."""
+    input, weight, bias, _, offset, mask, output, _ = tensors
+    found = _modulated(settings, *map(at_least_float, (input, offset, mask, weight)))
     output.copy_(found + bias[:, None, None] if with_bias else found)
 
 
-def modulated_deform_conv_backward(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    ones: Tensor,
-    offset: Tensor,
-    mask: Tensor,
-    columns: Tensor,
-    grad_input: Tensor,
-    grad_weight: Tensor,
-    grad_bias: Tensor,
-    grad_offset: Tensor,
-    grad_mask: Tensor,
-    grad_output: Tensor,
-    *,
-    with_bias: bool,
-    **settings: int,
-) -> None:
-    """Write the gradients of input, offsets, mask, weights and bias."""
+def modulated_deform_conv_backward(*tensors: Tensor, with_bias: bool, **settings: int) -> None:
+    """Write the gradients of input, weights, bias, offsets and mask."""
+    input, weight, _, _, offset, mask, _, *wanted, grad_output = tensors
+    grad_input, grad_weight, grad_bias, grad_offset, grad_mask = wanted
     inputs = [at_least_float(each) for each in (input, offset, mask, weight)]
-    found = gradients(
-        lambda *each: _modulated(settings, *each), inputs, at_least_float(grad_output)
-    )
-    wanted = (grad_input, grad_offset, grad_mask, grad_weight)
-    for place, grad in zip(wanted, found, strict=True):
-        place.copy_(grad)
+    wanted = [grad_input, grad_offset, grad_mask, grad_weight]
+    write_gradients(lambda *each: _modulated(settings, *each), inputs, grad_output, wanted)
     if with_bias:
         grad_bias.copy_(grad_output.sum((0, 2, 3)))
 
 
-def _plain(settings: dict[str, int], input: Tensor, offset: Tensor, weight: Tensor) -> Tensor:
-    s = settings
-    shape = Shape(
-        (s["kH"], s["kW"]),
-        (s["dH"], s["dW"]),
-        (s["padH"], s["padW"]),
-        (s["dilationH"], s["dilationW"]),
-        s["group"],
-        s["deformable_group"],
+def _shape(settings: dict[str, int], prefixes: tuple[str, ...], axes: str) -> Shape:
+    """Read settings whose names are a prefix and an axis, such as ``kH`` and ``kernel_h``."""
+    kernel, stride, padding, dilation = (
+        (settings[prefix + axes[0]], settings[prefix + axes[1]]) for prefix in prefixes
     )
+    groups, deform_groups = settings["group"], settings["deformable_group"]
+    return Shape(kernel, stride, padding, dilation, groups, deform_groups)
+
+
+def _plain(settings: dict[str, int], input: Tensor, offset: Tensor, weight: Tensor) -> Tensor:
+    shape = _shape(settings, ("k", "d", "pad", "dilation"), "HW")
     return deform_conv(input, offset, weight, None, shape)
 
 
@@ -214,21 +145,13 @@ def _plain_gradients(
     settings: dict[str, int], input: Tensor, offset: Tensor, weight: Tensor, grad_output: Tensor
 ) -> tuple[Tensor, ...]:
     inputs = [at_least_float(each) for each in (input, offset, weight)]
-    return gradients(lambda *each: _plain(settings, *each), inputs, at_least_float(grad_output))
+    return gradients(lambda *each: _plain(settings, *each), inputs, grad_output)
 
 
 def _modulated(
     settings: dict[str, int], input: Tensor, offset: Tensor, mask: Tensor, weight: Tensor
 ) -> Tensor:
-    s = settings
-    shape = Shape(
-        (s["kernel_h"], s["kernel_w"]),
-        (s["stride_h"], s["stride_w"]),
-        (s["pad_h"], s["pad_w"]),
-        (s["dilation_h"], s["dilation_w"]),
-        s["group"],
-        s["deformable_group"],
-    )
+    shape = _shape(settings, ("kernel_", "stride_", "pad_", "dilation_"), "hw")
     size = shape.output_size(input)
     return deform_conv(input, _first(offset, size), weight, _first(mask, size), shape)
 
@@ -245,41 +168,22 @@ def _first(values: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def masked_im2col_forward(
-    features: Tensor,
-    mask_h_idx: Tensor,
-    mask_w_idx: Tensor,
-    data_col: Tensor,
-    *,
-    kernel_h: int,
-    kernel_w: int,
-    pad_h: int,
-    pad_w: int,
+    features: Tensor, mask_h_idx: Tensor, mask_w_idx: Tensor, data_col: Tensor, **settings: int
 ) -> None:
-    """Write what the kernel reads at M places into ``data_col``.
+    """Write what the kernel of a convolution with stride 1 reads at M places into ``data_col``.
 
-    Parameters
-    ----------
-    features : Tensor of shape (1, C, H, W)
-    mask_h_idx, mask_w_idx : Tensor of shape (M,), int64
-        Row and column of each place in the output.
-    data_col : Tensor of shape (C * kernel_h * kernel_w, M)
-    kernel_h, kernel_w, pad_h, pad_w : int
-        Of a convolution with stride 1.
+    `features` are (1, C, H, W), `mask_h_idx` and `mask_w_idx` (M,) row and column of each place in
+    the output, `data_col` (C kernel_h kernel_w, M).
     """
-    width = features.shape[3] + 2 * pad_w - kernel_w + 1
-    columns = unfold(features, (kernel_h, kernel_w), padding=(pad_h, pad_w))[0]
+    kernel = (settings["kernel_h"], settings["kernel_w"])
+    padding = (settings["pad_h"], settings["pad_w"])
+    width = features.shape[3] + 2 * padding[1] - kernel[1] + 1
+    columns = unfold(features, kernel, padding=padding)[0]
     data_col.copy_(columns[:, mask_h_idx * width + mask_w_idx])
 
 
 def masked_col2im_forward(
-    col: Tensor,
-    mask_h_idx: Tensor,
-    mask_w_idx: Tensor,
-    im: Tensor,
-    *,
-    height: int,
-    width: int,
-    channels: int,
+    col: Tensor, mask_h_idx: Tensor, mask_w_idx: Tensor, im: Tensor, **size: int
 ) -> None:
     """Write the results (channels, M) to their places in ``im`` (1, channels, height, width)."""
     im[0, :, mask_h_idx, mask_w_idx] = col

@@ -16,25 +16,10 @@ from autoeval.detectors.ops.support import MissingOperator
 def sigmoid_focal_loss_forward(
     input: Tensor, target: Tensor, weight: Tensor, output: Tensor, *, gamma: float, alpha: float
 ) -> None:
-    """Write the loss of every logit into ``output``.
+    """Write the loss of every logit (N, C) into ``output``.
 
-    Parameters
-    ----------
-    input : Tensor of shape (N, C)
-        Logits.
-    target : Tensor of shape (N,), int64
-        Class of each row; any value outside 0 ... C-1 is background.
-    weight : Tensor of shape (0,)
-        Class weights, which are not supported: mmdet passes none.
-    output : Tensor of shape (N, C)
-        Receives the loss.
-    gamma, alpha : float
-        Focusing exponent and weight of the positive class.
-
-    Raises
-    ------
-    MissingOperator
-        If class weights are given.
+    `target` (N,) is the class of each row; any value outside 0 ... C-1 is background. Raises
+    `MissingOperator` if there are class weights, of which mmdet passes none.
     """
     positive = _positive(input, target, weight)
     p = input.sigmoid()
@@ -67,35 +52,18 @@ def _positive(input: Tensor, target: Tensor, weight: Tensor) -> Tensor:
 def softmax_focal_loss_forward(
     softmax: Tensor, target: Tensor, weight: Tensor, output: Tensor, *, gamma: float, alpha: float
 ) -> None:
-    """Write the loss of every row into ``output``.
+    """Write the loss of every row of probabilities (N, C) into ``output`` (N,).
 
-    Parameters
-    ----------
-    softmax : Tensor of shape (N, C)
-        Probabilities.
-    target : Tensor of shape (N,), int64
-        Class of each row; a negative one makes the loss 0.
-    weight : Tensor of shape (C,) or (0,)
-        Factor on the loss of each class, if any.
-    output : Tensor of shape (N,)
-    gamma, alpha : float
-        Focusing exponent and common factor.
+    `target` (N,) is the class of each row; a negative one makes the loss 0. `weight` (C,) or (0,)
+    is a factor on the loss of each class, `alpha` one on all.
     """
     p = _of_target(softmax, target)
     output.copy_(-alpha * (1 - p) ** gamma * _log(p) * _factor(target, weight, p))
 
 
-def softmax_focal_loss_backward(
-    softmax: Tensor,
-    target: Tensor,
-    weight: Tensor,
-    buff: Tensor,
-    grad_input: Tensor,
-    *,
-    gamma: float,
-    alpha: float,
-) -> None:
-    """Write the derivative of every loss by the logits of its row into ``grad_input`` (N, C)."""
+def softmax_focal_loss_backward(*tensors: Tensor, gamma: float, alpha: float) -> None:
+    """Write the derivative of every loss by the logits of its row into the last (N, C)."""
+    softmax, target, weight, buff, grad_input = tensors
     p = _of_target(softmax, target)
     steep = gamma * p * (1 - p) ** (gamma - 1) * _log(p) - (1 - p) ** gamma
     buff.copy_(alpha * steep * _factor(target, weight, p))

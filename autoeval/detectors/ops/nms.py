@@ -16,21 +16,9 @@ BLOCK = 64
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int) -> Tensor:
     """Keep the best boxes: a box goes when a better kept one overlaps it by more than a threshold.
 
-    Parameters
-    ----------
-    boxes : Tensor of shape (N, 4)
-        Boxes as xyxy.
-    scores : Tensor of shape (N,)
-        Confidence.
-    iou_threshold : float
-        A box whose IoU with a kept one exceeds this is dropped.
-    offset : int
-        Added to widths and heights: 0, or 1 where coordinates name the last pixel inside.
-
-    Returns
-    -------
-    Tensor of shape (K,), int64
-        Indices of the kept boxes, best first; equal scores stay in their order.
+    Boxes (N, 4) are xyxy; `offset` is added to widths and heights: 0, or 1 where coordinates name
+    the last pixel inside. Returns the indices of the kept boxes, best first; equal scores stay in
+    their order.
 
     Examples
     --------
@@ -103,32 +91,11 @@ def softnms(
 ) -> Tensor:
     """Pick boxes best first, lowering the scores of what overlaps each pick.
 
-    Parameters
-    ----------
-    boxes : Tensor of shape (N, 4), float32, on the CPU
-        Boxes as xyxy.
-    scores : Tensor of shape (N,)
-        Confidence.
-    dets : Tensor of shape (N, 5)
-        Receives the picked boxes with their lowered scores in its first rows.
-    iou_threshold : float
-        IoU from which methods 0 and 1 act.
-    sigma : float
-        Width of the Gaussian of method 2.
-    min_score : float
-        A box whose lowered score falls below this is dropped.
-    method : int
-        0 drops (plain NMS), 1 multiplies by 1 - IoU, 2 by ``exp(-IoU² / sigma)``.
-    offset : int
-        Added to widths and heights, as in `nms`.
+    Method 0 drops (plain NMS), 1 multiplies by 1 - IoU, both from `iou_threshold` on, 2 by
+    ``exp(-IoU² / sigma)``. A box whose lowered score falls below `min_score` is dropped. `dets` (N,
+    5) receives the picked boxes with their lowered scores in its first rows; their indices are
+    returned. For `offset` see `nms`.
 
-    Returns
-    -------
-    Tensor of shape (K,), int64
-        Indices of the picked boxes in the order they were picked.
-
-    References
-    ----------
     Bodla et al., "Soft-NMS: Improving Object Detection With One Line of Code", 2017, section 4.
     """
     all_boxes, live = at_least_float(boxes).numpy(), at_least_float(scores).numpy().copy()
@@ -152,20 +119,9 @@ IOU = 0
 def bbox_overlaps(
     bboxes1: Tensor, bboxes2: Tensor, ious: Tensor, *, mode: int, aligned: bool, offset: int
 ) -> None:
-    """Write the overlaps of boxes into ``ious``.
+    """Write the overlaps of boxes (M, 4) and (N, 4), xyxy, into ``ious`` (M, N), aligned (M,).
 
-    Parameters
-    ----------
-    bboxes1, bboxes2 : Tensor of shape (M, 4), (N, 4)
-        Boxes as xyxy.
-    ious : Tensor of shape (M, N), or (M,) where aligned
-        Receives the overlaps.
-    mode : int
-        0 divides by the union, 1 by the area of the first box.
-    aligned : bool
-        Whether box i of the one is compared with box i of the other alone.
-    offset : int
-        Added to widths and heights: 0, or 1 where coordinates name the last pixel inside.
+    `mode` 0 divides by the union, 1 by the area of the first box; for `offset` see `nms`.
     """
     one, other = (bboxes1, bboxes2) if aligned else (bboxes1[:, None], bboxes2[None])
     low = torch.maximum(one[..., :2], other[..., :2])
@@ -177,19 +133,10 @@ def bbox_overlaps(
 
 
 def nms_match(dets: Tensor, *, iou_threshold: float) -> list[list[int]]:
-    """Group boxes by the one that non-maximum suppression keeps of them.
+    """Group boxes (N, 5), xyxy and score, by the one that non-maximum suppression keeps of them.
 
-    Parameters
-    ----------
-    dets : Tensor of shape (N, 5)
-        Boxes as xyxy, and their scores.
-    iou_threshold : float
-        A box goes to the group of a better one that it overlaps by as much or more.
-
-    Returns
-    -------
-    list of list of int
-        Numbers of the boxes: groups by their best one's score, and in each the best one first.
+    A box goes to the group of a better one that it overlaps by the threshold or more. Groups are
+    numbers of boxes, by their best one's score, and in each the best one comes first.
     """
     order = torch.sort(dets[:, 4], descending=True, stable=True).indices.tolist()
     boxes = dets[:, :4].detach().cpu().numpy()

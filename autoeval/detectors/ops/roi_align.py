@@ -17,105 +17,55 @@ from torch import Tensor
 from autoeval.detectors.ops.support import (
     MissingOperator,
     at_least_float,
-    gradients,
     sample,
     torchvision_ops,
+    write_gradients,
 )
 
 MAX_POOLING = 0
 
 
 def roi_align_forward(
-    input: Tensor,
-    rois: Tensor,
-    output: Tensor,
-    argmax_y: Tensor,
-    argmax_x: Tensor,
-    *,
-    aligned_height: int,
-    aligned_width: int,
-    spatial_scale: float,
-    sampling_ratio: int,
-    pool_mode: int,
-    aligned: bool,
+    input: Tensor, rois: Tensor, output: Tensor, *argmax: Tensor, **settings: Any
 ) -> None:
-    """Pool each region of a feature map into P x Q bins, written into ``output``.
+    """Pool each region of a feature map into P x Q bins, written into ``output`` (R, C, P, Q).
 
-    Parameters
-    ----------
-    input : Tensor of shape (B, C, H, W)
-        Feature maps.
-    rois : Tensor of shape (R, 5)
-        Regions as (batch index, x1, y1, x2, y2), pixels of the image.
-    output : Tensor of shape (R, C, P, Q)
-        Receives the pooled features.
-    argmax_y, argmax_x : Tensor
-        Used by maximum pooling alone, so not here.
-    aligned_height, aligned_width : int
-        P and Q.
-    spatial_scale : float
-        Feature map pixels for one image pixel.
-    sampling_ratio : int
-        Samples a bin along each axis; 0 takes one for each feature map pixel, rounded up.
-    pool_mode : int
-        1, the average; 0, the maximum, is refused.
-    aligned : bool
-        Whether pixel centres lie at .5; if not, regions are also at least one pixel wide.
+    `rois` (R, 5) are (batch index, x1, y1, x2, y2), pixels of the image, of which `spatial_scale`
+    give the feature map's. There are `sampling_ratio` samples a bin along each axis; 0 takes one
+    for each feature map pixel, rounded up. `aligned` says whether pixel centres lie at .5; if not,
+    regions are also at least one pixel wide. Raises `MissingOperator` for maximum pooling,
+    `pool_mode` 0, which alone uses the argmax.
 
-    Raises
-    ------
-    MissingOperator
-        If ``pool_mode`` is 0.
-
-    References
-    ----------
     He et al., "Mask R-CNN", 2017, section 3.
     """
-    _refuse_max_pooling(pool_mode)
-    bins = (aligned_height, aligned_width)
+    bins, scale, ratio, aligned = _read_settings(**settings)
     library = _library(input)
     if library is not None:
-        pooled = library.roi_align(input, rois, spatial_scale, *bins, sampling_ratio, aligned)
-        output.copy_(pooled)
+        output.copy_(library.roi_align(input, rois, scale, *bins, ratio, aligned))
         return
     maps = at_least_float(input).permute(0, 2, 3, 1).contiguous()
-    for k, window, rows, columns in _regions(
-        input.shape, at_least_float(rois), bins, spatial_scale, sampling_ratio, aligned
-    ):
+    regions = _regions(input.shape, at_least_float(rois), bins, scale, ratio, aligned)
+    for k, window, rows, columns in regions:
         part = maps[window]
         pooled = columns @ (rows @ part.flatten(1)).unflatten(1, part.shape[1:])
         output[k] = pooled.permute(2, 0, 1)
 
 
-def roi_align_backward(
-    grad_output: Tensor,
-    rois: Tensor,
-    argmax_y: Tensor,
-    argmax_x: Tensor,
-    grad_input: Tensor,
-    *,
-    aligned_height: int,
-    aligned_width: int,
-    spatial_scale: float,
-    sampling_ratio: int,
-    pool_mode: int,
-    aligned: bool,
-) -> None:
-    """Add the gradient of the pooled features (R, C, P, Q) to ``grad_input`` (B, C, H, W)."""
-    _refuse_max_pooling(pool_mode)
-    bins = (aligned_height, aligned_width)
+def roi_align_backward(*tensors: Tensor, **settings: Any) -> None:
+    """Add the gradient of the pooled features (R, C, P, Q) to the last tensor (B, C, H, W)."""
+    grad_output, rois, _, _, grad_input = tensors
+    bins, scale, ratio, aligned = _read_settings(**settings)
     shape = grad_input.shape
     library = _library(grad_output)
     if library is not None:
         grad_input += library._roi_align_backward(
-            grad_output, rois, spatial_scale, *bins, *shape, sampling_ratio, aligned
+            grad_output, rois, scale, *bins, *shape, ratio, aligned
         )
         return
     grads = at_least_float(grad_output).permute(0, 2, 3, 1).contiguous()
     grad_maps = grads.new_zeros(shape[0], *shape[2:], shape[1])
-    for k, window, rows, columns in _regions(
-        shape, at_least_float(rois), bins, spatial_scale, sampling_ratio, aligned
-    ):
+    regions = _regions(shape, at_least_float(rois), bins, scale, ratio, aligned)
+    for k, window, rows, columns in regions:
         wide = columns.T @ grads[k]
         grad_maps[window].flatten(1).addmm_(rows.T, wide.flatten(1))
     grad_input += grad_maps.permute(0, 3, 1, 2)
@@ -126,12 +76,22 @@ def _library(tensor: Tensor) -> Any | None:
     return None if tensor.device.type == "cpu" else torchvision_ops(tensor.device.type)
 
 
-def _refuse_max_pooling(pool_mode: int) -> None:
+def _read_settings(
+    *,
+    aligned_height: int,
+    aligned_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    pool_mode: int,
+    aligned: bool,
+) -> tuple[tuple[int, int], float, int, bool]:
+    """Return bins, scale, samples a bin and alignment, or refuse maximum pooling."""
     if pool_mode == MAX_POOLING:
         raise MissingOperator(
             "RoIAlign with pool_mode='max' needs mmcv's compiled extension; "
             "use pool_mode='avg' or compile mmcv."
         )
+    return (aligned_height, aligned_width), spatial_scale, sampling_ratio, aligned
 
 
 def _regions(
@@ -163,14 +123,10 @@ def _corners(rois: Tensor, scale: float, aligned: bool) -> tuple[Tensor, Tensor]
 def _weights(
     low: Tensor, high: Tensor, bins: int, sampling_ratio: int, length: int
 ) -> tuple[Tensor, list[int], list[int]]:
-    """Work out what each bin takes from each pixel along one axis.
+    """Work out what each bin takes from each pixel along one axis, (R, bins, length).
 
-    Returns
-    -------
-    Tensor of shape (R, bins, length)
-        Weights; a sample more than one pixel outside counts as zero.
-    list of int, list of int
-        First pixel read and one past the last, for each region; equal where it reads none.
+    A sample more than one pixel outside counts as zero. Also returned are the first pixel read and
+    one past the last, for each region; equal where it reads none.
     """
     size = (high - low) / bins
     count = torch.full_like(size, sampling_ratio) if sampling_ratio > 0 else size.ceil()
@@ -202,26 +158,10 @@ def pool_moved(
     sampling_ratio: int,
     gamma: float,
 ) -> Tensor:
-    """Average bilinear samples on a grid in each moved bin.
+    """Average bilinear samples on a grid in each moved bin, (R, C, P, Q).
 
-    Parameters
-    ----------
-    input : Tensor of shape (B, C, H, W)
-    offset : Tensor of shape (R, 2, P, Q) or (0,)
-        Shifts of the bins along x and y, as multiples of ``gamma`` times the region's size.
-    rois : Tensor of shape (R, 5)
-        Regions as (batch index, x1, y1, x2, y2), pixels of the image.
-    pooled_height, pooled_width : int
-        P and Q.
-    spatial_scale : float
-        Feature map pixels for one image pixel.
-    sampling_ratio : int
-        Samples a bin along each axis; 0 takes one for each feature map pixel, rounded up.
-    gamma : float
-
-    Returns
-    -------
-    Tensor of shape (R, C, P, Q)
+    `offset` (R, 2, P, Q) or (0,) are shifts of the bins along x and y, as multiples of ``gamma``
+    times the region's size; for the others see `roi_align_forward`.
     """
     bins = (pooled_width, pooled_height)
     pooled = [input.new_zeros(0, input.shape[1], pooled_height, pooled_width)]
@@ -264,21 +204,13 @@ def deform_roi_pool_forward(
     output.copy_(pool_moved(*inputs, **settings))
 
 
-def deform_roi_pool_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    rois: Tensor,
-    offset: Tensor,
-    grad_input: Tensor,
-    grad_offset: Tensor,
-    **settings: Any,
-) -> None:
+def deform_roi_pool_backward(*tensors: Tensor, **settings: Any) -> None:
     """Write the gradients of the maps and of the offsets."""
-    regions = at_least_float(rois)
-    found = gradients(
+    grad_output, input, rois, offset, *wanted = tensors
+    regions, inputs = at_least_float(rois), [at_least_float(input), at_least_float(offset)]
+    write_gradients(
         lambda maps, moved: pool_moved(maps, moved, regions, **settings),
-        [at_least_float(input), at_least_float(offset)],
-        at_least_float(grad_output),
+        inputs,
+        grad_output,
+        wanted,
     )
-    grad_input.copy_(found[0])
-    grad_offset.copy_(found[1])

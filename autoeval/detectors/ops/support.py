@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import grid_sample, pad
 
 from autoeval.errors import InputError
@@ -20,54 +17,33 @@ class MissingOperator(InputError):
     """An operator of mmcv that the stand-in does not supply."""
 
 
-def check_needs(model: nn.Module, supplied: Collection[str]) -> None:
-    """Raise `MissingOperator` if a module of a model calls an operator that is not supplied.
-
-    Parameters
-    ----------
-    model : Module
-    supplied : collection of str
-        Names of operators, as in ``mmcv._ext``.
-    """
-    for name, module in model.named_modules():
-        lacking = sorted(operators_of(type(module)) - set(supplied))
-        if lacking:
-            raise MissingOperator(
-                f"{type(module).__name__} ('{name}') needs the operator "
-                f"{' and '.join(lacking)} of a compiled mmcv, and this mmcv has none: compile mmcv "
-                "(docs/how-to/mmdet-without-compiling.md), or choose a config without this module."
-            )
-
-
-def operators_of(kind: type) -> set[str]:
-    """Return the operators that the file of a class of ``mmcv.ops`` calls, none for others."""
-    if not kind.__module__.startswith("mmcv.ops."):
-        return set()
-    return set(re.findall(r"ext_module\.(\w+)", inspect.getsource(sys.modules[kind.__module__])))
-
-
 def gradients(
     formula: Callable[..., Tensor], inputs: Sequence[Tensor], grad_output: Tensor
 ) -> tuple[Tensor, ...]:
     """Return the gradient of each input of a formula, zeros where it does not depend on one.
 
     The formula is run again, so nothing has to be kept since it was run first.
-
-    Parameters
-    ----------
-    formula : callable
-        Takes the inputs and returns a tensor, by differentiable steps.
-    inputs : sequence of Tensor
-    grad_output : Tensor
-        Of the shape that the formula returns.
     """
     with torch.enable_grad():
         leaves = [each.detach().requires_grad_() for each in inputs]
-        found = torch.autograd.grad(formula(*leaves), leaves, grad_output, allow_unused=True)
+        output = formula(*leaves)
+        grad_output = grad_output.to(output.dtype)
+        found = torch.autograd.grad(output, leaves, grad_output, allow_unused=True)
     return tuple(
         torch.zeros_like(each) if grad is None else grad
         for each, grad in zip(inputs, found, strict=True)
     )
+
+
+def write_gradients(
+    formula: Callable[..., Tensor],
+    inputs: Sequence[Tensor],
+    grad_output: Tensor,
+    wanted: Sequence[Tensor],
+) -> None:
+    """Write the gradients of the inputs of a formula into tensors of their shapes."""
+    for place, grad in zip(wanted, gradients(formula, inputs, grad_output), strict=True):
+        place.copy_(grad)
 
 
 def at_least_float(tensor: Tensor) -> Tensor:
@@ -93,23 +69,12 @@ def torchvision_ops(device_type: str) -> Any | None:
 
 
 def sample(maps: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Interpolate between the four nearest pixels, whose centres lie at whole numbers.
+    """Interpolate maps (N, C, H, W) at x, y (N, P, Q) in their pixels, (N, C, P, Q).
 
-    Beyond its edges a map is 0. At whole numbers the derivative by the place is the one to the
-    right, and 0 at -1, as in mmcv. torch wants places as fractions of the map, and rounding on the
-    way there and back could step over a whole number: maps whose sides are powers of two round
-    nothing.
-
-    Parameters
-    ----------
-    maps : Tensor of shape (N, C, H, W)
-        Feature maps.
-    x, y : Tensor of shape (N, P, Q)
-        Places in pixels of the maps.
-
-    Returns
-    -------
-    Tensor of shape (N, C, P, Q)
+    The centres of pixels lie at whole numbers, and beyond its edges a map is 0. At whole numbers
+    the derivative by the place is the one to the right, and 0 at -1, as in mmcv. torch wants places
+    as fractions of the map, and rounding on the way there and back could step over a whole number:
+    maps whose sides are powers of two round nothing.
     """
     height, width = (_power_of_two(side) for side in maps.shape[2:])
     grid = torch.stack([(2 * x + 1) / width - 1, (2 * y + 1) / height - 1], dim=-1)

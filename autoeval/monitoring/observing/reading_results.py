@@ -30,30 +30,14 @@ IN_BATCH = 4096  # images a file of the store
 
 @dataclass(frozen=True, eq=False)
 class ResultsReader:
-    """Turns results files into records.
+    """Turns results files into records."""
 
-    Parameters
-    ----------
-    statistics : ReferenceStatistics
-        Of the predictions of the fit, with which new ones are compared.
-    categories : mapping of str to sequence of str
-        Categories to expect in all images, each with the detector's words for it.
-    clock : Clock
-        Reads times from file names or from the list of images.
-    depth : int, optional
-        Folders that name a site; see `ResultsFile.site`.
-    names : mapping of str to str
-        Word of each category number, where neither the files nor the labels have it.
-    truncated : bool
-        Whether it is known that boxes with low scores were left out.
-    """
-
-    statistics: ReferenceStatistics
-    categories: Categories
+    statistics: ReferenceStatistics  # of the predictions of the fit
+    categories: Categories  # to expect in all images, each with the detector's words for it
     clock: Clock
-    depth: int | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
-    truncated: bool = False
+    depth: int | None = None  # see `ResultsFile.site`
+    names: Mapping[str, str] = field(default_factory=dict)  # word of each category number
+    truncated: bool = False  # boxes with low scores are known to be left out
 
     def made_with(self, *, half_size: bool) -> dict[str, Any]:
         """Return what records depend on beside the files, as nested plain values."""
@@ -66,19 +50,10 @@ class ResultsReader:
         }
 
     def read(self, file: ResultsFile) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Read a file.
+        """Read a file; raises as `site_of_files`.
 
-        Returns
-        -------
-        rows : list of dict
-            One an image, as a `RecordStore` has them but for ``number`` and ``observed_s``.
-        note : dict
-            ``warnings`` of the file, its ``sites``, and ``unseen``, see `Site.unseen`.
-
-        Raises
-        ------
-        InputError
-            As `site_of_files`.
+        Returns one row an image, as a `RecordStore` has them but for ``number`` and ``observed_s``,
+        and a note: ``warnings`` of the file, its ``sites``, and ``unseen``, see `Site.unseen`.
         """
         files = PredictionFiles(
             file.path, file.half_size, names=self.names, truncated=self.truncated
@@ -94,7 +69,9 @@ class ResultsReader:
                 raise
             boxes, unseen, warnings = self._nothing(file), self.statistics.unseen, []
         images = boxes.clean.images
-        if _all_alike(images):
+        times = {image.taken for image in images}
+        if len(images) > 1 and len(times) == 1 and None not in times:
+            # as where a tool wrote the time of its export
             warnings.append("all images have the same time: taken as without one")
             images = tuple(replace(image, taken=None) for image in images)
         rows = [self._row(file, image, boxes, k) for k, image in enumerate(images)]
@@ -127,36 +104,15 @@ class ResultsReader:
         return {**row, "stamp": content, "taken_from": source, "unreadable": ""}
 
 
-@dataclass(frozen=True)
-class ReadFiles:
-    """What reading the results files of many sites leaves.
-
-    Parameters
-    ----------
-    n_read : int
-        Files that were opened in this run.
-    problems : tuple of str
-        Warnings, each with the files it is of; files that could not be read.
-    unseen : dict of str to float
-        The largest `Site.unseen` of the files of each site.
-    """
-
-    n_read: int
-    problems: tuple[str, ...]
-    unseen: dict[str, float]
-
-
 def read_results(
     files: Sequence[ResultsFile], reader: ResultsReader, store: RecordStore
-) -> ReadFiles:
+) -> tuple[tuple[str, ...], dict[str, float]]:
     """Read the files that are new or have changed, and keep the images that are.
 
-    Images that an earlier version of a file had, and that it no longer names, stay.
-
-    Raises
-    ------
-    InputError
-        If the store holds records that were made with other settings.
+    Images that an earlier version of a file had, and that it no longer names, stay. Returns
+    problems (warnings with the files they are of, and files that cannot be read), and the largest
+    `Site.unseen` of the files of each site. Raises InputError if the store holds records that were
+    made with other settings.
     """
     store.check(reader.made_with(half_size=any(file.half_size for file in files)))
     store.tidy()
@@ -189,7 +145,7 @@ def read_results(
     for note in notes.values():
         for site in note["sites"]:
             unseen[site] = max(unseen.get(site, 0.0), note["unseen"])
-    return ReadFiles(len(changed) - len(failed), (*_warnings(own), *failed), unseen)
+    return (*_warnings(own), *failed), unseen
 
 
 @dataclass
@@ -212,12 +168,6 @@ class _Known:
             part = new[k : k + IN_BATCH]
             content = json.dumps([(row["file_name"], row["stamp"]) for row in part])
             store.rows.write(hashlib.sha256(content.encode()).hexdigest()[:20], part)
-
-
-def _all_alike(images: Sequence[LabelledImage]) -> bool:
-    """Whether several images have one time, as where a tool wrote when it exported them."""
-    times = {image.taken for image in images}
-    return len(images) > 1 and len(times) == 1 and None not in times
 
 
 def _warnings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

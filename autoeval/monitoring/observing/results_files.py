@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -16,36 +15,23 @@ from autoeval.data.predictions import read_image_list
 from autoeval.data.same_files import path_stamp
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
-from autoeval.monitoring.observing.site_images import site_of
+from autoeval.monitoring.observing.site_pass import site_of
 
 PathLike = str | os.PathLike[str]
 RESULTS = re.compile(r"(\.(json|jsonl|ndjson|parquet))(\.gz)?$", re.IGNORECASE)
+HIDDEN = re.compile(r"(^|/)\.")
 LISTS = ("", ".txt", ".json")
 
 
 @dataclass(frozen=True)
 class ResultsFile:
-    """A results file, with what belongs to it.
-
-    Parameters
-    ----------
-    path : Path
-    name : str
-        Its path below the folder of all results files, without suffix; empty for a single file that
-        holds all sites.
-    half_size : Path, optional
-        Results of a second pass at half the input size.
-    image_list : Path, optional
-        What lists all images that the detector was run on; see `read_image_list`.
-    folder : str
-        With what the file names in that list begin that are of this file.
-    """
+    """A results file, with what belongs to it."""
 
     path: Path
-    name: str = ""
-    half_size: Path | None = None
-    image_list: Path | None = None
-    folder: str = ""
+    name: str = ""  # path below the folder of all, without suffix; empty for one file of all sites
+    half_size: Path | None = None  # results of a second pass at half the input size
+    image_list: Path | None = None  # all images; see `read_image_list`
+    folder: str = ""  # with which the file names in that list begin that are of this file
 
     @property
     def stamp(self) -> str:
@@ -56,12 +42,8 @@ class ResultsFile:
     def images(self) -> tuple[LabelledImage, ...] | None:
         """All images that the detector was run on, where they are listed.
 
-        Of a list of all sites those in the folder of this file's name.
-
-        Raises
-        ------
-        InputError
-            As `read_image_list`; if the list names no image of this file.
+        Of a list of all sites those in the folder of this file's name; InputError if there are
+        none.
         """
         if self.image_list is None:
             return None
@@ -99,23 +81,12 @@ def find_results(
 ) -> list[ResultsFile]:
     """Find the results files of all sites; none is opened.
 
-    Parameters
-    ----------
-    predictions : path-like
-        A folder with results files, at any depth, or one file whose images are named by
-        ``file_name`` in a folder for each site.
-    half_size : path-like, optional
-        The same of a second pass at half the input size: a folder with files of the same names, or
-        one file.
-    image_list : path-like, optional
-        All images: for a folder of results files a folder that holds, for each ``NAME.json`` among
-        them, ``NAME.txt``, ``NAME.json`` or a folder ``NAME`` of images; or a single list of file
-        names in a folder for each site.
-
-    Raises
-    ------
-    InputError
-        If there is no results file, two have the same name, or what belongs to one is missing.
+    `predictions` is a folder with results files, at any depth, or one file whose images are named
+    by ``file_name`` in a folder for each site; `half_size` the same of a second pass at half the
+    input size. `image_list` is for a folder of results files a folder that holds, for each
+    ``NAME.json`` among them, ``NAME.txt``, ``NAME.json`` or a folder ``NAME`` of images; or a
+    single list of file names in a folder for each site. Raises InputError if there is no results
+    file, two have the same name, or what belongs to one is missing.
     """
     path = Path(predictions)
     half, lists = (None if p is None else Path(p) for p in (half_size, image_list))
@@ -123,7 +94,8 @@ def find_results(
         return [ResultsFile(path, "", half, lists)]
     if not path.is_dir():
         raise InputError(f"No results file or folder {path}: check the path.")
-    names = sorted(filter(_is_results, walk(path)), key=natural_order)
+    names = [name for name in walk(path) if RESULTS.search(name) and not HIDDEN.search(name)]
+    names.sort(key=natural_order)
     if not names:
         raise InputError(
             f"No results file in {path}: expected one for each site, such as gate.json, in COCO's "
@@ -134,7 +106,11 @@ def find_results(
         for name in names
         for own in [RESULTS.sub("", printable(name))]
     ]
-    _refuse_twins(found)
+    for one, other in pairwise(found):
+        if one.name == other.name:
+            raise InputError(
+                f"{one.path} and {other.path} are results of one name: keep one of them."
+            )
     return found
 
 
@@ -142,10 +118,6 @@ def find_results(
 def _images(path: Path, stamp: str) -> tuple[LabelledImage, ...]:
     """Read a list once, though it may be of many files; another stamp means another list."""
     return read_image_list(path)
-
-
-def _is_results(name: str) -> bool:
-    return RESULTS.search(name) is not None and not re.search(r"(^|/)\.", name)
 
 
 def _half_of(folder: Path | None, name: str, own: str) -> Path | None:
@@ -170,11 +142,3 @@ def _list_of(lists: Path | None, own: str) -> tuple[Path | None, str]:
             "there is none of these."
         )
     return found, ""
-
-
-def _refuse_twins(found: Sequence[ResultsFile]) -> None:
-    for one, other in pairwise(found):
-        if one.name == other.name:
-            raise InputError(
-                f"{one.path} and {other.path} are results of one name: keep one of them."
-            )

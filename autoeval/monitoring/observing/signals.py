@@ -18,7 +18,7 @@ HAZE = 7  # pixels of the neighbourhood of the dark channel, at an eighth of the
 
 
 def image_signals(image: np.ndarray) -> dict[str, float]:
-    r"""Measure an image, in a few milliseconds.
+    r"""Measure an image (H, W, 3), uint8, BGR, in a few milliseconds; all values are finite.
 
     - ``detail_1`` to ``detail_4``: :math:`\log \sqrt{\overline{(G_k - B G_k)^2} + 1/12}` of the
       Gaussian pyramid G of the grey image, reduced to 512 pixels, with B the 5 x 5 binomial blur
@@ -32,16 +32,6 @@ def image_signals(image: np.ndarray) -> dict[str, float]:
     - ``blockiness``: how much larger steps between neighbouring columns are at multiples of 8
       (Wang, Bovik & Evans 2000, taken as a ratio).
 
-    Parameters
-    ----------
-    image : ndarray of shape (H, W, 3), uint8
-        BGR.
-
-    Returns
-    -------
-    dict of str to float
-        The names of `autoeval.monitoring.changes.image_numbers.MEANINGS`, all finite.
-
     Examples
     --------
     >>> flat = image_signals(np.full((64, 96, 3), 128, np.uint8))
@@ -51,7 +41,9 @@ def image_signals(image: np.ndarray) -> dict[str, float]:
     grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
     small = _reduced(image)
     small_grey = cv2.cvtColor(small, cv2.COLOR_BGR2GRAY)
-    octaves = _octaves(small_grey)
+    octaves = [small_grey]
+    while len(octaves) < N_OCTAVES:
+        octaves.append(cv2.pyrDown(octaves[-1]))
     details = {f"detail_{k}": _detail(level) for k, level in enumerate(octaves, start=1)}
     return {
         **details,
@@ -75,21 +67,10 @@ def _reduced(image: np.ndarray) -> np.ndarray:
     return cv2.resize(image, size, interpolation=cv2.INTER_AREA)
 
 
-def _octaves(grey: np.ndarray) -> list[np.ndarray]:
-    levels = [grey]
-    while len(levels) < N_OCTAVES:
-        levels.append(cv2.pyrDown(levels[-1]))
-    return levels
-
-
 def _detail(grey: np.ndarray) -> float:
     blurred = cv2.GaussianBlur(grey, (5, 5), 1.0).astype(np.int16)
-    return _log_rms(grey.astype(np.int16) - blurred)
-
-
-def _log_rms(values: np.ndarray) -> float:
-    norm = cv2.norm(values, cv2.NORM_L2SQR)
-    return float(0.5 * np.log(norm / values.size + ROUNDING))
+    norm = cv2.norm(grey.astype(np.int16) - blurred, cv2.NORM_L2SQR)
+    return float(0.5 * np.log(norm / grey.size + ROUNDING))
 
 
 def _edges(grey: np.ndarray) -> float:

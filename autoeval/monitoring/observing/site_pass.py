@@ -1,38 +1,109 @@
-"""The pass over the images of many sites, here or in other processes."""
+"""The images of sites, the passes that their estimates need, and the pass over them."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from autoeval.data.image_folder import ImageFile
+from autoeval.data.same_files import file_stamp
 from autoeval.detections import Detections
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
-from autoeval.estimation.site import any_task
-from autoeval.monitoring.observing.site_images import (
-    HALF,
-    SiteImage,
-    expected_categories,
-    needed_passes,
-    unseen,
-)
+from autoeval.estimation.site import Categories, any_task
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
 from autoeval.monitoring.times.clock import Clock
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.shards import Shards, Undivided
+from autoeval.scores.registry import needs_of
 
 Signals = Callable[[np.ndarray], Mapping[str, float]]
 IN_BATCH = 128
+ROOT = "."
+HALF = "half_size"
+
+
+@dataclass(frozen=True)
+class SiteImage:
+    """An image file of a site; another stamp means another image, see `file_stamp`."""
+
+    file: ImageFile
+    group: str
+    stamp: str
+
+
+def site_of(name: str, depth: int | None = None) -> str:
+    """Return the folder of a file, or its first ``depth`` folders; ``"."`` for the root.
+
+    Examples
+    --------
+    >>> site_of("gate/2026/03/1.jpg"), site_of("gate/2026/03/1.jpg", 1), site_of("1.jpg")
+    ('gate/2026/03', 'gate', '.')
+    """
+    folders = name.split("/")[:-1]
+    return "/".join(folders[:depth]) or ROOT
+
+
+def site_images(
+    files: Iterable[ImageFile], *, depth: int | None = None
+) -> tuple[list[SiteImage], list[str]]:
+    """Look at the files of all sites, and name those that are no longer there; none is opened."""
+    images, vanished = [], []
+    for file in files:
+        try:
+            stamp = file_stamp(file.path)
+        except OSError:
+            vanished.append(file.image_id)
+            continue
+        images.append(SiteImage(file, site_of(file.image_id, depth), stamp))
+    return images, vanished
+
+
+def needed_passes(estimator: AccuracyEstimator) -> frozenset[str]:
+    """Return the passes beside the plain one that an estimator reads: none, or that at half size.
+
+    Raises InputError if the estimator is of another method than ``bayes``, the only one that models
+    how errors of sites depend on each other, or reads a pass that is not kept of each image.
+    """
+    if not isinstance(estimator.regression_, BayesianRegression):
+        raise InputError(
+            f"Expected an estimator of the method '{DEFAULT_METHOD}', the default, but this one is "
+            f"of '{estimator.method}': it does not model how the errors of several sites depend on "
+            "each other. Fit again without --method."
+        )
+    needed = needs_of(estimator.regression_.features_)
+    if more := sorted(needed - {HALF, "clean"}):
+        raise InputError(
+            f"This estimator needs {', '.join(more)} of each image, and of the images of sites "
+            "only the boxes at full and at half the input size are kept. Fit without it."
+        )
+    return frozenset(needed - {"clean"})
+
+
+def expected_categories(estimator: AccuracyEstimator, categories: Categories | None) -> Categories:
+    """Return the categories to expect in all images: those given, else those of the task.
+
+    Each has the detector's words for it; InputError where there are none, as of a labelled set.
+    """
+    categories = categories or estimator.expected_categories_
+    if categories is None:
+        raise InputError(
+            "This estimator was fitted on the categories of a labelled set: name with "
+            "--category those to expect at these sites, such as --category car=car,truck."
+        )
+    return categories
 
 
 def site_observer(
@@ -44,19 +115,7 @@ def site_observer(
 ) -> Observer:
     """Make the pass that an estimator needs of sites: the plain one, and that at half the size.
 
-    Parameters
-    ----------
-    estimator : AccuracyEstimator
-    detector : ImageDetector
-    categories : mapping of str to sequence of str, optional
-        See `expected_categories`.
-    batch_size : int
-        Changes no number.
-
-    Raises
-    ------
-    InputError
-        As `needed_passes` and `expected_categories`; if the detector is another one.
+    Raises as `needed_passes` and `expected_categories`; if the detector is another one.
     """
     half_size = HALF in needed_passes(estimator)
     categories = expected_categories(estimator, categories)
@@ -69,15 +128,7 @@ def site_observer(
 class SitePass(TravellingObserver):
     """Observes the `SiteImage` of a job and returns the rows of a `RecordStore`.
 
-    Parameters
-    ----------
-    observer : Observer
-        From `site_observer`.
-    clock : Clock
-    signals : callable
-        From an image (H, W, 3), uint8, BGR, to signals of its pixels, by name.
-    load : callable, optional
-        See `TravellingObserver`.
+    `signals` makes of an image (H, W, 3), uint8, BGR, numbers of its pixels, by name.
     """
 
     def __init__(
@@ -95,10 +146,7 @@ class SitePass(TravellingObserver):
     def __call__(self, job: Job, advance: Advance) -> list[dict[str, Any]]:
         """Observe a batch; files that vanished leave no row, others that cannot be read a reason.
 
-        Raises
-        ------
-        FileNotFoundError
-            If all have vanished.
+        Raises FileNotFoundError if all have vanished.
         """
         images: Sequence[SiteImage] = job.payload
         by_name, log = {image.file.image_id: image for image in images}, PassLog()
@@ -156,22 +204,9 @@ def observe_sites(
 ) -> JobCounts:
     """Observe the images that a store does not hold yet, batch by batch.
 
-    Parameters
-    ----------
-    images : sequence of SiteImage
-    work : SitePass
-    store : RecordStore
-    executor : Executor, optional
-        Where batches are observed; this process by default.
-    shards : Shards, optional
-        Processes that share the batches, each doing those that no other has claimed.
-    in_batch : int
-        Images a batch, which is what a kill loses at most; changes no number.
-
-    Raises
-    ------
-    InputError
-        If the store holds what another detector, or other settings, left of the images.
+    A kill loses a batch at most. With `shards`, each process does those that no other has claimed.
+    Raises InputError if the store holds what another detector, or other settings, left of the
+    images.
     """
     store.check(work.made_with)
     shards = shards or Undivided()
@@ -185,7 +220,8 @@ def _jobs(
 ) -> list[Job]:
     store.tidy()
     index = store.index()
-    new = unseen(images, zip(index["file_name"], index["stamp"], strict=True))
+    known = set(zip(index["file_name"], index["stamp"], strict=True))
+    new = [image for image in images if (image.file.image_id, image.stamp) not in known]
     fingerprint = work.observer.detector.fingerprint
     return [_job(new[k : k + in_batch], fingerprint) for k in range(0, len(new), in_batch)]
 

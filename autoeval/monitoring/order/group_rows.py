@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,61 +26,34 @@ Score = Callable[[Sequence[CameraImage]], dict[str, Any]]
 def group_rows(store: RecordStore, score: Score, *, by: str, made_with: str = "") -> pd.DataFrame:
     """Score every site, and every period of it; one site's records are in memory at a time.
 
-    Parameters
-    ----------
-    store : RecordStore
-    score : callable
-        From at least one record to a row; see `autoeval.monitoring.order.group_rows.score_group`.
-    by : str
-        See `autoeval.monitoring.times.periods.periods`.
-    made_with : str
-        What scores depend on beside the images: with another one they are made again.
-
-    Returns
-    -------
-    DataFrame
-        ``group``, ``period`` (empty for the whole site), ``digest``, ``first``, ``last``,
-        ``n_unreadable``, and the columns of `score`; ``n_images`` is 0 where none could be read.
+    `score` makes a row of one record or more, as `score_group` does; `made_with` is what it depends
+    on beside the images: with another one groups are scored again. Returns ``group``, ``period``
+    (empty for the whole site), ``digest``, ``first``, ``last``, ``n_unreadable``, and the columns
+    of `score`; ``n_images`` is 0 where none could be read.
     """
     path = store.folder / SCORED
-    scored = _Scored(score, made_with, _known(path))
-    index = store.index()
-    rows: list[dict[str, Any]] = []
-    for group, images in index.groupby("group"):
-        rows += _of_site(str(group), in_time(images), store, scored, by)
+    before: dict[tuple[str, ...], dict[Any, Any]] = {}
+    if path.exists():
+        kept = pd.read_parquet(path).to_dict("records")
+        before = {tuple(row[name] for name in KEY): row for row in kept}
+    rows = []
+    for group, own in store.index().groupby("group"):
+        index = in_time(own)
+        records: dict[str, CameraImage] | None = None
+        for period, images in _parts(index, by):
+            digest = _digest_of(images, made_with)
+            row = before.get((str(group), period, digest))
+            if row is None:
+                if records is None:
+                    records = {record.file_name: record for record in store.read(index)}
+                present = [records[name] for name in images["file_name"] if name in records]
+                new = score(present) if present else {"n_images": 0}
+                row = {"group": group, "period": period, "digest": digest, **_about(images), **new}
+            rows.append(row)
     table = pd.DataFrame(rows)
     if len(table):
         write_table(path, table)
     return table
-
-
-@dataclass(frozen=True)
-class _Scored:
-    """How groups are scored, and the rows of those that were."""
-
-    score: Score
-    made_with: str
-    before: dict[tuple[str, ...], dict[str, Any]]
-
-
-def _of_site(
-    group: str,
-    index: pd.DataFrame,
-    store: RecordStore,
-    scored: _Scored,
-    by: str,
-) -> Iterator[dict[str, Any]]:
-    records: dict[str, CameraImage] | None = None
-    for period, images in _parts(index, by):
-        digest = _digest_of(images, scored.made_with)
-        row = scored.before.get((group, period, digest))
-        if row is None:
-            if records is None:
-                records = {record.file_name: record for record in store.read(index)}
-            present = [records[name] for name in images["file_name"] if name in records]
-            new = scored.score(present) if present else {"n_images": 0}
-            row = {"group": group, "period": period, "digest": digest, **_about(images), **new}
-        yield row
 
 
 def _parts(index: pd.DataFrame, by: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -104,13 +76,6 @@ def _time(value: Any) -> np.datetime64:
     return np.datetime64("NaT", "us") if pd.isna(value) else np.datetime64(value, "us")
 
 
-def _known(path: Path) -> dict[tuple[str, ...], dict[str, Any]]:
-    if not path.exists():
-        return {}
-    rows = pd.read_parquet(path)
-    return {tuple(row[name] for name in KEY): row for row in rows.to_dict("records")}
-
-
 def score_group(
     records: Iterable[CameraImage],
     categories: tuple[str, ...],
@@ -121,12 +86,9 @@ def score_group(
 ) -> dict[str, Any]:
     """Compute what an estimate is made of, as a pass over the images themselves would.
 
-    Returns
-    -------
-    dict
-        ``n_images``, ``n_boxes``, ``n_images/CATEGORY`` (those that it is found on), the features
-        (``score/category`` for several categories; of a single one ``category`` is the name) with
-        the weights of targets at a threshold, and ``signal/NAME``, the mean of each signal.
+    Returns ``n_images``, ``n_boxes``, ``n_images/CATEGORY`` (those that it is found on), the
+    features (``score/category`` for several categories; of a single one ``category`` is the name)
+    with the weights of targets at a threshold, and ``signal/NAME``, the mean of each signal.
     """
     seen = list(records)
     boxes = SiteBoxes.of_evidence([record.evidence() for record in seen], categories)

@@ -33,28 +33,18 @@ FALSE_ALARMS = "false_alarms@"
 class SiteTable:
     """What is known of sites.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        One row for each site (``period`` empty) and each of its periods: ``group``, ``period``,
-        ``first``, ``last`` (times), ``n_images``, ``n_unreadable``, the scores, ``signal/NAME``,
-        ``estimate``, ``lower``, ``upper``, ``raw``, ``warnings`` (of the estimate),
-        and of sites ``rank`` (1 is the worst) and ``p_worst`` (probability to be among the `k`
-        worst; NaN where there are no more sites).
-    drawn : ndarray of shape (draws, K)
-        Accuracies of the K sites with images, drawn together.
-    names : tuple of str
-        These sites, in the order of the columns of `drawn`.
-    k : int
-    level_of : callable
-        Estimates the accuracy from records of one site, in [0, 1].
+    `rows` has one row for each site (``period`` empty) and each of its periods: ``group``,
+    ``period``, ``first``, ``last`` (times), ``n_images``, ``n_unreadable``, the scores,
+    ``signal/NAME``, ``estimate``, ``lower``, ``upper``, ``raw``, ``warnings`` (of the estimate),
+    and of sites ``rank`` (1 is the worst) and ``p_worst`` (probability to be among the `k` worst;
+    NaN where there are no more sites).
     """
 
     rows: pd.DataFrame
-    drawn: np.ndarray
-    names: tuple[str, ...]
+    drawn: np.ndarray  # accuracies of the K sites with images, drawn together: (draws, K)
+    names: tuple[str, ...]  # of these sites
     k: int
-    level_of: Callable[[Sequence[CameraImage]], float]
+    level_of: Callable[[Sequence[CameraImage]], float]  # accuracy, in [0, 1], of a site's records
 
     @property
     def sites(self) -> pd.DataFrame:
@@ -90,25 +80,15 @@ def site_table(
         Class name of the detector's backbone, for the warnings.
     unseen : mapping of str to float, optional
         Share, in [0, 1], of the range of confidence that is missing, of each site; 0 by default.
-    by : str
-        See `autoeval.monitoring.times.periods.periods`.
-    k : int
-        How many count as the worst.
-    seed : int
-        Of the draws behind the probabilities.
+    by, k, seed, iou
+        See `WatchPlan`.
     score_thr : float, optional
         Estimate recall and false alarms an image there, too: columns ``recall@0.3``,
         ``recall@0.3_lower``, ``recall@0.3_upper`` and ``false_alarms@0.3``; recall not where it is
         the target, as ``estimate`` is it.
-    iou : float
-        At which IoU with a labelled object a box is a true positive there.
     known : mapping of str to str, optional
         Source of the fit that a site is; see `NewSites`. Recall and false alarms do not use it.
-
-    Raises
-    ------
-    InputError
-        If the fit has no such source, or is joined of several.
+        InputError if the fit has no such source, or is joined of several.
     """
     known = known or {}
     _check_known(estimator, known)
@@ -157,17 +137,10 @@ def with_changes(table: SiteTable, changes: pd.DataFrame) -> SiteTable:
 
 
 def with_alarms_below(table: SiteTable, threshold: float, target: str) -> SiteTable:
-    """Note at which sites the interval of the latest period lies below a threshold.
+    """Note at which sites the interval of the latest period lies below a threshold, in [0, 1].
 
     The column ``below`` has the reason in words, empty at all others. Without periods the whole
     site counts. The upper end of a 90 % interval is too low at one in twenty sites.
-
-    Parameters
-    ----------
-    threshold : float
-        In [0, 1].
-    target : str
-        What is estimated.
     """
     text = find_target(target).text
     rows, whole = table.rows, table.rows["period"] == WHOLE
@@ -284,19 +257,9 @@ def _sites(
 
 
 def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
-    """Return the probability of each site to be among the k worst.
+    """Return the probability of each of K sites to be among the k >= 1 worst of (draws, K).
 
-    Parameters
-    ----------
-    drawn : ndarray of shape (draws, K)
-        Accuracies of all sites, drawn together; see `NewSites.draw`.
-    k : int
-        At least 1.
-
-    Returns
-    -------
-    ndarray of shape (K,)
-        They add up to k; NaN where there are no more sites than k.
+    They add up to k; NaN where there are no more sites than k.
 
     Examples
     --------
@@ -310,18 +273,9 @@ def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
 
 
 def worse_than(drawn: np.ndarray, sites: np.ndarray) -> np.ndarray:
-    """Return the probability of some sites to be worse than each other one.
+    """Return the probability of M sites, as (draws, K) indexes them, to be worse than each of K.
 
-    Parameters
-    ----------
-    drawn : ndarray of shape (draws, K)
-    sites : ndarray of shape (M,), int
-        Which of them are compared with all.
-
-    Returns
-    -------
-    ndarray of shape (M, K)
-        One half where a site is compared with itself.
+    One half where a site is compared with itself.
 
     Examples
     --------

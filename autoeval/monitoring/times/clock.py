@@ -13,25 +13,16 @@ from autoeval.errors import InputError
 AUTO, EXIF, FILE = "auto", "exif", "file"
 IN_NAME, LISTED, NOWHERE, UNTRUE = "name", "listed", "none", "untrue"
 EARLIEST = datetime(1990, 1, 1)
-DIGITS = {"Y": r"\d{4}", "j": r"\d{3}", "f": r"\d{1,6}"}
-TWO_DIGITS = "mdHMSyI"
+DIGITS = {"Y": r"\d{4}", "j": r"\d{3}", "f": r"\d{1,6}", **dict.fromkeys("mdHMSyI", r"\d{2}")}
 
 
 @dataclass(frozen=True)
 class Clock:
     """Reads when images were taken.
 
-    Parameters
-    ----------
-    source : str
-        ``"exif"``; ``"file"``, the time of the file's last change, in UTC; ``"auto"``, the first of
-        these that there is; or a form as in `datetime.strptime`, such as ``"%Y%m%d_%H%M%S"``, that
-        the name of each file holds somewhere.
-
-    Raises
-    ------
-    InputError
-        If it is none of these.
+    The source is ``"exif"``; ``"file"``, the time of the file's last change, in UTC; ``"auto"``,
+    the first of these that there is; or a form as in `datetime.strptime`, such as
+    ``"%Y%m%d_%H%M%S"``, that the name of each file holds somewhere.
 
     Examples
     --------
@@ -53,22 +44,10 @@ class Clock:
     ) -> tuple[datetime | None, str]:
         """Return the time of an image, None where there is none, and where it is from.
 
-        Parameters
-        ----------
-        path : path-like or None
-            The file, where there is one.
-        name : str
-            Its name within the set.
-        listed : datetime, optional
-            Without a file: the time that the list of images gives.
-
-        Returns
-        -------
-        taken : datetime or None
-        taken_from : str
-            ``"exif"``, ``"file"``, ``"name"`` or ``"listed"``; ``"none"`` without a time, and
-            ``"untrue"`` where it is before 1990 or in the future, as that of a camera whose clock
-            was reset.
+        Without a file, `listed` is the time that the list of images gives. The second is
+        ``"exif"``, ``"file"``, ``"name"`` or ``"listed"``; ``"none"`` without a time, and
+        ``"untrue"`` where it is before 1990 or in the future, as that of a camera whose clock was
+        reset.
         """
         taken, source = self._found(path, name, listed)
         if taken is None:
@@ -100,17 +79,13 @@ def time_in_name(name: str, form: str) -> datetime | None:
     >>> time_in_name("cam 3/20261302.jpg", "%Y%m%d") is None
     True
     """
-    pattern = re.sub(r"%(.)", lambda mark: _digits(mark[1]), re.escape(form))
+    pattern = re.sub(r"%(.)", lambda mark: DIGITS.get(mark[1], re.escape(mark[1])), re.escape(form))
     for found in re.finditer(f"(?=({pattern}))", name):
         try:
             return datetime.strptime(found[1], form)
         except ValueError:
             continue
     return None
-
-
-def _digits(mark: str) -> str:
-    return DIGITS.get(mark, r"\d{2}" if mark in TWO_DIGITS else re.escape(mark))
 
 
 def _changed(path: str | os.PathLike[str]) -> datetime | None:

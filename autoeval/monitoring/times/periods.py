@@ -25,13 +25,7 @@ BLOCK = "h"  # images of one hour are neighbours in time
 
 
 def check_by(by: str) -> None:
-    """Make sure that a way of grouping is one.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """Refuse what is no way of grouping."""
     if by not in (FOLDER, DAY, HOUR) and not re.fullmatch(r"every:[1-9]\d*", by):
         raise InputError(f"Expected --by as folder, day, hour or every:200, but got {by!r}.")
 
@@ -43,20 +37,11 @@ def in_time(index: pd.DataFrame) -> pd.DataFrame:
 
 
 def periods(index: pd.DataFrame, by: str) -> pd.Series:
-    """Name the period of each image of one site.
+    """Name the period of each image of one site, sorted by `in_time`.
 
-    Parameters
-    ----------
-    index : DataFrame
-        Sorted by `in_time`; see `RecordStore.index`.
-    by : str
-        ``"folder"``, for no periods; ``"day"``, ``"hour"``, or ``"every:200"`` for so many images
-        after one another, of which the last ones may be fewer.
-
-    Returns
-    -------
-    Series of str
-        In the order of time; empty for images without a time, where time is needed.
+    `by` is ``"folder"``, for no periods; ``"day"``, ``"hour"``, or ``"every:200"`` for so many
+    images after one another, of which the last ones may be fewer. Empty for images without a time,
+    where time is needed.
 
     Examples
     --------
@@ -116,16 +101,8 @@ def _by_name(index: pd.DataFrame) -> pd.DataFrame:
 class Baseline:
     """The first days, or the first images, of each site; or all before a date.
 
-    Parameters
-    ----------
-    text : str
-        ``"7d"`` for the first seven days of images of each site, ``"200"`` for its first 200
-        images, or a date such as ``"2026-03-01"``, before which everything is the baseline.
-
-    Raises
-    ------
-    InputError
-        If it is none of these.
+    ``"7d"`` is for the first seven days of images of each site, ``"200"`` for its first 200 images,
+    or a date such as ``"2026-03-01"``, before which everything is the baseline.
 
     Examples
     --------

@@ -18,6 +18,7 @@ from autoeval.counting.binning import (
     load_bins,
     multinomial_log_likelihood,
     paper_bins,
+    published_bins,
     released_bins,
 )
 from autoeval.counting.binning.bins import smoothed_frequencies
@@ -30,9 +31,6 @@ def test_bins_are_closed_above_and_the_first_on_both_sides():
     counts = [-0.1, 0, 0.5, 0.51, 2.5, 2.6, 5, 5.1]
     assert bins.assign(counts).tolist() == [-1, 0, 0, 1, 1, 2, 2, 3]
     assert bins.assign_nearest(counts).tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
-
-
-def test_nan_lies_in_no_bin():
     with pytest.raises(InputError, match="NaN"):
         CountBins((0.0, 1.0)).assign([np.nan])
 
@@ -43,15 +41,12 @@ def test_bad_edges(edges):
         CountBins(edges)
 
 
-def test_saved_bins_come_back_with_their_origin(tmp_path):
+def test_bins_are_saved_and_read(tmp_path):
     bins = released_bins(0, 300, 0.5)
     bins.save(tmp_path / "bins.json")
     loaded = load_bins(tmp_path / "bins.json")
     assert loaded == bins
     assert loaded.origin == {"method": "released", "gamma": 0.5, "min": 0, "max": 300}
-
-
-def test_a_plain_list_and_named_lists_are_read(tmp_path):
     path = tmp_path / "bins.json"
     path.write_text("[0, 1, 5]")
     assert load_bins(path).edges == (0, 1, 5)
@@ -61,6 +56,8 @@ def test_a_plain_list_and_named_lists_are_read(tmp_path):
         load_bins(path)
     with pytest.raises(InputError, match="'c' is none"):
         load_bins(path, "c")
+    with pytest.raises(InputError, match="check the path"):
+        load_bins(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"edges": ["x"]}', '{"edges": 3}', "[3, 2]"])
@@ -69,11 +66,6 @@ def test_files_that_hold_no_edges(tmp_path, text):
     path.write_text(text)
     with pytest.raises(InputError):
         load_bins(path)
-
-
-def test_missing_file(tmp_path):
-    with pytest.raises(InputError, match="check the path"):
-        load_bins(tmp_path / "none.json")
 
 
 def all_partitions(n):
@@ -102,15 +94,14 @@ def test_the_best_of_all_partitions_is_found(gamma):
     assert list(paper_bins(counts, gamma).edges) == expected
 
 
-def test_it_falls_apart_for_a_large_gamma():
+def test_smoothing_adds_one_of_every_integer_and_gamma_decides_the_number():
+    values, frequencies = smoothed_frequencies(np.array([5, 5, 8]))
+    assert values.tolist() == [5, 6, 7, 8] and frequencies.tolist() == [3, 1, 1, 2]
     counts = np.array([0, 3, 3, 40])
     assert len(paper_bins(counts, 0.05)) < 10
     assert len(paper_bins(counts, 0.6)) == 41
-
-
-def test_smoothing_adds_one_of_every_integer():
-    values, frequencies = smoothed_frequencies(np.array([5, 5, 8]))
-    assert values.tolist() == [5, 6, 7, 8] and frequencies.tolist() == [3, 1, 1, 2]
+    numbers = [len(released_bins(0, 500, gamma)) for gamma in (0.1, 0.3, 0.5, 0.7, 0.9)]
+    assert numbers == sorted(numbers) and numbers[0] < numbers[-1]
 
 
 @pytest.mark.parametrize(
@@ -129,22 +120,24 @@ def test_counts_that_cannot_be_binned(counts, message, method):
         fit_bins(counts, method)
 
 
-def test_unknown_method():
-    with pytest.raises(InputError, match="released"):
-        fit_bins([1, 2], "quantiles")
-
-
-# As published by the authors for gamma = 0.6 on the training counts of the two data sets.
+# As published by the authors for gamma = 0.6 on the training counts of four data sets.
 NWPU = (
     "0 .5 2.5 5.5 10.5 18.5 31.5 53.5 90.5 152.5 256.5 429.5 717.5 1197.5 1997.5 3330.5 5552.5 "
     "9255.5 15426"
 )
 STA = "33 33.5 35.5 38.5 43.5 51.5 64.5 85.5 120.5 178.5 275.5 436.5 704.5 1151.5 1897.5 3139"
+UCF = (
+    "49 49.5 51.5 55.5 62.5 73.5 92.5 123.5 175.5 261.5 405.5 644.5 1043.5 1708.5 2816.5 4662.5 "
+    "7738.5 12865"
+)
+STB = "13 13.5 15.5 19.5 25.5 36.5 54.5 83.5 132.5 214.5 351.5 578"
 
 
-@pytest.mark.parametrize(("low", "high", "edges"), [(0, 15426, NWPU), (33, 3139, STA)])
-def test_published_edges(low, high, edges):
-    assert list(released_bins(low, high, 0.6).edges) == [float(e) for e in edges.split()]
+@pytest.mark.parametrize(
+    ("name", "edges"), [("nwpu", NWPU), ("sta", STA), ("ucf", UCF), ("stb", STB)]
+)
+def test_published_edges(name, edges):
+    assert list(published_bins(name).edges) == [float(e) for e in edges.split()]
 
 
 @pytest.mark.parametrize("gamma", [0.1, 0.6, 0.9])
@@ -162,11 +155,6 @@ def test_the_best_of_all_partitions_is_found_bins(n, gamma):
     assert list(released_bins(7, 7 + n - 1, gamma).edges) == expected
 
 
-def test_a_larger_gamma_makes_more_bins():
-    numbers = [len(released_bins(0, 500, gamma)) for gamma in (0.1, 0.3, 0.5, 0.7, 0.9)]
-    assert numbers == sorted(numbers) and numbers[0] < numbers[-1]
-
-
 @pytest.mark.parametrize(
     ("low", "high", "gamma"), [(3, 3, 0.6), (-1, 5, 0.6), (0, 5, 1), (0, 5, 0)]
 )
@@ -175,12 +163,9 @@ def test_bad_arguments(low, high, gamma):
         released_bins(low, high, gamma)
 
 
-def test_a_range_that_would_take_minutes_is_refused():
+def test_optimal_partition_refuses_minutes_and_takes_the_first_of_equals():
     with pytest.raises(InputError, match="coarser unit"):
         optimal_partition(MAX_VALUES + 1, lambda r: np.zeros(r))
-
-
-def test_the_first_of_equally_good_starts_is_taken():
     assert optimal_partition(4, lambda r: np.zeros(r)).tolist() == [0, 4]
 
 
@@ -188,13 +173,10 @@ BINS = CountBins((0.0, 1.5, 5.0))  # holds the integers 0, 1 and 2, 3, 4, 5
 TRAIN = np.array([0, 0, 5])
 
 
-def test_histogram_likelihood_by_hand():
+def test_likelihoods_by_hand_and_by_scipy():
     # Images per bin, one more each: 3 and 2 of 5; spread over 2 and 4 integers.
     expected = np.log(3 / 5 / 2) + 2 * np.log(2 / 5 / 4)
     assert histogram_log_likelihood(BINS, TRAIN, np.array([1, 2, 9])) == pytest.approx(expected)
-
-
-def test_multinomial_likelihood_by_scipy():
     # Smoothed frequencies of 0..5: 3, 1 | 1, 1, 1, 2.
     expected = multinomial.logpmf([0, 1], 1, [3 / 4, 1 / 4])
     expected += multinomial.logpmf([1, 0, 0, 1], 2, [1 / 5, 1 / 5, 1 / 5, 2 / 5])
@@ -214,23 +196,22 @@ def test_the_least_sum_of_ranks_wins():
     assert found.table["rank_sum"].tolist() == [7.5, 3.0, 7.5]
 
 
-def test_the_same_seed_gives_the_same_table():
+def test_the_same_seed_gives_the_same_table_and_print_asks_for_the_most_bins():
     counts = np.random.default_rng(3).geometric(0.02, 60)
     tables = [choose_gamma(counts, BINNINGS["released"], n_shuffles=2, seed=5).table for _ in "ab"]
     assert tables[0].equals(tables[1])
-
-
-def test_the_printed_likelihood_always_asks_for_the_most_bins():
     counts = np.random.default_rng(0).geometric(0.02, 80)
     found = choose_gamma(counts, BINNINGS["released"], likelihood="multinomial", n_shuffles=3)
     assert found.gamma == 0.9
 
 
-def test_counts_that_cannot_be_split():
+def test_counts_that_cannot_be_split_or_fitted():
     with pytest.raises(InputError, match="Give gamma"):
         choose_gamma([1, 1, 1, 1, 1, 2], BINNINGS["released"], ratios=(0.8,))
     with pytest.raises(InputError, match="histogram"):
         choose_gamma([1, 2], BINNINGS["released"], likelihood="odds")
+    with pytest.raises(InputError, match="released"):
+        fit_bins([1, 2], "quantiles")
 
 
 def test_the_published_gamma_of_nwpu(shared):
@@ -239,14 +220,11 @@ def test_the_published_gamma_of_nwpu(shared):
     assert choose_gamma(counts, BINNINGS["released"], n_shuffles=3).gamma == 0.6
 
 
-def test_a_step_in_the_rate_is_found():
+def test_bayesian_blocks():
     counts = [*range(0, 100), *range(100, 1000, 50)]  # one a unit, then one in fifty
     edges = bayesian_blocks_bins(counts, 0.1).edges
     assert edges[0] == 0 and edges[-1] == 950
     assert len(edges) == 3 and 95 <= edges[1] <= 130
-
-
-def test_even_counts_make_one_bin():
     assert len(bayesian_blocks_bins(np.arange(0, 300, 3), 0.1)) == 1
 
 

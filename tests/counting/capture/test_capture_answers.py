@@ -130,9 +130,10 @@ def test_extractor_report_counts_each_kind_of_mistake():
 
 def test_case_tables_of_another_form_are_refused(tmp_path):
     (tmp_path / "cases.json").write_text('[{"text": "7"}]')
-    for name in ("cases.json", "absent.json"):
-        with pytest.raises(InputError, match="to be a list of"):
-            read_cases(tmp_path / name)
+    with pytest.raises(InputError, match="to be a list of"):
+        read_cases(tmp_path / "cases.json")
+    with pytest.raises(InputError, match="No table of answers"):
+        read_cases(tmp_path / "absent.json")
 
 
 REPLIES = [("12", 12), ("12.", 12), ("12.0", 12), ("-1", None), ("about 12", None), ("", None)]

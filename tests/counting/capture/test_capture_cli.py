@@ -17,7 +17,7 @@ import pytest
 import yaml
 from stub_endpoint import KEY, ok
 
-from autoeval.cli import COMMANDS, main
+from autoeval.cli import main
 from autoeval.counting.capture.split import open_split
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs/counting/capture"
@@ -33,16 +33,6 @@ def split(tmp_path_factory):
 
 def capture(*words):
     return main(["count", "capture", *map(str, words)])
-
-
-def test_help_of_every_command(capsys):
-    names = [name for name in COMMANDS if name.startswith("count capture")]
-    assert len(names) == 6
-    for name in names:
-        with pytest.raises(SystemExit) as ended:
-            main([*name.split(), "--help"])
-        assert ended.value.code == 0
-    assert "usage: autoeval count capture generate" in capsys.readouterr().out
 
 
 def test_generate_writes_pairs_metadata_and_a_sheet(split, capsys, tmp_path):
@@ -84,6 +74,11 @@ def test_run_and_report_a_baseline(split, tmp_path, capsys):
     differences = pd.read_csv(tmp_path / "report/differences.csv")
     assert differences.loc[0, "difference"] == pytest.approx(expected)
     assert (tmp_path / "report/report.html").stat().st_size > 50_000
+    (tmp_path / "empty").mkdir()
+    assert capture("report", split, tmp_path / "empty") == 2
+    assert "No answers in" in capsys.readouterr().err
+    assert capture("answers") == 0
+    assert capsys.readouterr().out.splitlines()[0].startswith("| kind | answers | right")
 
 
 def test_settings_of_a_model_must_not_change_within_a_folder(split, tmp_path, capsys, serve):
@@ -190,11 +185,6 @@ def test_report_names_what_is_wrong_with_foreign_answers(split, tmp_path, capsys
     assert measures.loc[0, "sMAPE"] == pytest.approx((100 / 11 + 2 * 100) / 50)
 
 
-def test_report_without_answers_is_refused(split, tmp_path, capsys):
-    assert capture("report", split, tmp_path) == 2
-    assert "No answers in" in capsys.readouterr().err
-
-
 def test_build_real_prints_its_problems(tmp_path, capsys):
     (tmp_path / "images").mkdir()
     cv2.imwrite(str(tmp_path / "images/1.jpg"), np.full((60, 80, 3), 200, np.uint8))
@@ -208,11 +198,6 @@ def test_build_real_prints_its_problems(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert shown.startswith("1 pairs in") and "2.jpg: left out" in shown
     assert capture(*words, "--metadata", tmp_path / "absent.json") == 2
-
-
-def test_extractor_report_is_printed(capsys):
-    assert capture("answers") == 0
-    assert capsys.readouterr().out.splitlines()[0].startswith("| kind | answers | right")
 
 
 def test_exported_tasks_hold_images_questions_and_answers(split, tmp_path, capsys):

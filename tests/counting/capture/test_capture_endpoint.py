@@ -27,7 +27,7 @@ def ask_of(server, **options):
     return ask, waits
 
 
-def test_question_image_settings_and_key_arrive(serve):
+def test_question_image_settings_and_key_arrive_where_given(serve, monkeypatch):
     server = serve(ok("There are 7."))
     ask, _ = ask_of(server, max_tokens=99)
     assert ask(IMAGE, "How many?", temperature=0.4, seed=5) == "There are 7."
@@ -39,9 +39,6 @@ def test_question_image_settings_and_key_arrive(serve):
     assert text["text"] == "How many?"
     sent = base64.b64decode(picture["image_url"]["url"].split("base64,")[1])
     np.testing.assert_array_equal(cv2.imdecode(np.frombuffer(sent, np.uint8), 1), IMAGE)
-
-
-def test_settings_that_are_not_given_are_left_to_the_endpoint(serve, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     server = serve(ok("7"))
     assert ask_of(server)[0](None, "Read this") == "7"
@@ -50,7 +47,7 @@ def test_settings_that_are_not_given_are_left_to_the_endpoint(serve, monkeypatch
     assert body["messages"][0]["content"] == [{"type": "text", "text": "Read this"}]
 
 
-def test_busy_servers_are_asked_again_and_their_wish_is_obeyed(serve):
+def test_busy_servers_are_asked_again_and_waiting_doubles_up_to_a_limit(serve):
     later = formatdate(time.time() + 30, usegmt=True)
     server = serve(
         (429, {"Retry-After": "7"}, {}),
@@ -62,9 +59,6 @@ def test_busy_servers_are_asked_again_and_their_wish_is_obeyed(serve):
     ask, waits = ask_of(server)
     assert ask(IMAGE, "?") == "4"
     assert waits[:3] == [7.0, 2.0, 4.0] and 27 < waits[3] <= 30
-
-
-def test_waiting_doubles_up_to_a_limit_and_ends(serve):
     server = serve((502, {}, {"error": "down"}))
     ask, waits = ask_of(server, retries=4, wait=3, longest_wait=10)
     with pytest.raises(EndpointError, match=r"gave up after 5 tries.*HTTP 502.*down"):
@@ -101,15 +95,6 @@ def test_hanging_and_closing_servers_are_asked_again(serve):
     ask = EndpointAsk(serve(hang, cut, close, ok("4")).url, "m", timeout=2, sleep=waits.append)
     assert ask(IMAGE, "?") == "4" and waits == [1, 2, 4]
     through.set()
-
-
-def test_nobody_listening_is_an_error_of_the_item(serve):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    ask = EndpointAsk(f"http://127.0.0.1:{port}", "m", retries=1, sleep=lambda s: None)
-    with pytest.raises(EndpointError, match="refused"):
-        ask(IMAGE, "?")
 
 
 EMPTY = [None, "", [], [{"type": "text", "text": ""}]]
@@ -149,11 +134,17 @@ def test_what_no_question_can_survive_ends_the_run(serve, step, message):
     assert waits == [] and len(server.requests) == 1
 
 
-def test_a_refused_question_is_an_error_of_that_item_alone(serve):
+def test_a_refused_question_and_nobody_listening_are_errors_of_the_item(serve):
     ask, waits = ask_of(serve((400, {}, {"error": "content filter"})))
     with pytest.raises(EndpointError, match=r"HTTP 400.*content filter"):
         ask(IMAGE, "?")
     assert waits == []
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    ask = EndpointAsk(f"http://127.0.0.1:{port}", "m", retries=1, sleep=lambda s: None)
+    with pytest.raises(EndpointError, match="refused"):
+        ask(IMAGE, "?")
 
 
 def test_the_key_is_in_no_message_and_no_log(serve, caplog, capfd):
@@ -222,9 +213,6 @@ def test_transformers_get_the_chat_the_image_and_the_limits(monkeypatch):
     TransformersAsk("some/model", temperature=0.3)(IMAGE, "How many?")
     sampling = {"max_new_tokens": 128, "do_sample": True, "temperature": 0.3}
     assert calls[-1]["generate_kwargs"] == sampling
-
-
-def test_without_transformers_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(InputError, match=r"autoeval\[vlm\]"):
         TransformersAsk("some/model")

@@ -68,7 +68,7 @@ def test_items_that_cannot_be_built_are_named_and_the_others_kept(source, record
     assert (source / "out/warnings.txt").read_text().strip() == warning
 
 
-def test_boxes_over_the_edge_are_clipped_and_missing_points_named(source):
+def test_boxes_over_the_edge_and_object_names_become_warnings(source):
     record = _record("2.jpg", (240, 190, 50, 40), annotation_bboxes=[])
     built = _build(source, [record])
     assert built.split.items[0].box.tolist() == [240, 190, 260, 200]
@@ -76,9 +76,6 @@ def test_boxes_over_the_edge_are_clipped_and_missing_points_named(source):
         " its box reached beyond the 260x200 image; clipped",
         " it has no object points, so the oracle tasks leave it out",
     ]
-
-
-def test_object_names_are_compared_with_fsc(source):
     (source / "classes.txt").write_text("1.jpg\tcups\n2.jpg\tmugs\n")
     records = [_record(f"{k}.jpg", (5, 10, 50, 40)) for k in (1, 2, 3)]
     built = _build(source, records, classes=source / "classes.txt")
@@ -86,9 +83,6 @@ def test_object_names_are_compared_with_fsc(source):
         "2.jpg: called 'cups' here and 'mugs' in FSC-147",
         "3.jpg: not an image of FSC-147",
     )
-
-
-def test_nothing_built_is_an_error(source):
     with pytest.raises(InputError, match="None of the 1 items"):
         _build(source, [_record("4.jpg", (5, 10, 50, 40))])
 

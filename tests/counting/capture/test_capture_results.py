@@ -2,6 +2,7 @@
 
 import json
 
+import cv2
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,10 +11,12 @@ from autoeval.counting.capture.capture_measures import (
     by_factor,
     confusion,
     measure,
+    model_difference,
     paired_difference,
     published_table,
     reliability,
 )
+from autoeval.counting.capture.real import build_real
 from autoeval.counting.capture.results import collect, group_rows, read_answers
 from autoeval.counting.capture.run_page import (
     capture_page,
@@ -53,21 +56,23 @@ def result_of(split, rows, task="total-occluded"):
     return collect(split, get_task(task), "m", rows)
 
 
-def test_measures_by_hand(split):
+def test_measures_and_errors_by_factor_by_hand(split):
     found = measure(result_of(split, ROWS))
     # Relative errors 0, 4/20, 1 (skipped) and 5/25; absolute ones 0, 4 and 5.
     assert found["sMAPE"] == pytest.approx(100 * (0 + 0.2 + 1 + 0.2) / 4)
     assert found["MAE"] == 3 and found["exact %"] == 25 and found["skipped %"] == 25
     assert found["low"] < found["sMAPE"] < found["high"] and found["missing"] == 0
-
-
-def test_errors_by_factor_by_hand(split):
     result = result_of(split, ROWS)
     by_shape = by_factor(result, "shape").set_index("shape")
     expected = pytest.approx({"circle": 10, "rectangle": 100, "triangle": 20})
     assert by_shape["sMAPE"].to_dict() == expected
     assert by_factor(result, "num_occluded")["n"].tolist() == [2, 1, 1]
     assert by_factor(result, "ground_truth")["sMAPE"].tolist() == pytest.approx([0, 20, 60])
+    table = confusion(result_of(split, ROWS))
+    assert table.index.tolist() == [6, 8, 10]
+    assert table.columns.tolist() == [6, 8, 10, 12, 15, "none"]
+    assert table.loc[10].tolist() == [0, 0, 0, 0, 1, 1] and table.loc[8, 12] == 1
+    assert confusion(result_of(split, ROWS), most=9).columns.tolist() == [6, 8, "> 9", "none"]
 
 
 def test_paired_difference_by_hand(split):
@@ -81,15 +86,7 @@ def test_paired_difference_by_hand(split):
     assert (same["difference"], same["low"], same["high"]) == (0, 0, 0)
 
 
-def test_confusion_by_hand(split):
-    table = confusion(result_of(split, ROWS))
-    assert table.index.tolist() == [6, 8, 10]
-    assert table.columns.tolist() == [6, 8, 10, 12, 15, "none"]
-    assert table.loc[10].tolist() == [0, 0, 0, 0, 1, 1] and table.loc[8, 12] == 1
-    assert confusion(result_of(split, ROWS), most=9).columns.tolist() == [6, 8, "> 9", "none"]
-
-
-def test_sampled_answers_give_the_commonest_and_its_share(split):
+def test_sampled_and_stated_confidence_by_hand(split):
     values = [7, 7, 7, 8, None]
     answers = [(v, "ok" if v else "skipped", "sampled-occluded") for v in values]
     rows = [row("a.png", *answer, sample=k) for k, answer in enumerate(answers)]
@@ -97,9 +94,6 @@ def test_sampled_answers_give_the_commonest_and_its_share(split):
     assert frame.loc["a.png", "value"] == 7 and frame.loc["a.png", "confidence"] == 3 / 5
     warnings = result_of(split, rows, "sampled-occluded").warnings
     assert any("1 items with fewer than 20 samples: a.png" in text for text in warnings)
-
-
-def test_reliability_by_hand(split):
     values = zip(NAMES, (6, 8, 10, 30), (1.0, 0.96, 0.31, 0.35), strict=True)
     rows = [row(n, v, task="confidence-occluded", confidence=c) for n, v, c in values]
     table = reliability(result_of(split, rows, "confidence-occluded"))
@@ -141,14 +135,8 @@ def test_missing_failed_repeated_and_unknown_answers_are_named(split):
     assert frame.loc["a.png", "value"] == 6 and frame.loc["c.png", "value"] == 10
     # Missing and failed items score as skipped ones.
     assert measure(result)["sMAPE"] == 50 and measure(result)["missing"] == 2
-
-
-def test_no_answers_at_all_score_100(split):
     found = measure(result_of(split, []))
     assert found["sMAPE"] == 100 and np.isnan(found["MAE"]) and found["missing"] == 4
-
-
-def test_a_failure_then_an_answer_is_no_repetition(split):
     rows = [row("a.png", None, "failed: x"), row("a.png", 6)]
     assert not any("more than once" in text for text in result_of(split, rows).warnings)
 
@@ -230,3 +218,83 @@ def test_published_figures_are_those_of_the_paper():
     for split_name, expected in (("real", (21.09, 27.37)), ("synthetic", (9.34, 14.19))):
         means = published_table(split_name).iloc[1:, 1:].astype(float).mean()
         assert means.tolist() == pytest.approx(expected, abs=0.01)
+
+
+def of_list(split, path, values, **more):
+    records = [{"image_file": n, "results": v, **more} for n, v in zip(NAMES, values, strict=True)]
+    path.write_text(json.dumps(records))
+    return collect(split, get_task("total-occluded"), "m", read_answers(path))
+
+
+def test_values_that_are_no_numbers(split, tmp_path):
+    """A count in words is read; what is no count is a skipped answer, and named."""
+    result = of_list(split, tmp_path / "m.json", ["six", 10**400, "I cannot tell", [9]])
+    assert result.frame["value"].tolist()[0] == 6 and result.frame["value"].isna().sum() == 3
+    assert measure(result)["sMAPE"] == 75 and measure(result)["skipped %"] == 75
+    assert "3 values are no count and taken as skipped: b.png, c.png, d.png" in result.warnings
+
+
+@pytest.mark.parametrize(
+    "line", ['"sample": "x"', '"confidence": "sure"', '"sample": 1' + "0" * 500 + "e5"]
+)
+def test_broken_fields_are_refused(tmp_path, line):
+    text = '{"image_file": "a.png", "task": "total-occluded", "status": "ok", "value": 1, '
+    (tmp_path / "a.jsonl").write_text(text + line + "}\n")
+    with pytest.raises(InputError, match="does not hold answers"):
+        read_answers(tmp_path / "a.jsonl")
+
+
+def test_a_contradicting_true_count_is_reported(split, tmp_path):
+    result = of_list(split, tmp_path / "m.json", [6, 8, 10, 10], ground_truth=10)
+    [warning] = result.warnings
+    assert "2 answers state another true count than the split" in warning
+    assert "a.png (10, here 6), b.png (10, here 8)" in warning
+    assert measure(result)["sMAPE"] == 0, "the split's counts are used"
+
+
+def test_models_are_compared_on_the_same_items(split):
+    task = get_task("total-occluded")
+    a = collect(split, task, "a", ROWS)
+    b = collect(split, task, "b", [row(n, v) for n, v in zip(NAMES, (6, 8, 10, 10), strict=True)])
+    found = model_difference(a, b)
+    # a scores 0, 20, 100 and 20; b is right throughout.
+    assert (found["of A"], found["of B"], found["difference"]) == (pytest.approx(35), 0, 35)
+    assert found["n"] == 4 and found["low"] <= 35 <= found["high"]
+    assert found["better"] == ("b" if found["low"] > 0 else "")
+    assert model_difference(b, b)["difference"] == 0 and model_difference(b, b)["better"] == ""
+    task = get_task("pattern-occluded")
+    right = [row(i.image_file, i.shape, task=task.name) for i in split.items]
+    a = collect(split, task, "a", right)
+    b = collect(split, task, "b", [row(n, "circle", task=task.name) for n in NAMES])
+    found = model_difference(a, b)
+    assert (found["measure"], found["of A"], found["of B"]) == ("accuracy", 100, 50)
+
+
+def test_one_item_has_no_interval(split):
+    table = by_factor(collect(split, get_task("total-occluded"), "m", ROWS), "num_occluded")
+    assert table["n"].tolist() == [2, 1, 1]
+    assert table["low"].isna().tolist() == [False, True, True]
+    factor_chart([table], "num_occluded").canvas.draw()
+
+
+def test_the_published_real_split_takes_points_of_fsc147(tmp_path):
+    (tmp_path / "images").mkdir()
+    records = []
+    for name in ("1.jpg", "2.jpg", "3.jpg"):
+        cv2.imwrite(str(tmp_path / "images" / name), np.full((90, 90, 3), 200, np.uint8))
+        box = {"x": 5, "y": 5, "width": 20, "height": 20}
+        records.append({"image_file": name, "object": "cups", "ground_truth": 2, "bbox": box})
+    (tmp_path / "meta.json").write_text(json.dumps(records))
+    points = {"1.jpg": {"points": [[10, 10], [60, 60]]}, "2.jpg": {"points": [[10, 10]]}}
+    (tmp_path / "fsc.json").write_text(json.dumps(points))
+    arguments = (tmp_path / "meta.json", tmp_path / "images", tmp_path / "out")
+    built = build_real(*arguments, annotations=tmp_path / "fsc.json")
+    assert built.warnings == (
+        "2.jpg: its true count is 2, but the annotations have 1 points",
+        "3.jpg: not in the annotations",
+        "3.jpg: it has no object points, so the oracle tasks leave it out",
+    )
+    with_task = get_task("oracle-visible").items(built.split.items)
+    assert [item.image_file for item in with_task] == ["1.jpg", "2.jpg"]
+    assert with_task[0].num_occluded == 1 and with_task[0].split == "real"
+    assert with_task[0].visible_points.tolist() == [[60, 60]]

@@ -71,16 +71,6 @@ def test_records_extend_the_released_schema_and_depend_on_name_and_seed_alone():
     assert {r["color"] for r in whole.values()} == set(COLORS)
 
 
-def test_fit_canvas_keeps_every_object_in_the_image():
-    def outside(**options):
-        records = make_records(SyntheticSpec(**options))
-        return sum(r["in_canvas_count"] < r["ground_truth"] for r in records)
-
-    # Columns of 5, 7, 11 and 13 in four places, two shapes and five colours: 4 * 4 * 10.
-    assert outside() == 160
-    assert outside(fit_canvas=True) == 0
-
-
 def test_occluder_is_a_square_of_6_to_12_radii_on_an_object():
     points = np.array([[50.0, 60.0], [150.0, 60.0], [50.0, -20.0]])
     rng = np.random.default_rng(0)
@@ -90,11 +80,6 @@ def test_occluder_is_a_square_of_6_to_12_radii_on_an_object():
     middles = (boxes[:, :2] + boxes[:, 2:]) / 2
     assert set(np.unique(middles[:, 1].round(-1))) == {60}  # never on the one outside
     assert np.abs(middles[:, 0, None] - [50, 150]).min(1).max() <= 0.5
-
-
-def test_boxes_anywhere_also_lie_on_objects_outside_the_image():
-    points = np.array([[50.0, 60.0], [150.0, 60.0], [50.0, -20.0]])
-    rng = np.random.default_rng(0)
     draw = partial(draw_occluder, points, radius=5, size=200, rng=rng, anywhere=True)
     middles = np.array([(box[1] + box[3]) / 2 for box in (draw() for _ in range(300))])
     assert np.mean(middles < 0) == pytest.approx(1 / 3, abs=0.09)  # three standard errors
@@ -134,21 +119,32 @@ def test_a_split_is_written_and_read_back(tmp_path):
     assert cv2.imread(str(tmp_path / "sheet.png")).shape[0] == round(150 * (2 * 2.7 + 0.4))
 
 
-def test_nothing_to_generate_is_refused(tmp_path):
-    with pytest.raises(InputError, match="None of these patterns"):
-        write_synthetic(SyntheticSpec(counts=(7,), patterns=("triangle",)), tmp_path)
-
-
-def test_released_metadata_reads_as_items(shared):
+def test_released_metadata_reads_as_items_with_our_positions(shared):
     items = read_items(shared / "golden/capture/synthetic_metadata.json")
     assert len(items) == 1150
     assert items[0].box is None and items[0].num_occluded == 1 and items[0].visible_points is None
     off = [((i.points < -5) | (i.points > 205)).any() for i in items]
     assert sum(off) == 151
+    released = json.loads((shared / "golden/capture/synthetic_metadata.json").read_text())
+    ours = {record["image_file"]: record for record in make_records(SyntheticSpec())}
+    keys = ["ground_truth", "shape", "offset", "color", "dot_shape", "positions"]
+    for record in released:
+        for key in keys:
+            assert ours[record["image_file"]][key] == record[key], (record["image_file"], key)
+    names = [record["image_file"] for record in released]
+    assert [name for name in ours if name in set(names)] == names  # the same order
+    published = np.array([record["num_occluded"] for record in released])
+    means = []
+    for seed in range(3):
+        records = make_records(SyntheticSpec(seed=seed))
+        means.append(np.mean([r["num_occluded"] for r in records if r["image_file"] in names]))
+    error = published.std() / np.sqrt(len(published))
+    assert published.mean() == pytest.approx(2.73, abs=0.005)  # Table 1
+    assert abs(np.mean(means) - published.mean()) < 2 * error
 
 
 BROKEN = [
-    ("[", "not JSON"),
+    ("[", "not a JSON file"),
     ('{"image_file": "a"}', "list of records"),
     ('[{"image_file": "a"}, {"image_file": "a"}]', "more than once: a"),
     ('[{"image_file": "a", "object": "dots"}]', "record of a .*ground_truth"),
@@ -160,12 +156,6 @@ def test_broken_metadata_is_named(tmp_path, text, message):
     (tmp_path / "metadata.json").write_text(text)
     with pytest.raises(InputError, match=message):
         read_items(tmp_path)
-
-
-def test_missing_metadata_is_named(tmp_path):
-    with pytest.raises(InputError, match="No metadata at"):
-        open_split(tmp_path)
-    assert to_items([]) == []
 
 
 BY_HAND = [
@@ -190,34 +180,22 @@ def test_positions_by_hand(pattern, n, offset, index, expected):
     assert pattern_positions(pattern, n, offset=offset)[index].tolist() == expected
 
 
-def test_positions_equal_every_released_one(shared):
-    released = json.loads((shared / "golden/capture/synthetic_metadata.json").read_text())
-    ours = {record["image_file"]: record for record in make_records(SyntheticSpec())}
-    keys = ["ground_truth", "shape", "offset", "color", "dot_shape", "positions"]
-    assert len(released) == 1150
-    for record in released:
-        for key in keys:
-            assert ours[record["image_file"]][key] == record[key], (record["image_file"], key)
-    names = [record["image_file"] for record in released]
-    assert [name for name in ours if name in set(names)] == names  # the same order
-
-
-def test_number_of_occluded_objects_is_distributed_as_released(shared):
-    released = json.loads((shared / "golden/capture/synthetic_metadata.json").read_text())
-    published = np.array([record["num_occluded"] for record in released])
-    names = {record["image_file"] for record in released}
-    means = []
-    for seed in range(3):
-        records = make_records(SyntheticSpec(seed=seed))
-        means.append(np.mean([r["num_occluded"] for r in records if r["image_file"] in names]))
-    error = published.std() / np.sqrt(len(published))
-    assert published.mean() == pytest.approx(2.73, abs=0.005)  # Table 1
-    assert abs(np.mean(means) - published.mean()) < 2 * error
-
-
-def test_five_places_are_the_centre_and_13_percent_towards_the_corners():
+def test_five_places_and_the_shortest_shift_into_the_canvas():
     assert offsets(200) == [(0, 0), (-26, -26), (26, -26), (-26, 26), (26, 26)]
     assert offsets(400)[1] == (-52, -52)
+    points = pattern_positions("rectangle", 5, offset=(26, -26))  # y from -6 to 154
+    assert fit_shift(points, 200, 5).tolist() == [0, 11]
+    assert fit_shift(points + np.array([0, 60]), 200, 5).tolist() == [0, -19]  # y to 214
+    with pytest.raises(InputError, match="does not fit"):
+        fit_shift(np.array([[0.0, 0.0], [0.0, 200.0]]), 200, 5)
+
+    def outside(**options):
+        records = make_records(SyntheticSpec(**options))
+        return sum(r["in_canvas_count"] < r["ground_truth"] for r in records)
+
+    # Columns of 5, 7, 11 and 13 in four places, two shapes and five colours: 4 * 4 * 10.
+    assert outside() == 160
+    assert outside(fit_canvas=True) == 0
 
 
 @pytest.mark.parametrize("pattern", LAYOUTS)
@@ -228,16 +206,13 @@ def test_every_layout_gives_n_distinct_objects_and_scales_with_the_canvas(patter
         np.testing.assert_allclose(large, 2 * small, atol=0.02)
 
 
-def test_impossible_patterns_are_refused():
+def test_impossible_patterns_are_refused(tmp_path):
     with pytest.raises(InputError, match="cannot be made of 7"):
         pattern_positions("triangle", 7)
     with pytest.raises(InputError, match="circle, triangle"):
         pattern_positions("hexagon", 7)
-
-
-def test_shift_moves_no_further_than_needed():
-    points = pattern_positions("rectangle", 5, offset=(26, -26))  # y from -6 to 154
-    assert fit_shift(points, 200, 5).tolist() == [0, 11]
-    assert fit_shift(points + np.array([0, 60]), 200, 5).tolist() == [0, -19]  # y to 214
-    with pytest.raises(InputError, match="does not fit"):
-        fit_shift(np.array([[0.0, 0.0], [0.0, 200.0]]), 200, 5)
+    with pytest.raises(InputError, match="None of these patterns"):
+        write_synthetic(SyntheticSpec(counts=(7,), patterns=("triangle",)), tmp_path)
+    with pytest.raises(InputError, match="No metadata at"):
+        open_split(tmp_path)
+    assert to_items([]) == []

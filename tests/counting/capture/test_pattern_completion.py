@@ -76,20 +76,16 @@ def test_direction_does_not_matter(angle):
         assert len(complete(evidence).hidden()) == len(hidden), (pattern, n)
 
 
-def test_policies_choose_among_the_numbers_that_agree():
+def test_policies_choose_among_the_numbers_that_agree_and_fragments_narrow_them():
     # A column with steps of 10 from y = 20; all from 100 down is covered to 151: up to 5 fit.
     points = np.column_stack([np.full(7, 100.0), 20 + 13 * np.arange(7)])
-    evidence = VisibleEvidence(points, np.array([80, 106, 120, 160]), 5.0, (200, 200))
+    box = np.array([80, 106, 120, 160])
+    evidence = VisibleEvidence(points, box, 5.0, (200, 200))
     numbers = {
         policy: len(complete(evidence).hidden(policy)) for policy in ("fewest", "median", "most")
     }
     # Sites at 111, 124, 137, 150 and 163; the last reaches under the box by 2.
     assert numbers == {"fewest": 1, "median": 3, "most": 5}
-
-
-def test_fragments_tell_what_the_centres_leave_open():
-    points = np.column_stack([np.full(7, 100.0), 20 + 13 * np.arange(7)])
-    box = np.array([80, 106, 120, 160])
     # The object at 163 would look out below 160; nothing does.
     seen = VisibleEvidence(points, box, 5.0, (200, 200), fragments=np.zeros((0, 2)))
     assert complete(seen).numbers == (1, 2, 3, 4)
@@ -98,13 +94,6 @@ def test_fragments_tell_what_the_centres_leave_open():
     disc = across[np.hypot(across[:, 0] - 100, across[:, 1] - 163) <= 5]
     seen = VisibleEvidence(points, box, 5.0, (200, 200), fragments=np.concatenate([rim, disc]))
     assert complete(seen).numbers == (5,)
-
-
-def test_one_visible_object_leaves_one_supposed_hidden():
-    found = complete(
-        VisibleEvidence(np.array([[10.0, 10.0]]), np.array([50, 50, 90, 90]), 5.0, (200, 200))
-    )
-    assert not found.found and found.hidden().tolist() == [[70, 70]]
 
 
 def test_a_hypothesis_must_explain_every_visible_object():
@@ -118,9 +107,13 @@ def test_a_hypothesis_must_explain_every_visible_object():
     # A site in plain view where nothing is seen contradicts it; one outside the image does not.
     assert hidden_sites(np.concatenate([three, [[130.0, 10.0]]]), evidence) is None
     assert len(hidden_sites(np.concatenate([three, [[230.0, 10.0]]]), evidence)) == 1
+    found = complete(
+        VisibleEvidence(np.array([[10.0, 10.0]]), np.array([50, 50, 90, 90]), 5.0, (200, 200))
+    )
+    assert not found.found and found.hidden().tolist() == [[70, 70]]
 
 
-def test_detection_finds_box_centres_radius_and_fragments():
+def test_detection_finds_and_refuses():
     for record in list(make_records(SyntheticSpec(fit_canvas=True)))[::60]:
         (item,) = to_items([record])
         seen = detect(render_pair(record)[1])
@@ -132,15 +125,15 @@ def test_detection_finds_box_centres_radius_and_fragments():
         if len(seen.fragments):
             to_hidden = np.abs(seen.fragments[:, None] - item.points[item.hidden]).max(2).min(1)
             assert to_hidden.max() < 6
-
-
-def test_detection_refuses_images_without_box_or_objects():
     white = np.full((50, 50, 3), 255, np.uint8)
     with pytest.raises(InputError, match="black box"):
         detect(white)
     white[10:20, 10:20] = 0
     with pytest.raises(InputError, match="coloured objects"):
         detect(white)
+    centre, radius = fit_circle(np.array([[3.0, 0.0], [0.0, 3.0], [-3.0, 0.0]]) + 5)
+    assert centre == pytest.approx([5, 5]) and radius == pytest.approx(3)
+    assert fit_circle(np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]))[1] == np.inf
 
 
 def test_every_ring_of_the_split_is_completed_without_error():
@@ -148,12 +141,6 @@ def test_every_ring_of_the_split_is_completed_without_error():
     for item in to_items(list(make_records(spec))[::15]):
         evidence = VisibleEvidence(item.visible_points, item.box, 5.0, (200, 200))
         assert complete(evidence).numbers == (item.num_occluded,), item.image_file
-
-
-def test_circle_through_three_points():
-    centre, radius = fit_circle(np.array([[3.0, 0.0], [0.0, 3.0], [-3.0, 0.0]]) + 5)
-    assert centre == pytest.approx([5, 5]) and radius == pytest.approx(3)
-    assert fit_circle(np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]))[1] == np.inf
 
 
 def test_baselines_come_near_to_a_perfect_count_and_far_from_counting_what_is_visible():
@@ -165,7 +152,7 @@ def test_baselines_come_near_to_a_perfect_count_and_far_from_counting_what_is_vi
     assert by_pattern(answers, names)["circle"].tolist()[2:] == [0, 0]
 
 
-def test_released_items_bound_what_can_be_seen(shared):
+def test_released_items_bound_what_can_be_seen_in_the_tables(shared, tmp_path):
     items = read_items(shared / "golden/capture/synthetic_metadata.json")
     answers = released_answers(items)
     truth = answers["truth"].to_numpy(float)
@@ -174,6 +161,11 @@ def test_released_items_bound_what_can_be_seen(shared):
     # One object less of n scores 1 / (2n - 1).
     expected = 100 * (1 / (2 * truth[off] - 1)).sum() / 1150
     assert smape(truth, answers[IN_CANVAS]) == pytest.approx(expected)
+    released = shared / "golden/capture/synthetic_metadata.json"
+    out = tmp_path / "table.md"
+    main(["--every", "1000", "--released", str(released), "--out", str(out)])
+    text = out.read_text()
+    assert text.count("\n## ") == 8 and "| visible-only |" in text and "GPT-4o" in text
 
 
 def test_an_image_with_nothing_in_it_is_a_failed_answer():
@@ -204,11 +196,3 @@ def test_counters_without_a_model_take_the_default_tasks(tmp_path, monkeypatch, 
     models = pd.read_csv("report/models.csv")
     assert sorted(models["task"]) == ["total-occluded", "total-original"]
     assert "Model against model" in (tmp_path / "report" / "report.html").read_text()
-
-
-def test_tables_are_written_as_markdown(tmp_path, shared):
-    released = shared / "golden/capture/synthetic_metadata.json"
-    out = tmp_path / "table.md"
-    main(["--every", "1000", "--released", str(released), "--out", str(out)])
-    text = out.read_text()
-    assert text.count("\n## ") == 8 and "| visible-only |" in text and "GPT-4o" in text

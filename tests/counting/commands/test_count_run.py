@@ -173,10 +173,14 @@ def test_the_mode_is_paper_by_default(module):
     assert mode.default == "paper" and tuple(mode.choices) == ("paper", "released")
 
 
-def test_the_commands_of_papers_have_one_set_of_options():
+def test_the_commands_of_papers_have_one_set_of_options_and_load_no_tables():
     common = {"help", "table", "figure", "data_root", "predictions", "mode", "work_dir", "json"}
     found = [set(options(module)) for module in REPRODUCE]
     assert found == [common, common, common | {"exclude"}]
+    modules = ", ".join(module.__name__ for module in REPRODUCE)
+    code = f"import sys, {modules}; print({{'pandas', 'matplotlib', 'scipy'}} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"
 
 
 @pytest.mark.parametrize("name", ["predictions", "exclude"])
@@ -185,10 +189,3 @@ def test_folders_and_lists_may_be_given_together_or_one_by_one(name):
     reproduce_praco.add_arguments(parser)
     args = parser.parse_args([f"--{name}", "a", "b", f"--{name}", "c"])
     assert [str(path) for path in getattr(args, name)] == ["a", "b", "c"]
-
-
-def test_help_of_the_commands_of_papers_loads_no_tables_and_no_plots():
-    modules = ", ".join(module.__name__ for module in REPRODUCE)
-    code = f"import sys, {modules}; print({{'pandas', 'matplotlib', 'scipy'}} & set(sys.modules))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "set()"

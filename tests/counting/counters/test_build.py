@@ -88,19 +88,13 @@ def test_an_object_that_is_car_and_truck_counts_once():
     assert people.count == 1, "a person on a vehicle is no duplicate of it"
 
 
-def test_what_merging_depends_on_is_recorded():
+def test_merging_is_recorded_and_needs_categories_of_the_detector():
     merged = MergedCategories(Detector(), MAPPING, iou_thr=0.5)
     assert merged.settings == {"weights": "w", "merged": MAPPING, "merged_iou_thr": 0.5}
     assert merged.fingerprint == "abc"
-
-
-def test_only_categories_of_the_detector_can_be_merged():
     with pytest.raises(InputError, match="it has no lorry"):
         MergedCategories(Detector(), {"lorry": "vehicle"})
-
-
-def test_within_one_category_nothing_changes():
-    """Overlaps that the detector itself left alone are its own affair."""
+    # Overlaps that the detector itself left alone are its own affair.
     merged = MergedCategories(Detector(), {"person": "human"}, iou_thr=0.1)
     [evidence] = merged.observe([IMAGE], ["x"])
     assert len(evidence.clean) == 5

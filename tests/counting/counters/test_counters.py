@@ -44,14 +44,8 @@ def test_boxes_above_the_threshold_become_points():
     assert result.points.tolist() == [[5, 10], [25, 20]]
     assert result.scores.tolist() == pytest.approx([0.9, 0.8])
     assert result.context == {"image_id": "a"}
-
-
-def test_the_threshold_itself_is_not_above():
     counter = DetectorCounter(FakeDetector((0.5, 0.5, 0.5, 0.5)), score_thr=0.5)
     assert counter.count(IMAGE, "person").count == 0
-
-
-def test_one_pass_serves_all_prompts():
     detector = FakeDetector()
     results = count_prompts(DetectorCounter(detector), IMAGE, ["buses", "Person", "dogs"])
     assert [result.count for result in results] == [1, 2, 0]
@@ -64,9 +58,6 @@ def test_a_full_detector_warns():
     with pytest.warns(UserWarning, match="max_per_img = 4"):
         result = counter.count(IMAGE, "person")
     assert "objects may be missing" in result.warnings[0]
-
-
-def test_boxes_that_a_higher_threshold_drops_leave_room():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert DetectorCounter(FakeDetector()).count(IMAGE, "person").warnings == ()
@@ -133,7 +124,7 @@ def red(value):
     return image
 
 
-def test_the_count_is_the_sum_of_the_map():
+def test_the_count_is_the_sum_of_the_map_and_a_module_may_get_the_prompt():
     counter = DensityCounter(
         MeanMap(), name="mean", scale=0.5,
         to_input=lambda im: torch.from_numpy(im[..., ::-1].copy()).permute(2, 0, 1).float(),
@@ -141,6 +132,13 @@ def test_the_count_is_the_sum_of_the_map():
     result = counter.count(red(4), "anything", {"image_id": "a"})
     assert result.density.shape == (4, 6)
     assert result.count == 0.5 * 4 * 24 == pytest.approx(result.density.sum())
+
+    class Prompted(torch.nn.Module):
+        def forward(self, batch, prompts):
+            assert not self.training
+            return torch.full((1, 2, 2), float(len(prompts[0])))
+
+    assert DensityCounter(Prompted(), name="p", prompted=True).count(IMAGE, "abc").count == 12
 
 
 def test_the_default_input_is_rgb_normalised_as_imagenet():
@@ -165,15 +163,6 @@ def test_a_map_that_is_not_finite_is_a_failure_and_no_map_is_an_error():
     for output in (torch.ones(2, 1, 3, 3), torch.tensor(3.0), [1]):
         with pytest.raises(InputError, match="one density map"):
             DensityCounter(Broken(output), name="b").count(IMAGE, "x")
-
-
-def test_a_prompted_module_gets_the_prompt_and_runs_without_dropout():
-    class Prompted(torch.nn.Module):
-        def forward(self, batch, prompts):
-            assert not self.training
-            return torch.full((1, 2, 2), float(len(prompts[0])))
-
-    assert DensityCounter(Prompted(), name="p", prompted=True).count(IMAGE, "abc").count == 12
 
 
 def test_answers_in_words():

@@ -79,12 +79,6 @@ def counter(options, checkpoint):
 IMAGE = np.random.default_rng(0).integers(0, 256, (90, 120, 3), np.uint8)
 
 
-def test_it_is_a_counter_that_locates(counter):
-    assert isinstance(counter, Counter)
-    assert counter.capabilities == {"count", "points"}
-    assert counter.name == "grounding_dino_swin_t@0"
-
-
 def test_answers_equal_those_of_mmdet_prompt_by_prompt(counter):
     """mmdet asked about one prompt at a time, without chunks of prompts."""
     from mmdet.apis import inference_detector
@@ -109,9 +103,18 @@ def test_an_answer_does_not_depend_on_the_other_prompts(counter):
     assert np.allclose(alone.boxes, among.boxes, atol=1e-3)
     centres = (alone.boxes[:, :2] + alone.boxes[:, 2:]) / 2
     assert np.allclose(alone.points, centres)
+    assert isinstance(counter, Counter)
+    assert counter.capabilities == {"count", "points"}
+    assert counter.name == "grounding_dino_swin_t@0"
 
 
-def test_the_image_is_encoded_once(counter, monkeypatch):
+def test_the_threshold_the_limit_and_one_encoding(counter, monkeypatch):
+    everything = counter.count(IMAGE, "traffic light")
+    assert "max_per_img" in everything.warnings[0], "ten boxes of at most ten"
+    middle = float(np.median(everything.scores))
+    monkeypatch.setattr(counter, "score_thr", middle)
+    fewer = counter.count(IMAGE, "traffic light")
+    assert fewer.count == (everything.scores > middle).sum() and not fewer.warnings
     calls = []
     extract = counter.model.extract_feat
     monkeypatch.setattr(counter.model, "extract_feat", lambda x: calls.append(1) or extract(x))
@@ -119,21 +122,9 @@ def test_the_image_is_encoded_once(counter, monkeypatch):
     assert len(calls) == 1
 
 
-def test_the_threshold_and_the_limit(counter, monkeypatch):
-    everything = counter.count(IMAGE, "traffic light")
-    assert "max_per_img" in everything.warnings[0], "ten boxes of at most ten"
-    middle = float(np.median(everything.scores))
-    monkeypatch.setattr(counter, "score_thr", middle)
-    fewer = counter.count(IMAGE, "traffic light")
-    assert fewer.count == (everything.scores > middle).sum() and not fewer.warnings
-
-
 def test_what_it_needs(tmp_path):
     with pytest.raises(InputError, match="needs weights"):
         load_counter(CONFIGS / "grounding_dino.py")
-
-
-def test_a_closed_set_detector_is_refused():
     from mmengine.config import Config
     from torch import nn
 

@@ -9,18 +9,10 @@ import pytest
 
 from autoeval import cli
 from autoeval.counting.binning import released_bins
-from autoeval.counting.binning.paper import PUBLISHED, published_bins
+from autoeval.counting.binning.paper import published_bins
 from autoeval.counting.evaluation.localisation import evaluate_points, read_point_predictions
-from autoeval.counting.measures.tper import tper_curve
 from autoeval.counting.true_counts import read_truth
 from autoeval.errors import InputError
-
-# As the authors list them for gamma = 0.6.
-UCF = (
-    "49 49.5 51.5 55.5 62.5 73.5 92.5 123.5 175.5 261.5 405.5 644.5 1043.5 1708.5 2816.5 4662.5 "
-    "7738.5 12865"
-)
-STB = "13 13.5 15.5 19.5 25.5 36.5 54.5 83.5 132.5 214.5 351.5 578"
 
 
 @pytest.fixture
@@ -39,35 +31,21 @@ def bins_used():
         return json.load(stream)
 
 
-@pytest.mark.parametrize(("name", "edges"), [("ucf", UCF), ("stb", STB)])
-def test_published_bins_by_name(name, edges):
-    assert list(published_bins(name).edges) == [float(edge) for edge in edges.split()]
-    assert len(PUBLISHED) == 5
-
-
-def test_published_bins_on_the_command_line(folder, capsys):
+def test_where_bins_come_from(folder, capsys):
     assert evaluate("pred.csv", "--bins", "stb") == 0
-    assert bins_used()["edges"] == [float(edge) for edge in STB.split()]
+    assert bins_used()["edges"] == list(published_bins("stb").edges)
     assert bins_used()["data_set"] == "stb"
     assert evaluate("pred.csv", "--bins", "shanghai") == 2
     assert "No file of bins shanghai" in capsys.readouterr().err
-
-
-def test_bins_of_several_files_together(folder):
     (folder / "train.csv").write_text("x,20\ny,33\n")
     (folder / "val.csv").write_text("z,900\n")
     assert evaluate("pred.csv", "--fit-bins", "train.csv", "val.csv") == 0
     assert bins_used()["edges"] == list(released_bins(20, 900).edges)
-
-
-def test_bins_of_fractional_counts_hold_their_extremes(folder, capsys):
+    capsys.readouterr()
     (folder / "pred.csv").write_text("a,2.4,3\nb,5.5,5\nc,10.4,10\n")
     assert evaluate("pred.csv") == 0
     assert (bins_used()["edges"][0], bins_used()["edges"][-1]) == (2, 11)
     assert "outside the bins" not in capsys.readouterr().out
-
-
-def test_a_range_beyond_all_memory_is_refused(folder, capsys):
     (folder / "pred.csv").write_text("a,0,1\nb,2000000000,5\n")
     assert evaluate("pred.csv") == 2
     assert "at most 100000 distinct counts" in capsys.readouterr().err
@@ -106,15 +84,6 @@ def test_an_unknown_category_is_called_so(folder, capsys):
         read_truth(folder / "pred.csv", "cars")
 
 
-def test_tper_as_printed():
-    """Equation 12: an image without objects counts at every threshold, even when it is right."""
-    curve = tper_curve([0, 10], [0, 15], convention="paper")
-    assert curve.thresholds[[0, -1]].tolist() == [0, 100]
-    # The error is half the count: below 5 times the count, the second threshold.
-    assert curve.ratio.tolist() == [1, *[0.5] * 20]
-    assert tper_curve([0, 10], [0, 15]).ratio[1] == 0.5
-
-
 POINTS = {
     "a": [[10, 10], [50, 10], [10, 50]],
     "b": {"points": [[5, 5], [60, 60]], "H": 64, "W": 64},
@@ -130,7 +99,7 @@ def points(folder):
     return folder
 
 
-def test_predicted_points_are_counted_and_placed(points, capsys):
+def test_predicted_points_are_counted_and_placed_and_need_a_truth(points, capsys):
     assert evaluate("net.json", "--truth", "truth.json", "--match-distance", "2", "8") == 0
     printed = capsys.readouterr().out
     table = pd.read_csv("count_evaluation/localisation.csv", index_col="measure")["net"]
@@ -141,6 +110,8 @@ def test_predicted_points_are_counted_and_placed(points, capsys):
     assert "GAME leaves out 1 images of unknown size (a)" in printed
     measures = pd.read_csv("count_evaluation/measures.csv")
     assert measures.loc[0, "MAE"] == 0.5 and "Where it counts" in page()
+    assert evaluate("net.json") == 2
+    assert "give --truth FILE" in capsys.readouterr().err
 
 
 def page():
@@ -174,8 +145,3 @@ def test_malformed_points(folder, content, message):
     (folder / "p.json").write_text(content)
     with pytest.raises(InputError, match=message):
         read_point_predictions("p.json")
-
-
-def test_points_need_a_truth(points, capsys):
-    assert evaluate("net.json") == 2
-    assert "give --truth FILE" in capsys.readouterr().err

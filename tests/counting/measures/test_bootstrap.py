@@ -69,17 +69,6 @@ def test_intervals_equal_those_of_a_loop(mode, skipped):
         assert (found[name].low, found[name].high) == pytest.approx(ends, rel=1e-12), name
 
 
-def test_rows_of_one_image_are_drawn_together():
-    """As `bootstrap_intervals` draws them, for the same seed."""
-    rng = np.random.default_rng(0)
-    values, images = rng.normal(size=50), rng.integers(12, size=50)
-    expected = bootstrap_intervals(lambda rows: {"": values[rows].mean()}, images, seed=SEED)[""]
-    found = bootstrap_mean(values, images, seed=SEED)
-    assert (found.value, found.low, found.high) == pytest.approx(
-        (expected.value, expected.low, expected.high), rel=1e-12
-    )
-
-
 def test_large_errors_of_little_spread_keep_their_deviation():
     """Errors of a million give or take 1: E[e²] - E[e]² in float64 would be off."""
     target, pred = np.ones(200), 1e6 + 1 + np.tile([-1.0, 1.0], 100)
@@ -99,13 +88,15 @@ def test_the_number_of_images_and_of_resamples():
             bootstrap_sums(
                 lambda sums: {}, values[:, None], range(len(values)), n_resamples=n_resamples
             )
+    with pytest.raises(InputError, match="at least one image"):
+        bootstrap_intervals(mean_of(np.zeros(0)), [])
 
 
 def mean_of(values):
     return lambda rows: {"mean": float(values[rows].mean())}
 
 
-def test_against_scipy():
+def test_against_scipy_and_rows_of_one_image_stay_together():
     values = np.random.default_rng(0).exponential(3, 80)
     found = bootstrap_intervals(mean_of(values), range(80), n_resamples=4000)["mean"]
     reference = stats.bootstrap(
@@ -113,9 +104,6 @@ def test_against_scipy():
     ).confidence_interval
     assert found.value == values.mean()
     assert (found.low, found.high) == pytest.approx(reference, rel=0.02)
-
-
-def test_rows_of_one_image_stay_together():
     values = np.random.default_rng(1).normal(size=50)
     repeated = np.repeat(values, 20)
     alone = bootstrap_intervals(mean_of(values), range(50), seed=3)["mean"]
@@ -123,11 +111,14 @@ def test_rows_of_one_image_stay_together():
     naive = bootstrap_intervals(mean_of(repeated), range(1000), seed=3)["mean"]
     assert (clustered.low, clustered.high) == pytest.approx((alone.low, alone.high))
     assert naive.high - naive.low < (clustered.high - clustered.low) / 3
-
-
-def test_no_rows():
-    with pytest.raises(InputError, match="at least one image"):
-        bootstrap_intervals(mean_of(np.zeros(0)), [])
+    # As `bootstrap_intervals` draws them, for the same seed.
+    rng = np.random.default_rng(0)
+    values, images = rng.normal(size=50), rng.integers(12, size=50)
+    expected = bootstrap_intervals(lambda rows: {"": values[rows].mean()}, images, seed=SEED)[""]
+    found = bootstrap_mean(values, images, seed=SEED)
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (expected.value, expected.low, expected.high), rel=1e-12
+    )
 
 
 def test_paired_comparison_against_scipy():
@@ -140,17 +131,11 @@ def test_paired_comparison_against_scipy():
     assert found.difference.high < 0
     assert found.p_value == stats.wilcoxon(*errors).pvalue
     assert found.better + found.worse == 60 and found.better == (errors[0] < errors[1]).sum()
-
-
-def test_swapping_the_models_swaps_the_signs():
     rng = np.random.default_rng(6)
     target, a, b = rng.integers(5, 50, 30), rng.normal(20, 9, 30), rng.normal(20, 9, 30)
     forth, back = compare_paired(target, a, b), compare_paired(target, b, a)
     assert forth.difference.low == pytest.approx(-back.difference.high)
     assert (forth.better, forth.worse) == (back.worse, back.better)
-
-
-def test_equal_models():
     found = compare_paired([1, 2], [3, 3], [3, 3])
     assert (found.difference.low, found.difference.high, found.p_value) == (0, 0, 1)
     assert found.equal == 2

@@ -65,12 +65,9 @@ def test_points_equal_their_map(rule):
         assert of_points == game(to_map(target), to_map(pred), level, rule=rule)
 
 
-def test_points_outside_belong_to_the_nearest_tile():
+def test_points_outside_belong_to_the_nearest_tile_and_no_points_to_none():
     outside, corner = np.array([[-3.0, 99.0]]), np.array([[0.0, 9.0]])
     assert game(outside, corner, 2, size=(10, 10)) == 0
-
-
-def test_no_points():
     assert game(np.zeros((0, 2)), np.array([[1.0, 1.0]]), 1, size=(8, 8)) == 1
 
 
@@ -81,6 +78,12 @@ def test_bad_input():
         game(np.zeros((4, 4)), np.zeros((4, 4)), 3)
     with pytest.raises(ValueError, match="floor_step"):
         tile_edges(8, 1, "ceil")
+    score = GameScore()
+    score.update("a", np.eye(8), np.eye(8))
+    with pytest.raises(InputError, match="twice"):
+        score.update("a", np.eye(8), np.eye(8))
+    with pytest.raises(InputError, match="at least one image"):
+        GameScore().compute()
 
 
 def test_the_order_of_images_has_no_effect_to_the_last_bit():
@@ -91,12 +94,3 @@ def test_the_order_of_images_has_no_effect_to_the_last_bit():
             score.update(name, *maps[name])
     assert back.compute().equals(forth.compute())
     assert forth.compute()["level"].tolist() == [0, 1, 2, 3]
-
-
-def test_images_count_once():
-    score = GameScore()
-    score.update("a", np.eye(8), np.eye(8))
-    with pytest.raises(InputError, match="twice"):
-        score.update("a", np.eye(8), np.eye(8))
-    with pytest.raises(InputError, match="at least one image"):
-        GameScore().compute()

@@ -36,12 +36,9 @@ def test_as_many_pairs_as_possible_then_the_nearest(seed):
     assert (-len(rows), distance.sum()) == (n, pytest.approx(total))
 
 
-def test_points_on_top_of_each_other_match():
+def test_points_on_top_of_each_other_and_far_many_match():
     points = np.array([[1.0, 1.0], [1.0, 1.0]])
     assert match_points(points, points, 0.1)[0].tolist() == [0, 1]
-
-
-def test_twenty_thousand_points_do_not_need_a_table_of_all_pairs():
     points = np.random.default_rng(0).random((20_000, 2)) * 4000
     rows, _ = match_points(points, points + 0.5, 4.0)
     assert len(rows) == 20_000
@@ -55,6 +52,11 @@ def test_nothing_to_match():
     assert np.isnan(list(score.compute().values())).all()
     with pytest.raises(InputError, match="positive distance"):
         match_points(empty, empty, 0)
+    score = NormalisedAveragePrecision((0.5,))
+    score.update(np.zeros((0, 2)), np.ones((2, 2)), np.ones(2), (4, 4))
+    assert np.isnan(score.compute()["nAP"])
+    score.update(np.ones((2, 2)), np.zeros((0, 2)), np.ones(0), (4, 4))
+    assert score.compute()["nAP"] == 0
 
 
 def test_precision_and_recall_add_up_over_images():
@@ -73,16 +75,13 @@ def test_neighbour_distance_by_hand():
     assert neighbour_distance(points[:1], (3, 4)).tolist() == [5]
 
 
-def test_a_true_point_counts_once_and_the_better_score_takes_it():
+def test_a_true_point_counts_once_and_equal_scores_have_no_order():
     points = np.array([[0.0, 0.0], [0.0, 10.0], [10.0, 0.0], [10.0, 10.0]])
     pred = np.array([[0.0, 1.0], [0.0, 0.0], [50.0, 50.0]])
     score = NormalisedAveragePrecision((0.5,))
     score.update(points, pred, np.array([0.9, 0.8, 0.7]), (60, 60))
     # The first takes the corner although the second is nearer: hits 1, 0, 0; one of four found.
     assert score.compute()["nAP"] == pytest.approx(1 / 4)
-
-
-def test_equal_scores_do_not_depend_on_the_order():
     points, far = np.array([[0.0, 0.0], [0.0, 10.0]]), np.array([[50.0, 50.0], [60.0, 60.0]])
     for pred in (np.concatenate([points[:1], far]), np.concatenate([far, points[:1]])):
         score = NormalisedAveragePrecision((0.5,))
@@ -91,27 +90,16 @@ def test_equal_scores_do_not_depend_on_the_order():
         assert score.compute()["nAP"] == pytest.approx(1 / 2 / 3)
 
 
-def test_perfect_points_have_full_nap_at_every_delta():
+def test_perfect_points_have_full_nap_and_larger_deltas_find_no_less():
     rng = np.random.default_rng(2)
     score = NormalisedAveragePrecision()
     for _ in range(6):
         target = rng.random((20, 2)) * 100
         score.update(target, target, rng.random(20), (100, 100))
     assert set(score.compute().values()) == {1.0}
-
-
-def test_larger_deltas_find_no_less():
     rng = np.random.default_rng(3)
     target = rng.random((40, 2)) * 100
     score = NormalisedAveragePrecision()
     score.update(target, target + rng.normal(0, 3, (40, 2)), rng.random(40), (100, 100))
     values = list(score.compute().values())[:-1]
     assert values == sorted(values) and values[0] < values[-1]
-
-
-def test_nap_without_points():
-    score = NormalisedAveragePrecision((0.5,))
-    score.update(np.zeros((0, 2)), np.ones((2, 2)), np.ones(2), (4, 4))
-    assert np.isnan(score.compute()["nAP"])
-    score.update(np.ones((2, 2)), np.zeros((0, 2)), np.ones(0), (4, 4))
-    assert score.compute()["nAP"] == 0

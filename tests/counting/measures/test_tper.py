@@ -9,13 +9,17 @@ from autoeval.counting.predictions import read_predictions
 TARGET, PRED = [10, 20, 100], [15, 20, 70]  # relative errors 50, 0 and 30 percent
 
 
-def test_by_hand():
+def test_by_hand_as_a_share_and_in_objects():
     curve = tper_curve(TARGET, PRED)
     expected = [1] + [2 / 3] * 6 + [1 / 3] * 4 + [0] * 10  # at 0, 5..30, 35..50, 55..100 percent
     assert curve.ratio.tolist() == pytest.approx(expected)
     assert curve.thresholds[[0, 6, 20]].tolist() == pytest.approx([0, 0.3, 1])
     # Trapezoids of width .05: the sum of the ordinates less half of the first and the last.
     assert curve.auc == pytest.approx(0.05 * (sum(expected) - 0.5))
+    curve = tper_curve(TARGET, PRED, convention="absolute_released")
+    # Absolute errors 5, 0 and 30, each with a little more: 5.0011 reaches 5, 30.00101 reaches 30.
+    expected = [1] + [2 / 3] + [1 / 3] * 5 + [0] * 14
+    assert curve.ratio.tolist() == pytest.approx(expected)
 
 
 def test_the_paper_takes_its_threshold_as_a_multiple_of_the_count():
@@ -35,13 +39,6 @@ def test_the_paper_on_released_predictions(shared, dataset, area):
     assert curve.auc == pytest.approx(area, abs=5e-4)
 
 
-def test_the_released_convention_thresholds_the_error_in_objects():
-    curve = tper_curve(TARGET, PRED, convention="absolute_released")
-    # Absolute errors 5, 0 and 30, each with a little more: 5.0011 reaches 5, 30.00101 reaches 30.
-    expected = [1] + [2 / 3] + [1 / 3] * 5 + [0] * 14
-    assert curve.ratio.tolist() == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("n", [3, 7, 41, 1237])
 def test_whole_counts_on_a_threshold_reach_it(n):
     target = np.full(20, 20 * n)
@@ -54,12 +51,6 @@ def test_images_without_objects():
     # Nothing found, something found, and a perfect count of five.
     curve = tper_curve([0, 0, 5], [0, 2, 5])
     assert curve.ratio.tolist() == pytest.approx([1, *[1 / 3] * 20]) and curve.n_images == 3
-
-
-def test_released_counts_images_without_objects_always():
     assert tper_curve([0], [0], convention="absolute_released").ratio.tolist() == [1] * 21
-
-
-def test_unknown_words():
     with pytest.raises(ValueError, match="relative"):
         tper_curve([1], [1], convention="absolute")

@@ -50,7 +50,7 @@ def edit(folder, test, change):
     path.write_text(change(path.read_text()))
 
 
-def test_the_files_are_the_authors(folder):
+def test_the_files_are_the_authors_and_come_back(folder):
     """Three files; images by classes, an empty first header field, the positive cell empty."""
     assert sorted(path.name for path in folder.iterdir()) == [
         "Inference_Test1_DAVE_test.csv",
@@ -62,9 +62,6 @@ def test_the_files_are_the_authors(folder):
     assert lines[1] == "2.jpg,2.12,0.0,7.0"
     upper = (folder / "Inference_Test2_Upper_DAVE_test.csv").read_text().splitlines()
     assert upper == [",sea shells,eggs,skis", "2.jpg,,1.5,2.0", "3.jpg,3.0,,0.0", "5.jpg,4.0,9.0,"]
-
-
-def test_round_trip(folder):
     assert [*find_released(folder, "test")] == ["DAVE"] and find_released(folder, "val") == {}
     found = read_released(folder, "DAVE", COUNTING_SET)
     assert found.warnings == ()
@@ -112,7 +109,7 @@ def test_an_empty_cell_is_a_failure_in_the_released_mode(folder):
         assert found.measures()["PCCN"] == pytest.approx(expected)
 
 
-def test_empty_rows_stay_in_the_divisor_of_the_released_mode(folder):
+def test_empty_cells_and_rows_are_failures_in_the_released_mode(folder):
     """2.jpg without any count: it is one of three images, of which the others are near."""
     edit(folder, "Test1", lambda text: text.replace("2.jpg,2.12,0.0,7.0", "2.jpg,,,"))
     edit(folder, "Test1", lambda text: text.replace("5.jpg,0.0,-0.25,6.0", "5.jpg,0.0,-0.25,5.0"))
@@ -157,14 +154,11 @@ def test_empty_and_infinite_cells_are_counted(folder):
     )
 
 
-def test_rows_of_excluded_images_are_passed_over(folder):
+def test_rows_of_excluded_and_unknown_images(folder):
     found = read_released(folder, "DAVE", COUNTING_SET.exclude(["3"]))
     assert found.counts.index.tolist() == ["2.jpg", "5.jpg"]
     assert found.warnings == ()
     assert set(found.mosaics["positive"]) == {"2.jpg", "5.jpg"}
-
-
-def test_rows_of_unknown_images_are_named(folder):
     edit(folder, "Test1", lambda text: text + "77.jpg,1,1,1\n")
     (warning,) = read_released(folder, "DAVE", COUNTING_SET).warnings
     assert "1 rows of unknown images (77.jpg)" in warning
@@ -196,13 +190,10 @@ def test_missing_files(folder):
         read_released(folder, "TFPOC", COUNTING_SET)
 
 
-def test_prompt_only_classes_have_empty_mosaic_columns(tmp_path):
+def test_classes_without_mosaics_and_several_mosaics_for_a_cell(tmp_path):
     wider = CountingSet("test", (*COUNTING_SET.classes, "zebra"), COUNTING_SET.images)
     write_released(tmp_path, "m", wider, COUNTS.assign(zebra=0.0), MOSAICS)
     found = read_released(tmp_path, "m", wider)
     assert found.warnings == () and len(found.mosaics) == 6
-
-
-def test_several_mosaics_for_a_cell_do_not_fit(tmp_path):
     with pytest.raises(InputError, match="one mosaic for each image and negative class"):
         write_released(tmp_path, "m", COUNTING_SET, COUNTS, pd.concat([MOSAICS, MOSAICS]))

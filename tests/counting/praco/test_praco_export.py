@@ -45,6 +45,10 @@ def test_every_class_is_asked_for_in_every_image(fsc147, tmp_path, capsys):
     for metric in metrics.values():
         function = metric["aggregation"].removeprefix("function utils.")
         assert function == "mean" or callable(names[function])
+    assert export(fsc147, tmp_path / "out", "--question", "How many?") == 2
+    assert "{} where the class goes" in capsys.readouterr().err
+    assert export(fsc147, tmp_path / "out", "--limit", 2, "--question", "Count {}.") == 0
+    assert "6 questions: 2 images" in capsys.readouterr().out
 
 
 def test_measures_are_those_of_the_counting_benchmark():
@@ -100,10 +104,3 @@ def test_the_functions_need_the_standard_library_alone():
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "[]"
-
-
-def test_a_question_without_its_class_is_refused(fsc147, tmp_path, capsys):
-    assert export(fsc147, tmp_path / "out", "--question", "How many?") == 2
-    assert "{} where the class goes" in capsys.readouterr().err
-    assert export(fsc147, tmp_path / "out", "--limit", 2, "--question", "Count {}.") == 0
-    assert "6 questions: 2 images" in capsys.readouterr().out

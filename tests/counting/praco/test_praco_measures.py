@@ -59,7 +59,7 @@ def test_negative_label_test_by_hand(mode, pccn):
     assert found["RMSE"] == pytest.approx(((4 + 16 + 6.25 + 0) / 4) ** 0.5)
 
 
-def test_mosaic_test_by_hand_paper():
+def test_mosaic_test_by_hand():
     found = result("paper").measures()
     p = (0.65 + 0 + 0.5 + 0.5) / 4  # the 0/0 of 2.jpg is skipped, its 0 stays
     r = (0.9 + 0 + 0.5 + 0.5) / 4
@@ -67,9 +67,6 @@ def test_mosaic_test_by_hand_paper():
     assert found["CntR"] == pytest.approx(r)
     assert found["CntF1"] == pytest.approx(2 * p * r / (p + r))
     assert "CntR without the spurious cell" not in found
-
-
-def test_mosaic_test_by_hand_released():
     found = result("released").measures()
     assert found["CntP"] == pytest.approx(0.4125)
     # One spurious recall of 1 an image, and another where a mosaic has no answer: over 3 cells.
@@ -77,9 +74,6 @@ def test_mosaic_test_by_hand_released():
     assert found["CntR without the spurious cell"] == pytest.approx(0.475)
     # Means of the defined F1; 2.jpg has none and is left out.
     assert found["CntF1"] == pytest.approx(((0.8 + 2 / 3) / 2 + 1 + 0.5) / 3)
-
-
-def test_undefined_cells_are_counted():
     found = result("released").undefined()
     assert found["prompts"] == 12 and found["prompts without a count"] == 1
     assert found["mosaics"] == 8 and found["mosaics without a count"] == 1
@@ -99,12 +93,18 @@ def test_a_counter_that_always_says_zero(mode):
     assert found["MAE"] == pytest.approx(21 / 4)
 
 
-def test_a_perfect_counter():
+def test_counters_that_are_perfect_or_count_below_zero():
     own = np.array([[g * (c == k) for k in "abc"] for c, g in TRUTH.itertuples(index=False)])
     counts = pd.DataFrame(own, TRUTH.index, ["a", "b", "c"])
     upper = TRUTH["count"].reindex(mosaics()["positive"]).to_numpy()
     found = result("paper", counts, mosaics().assign(upper=upper, lower=0)).measures()
     assert found == {"NMN": 0, "PCCN": 100, "CntP": 1, "CntR": 1, "CntF1": 1, "MAE": 0, "RMSE": 0}
+    counts = COUNTS.copy()
+    counts.loc["1.jpg", "b"] = -4.0
+    released, paper = (negative_by_image(counts, TRUTH, m)["nmn"] for m in ("released", "paper"))
+    assert released["1.jpg"] == pytest.approx(0)
+    assert paper["1.jpg"] == pytest.approx(4 / 10)
+    assert result("released", counts).undefined()["prompts with a count below 0"] == 1
 
 
 @pytest.mark.parametrize("n_classes", [2, 5, 29])
@@ -129,23 +129,11 @@ def test_drift_by_hand():
     values, left_out = drift(cells, positive, "paper")
     assert values == pytest.approx([0, 0.5, 1 / 3, 1, 0.5])
     assert left_out == {"undefined": 3, "dropped": 0}
-
-
-def test_released_drops_drifts_of_fifty_and_more():
     cells = pd.DataFrame({"positive": ["4.jpg"] * 2, "upper": [102.0, 101.9], "lower": 0.0})
     positive = pd.Series({"4.jpg": 2.0})
     assert drift(cells, positive, "released")[0] == pytest.approx([49.95])
     assert drift(cells, positive, "released")[1]["dropped"] == 1
     assert drift(cells, positive, "paper")[0] == pytest.approx([50, 49.95])
-
-
-def test_negative_counts_enter_as_absolute_values_in_paper_only():
-    counts = COUNTS.copy()
-    counts.loc["1.jpg", "b"] = -4.0
-    released, paper = (negative_by_image(counts, TRUTH, m)["nmn"] for m in ("released", "paper"))
-    assert released["1.jpg"] == pytest.approx(0)
-    assert paper["1.jpg"] == pytest.approx(4 / 10)
-    assert result("released", counts).undefined()["prompts with a count below 0"] == 1
 
 
 @pytest.mark.parametrize(("mode", "pccn"), [("released", 100 / 4), ("paper", 100 * 2 / 3)])
@@ -157,7 +145,7 @@ def test_an_image_without_its_own_count_fails_pccn_or_leaves_it(mode, pccn):
     assert found["MAE"] == pytest.approx((4 + 2.5 + 0) / 3)
 
 
-def test_tables_by_class_and_confusion():
+def test_tables_by_class_confusion_and_the_largest_negative_class():
     by_class = negative_by_class(negative_by_image(COUNTS, TRUTH))
     assert by_class.loc["a"].to_dict() == pytest.approx(
         {"images": 2, "mean_count": 6, "NMN": 0.4, "PCCN": 100, "MAE": 1, "RMSE": 2**0.5}
@@ -165,9 +153,6 @@ def test_tables_by_class_and_confusion():
     matrix = confusion(COUNTS, TRUTH)
     assert matrix.loc["a"].tolist() == pytest.approx([(0.8 + 1) / 2, 0.2, (0.4 + 0.5) / 2])
     assert matrix.loc["b"].tolist() == [0, 0, 0]
-
-
-def test_the_largest_negative_class_is_named():
     found = negative_by_image(COUNTS, TRUTH)
     assert found.loc["1.jpg", ["negative_class", "negative_max"]].tolist() == ["c", 4]
     assert found.loc["4.jpg", ["n_negative", "n_undefined"]].tolist() == [1, 1]

@@ -43,21 +43,15 @@ def many(n: int = 60) -> CountingSet:
     return CountingSet("test", ("a", "b", "c", "nothing"), images)
 
 
-def test_the_global_random_state_is_left_alone():
+def test_draws_depend_on_the_seed_alone():
     random.seed(7)
     expected = random.random()
     random.seed(7)
     draw_pairs(many())
     assert random.random() == expected
-
-
-def test_excluding_images_does_not_change_the_other_draws():
     whole = draw_pairs(many())
     fewer = draw_pairs(many().exclude(["0", "17"]))
     assert fewer == [r for r in whole if r.positive not in ("0.jpg", "17.jpg")]
-
-
-def test_another_seed_draws_other_images():
     assert draw_pairs(many()) != draw_pairs(many(), seed=1)
 
 
@@ -66,20 +60,14 @@ def test_several_negatives_are_all_different():
     assert len({(r.positive, r.negative) for r in found}) == len(found) == 60 * 2 * 5
     everything = draw_pairs(many(9), n_negatives=99)
     assert len(everything) == 9 * 2 * 3, "a class has three images"
-
-
-def test_a_class_without_images_has_no_mosaics():
     assert {r.negative_class for r in draw_pairs(many())} == {"a", "b", "c"}
 
 
-def test_all_pairs_are_all_of_different_classes(fsc147):
+def test_all_pairs_and_a_file_of_pairs(fsc147, tmp_path):
     found = {(r.positive, r.negative) for r in all_pairs(load_fsc147(fsc147))}
     ids = ["1.jpg", "2.jpg", "3.jpg", "4.jpg"]
     same = {("1.jpg", "4.jpg"), ("4.jpg", "1.jpg")}
     assert found == {(p, n) for p in ids for n in ids if p != n} - same
-
-
-def test_pairs_are_kept_in_a_file(fsc147, tmp_path):
     counting_set = load_fsc147(fsc147)
     recipes = draw_pairs(counting_set, layout="paper")
     write_pairs(tmp_path / "pairs.csv", recipes)
@@ -102,12 +90,14 @@ def test_released_layout_is_that_of_pillow():
     assert (mosaic == np.asarray(canvas)).all()
 
 
-def test_paper_layout_keeps_shapes():
+def test_paper_layout_keeps_shapes_and_released_takes_any():
     mosaic, seam = stack(
         np.full((10, 40, 3), 9, np.uint8), np.zeros((30, 20, 3), np.uint8), "paper"
     )
     assert mosaic.shape == (35, 20, 3) and seam == 5
     assert (mosaic[:5] == 9).all() and not mosaic[5:].any()
+    mosaic, seam = stack(np.zeros((3000, 4000, 3), np.uint8), np.zeros((20, 30, 3), np.uint8))
+    assert mosaic.shape == (20, 20, 3) and seam == 10
 
 
 @pytest.mark.parametrize(
@@ -119,17 +109,17 @@ def test_images_too_small_or_too_different(layout, sizes):
         stack(top, below, layout)
 
 
-def test_very_different_sizes_work():
-    mosaic, seam = stack(np.zeros((3000, 4000, 3), np.uint8), np.zeros((20, 30, 3), np.uint8))
-    assert mosaic.shape == (20, 20, 3) and seam == 10
-
-
-def test_a_box_belongs_to_the_part_its_centre_is_in():
+def test_boxes_and_rows_of_maps_belong_to_the_part_their_middle_is_in():
     boxes = np.array([[0, 0, 5, 19.9], [0, 1, 5, 19.1], [0, 9, 5, 11]])  # centres 9.95, 10.05, 10
     result = CountResult(3.0, boxes=boxes)
     assert halves(result, 30, 10) == (1, 2)
     points = CountResult(3.0, boxes=boxes, points=np.array([[0, 2.0]] * 3))
     assert halves(points, 30, 10) == (3, 0), "points come first"
+    density = np.ones((7, 2))  # the mosaic is 35 high, the seam at 5: one row of seven
+    assert halves(CountResult(14.0, density=density), 35, 5) == (2, 12)
+    assert np.isnan(halves(CountResult(float("nan"), status="skipped"), 10, 5)).all()
+    with pytest.raises(InputError, match="cannot be separated"):
+        halves(CountResult(3.0), 10, 5)
 
 
 @pytest.mark.parametrize(("rows", "upper"), [(4, 1 + 2), (5, 1 + 2), (1, 0)])
@@ -137,17 +127,6 @@ def test_a_map_is_cut_at_half_its_rows_rounded_down(rows, upper):
     density = np.arange(1.0, rows + 1)[:, None]
     found = halves(CountResult(density.sum(), density=density), 384, 192)
     assert found == (upper, density.sum() - upper)
-
-
-def test_a_map_of_unequal_parts_is_cut_at_the_seam():
-    density = np.ones((7, 2))  # the mosaic is 35 high, the seam at 5: one row of seven
-    assert halves(CountResult(14.0, density=density), 35, 5) == (2, 12)
-
-
-def test_no_answer_and_no_place():
-    assert np.isnan(halves(CountResult(float("nan"), status="skipped"), 10, 5)).all()
-    with pytest.raises(InputError, match="cannot be separated"):
-        halves(CountResult(3.0), 10, 5)
 
 
 GREY = np.full((40, 40, 3), 128, np.uint8)
@@ -163,15 +142,12 @@ def shares(panel):
     ]
 
 
-def test_boxes_carry_the_colour_of_their_half():
+def test_boxes_points_and_maps_are_drawn():
     boxes = np.array([[2, 2, 10, 10], [2, 24, 10, 34]], float)
     panel = draw_panel(GREY, 20, CountResult(2.0, boxes=boxes))
     (above, wrong_above), (wrong_below, below) = shares(panel)
     assert panel.shape == (SIDE, SIDE, 3)
     assert above > 0 and below > 0 and wrong_above == wrong_below == 0
-
-
-def test_points_and_maps_are_drawn():
     points = draw_panel(GREY, 20, CountResult(1.0, points=np.array([[5.0, 30.0]])))
     assert shares(points)[1][1] > 0
     density = np.zeros((10, 10))

@@ -15,7 +15,7 @@ TRUTH = pd.DataFrame([[4, 2, 0, 0], [0, 0, 0, 5]], ["x", "y"], CLASSES)
 COUNTS = pd.DataFrame([[5.0, 0, 3, 0], [1, 2, 6, 4]], ["x", "y"], CLASSES)
 
 
-def test_by_hand():
+def test_both_kinds_of_pccn_and_all_other_measures_by_hand():
     found = plus_plus(plus_plus_by_image(COUNTS, TRUTH))
     assert found["MNP macro"] == pytest.approx((1.5 + 3) / 2)
     assert found["MNP micro"] == pytest.approx((3 + 9) / 5)
@@ -25,10 +25,7 @@ def test_by_hand():
     assert found["MAE micro"] == pytest.approx((1 + 2 + 1) / 3)
     assert found["RMSE macro"] == pytest.approx((2.5**0.5 + 1) / 2)
     assert found["RMSE micro"] == pytest.approx(((1 + 4 + 1) / 3) ** 0.5)
-
-
-def test_two_kinds_of_pccn():
-    """x: own error 1.5. One at a time (|4-3| + |4-0| + |2-3| + |2-0|) / 4 = 2; average 3: 1.5."""
+    # x: own error 1.5. One at a time (|4-3| + |4-0| + |2-3| + |2-0|) / 4 = 2; average 3: 1.5.
     by_image = plus_plus_by_image(COUNTS, TRUTH)
     assert by_image["near_one"].tolist() == [1, 1]  # y: 1 < (4 + 3 + 1) / 3
     assert by_image["near_average"].tolist() == [0, 1], "the tie of x fails"
@@ -75,19 +72,13 @@ def test_tiles_of_points_and_of_a_map_agree():
     assert tile_counts(CountResult(50.0, boxes=boxes), 11, 11, divisions=2) == found
 
 
-def test_tiles_need_a_place():
-    with pytest.raises(InputError, match="not counts only"):
-        tile_counts(CountResult(3.0), 9, 9, divisions=1)
-
-
 def test_localised_by_hand():
     found = localised([[3, 0, 1, 0], [0, 0, 0, 0]], [[1, 2, 1, 0], [0, 0, 0, 0]])
     # Right: 1 + 0 + 1; wrong: 2; of 4 true ones.
     assert found.loc[0, ["TP", "FP", "MAE"]].tolist() == [2, 2, 4]
     assert found.loc[0, ["precision", "recall", "f1"]].tolist() == [0.5, 0.5, 0.5]
     assert found.loc[1, ["precision", "recall", "f1"]].isna().all()
-
-
-def test_one_tile_is_the_whole_image():
     found = localised([[7]], [[5]]).iloc[0]
     assert (found["TP"], found["FP"]) == (5, 2)
+    with pytest.raises(InputError, match="not counts only"):
+        tile_counts(CountResult(3.0), 9, 9, divisions=1)

@@ -73,15 +73,6 @@ def test_failures_are_asked_again_and_skipped_answers_are_not(fsc147, tmp_path, 
     assert not again.asked
 
 
-def test_an_unknown_class_ends_the_run(fsc147, tmp_path, stub_counter):
-    def unknown(prompt, context):
-        raise InputError("no category 'a'")
-
-    prompted = PromptedCounter(stub_counter(unknown))
-    with pytest.raises(InputError, match="no category"):
-        run_negative_test(prompted, load_fsc147(fsc147), journals(tmp_path)[0])
-
-
 def test_the_true_class_is_told_only_on_request_and_recorded(fsc147, tmp_path, stub_counter):
     counting_set = load_fsc147(fsc147)
     counter = stub_counter()
@@ -121,11 +112,20 @@ def test_mosaics_resume_cell_by_cell(fsc147, tmp_path, stub_counter):
     assert len([json.loads(line) for line in lines]) == len(recipes), "the torn line is gone"
 
 
-def test_counts_only_take_no_mosaics(fsc147, tmp_path, stub_counter):
+def test_counts_only_take_no_mosaics_and_an_unknown_class_ends_the_run(
+    fsc147, tmp_path, stub_counter
+):
     counter = stub_counter()
     counter.capabilities = frozenset({"count"})
     with pytest.raises(InputError, match="stub gives counts only"):
         mosaics_of(counter, load_fsc147(fsc147), tmp_path)
+
+    def unknown(prompt, context):
+        raise InputError("no category 'a'")
+
+    prompted = PromptedCounter(stub_counter(unknown))
+    with pytest.raises(InputError, match="no category"):
+        run_negative_test(prompted, load_fsc147(fsc147), journals(tmp_path)[0])
 
 
 def test_an_unreadable_image_fails_its_cells_only(fsc147, tmp_path, stub_counter):

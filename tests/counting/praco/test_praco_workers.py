@@ -149,15 +149,11 @@ def crowded(fsc147):
     return fsc147
 
 
-def test_images_of_no_split_are_drawn(crowded):
+def test_images_of_no_split_are_drawn_and_an_incomplete_one_moves_no_other_draw(crowded):
     expected = by_the_authors_rule(crowded / "ImageClasses_FSC147.txt", "abc", SPLIT)
     recipes = draw_pairs(single_class(load_fsc147(crowded)))
     assert [(r.positive, r.negative) for r in recipes] == expected
     assert {name for _, name in expected} - set(SPLIT), "some are of no split"
-
-
-def test_an_incomplete_image_moves_no_other_draw(crowded):
-    expected = by_the_authors_rule(crowded / "ImageClasses_FSC147.txt", "abc", SPLIT)
     annotation = json.loads((crowded / "annotation_FSC147_384.json").read_text())
     del annotation["2.jpg"]
     (crowded / "annotation_FSC147_384.json").write_text(json.dumps(annotation))

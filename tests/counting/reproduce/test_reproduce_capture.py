@@ -151,7 +151,7 @@ def test_points_and_test_images_of_fsc147(root, capsys):
     assert "8.jpg: not in the annotations" in shown and "1 (8.jpg)" in shown
 
 
-def test_figures_of_the_data(root, capsys):
+def test_figures_and_statistics_by_hand(root, capsys):
     reproduce(root, "--figure", "3", "4")
     table = pd.read_csv(root / "out" / "figure_4.csv").set_index("occluded objects")["images"]
     assert (table["1"], table["3"], table.sum()) == (1, 1, 2)
@@ -159,11 +159,23 @@ def test_figures_of_the_data(root, capsys):
     assert "100.0 % of 2 images have 1 to 6 occluded objects" in shown
     assert "figure 3: no objects of real items" in shown
     assert not (root / "out" / "table_1.csv").exists()
+    reproduce(root, "--table", "1")
+    own = figures(root, 1)["own"]
+    assert own["images", "synthetic"] == 2 and own["object types", "synthetic"] == 1
+    assert own["occluded objects, mean", "synthetic"] == 2
+    assert own["objects, mean", "synthetic"] == 7.5
+    assert pd.isna(own["images", "real"])
+    assert "0 of 924 real images, 2 of 1250 synthetic images" in capsys.readouterr().out
 
 
-def test_figures_of_the_released_metadata(shared, tmp_path):
+def test_statistics_and_figures_of_the_released_metadata(shared, tmp_path):
     golden = shared / "golden" / "capture"
     words = ["--data-root", str(golden), "--work-dir", str(tmp_path / "out")]
+    assert main(["reproduce", "capture", "--table", "1", *words]) == 0
+    rows = figures(tmp_path, 1)
+    cell = rows.loc[("occluded objects, mean", "synthetic")]
+    assert bool(cell["same"]) and cell["printed"] == 2.73
+    assert rows.loc[("images", "real"), "own"] == 100
     assert main(["reproduce", "capture", "--figure", "3", "4", *words]) == 0
     records = json.loads((golden / "synthetic_metadata.json").read_text())
     hidden = [record["num_occluded"] for record in records]
@@ -177,22 +189,3 @@ def test_figures_of_the_released_metadata(shared, tmp_path):
     totals = [record["ground_truth"] for record in records]
     assert table.sum() == 100 and table["100 or more"] == sum(n >= 100 for n in totals)
     assert table[["0 to 9", "10 to 19", "20 to 29"]].sum() == sum(n < 30 for n in totals)
-
-
-def test_statistics_by_hand(root, capsys):
-    reproduce(root, "--table", "1")
-    own = figures(root, 1)["own"]
-    assert own["images", "synthetic"] == 2 and own["object types", "synthetic"] == 1
-    assert own["occluded objects, mean", "synthetic"] == 2
-    assert own["objects, mean", "synthetic"] == 7.5
-    assert pd.isna(own["images", "real"])
-    assert "0 of 924 real images, 2 of 1250 synthetic images" in capsys.readouterr().out
-
-
-def test_statistics_of_the_released_metadata(shared, tmp_path):
-    words = ["--data-root", str(shared / "golden" / "capture"), "--work-dir", str(tmp_path / "out")]
-    assert main(["reproduce", "capture", "--table", "1", *words]) == 0
-    rows = figures(tmp_path, 1)
-    cell = rows.loc[("occluded objects, mean", "synthetic")]
-    assert bool(cell["same"]) and cell["printed"] == 2.73
-    assert rows.loc[("images", "real"), "own"] == 100

@@ -75,16 +75,25 @@ def test_own_figures_stand_beside_the_printed_ones(root, capsys):
     assert pd.isna(own["DAVE", "NMN"]) and printed["DAVE", "NMN"] == 0.08
 
 
-def test_the_paper_mode_is_the_default_and_marked(root, capsys):
+def test_the_paper_mode_is_the_default_and_marked_and_exclusions_hold(root, capsys):
     assert reproduce(root, "--table", "1") == 0
     shown = capsys.readouterr().out
     assert "not as its figures were made" in shown
     assert "Measured in the mode paper: the formulas as printed." in shown
     rows = pd.read_csv(root / "out" / "table_1.csv").set_index(["model", "column"])
     assert rows.loc[("CLIP-Count", "PCCN"), "own"] == 75
+    (root / "several.txt").write_text("4\n")
+    assert reproduce(root, "--table", "1", "--exclude", root / "several.txt") == 0
+    assert "CLIP-Count on 3 images" in capsys.readouterr().out
 
 
-def test_what_is_missing_is_said_with_where_it_is_had(root, capsys):
+def test_what_is_truncated_or_missing_is_said_with_where_it_is_had(root, capsys):
+    path = root / "files" / "CLIPCount" / "Inference_Test2_Upper_CLIPCount_test.csv"
+    path.unlink()
+    assert reproduce(root, "--table", "1") == 0
+    assert "needs its other half" in capsys.readouterr().out
+    rows = pd.read_csv(root / "out" / "table_1.csv").set_index(["model", "column"])
+    assert pd.notna(rows.loc[("mine", "MAE"), "own"])  # the other model is measured all the same
     assert reproduce(root) == 0
     shown = capsys.readouterr().out
     assert "table 2: No prediction file Inference_Test1_MODEL_val.csv" in shown
@@ -95,21 +104,6 @@ def test_what_is_missing_is_said_with_where_it_is_had(root, capsys):
     assert main(["reproduce", "praco", "--work-dir", str(root / "none")]) == 0
     assert "give --data-root DIR" in capsys.readouterr().out
     assert reproduce(root, "--table", "9") == 2
-
-
-def test_a_truncated_file_is_named(root, capsys):
-    path = root / "files" / "CLIPCount" / "Inference_Test2_Upper_CLIPCount_test.csv"
-    path.unlink()
-    assert reproduce(root, "--table", "1") == 0
-    assert "needs its other half" in capsys.readouterr().out
-    rows = pd.read_csv(root / "out" / "table_1.csv").set_index(["model", "column"])
-    assert pd.notna(rows.loc[("mine", "MAE"), "own"])  # the other model is measured all the same
-
-
-def test_excluded_images_are_not_measured(root, capsys):
-    (root / "several.txt").write_text("4\n")
-    assert reproduce(root, "--table", "1", "--exclude", root / "several.txt") == 0
-    assert "CLIP-Count on 3 images" in capsys.readouterr().out
 
 
 def test_daves_settings_by_folder(root, capsys):
@@ -127,9 +121,6 @@ def test_daves_settings_by_folder(root, capsys):
     assert "DAVE_other" not in capsys.readouterr().out
     table = pd.read_csv(root / "out" / "table_1.csv").set_index(["model", "column"])
     assert table.loc[("DAVE", "MAE"), "own"] == pytest.approx((2 + 4 + 2.5) / 4)
-
-
-def test_table_3_holds_the_row_of_table_1():
     tables, _ = read_paper("praco")
     assert tables["3"]["rows"]["DAVE_mod_thr_0.10"] == tables["1"]["rows"]["DAVE"]
 

@@ -26,26 +26,9 @@ BINS = np.array([0] * 70 + [1] * 25 + [3] * 5)
 BOTH = pytest.mark.parametrize("sampler_class", [RoundRobinSampler, RandomBinSampler])
 
 
-def test_round_robin_serves_every_bin_in_turn_from_the_first():
+def test_round_robin_serves_every_bin_in_turn_and_small_bins_wrap_around():
     drawn = BINS[list(RoundRobinSampler(BINS))]
     assert drawn.tolist() == ([0, 1, 3] * 34)[:100]
-
-
-def test_random_bins_are_served_alike():
-    sampler = RandomBinSampler(np.repeat(BINS, 30))
-    counts = Counter(np.repeat(BINS, 30)[list(sampler)])
-    # 3000 draws from three bins: 1000 each, standard deviation 26.
-    assert set(counts) == {0, 1, 3}
-    assert all(abs(n - 1000) < 5 * 26 for n in counts.values())
-
-
-@BOTH
-def test_an_epoch_has_the_length_of_the_training_set(sampler_class):
-    sampler = sampler_class(BINS)
-    assert len(sampler) == len(list(sampler)) == 100
-
-
-def test_small_bins_wrap_around_and_no_item_comes_back_before_the_others():
     drawn = np.array(list(RoundRobinSampler(BINS)))
     small = drawn[BINS[drawn] == 3]
     assert len(small) == 33
@@ -53,10 +36,24 @@ def test_small_bins_wrap_around_and_no_item_comes_back_before_the_others():
         assert set(small[start : start + 5]) == {95, 96, 97, 98, 99}
     large = drawn[BINS[drawn] == 0]
     assert len(set(large)) == len(large) == 34
+    for rank in range(3):
+        share = list(RoundRobinSampler(BINS, num_replicas=3, rank=rank))
+        assert set(BINS[share[:3]]) == {0, 1, 3}
+
+
+def test_random_bins_are_served_alike_and_a_loader_takes_the_bins_in_turn():
+    sampler = RandomBinSampler(np.repeat(BINS, 30))
+    counts = Counter(np.repeat(BINS, 30)[list(sampler)])
+    # 3000 draws from three bins: 1000 each, standard deviation 26.
+    assert set(counts) == {0, 1, 3}
+    assert all(abs(n - 1000) < 5 * 26 for n in counts.values())
+    loader = DataLoader(list(range(100)), batch_size=6, sampler=RoundRobinSampler(BINS))
+    batch = BINS[next(iter(loader)).numpy()]
+    assert Counter(batch.tolist()) == {0: 2, 1: 2, 3: 2}
 
 
 @BOTH
-def test_seed_and_epoch_decide(sampler_class):
+def test_seed_and_epoch_decide_and_an_epoch_has_the_length_of_the_training_set(sampler_class):
     def draw(seed, epoch):
         sampler = sampler_class(BINS, seed=seed)
         sampler.set_epoch(epoch)
@@ -66,6 +63,8 @@ def test_seed_and_epoch_decide(sampler_class):
     assert draw(1, 2) != draw(1, 3) and draw(1, 2) != draw(2, 2)
     sampler = sampler_class(BINS)
     assert list(sampler) == list(sampler)
+    sampler = sampler_class(BINS)
+    assert len(sampler) == len(list(sampler)) == 100
 
 
 @BOTH
@@ -82,23 +81,17 @@ def test_shares_of_processes_are_the_draws_of_one_epoch(sampler_class, num_repli
         assert sum(item in share for share in shares) == 1
 
 
-def test_every_process_gets_every_bin():
-    for rank in range(3):
-        share = list(RoundRobinSampler(BINS, num_replicas=3, rank=rank))
-        assert set(BINS[share[:3]]) == {0, 1, 3}
-
-
-def test_a_data_loader_takes_it():
-    loader = DataLoader(list(range(100)), batch_size=6, sampler=RoundRobinSampler(BINS))
-    batch = BINS[next(iter(loader)).numpy()]
-    assert Counter(batch.tolist()) == {0: 2, 1: 2, 3: 2}
-
-
 def test_bad_arguments():
     with pytest.raises(InputError, match="at least one item"):
         RoundRobinSampler([])
     with pytest.raises(InputError, match=r"\[0, 2\) but got 2"):
         RoundRobinSampler(BINS, num_replicas=2, rank=2)
+    with pytest.raises(InputError, match="2 and 1"):
+        BinLoss([0, 10])(torch.ones(2), torch.ones(1))
+    with pytest.raises(InputError, match="increasing"):
+        BinLoss([10, 0])
+    with pytest.raises(ValueError, match="paper"):
+        BinLoss([0, 10], "printed")
 
 
 class Counts:
@@ -114,16 +107,12 @@ class Infos:
 
 
 @pytest.mark.parametrize("name", ["RoundRobinDatasetSampler", "RandomBinDatasetSampler"])
-def test_mmengine_builds_it_as_its_runner_does(name):
+def test_mmengine_builds_samplers_as_its_runner_does(name):
     config = {"type": name, "edges": [0, 0.5, 5, 100]}
     sampler = DATA_SAMPLERS.build(config, default_args={"dataset": Counts(), "seed": 4})
     assert len(sampler) == 6
     # Bins: nothing; one object twice; the rest, the count beyond the edges among them.
     assert [items.tolist() for items in sampler.items_of_bin] == [[0], [1, 2], [3, 4, 5]]
-
-
-def test_instances_are_counted_without_ignored_ones():
-    assert dataset_counts(Infos()) == [0, 1, 2]
 
 
 EDGES = torch.tensor([0.0, 10.0, 50.0, 100.0], dtype=torch.float64)
@@ -171,6 +160,10 @@ def test_gradients_in_both_branches(mode):
     assert torch.autograd.gradcheck(lambda p: bin_loss(p, target, EDGES, mode=mode), pred)
     bin_loss(pred, target, EDGES, mode=mode).sum().backward()
     assert (pred.grad != 0).all() and pred.grad.sign().tolist() == [-1, 1, 1, -1, 1]
+    pred = torch.tensor([45.0], requires_grad=True)
+    loss = BinLoss(EDGES.tolist(), mode)(pred, torch.tensor([45.0]))
+    loss.backward()
+    assert loss.item() == 0 and torch.isfinite(pred.grad).all()
 
 
 def test_gradient_inside_is_that_of_the_logarithm():
@@ -179,18 +172,13 @@ def test_gradient_inside_is_that_of_the_logarithm():
     assert pred.grad.item() == pytest.approx(-1 / 6)
 
 
-@pytest.mark.parametrize("mode", ["paper", "released"])
-def test_a_perfect_count_costs_nothing_and_has_a_finite_gradient(mode):
-    pred = torch.tensor([45.0], requires_grad=True)
-    loss = BinLoss(EDGES.tolist(), mode)(pred, torch.tensor([45.0]))
-    loss.backward()
-    assert loss.item() == 0 and torch.isfinite(pred.grad).all()
-
-
-def test_weights():
+def test_weights_and_mmengine():
     pred, target = torch.tensor([40.0, 70.0]), torch.tensor([45.0, 45.0])
     loss = BinLoss(EDGES.tolist(), log_weight=10, loss_weight=0.5)(pred, target)
     assert loss.item() == pytest.approx(0.5 * (10 * LN(6) + 25) / 2)
+    loss = MODELS.build({"type": "BinLoss", "edges": [0, 10, 50], "mode": "released"})
+    assert loss(torch.tensor([60.0]), torch.tensor([45.0])).item() == 10
+    assert dataset_counts(Infos()) == [0, 1, 2]
 
 
 def test_density_maps_are_summed_and_gradients_reach_every_pixel():
@@ -218,17 +206,3 @@ def test_the_edges_move_with_the_module_and_half_precision_works():
 def test_the_edges_are_on_the_gpu():
     loss = BinLoss([0, 10, 50]).cuda()
     assert loss(torch.tensor([40.0]).cuda(), torch.tensor([45.0]).cuda()).is_cuda
-
-
-def test_mmengine_builds_it():
-    loss = MODELS.build({"type": "BinLoss", "edges": [0, 10, 50], "mode": "released"})
-    assert loss(torch.tensor([60.0]), torch.tensor([45.0])).item() == 10
-
-
-def test_bad_arguments_loss():
-    with pytest.raises(InputError, match="2 and 1"):
-        BinLoss([0, 10])(torch.ones(2), torch.ones(1))
-    with pytest.raises(InputError, match="increasing"):
-        BinLoss([10, 0])
-    with pytest.raises(ValueError, match="paper"):
-        BinLoss([0, 10], "printed")

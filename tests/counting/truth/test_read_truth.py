@@ -43,7 +43,7 @@ def test_matlab_layouts(tmp_path, file, content, image_id):
     assert read_truth(tmp_path).counts == {image_id: 3}
 
 
-def test_a_matlab_file_without_points_or_against_itself(tmp_path):
+def test_matlab_files_without_points_or_objects_or_against_themselves(tmp_path):
     savemat(tmp_path / "a.mat", {"x": np.array([[1.0]])})
     with pytest.raises(InputError, match=r"annPoints.*it holds x"):
         read_truth(tmp_path / "a.mat")
@@ -53,23 +53,17 @@ def test_a_matlab_file_without_points_or_against_itself(tmp_path):
     (tmp_path / "c.mat").write_bytes(b"no matlab")
     with pytest.raises(InputError, match="Cannot read"):
         read_truth(tmp_path / "c.mat")
-
-
-def test_an_image_without_objects(tmp_path):
     savemat(tmp_path / "0001.mat", {"annPoints": np.zeros((0, 2))})
     truth = read_truth(tmp_path / "0001.mat").images["0001"]
     assert truth.count == 0 and truth.points.shape == (0, 2)
 
 
-def test_points_by_image_id(tmp_path):
+def test_points_by_image_id_and_fsc_147(tmp_path):
     path = tmp_path / "points.json"
     path.write_text(json.dumps({"a.jpg": POINTS, "b.jpg": []}))
     truth = read_truth(path)
     assert truth.counts == {"a.jpg": 3, "b.jpg": 0}
     assert truth.images["a.jpg"].points.tolist() == POINTS
-
-
-def test_fsc_147(tmp_path):
     entry = {"H": 384, "W": 512, "box_examples_coordinates": [], "points": POINTS, "r": [1, 2]}
     path = tmp_path / "annotation_FSC147_384.json"
     path.write_text(json.dumps({"2.jpg": entry}))

@@ -1,10 +1,13 @@
-"""Exports of CVAT in the layouts that its manual documents (docs.cvat.ai, "Export formats").
+"""Labels as other programs write them: CVAT in the layouts of its manual, and globox.
 
-Made by hand: the same three images, of which the first holds nothing.
+CVAT's (docs.cvat.ai, "Export formats") are made by hand: the same three images, of which the first
+holds nothing. globox 2.9.0 wrote its files (`save_yolo_v5`, `save_pascal_voc`).
 """
 
 import json
+import shutil
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -128,3 +131,29 @@ def test_the_archive_that_cvat_gives_is_answered_with_unpack(write, tmp_path):
         archive.write(folder / "annotations/instances_default.json", "annotations/a.json")
     with pytest.raises(InputError, match=r"task\.zip is a zip archive of 1 files .*: unpack it"):
         load_labels(tmp_path / "task.zip")
+
+
+WRITTEN = Path(__file__).parent / "written_by_globox"
+# As xyxy, pixels; images are 40 x 20, 60 x 30 and 40 x 20.
+GLOBOX = [
+    ("a.png", "car", 15, 5, 25, 15),
+    ("a.png", "person", 0, 0, 8, 8),
+    ("b.png", "car", 10.5, 3.25, 60, 30),
+]
+
+
+@pytest.mark.parametrize("layout", ["yolo", "voc"])
+def test_reads_what_globox_wrote(write, tmp_path, layout):
+    write({"a.png": None, "c.png": None, "classes.txt": "car\nperson"})
+    write({"b.png": None}, size=(30, 60))
+    shutil.copytree(WRITTEN / layout, tmp_path, dirs_exist_ok=True)
+    labels = load_labels(tmp_path, layout=layout)
+    assert [image.size for image in labels.images] == [(20, 40), (30, 60), (20, 40)]
+    found = [
+        (box.image_id, box.category, x, y, x + w, y + h)
+        for box in labels.boxes
+        for x, y, w, h in [box.xywh]
+    ]
+    for (*words, x1, y1, x2, y2), expected in zip(found, GLOBOX, strict=True):
+        assert words == list(expected[:2])
+        assert (x1, y1, x2, y2) == pytest.approx(expected[2:], abs=1e-12)

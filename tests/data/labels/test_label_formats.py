@@ -1,11 +1,13 @@
 import json
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from autoeval.data.coco import read_coco
 from autoeval.data.find_images import find_images
 from autoeval.data.labels.any_format import load_labels
+from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet, of_splits, split_of
 from autoeval.data.labels.writing import write_coco
 from autoeval.data.predictions import read_predictions
 from autoeval.errors import InputError
@@ -121,3 +123,28 @@ def test_coco_written_from_another_format_says_the_same(write, tmp_path, layout)
 def test_ids_that_are_numbers_stay(write, tmp_path):
     write_coco(load_labels(write({"a.json": COCO, "a.png": IMAGE}) / "a.json"), tmp_path / "b.json")
     assert read_coco(tmp_path / "b.json").images[0].image_id == "7"
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("images/train/1.jpg", "train"),
+        ("val/images/1.jpg", "val"),
+        ("Valid/1.jpg", "Valid"),
+        ("images\\test\\1.jpg", "test"),
+        ("images/1.jpg", ""),
+        ("images/val.jpg", ""),  # a file of that name is no folder
+        ("training_day/1.jpg", ""),
+    ],
+)
+def test_split_of_an_image(name, split):
+    assert split_of(LabelledImage("1", name, None)) == split
+
+
+def test_labels_of_a_split():
+    images = tuple(LabelledImage(name, name, None) for name in ("train/1.jpg", "val/1.jpg"))
+    boxes = tuple(LabelledBox(image.image_id, "car", (0, 0, 1, 1)) for image in images)
+    whole = LabelSet(Path("data.yaml"), images, ("car",), boxes)
+    part = of_splits(whole, ["val"])
+    assert part.images == images[1:] and part.boxes == boxes[1:]
+    assert part.categories == whole.categories

@@ -11,6 +11,10 @@ def annotation(*objects, size="<size><width>40</width><height>20</height></size>
     return f"<annotation><filename>a.jpg</filename>{size}{''.join(objects)}</annotation>"
 
 
+def read(write, content, **options):
+    return load_labels(write({**PLACES, "Annotations/a.xml": content}), **options)
+
+
 def thing(xmin, ymin, xmax, ymax, name="car", more=""):
     box = f"<xmin>{xmin}</xmin><ymin>{ymin}</ymin><xmax>{xmax}</xmax><ymax>{ymax}</ymax>"
     return f"<object><name>{name}</name>{more}<bndbox>{box}</bndbox></object>"
@@ -18,18 +22,14 @@ def thing(xmin, ymin, xmax, ymax, name="car", more=""):
 
 def test_pixels_count_from_one(write):
     whole, first_pixel = thing(1, 1, 40, 20), thing(1, 1, 1, 1, "person")
-    folder = write({**PLACES, "Annotations/a.xml": annotation(whole, first_pixel)})
-    labels = load_labels(folder)
+    labels = read(write, annotation(whole, first_pixel))
     assert [box.xywh for box in labels.boxes] == [(0, 0, 40, 20), (0, 0, 1, 1)]
     assert labels.categories == ("car", "person") and labels.problems == ()
     assert labels.images[0].size == (20, 40) and labels.images[0].image_id == "a.jpg"
 
 
 def test_a_box_that_begins_at_zero_shows_that_pixels_count_from_zero(write):
-    folder = write(
-        {**PLACES, "Annotations/a.xml": annotation(thing(0, 2, 40, 20), thing(3, 4, 5, 6))}
-    )
-    labels = load_labels(folder)
+    labels = read(write, annotation(thing(0, 2, 40, 20), thing(3, 4, 5, 6)))
     assert [box.xywh for box in labels.boxes] == [(0, 2, 40, 18), (3, 4, 2, 2)]
     assert "counted from 0" in labels.problems[0]
 
@@ -38,14 +38,13 @@ def test_difficult_objects_are_areas_to_ignore(write):
     objects = [
         thing(1, 1, 2, 2, more=f"<difficult>{value}</difficult>") for value in ("1", "0", "True")
     ]
-    folder = write({**PLACES, "Annotations/a.xml": annotation(*objects)})
-    assert [box.iscrowd for box in load_labels(folder).boxes] == [True, False, True]
+    labels = read(write, annotation(*objects))
+    assert [box.iscrowd for box in labels.boxes] == [True, False, True]
 
 
 def test_parts_of_an_object_are_no_objects(write):
     part = "<part><name>head</name><bndbox><xmin>9</xmin></bndbox></part>"
-    content = annotation(thing(2, 2, 8, 8, "person", more=part))
-    labels = load_labels(write({**PLACES, "Annotations/a.xml": content}))
+    labels = read(write, annotation(thing(2, 2, 8, 8, "person", more=part)))
     assert [(box.category, box.xywh) for box in labels.boxes] == [("person", (1, 1, 7, 7))]
 
 
@@ -82,9 +81,8 @@ def test_a_split_of_the_development_kit(write):
     ],
 )
 def test_malformed_files_are_named(write, content, message):
-    folder = write({**PLACES, "Annotations/a.xml": content})
     with pytest.raises(InputError, match=message) as caught:
-        load_labels(folder, layout="voc")
+        read(write, content, layout="voc")
     assert "a.xml" in str(caught.value)
 
 

@@ -6,6 +6,7 @@ from autoeval.data.labels.any_format import load_labels
 from autoeval.errors import InputError
 
 IMAGE = None
+A = "images/a.png"
 BOX = "0 0.5 0.5 0.25 0.5\n"  # in 40 x 20: 10 wide, 10 high, centre (20, 10)
 NAMES = "names: [car, person]\n"
 
@@ -15,10 +16,8 @@ def boxes_of(labels):
 
 
 def test_boxes_are_shares_of_the_image(write):
-    folder = write(
-        {"images/a.png": IMAGE, "labels/a.txt": BOX + "1 0.1 0.2 0.2 0.4", "data.yaml": NAMES}
-    )
-    labels = load_labels(folder)
+    text = BOX + "1 0.1 0.2 0.2 0.4"
+    labels = load_labels(write({A: IMAGE, "labels/a.txt": text, "data.yaml": NAMES}))
     assert labels.categories == ("car", "person") and labels.problems == ()
     assert boxes_of(labels) == [
         ("images/a.png", "car", 15, 5, 10, 10),
@@ -29,11 +28,8 @@ def test_boxes_are_shares_of_the_image(write):
 
 
 def test_a_missing_file_is_unlabelled_and_an_empty_one_holds_no_object(write):
-    folder = write(
-        {"images/a.png": IMAGE, "images/b.png": IMAGE, "images/c.png": IMAGE, "labels/a.txt": BOX}
-        | {"labels/b.txt": ""}
-    )
-    labels = load_labels(folder / "labels")
+    images = {f"images/{name}.png": IMAGE for name in "abc"}
+    labels = load_labels(write({**images, "labels/a.txt": BOX, "labels/b.txt": ""}) / "labels")
     assert [image.image_id for image in labels.images] == ["a.png", "b.png"]
     assert labels.unlabelled == ("c.png",) and len(labels.boxes) == 1
 
@@ -82,25 +78,22 @@ def test_names_of_the_classes(write, name, content):
 
 
 def test_classes_by_number_without_names_say_so(write):
-    folder = write({"images/a.png": IMAGE, "labels/a.txt": BOX + "11 0.5 0.5 0.1 0.1\n2 0 0 0 0"})
-    labels = load_labels(folder / "labels")
+    text = BOX + "11 0.5 0.5 0.1 0.1\n2 0 0 0 0"
+    labels = load_labels(write({A: IMAGE, "labels/a.txt": text}) / "labels")
     assert labels.categories == ("0", "2", "11")
     assert "categories are named by their numbers" in labels.problems[0]
 
 
 def test_polygons_and_rotated_boxes_become_the_boxes_around_them(write):
     triangle, rotated = "0 0.5 0 1 1 0.25 1\n", "0 0.5 0.1 0.75 0.5 0.5 0.9 0.25 0.5\n"
-    folder = write({"images/a.png": IMAGE, "labels/a.txt": triangle + rotated, "data.yaml": NAMES})
-    labels = load_labels(folder)
+    labels = load_labels(write({A: IMAGE, "labels/a.txt": triangle + rotated, "data.yaml": NAMES}))
     assert [box.xywh for box in labels.boxes] == [(10, 0, 30, 20), (10, 2, 20, 16)]
     assert labels.problems == ("polygons or rotated boxes, read as the boxes around them: 2",)
 
 
 def test_keypoints_behind_a_box_are_not_a_polygon(write):
-    names = NAMES + "kpt_shape: [2, 2]\n"
-    folder = write(
-        {"images/a.png": IMAGE, "labels/a.txt": BOX.strip() + " 0 0 1 1", "data.yaml": names}
-    )
+    text, names = BOX.strip() + " 0 0 1 1", NAMES + "kpt_shape: [2, 2]\n"
+    folder = write({A: IMAGE, "labels/a.txt": text, "data.yaml": names})
     assert [box.xywh for box in load_labels(folder).boxes] == [(15, 5, 10, 10)]
 
 

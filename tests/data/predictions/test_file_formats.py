@@ -50,22 +50,18 @@ def write(folder, suffix, rows):
     return path
 
 
-def same(a, b):
-    for name in ("images", "categories", "numbers", "problems"):
-        assert getattr(a, name) == getattr(b, name)
-    for name in ("image", "label", "boxes", "scores"):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), strict=True)
+def read_numbered(path):
+    return read_predictions(path, images=IMAGES, numbers=WORDS)
 
 
-def expected(rows):
-    """Take the columns out one by one."""
+def assert_columns(read, rows):
+    """Compare with the columns of rows, taken out one by one."""
     xywh = np.array([row["bbox"] for row in rows])
-    return {
-        "image": np.array([row["image_id"] for row in rows]),
-        "label": np.array([row["category_id"] - 1 for row in rows]),
-        "boxes": np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1).astype("f4"),
-        "scores": np.array([row["score"] for row in rows], "f4"),
-    }
+    boxes = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
+    np.testing.assert_array_equal(read.image, [row["image_id"] for row in rows])
+    np.testing.assert_array_equal(read.label, [row["category_id"] - 1 for row in rows])
+    np.testing.assert_array_equal(read.boxes, boxes.astype("f4"), strict=True)
+    np.testing.assert_array_equal(read.scores, np.float32([row["score"] for row in rows]))
 
 
 @pytest.mark.parametrize("piece", [1 << 20, 997, 64])  # whole, and cut within entries
@@ -73,9 +69,8 @@ def expected(rows):
 def test_any_format_gives_the_columns(tmp_path, monkeypatch, suffix, piece):
     monkeypatch.setattr(json_columns, "PIECE", piece)
     rows = list(boxes())
-    read = read_predictions(write(tmp_path, suffix, rows), images=IMAGES, numbers=WORDS)
-    for name, column in expected(rows).items():
-        np.testing.assert_array_equal(getattr(read, name), column)
+    read = read_numbered(write(tmp_path, suffix, rows))
+    assert_columns(read, rows)
     assert (read.images, read.categories, read.problems) == (IMAGES, ("car", "bus", "cat"), ())
 
 
@@ -111,22 +106,20 @@ def test_irregular_entries_are_read_as_regular_ones(tmp_path, monkeypatch, suffi
     plain = rows[20] | {"image_id": 3, "score": 1.0 if odd.get("score") is True else 0.5}
     plain |= {"bbox": [1, 2, 3, 4]}
     strange = [*rows[:20], plain | odd, *rows[20:]]
-    read = read_predictions(write(tmp_path, suffix, strange), images=IMAGES, numbers=WORDS)
-    for name, column in expected([*rows[:20], plain, *rows[20:]]).items():
-        np.testing.assert_array_equal(getattr(read, name), column)
+    read = read_numbered(write(tmp_path, suffix, strange))
+    assert_columns(read, [*rows[:20], plain, *rows[20:]])
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_bad_entries_are_counted_in_each_format(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr(json_columns, "PIECE", 800)
     rows = list(boxes(60))
-    rows[7] |= {"score": None}
-    rows[9] |= {"bbox": [1.0, 2.0, float("nan"), 4.0]}
-    rows[11] |= {"bbox": [1.0, 2.0, 3.0, 0.0]}
-    rows[13] |= {"image_id": None}
-    rows[14] |= {"image_id": None}
-    rows[15] |= {"category_id": None}
-    read = read_predictions(write(tmp_path, suffix, rows), images=IMAGES, numbers=WORDS)
+    bad = {7: {"score": None}, 9: {"bbox": [1.0, 2.0, float("nan"), 4.0]}}
+    bad |= {11: {"bbox": [1.0, 2.0, 3.0, 0.0]}, 13: {"image_id": None}, 14: {"image_id": None}}
+    bad |= {15: {"category_id": None}}
+    for k, change in bad.items():
+        rows[k] |= change
+    read = read_numbered(write(tmp_path, suffix, rows))
     assert read.problems == (
         "entries without image_id and file_name, left out: 2 (numbers 13, 14)",
         "entries without category_id and category, left out: 1 (numbers 15)",
@@ -134,9 +127,7 @@ def test_bad_entries_are_counted_in_each_format(tmp_path, monkeypatch, suffix):
         "entries whose bbox has no area, left out: 1 (numbers 11)",
         "entries without a score in [0, 1], left out: 1 (numbers 7)",
     )
-    good = [row for k, row in enumerate(rows) if k not in (7, 9, 11, 13, 14, 15)]
-    for name, column in expected(good).items():
-        np.testing.assert_array_equal(getattr(read, name), column)
+    assert_columns(read, [row for k, row in enumerate(rows) if k not in bad])
 
 
 def test_numbers_with_gaps_and_categories_of_pandas(tmp_path):
@@ -175,7 +166,7 @@ def test_what_is_no_json_is_refused(tmp_path, monkeypatch, text, told, piece):
     monkeypatch.setattr(json_columns, "PIECE", piece)
     (tmp_path / "new.json").write_text(text)
     with pytest.raises(InputError, match=f"is not a JSON file .*{re.escape(told)}"):
-        read_predictions(tmp_path / "new.json", images=IMAGES, numbers=WORDS)
+        read_numbered(tmp_path / "new.json")
     with pytest.raises(ValueError):  # by Python, too
         json.loads(text)
 
@@ -195,7 +186,7 @@ def test_a_bad_line_is_named(tmp_path, monkeypatch):
     lines[25] = lines[25][:-3]
     (tmp_path / "new.jsonl").write_text("\n".join(lines))
     with pytest.raises(InputError, match="line 26, is no JSON"):
-        read_predictions(tmp_path / "new.jsonl", images=IMAGES, numbers=WORDS)
+        read_numbered(tmp_path / "new.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +204,7 @@ def test_parquet_with_other_columns_is_refused(tmp_path, change, told):
     rows = [{k: v for k, v in row.items() if k != "odd"} for row in boxes(40)]
     pq.write_table(change(pa.Table.from_pylist(rows)), tmp_path / "new.parquet")
     with pytest.raises(InputError, match=told):
-        read_predictions(tmp_path / "new.parquet", images=IMAGES, numbers=WORDS)
+        read_numbered(tmp_path / "new.parquet")
 
 
 def test_damaged_files_are_refused(tmp_path):
@@ -223,15 +214,14 @@ def test_damaged_files_are_refused(tmp_path):
     (tmp_path / "half.jsonl.gz").write_bytes(zipped[:-50])
     for name in ("half.parquet", "half.jsonl.gz"):
         with pytest.raises(InputError, match="Cannot read the predictions file"):
-            read_predictions(tmp_path / name, images=IMAGES, numbers=WORDS)
+            read_numbered(tmp_path / name)
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
 def test_the_content_counts_where_a_name_is_another(tmp_path, suffix):
-    path = write(tmp_path, suffix, list(boxes()))
-    a = read_predictions(path, images=IMAGES, numbers=WORDS)
-    b = read_predictions(path.rename(tmp_path / "new.json"), images=IMAGES, numbers=WORDS)
-    same(a, b)
+    rows = list(boxes())
+    path = write(tmp_path, suffix, rows).rename(tmp_path / "new.json")
+    assert_columns(read_numbered(path), rows)
 
 
 def test_a_dump_of_mmdetection_says_what_to_write_instead(tmp_path):

@@ -56,6 +56,7 @@ def test_of_the_type_of_the_data(kind, number, first):
 
 
 def test_a_type_with_another_number_says_nothing():
+    assert (coco_categories()[2], coco_categories()[7]) == ("car", "truck")
     assert find_categories(detector(80), config(type="VOCDataset"), {}) == coco_categories()
     with pytest.raises(InputError, match=r"2 classes, but its checkpoint or config lists 0"):
         find_categories(detector(2), config(type="VOCDataset"), {})

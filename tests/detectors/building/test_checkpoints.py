@@ -45,19 +45,12 @@ def test_what_openmmlab_saves_is_read(tmp_path):
     hub = MessageHub("a run")
     hub.update_scalar("train/loss", np.float32(1.5))
     hub.update_info("epoch", 3)
-    content = {
-        "state_dict": WEIGHTS,
-        "meta": {
-            "dataset_meta": {"classes": ("car",), "palette": [(1, 2, 3)]},
-            "seed": np.int64(3),
-            "settings": ConfigDict(a=ConfigDict(b=1)),
-            "mean": np.arange(3.0),
-        },
-        "message_hub": hub.state_dict(),
-        "optimizer": torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1).state_dict(),
-    }
-    path = save(tmp_path / "a.pth", content)
-    read = read_checkpoint(path)
+    meta = {"dataset_meta": {"classes": ("car",), "palette": [(1, 2, 3)]}, "seed": np.int64(3)}
+    meta |= {"settings": ConfigDict(a=ConfigDict(b=1)), "mean": np.arange(3.0)}
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
+    more = {"message_hub": hub.state_dict(), "optimizer": optimizer.state_dict()}
+    content = {"state_dict": WEIGHTS, "meta": meta, **more}
+    read = read_checkpoint(save(tmp_path / "a.pth", content))
     assert read["meta"]["dataset_meta"]["classes"] == ("car",)
     assert torch.equal(read["state_dict"]["weight"], WEIGHTS["weight"])
 
@@ -88,15 +81,11 @@ def test_getattr_gives_no_other_attribute(tmp_path):
 
 
 def test_damaged_files_are_named(tmp_path):
-    whole = save(tmp_path / "whole.pth", {"state_dict": WEIGHTS}).read_bytes()
-    for name, content in {
-        "cut.pth": whole[: len(whole) // 2],
-        "empty.pth": b"",
-        "text.pth": b"<html>404</html>",
-    }.items():
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputError, match=name):
-            read_checkpoint(tmp_path / name)
+    whole = save(tmp_path / "a.pth", {"state_dict": WEIGHTS}).read_bytes()
+    for content in (whole[: len(whole) // 2], b"", b"<html>404</html>"):
+        (tmp_path / "a.pth").write_bytes(content)
+        with pytest.raises(InputError, match=r"a\.pth"):
+            read_checkpoint(tmp_path / "a.pth")
 
 
 @pytest.mark.parametrize("content", [{}, {"state_dict": {}}, {"epoch": 3}, [1]])
@@ -120,9 +109,8 @@ def server(tmp_path):
         def log_message(self, *args):
             pass
 
-    running = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), partial(Quiet, directory=str(folder))
-    )
+    answers = partial(Quiet, directory=str(folder))
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), answers)
     threading.Thread(target=running.serve_forever, daemon=True).start()
     yield folder, f"http://127.0.0.1:{running.server_port}"
     running.shutdown()
@@ -175,11 +163,9 @@ def test_weights_without_a_place_are_warned_about():
 
 def test_what_is_let_through_is_harmless():
     """A pickle that calls an allowed class with code as its argument still runs none."""
-    from autoeval.detectors.building.checkpoints import _history_statistic
-
     for owner, name in [(HistoryBuffer, "__class__"), (dict, "mean"), (Path, "unlink")]:
         with pytest.raises(pickle.UnpicklingError):
-            _history_statistic(owner, name)
+            checkpoints._history_statistic(owner, name)
 
 
 @pytest.fixture

@@ -9,8 +9,13 @@ import pytest
 import torch
 from mmengine.config import Config
 
-from autoeval.detectors.building.configs import deployed_weights, find_config_file, read_config
-from autoeval.detectors.building.constructing import build_model, explained
+from autoeval.detectors.building.configs import (
+    build_model,
+    deployed_weights,
+    explained,
+    find_config_file,
+    read_config,
+)
 from autoeval.detectors.building.training_images import trained_on
 from autoeval.errors import InputError
 
@@ -74,10 +79,18 @@ def test_a_detector_of_detectron2_is_no_tracker():
         build_model(config)
 
 
-def test_a_config_that_ends_the_process(tmp_path):
-    (tmp_path / "a.py").write_text("raise SystemExit('no data here')")
-    with pytest.raises(InputError, match="config: no data here"):
-        read_config(tmp_path / "a.py")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("raise SystemExit('no data here')", "config: no data here"),
+        ("custom_imports = dict(imports=['mmpretrain.none'])", r"a\.py.*pip install mmpretrain"),
+        ("model = dict(type='DetDataPreprocessor')", "DetDataPreprocessor, the .*no `backbone`"),
+    ],
+)
+def test_configs_without_a_detector(tmp_path, text, message):
+    (tmp_path / "a.py").write_text(text)
+    with pytest.raises(InputError, match=message):
+        build_model(read_config(tmp_path / "a.py"))
 
 
 def test_a_tracker_is_told_to_give_its_detector():
@@ -120,10 +133,7 @@ def test_the_weights_of_the_one_that_is_deployed():
             r"load the files\. Name a folder.*model\.language_model\.name=FOLDER",
         ),
         (URLError("no route"), r"a download failed \(.*no route"),
-        (
-            KeyError("X is not in the mmdet::model registry. More\nlines"),
-            "registry.*custom_imports",
-        ),
+        (KeyError("X is not in the mmdet::model registry. M\nore"), "registry.*custom_imports"),
         (ValueError("depth 77\nis odd"), "^depth 77$"),
         (AssertionError(), "^AssertionError$"),
     ],
@@ -140,31 +150,12 @@ def test_a_constructor_that_fails_in_its_own_way(tmp_path):
         build_model(config)
 
 
-def test_a_missing_package_is_named(tmp_path):
-    (tmp_path / "a.py").write_text("custom_imports = dict(imports=['mmpretrain.none'])")
-    with pytest.raises(InputError, match=r"a\.py.*pip install mmpretrain"):
-        read_config(tmp_path / "a.py")
-
-
-def test_a_model_without_a_backbone(tmp_path):
-    path = tmp_path / "bare.py"
-    path.write_text("model = dict(type='DetDataPreprocessor')")
-    with pytest.raises(InputError, match=r"DetDataPreprocessor, the model of .*no `backbone`"):
-        build_model(read_config(path))
-
-
 COCO = {"data_root": "data/coco/", "ann_file": "annotations/instances_train2017.json"}
 
 
 def config_of(*datasets):
     wrapped = {"type": "RepeatDataset", "dataset": {"datasets": list(datasets)}}
     return Config({"train_dataloader": {"dataset": wrapped}, "test_dataloader": {"dataset": COCO}})
-
-
-def labels(path, names):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"images": [{"file_name": name} for name in names]}))
-    return path
 
 
 @pytest.mark.parametrize(
@@ -183,7 +174,8 @@ def test_paths_tell_where_the_training_file_is_not_here(tmp_path, ann_file, give
 
 
 def test_names_of_images_tell_where_it_is(tmp_path):
-    labels(tmp_path / "train.json", [f"train/{k}.jpg" for k in range(10)])
+    images = [{"file_name": f"train/{k}.jpg"} for k in range(10)]
+    (tmp_path / "train.json").write_text(json.dumps({"images": images}))
     config = config_of(COCO, {"data_root": str(tmp_path), "ann_file": "train.json"})
     (reason,) = trained_on(config, tmp_path / "mine.json", ["3.jpg", "x/7.jpg", "11.jpg"])
     assert reason.startswith("2 of 3 images have the name of an image in")

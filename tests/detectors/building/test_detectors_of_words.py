@@ -8,8 +8,7 @@ import torch
 
 from autoeval.detectors import Detector, DropoutSpec, load_detector
 from autoeval.detectors.building.category_names import find_categories, prompt
-from autoeval.detectors.building.configs import read_config
-from autoeval.detectors.building.constructing import build_model
+from autoeval.detectors.building.configs import build_model, read_config
 from autoeval.errors import InputError
 from benchmarks.family_words import save_encoder
 
@@ -54,9 +53,8 @@ def test_boxes_are_those_of_mmdet_for_the_same_words(model, options):
 
     config = read_config(CONFIG, options)
     detector = Detector(model, config, ANIMALS)
-    (found,) = detector.observe(
-        [IMAGE], ["a"], dropout=DropoutSpec(), repeats=1, wants=["half_size", "features"]
-    )
+    wants = ["half_size", "features"]
+    (found,) = detector.observe([IMAGE], ["a"], dropout=DropoutSpec(), repeats=1, wants=wants)
     model.cfg = config
     asked = {"text_prompt": ANIMALS, "custom_entities": True}
     expected = inference_detector(model, IMAGE, **asked).pred_instances

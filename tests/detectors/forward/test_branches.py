@@ -1,18 +1,15 @@
 """Several dropouts from one clean pass: boxes as of each alone, and shared stages run once."""
 
 from collections import Counter
-from itertools import combinations
 
 import numpy as np
 import pytest
 import torch
-from branching import perturb
+from branching import SUBSETS, perturb, same
 
 from autoeval.detectors import load_detector
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.detectors.forward.passes import HookedPasses
-
-SUBSETS = [stages for n in (1, 2, 3, 4) for stages in combinations(range(4), n)]
 
 
 @pytest.fixture(scope="module")
@@ -25,21 +22,14 @@ def images():
     return [np.random.default_rng(k).integers(0, 255, (64, 96, 3), np.uint8) for k in (0, 1)]
 
 
-def arrays(found):
-    return found.boxes, found.scores, found.labels
-
-
 def assert_as_alone(detector, images, specs, repeats):
     names = ["a", "b"][: len(images)]
     together = detector.observe_each(images, names, specs, repeats=repeats, seed=4)
     for spec in specs:
         alone = detector.observe(images, names, dropout=spec, repeats=repeats, seed=4)
         for one, each in zip(alone, together, strict=True):
-            pairs = zip(
-                (one.clean, *one.perturbed), (each[spec].clean, *each[spec].perturbed), strict=True
-            )
-            for a, b in pairs:
-                assert all(map(np.array_equal, arrays(a), arrays(b))), spec
+            assert same(one.clean, each[spec].clean), spec
+            assert all(map(same, one.perturbed, each[spec].perturbed)), spec
 
 
 @pytest.mark.parametrize("position", ["after", "before"])
@@ -60,7 +50,7 @@ def test_positions_mix(detector, images):
     (both,) = detector.observe_each(images[:1], ["a"], specs, seed=4)
     for spec in specs:
         (alone,) = detector.observe(images[:1], ["a"], dropout=spec, repeats=1, seed=4)
-        assert all(map(np.array_equal, arrays(alone.perturbed[0]), arrays(both[spec].perturbed[0])))
+        assert same(alone.perturbed[0], both[spec].perturbed[0])
 
 
 def test_a_backbone_that_is_not_split_gives_the_same(detector, images, monkeypatch):
@@ -70,19 +60,17 @@ def test_a_backbone_that_is_not_split_gives_the_same(detector, images, monkeypat
     monkeypatch.setattr(detector, "_passes", hooked)
     (whole,) = detector.observe_each(images[:1], ["a"], specs)
     for spec in specs:
-        one, other = split[spec].perturbed[0], whole[spec].perturbed[0]
-        assert all(map(np.array_equal, arrays(one), arrays(other)))
+        assert same(split[spec].perturbed[0], whole[spec].perturbed[0])
 
 
 def test_rates_are_nested(detector, images):
     """Common random numbers: what a low rate drops, a higher one drops, too."""
     staged, seen = detector._passes.staged, {}
     x = torch.rand(1, 3, 64, 96) + 1
-    layer = staged.outputs[3]
+    assert staged.outputs[3] == len(staged.layers) - 1
     for rate in (0.2, 0.5):
         clean, dropped = perturb(staged, x, DropoutSpec("after", (3,), rate), [7])
         seen[rate] = (dropped[-1] == 0) & (clean[-1] != 0)
-    assert layer == len(staged.layers) - 1
     assert not (seen[0.2] & ~seen[0.5]).any()
     assert seen[0.5].sum() > seen[0.2].sum() > 0
 

@@ -1,10 +1,12 @@
-"""What a model's results become."""
+"""What a model's results become, and poolings with channels last."""
 
 import pytest
 import torch
 from mmengine.structures import InstanceData
+from torch import nn
 
 from autoeval.detectors import ops
+from autoeval.detectors.capturing.wrapping import QuickPooling
 from autoeval.detectors.forward.passes import Batch, predict
 from autoeval.errors import InputError
 
@@ -25,9 +27,8 @@ def found(**fields):
     from mmdet.structures import DetDataSample
 
     given = {"scores": torch.tensor([0.9, 0.4]), "labels": torch.tensor([1, 0]), **fields}
-    (boxes,) = predict(
-        Model(DetDataSample(pred_instances=InstanceData(**given))), Batch(torch.zeros(1), [])
-    )
+    result = DetDataSample(pred_instances=InstanceData(**given))
+    (boxes,) = predict(Model(result), Batch(torch.zeros(1), []))
     return boxes
 
 
@@ -51,3 +52,24 @@ def test_a_model_without_boxes_is_told():
 
     with pytest.raises(InputError, match="Model gives no boxes with the settings of its config"):
         predict(Model(DetDataSample()), Batch(torch.zeros(1), []))
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 13, 13), (2, 3, 7, 20), (1, 1, 4, 5)])
+@pytest.mark.parametrize("kernel", [3, 5, 13])
+def test_same_numbers_and_layout(shape, kernel):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    x[0, 0, 0, 0] = torch.inf
+    pool = nn.MaxPool2d(kernel, stride=1, padding=kernel // 2)
+    expected = pool(x)
+    with QuickPooling(nn.Sequential(pool))():
+        found = pool(x)
+    assert torch.equal(found, expected)
+    assert found.stride() == expected.stride()
+
+
+def test_only_sliding_poolings_and_only_for_a_while():
+    sliding, halving = nn.MaxPool2d(5, stride=1, padding=2), nn.MaxPool2d(2)
+    with QuickPooling(nn.Sequential(sliding, halving))():
+        assert "forward" in vars(sliding)
+        assert "forward" not in vars(halving)
+    assert "forward" not in vars(sliding)

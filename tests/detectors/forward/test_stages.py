@@ -1,12 +1,10 @@
 """Every backbone family split into stages against its own forward, with and without hooks."""
 
-from itertools import combinations
-
 import pytest
 import torch
-from branching import perturb
+from branching import SUBSETS, perturb
+from small_detectors import build_backbone
 
-from autoeval.detectors import ops
 from autoeval.detectors.backbones import split_backbone
 from autoeval.detectors.forward.dropout import feature_dropout
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
@@ -14,7 +12,6 @@ from autoeval.detectors.forward.fallback import guess_hook_points
 from autoeval.detectors.forward.stages import take_rows
 from autoeval.errors import InputError
 
-SUBSETS = [stages for n in (1, 2, 3, 4) for stages in combinations(range(4), n)]
 RESNET = {"type": "ResNet", "depth": 18, "base_channels": 8, "stem_channels": 8}
 SWIN = {"type": "SwinTransformer", "embed_dims": 12, "depths": (1, 2, 1, 1)}
 MOBILE = {"type": "MobileNetV2", "widen_factor": 0.25}
@@ -23,12 +20,7 @@ CSP = {"widen_factor": 0.125, "deepen_factor": 0.33}
 BACKBONES = {
     "resnet": RESNET,
     "resnet, not all stages tapped": {**RESNET, "out_indices": (1, 3)},
-    "resnet v1d, whose stem is deep": {
-        "type": "ResNetV1d",
-        "depth": 50,
-        "base_channels": 8,
-        "stem_channels": 8,
-    },
+    "resnet v1d, whose stem is deep": {**RESNET, "type": "ResNetV1d", "depth": 50},
     "resnext": {"type": "ResNeXt", "depth": 50, "base_channels": 8, "groups": 2, "base_width": 2},
     "regnet, whose stem does not pool": {"type": "RegNet", "arch": "regnetx_400mf"},
     "swin": SWIN,
@@ -45,14 +37,7 @@ BACKBONES = {
 
 
 def build(options):
-    ops.register()
-    import mmdet.models  # noqa: F401
-    from mmdet.registry import MODELS
-    from mmengine.registry import DefaultScope
-
-    torch.manual_seed(0)
-    with DefaultScope.overwrite_default_scope("mmdet"):
-        backbone = MODELS.build(options)
+    backbone = build_backbone(options)
     for module in backbone.modules():  # the statistics of a real signal, lest the last stages die
         if isinstance(module, torch.nn.BatchNorm2d):
             module.momentum = 1.0
@@ -97,12 +82,7 @@ def test_before_leaves_the_necks_view_of_the_previous_stage():
     spec = DropoutSpec("before", (2,), 0.4)
     with torch.inference_mode():
         clean, dropped = perturb(staged, images, spec, [7])
-    assert [torch.equal(a, b) for a, b in zip(clean, dropped, strict=True)] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    assert list(map(torch.equal, clean, dropped)) == [True, True, False, False]
 
 
 def test_after_reaches_the_neck_too():
@@ -116,14 +96,8 @@ def test_after_reaches_the_neck_too():
 
 
 def test_three_stages_have_no_fourth():
-    options = {
-        **RESNET,
-        "num_stages": 3,
-        "strides": (1, 2, 2),
-        "dilations": (1, 1, 1),
-        "out_indices": (0, 1, 2),
-    }
-    staged = split_backbone(build(options))
+    three = {"num_stages": 3, "strides": (1, 2, 2), "dilations": (1, 1, 1)}
+    staged = split_backbone(build({**RESNET, **three, "out_indices": (0, 1, 2)}))
     with pytest.raises(InputError, match="3 stages"):
         staged.first_layer(DropoutSpec("after", (3,)))
 
@@ -139,12 +113,8 @@ def test_a_forward_of_its_own_is_not_split():
     options = {key: value for key, value in RESNET.items() if key != "type"}
     backbone = Other(**options)
     assert split_backbone(backbone) is None
-    assert guess_hook_points(backbone).exits == (
-        backbone.layer1,
-        backbone.layer2,
-        backbone.layer3,
-        backbone.layer4,
-    )
+    layers = tuple(getattr(backbone, f"layer{n}") for n in (1, 2, 3, 4))
+    assert guess_hook_points(backbone).exits == layers
 
 
 def test_a_whole_batch_is_taken_without_a_copy():

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import conv2d
@@ -9,7 +10,7 @@ from torch.nn.functional import conv2d
 from autoeval.detectors import ops
 
 ops.register()
-from mmcv.ops import (  # noqa: E402  # noqa: E402
+from mmcv.ops import (  # noqa: E402
     DeformConv2d,
     DeformConv2dPack,
     ModulatedDeformConv2dPack,
@@ -58,26 +59,17 @@ def close(found, expected):
 
 def slow(x, offset, mask, weight, stride, padding, dilation, groups, deform_groups):
     """The definition, one output number at a time."""
-    n = len(x)
     out_channels, per_group, *kernel = weight.shape
-    rows, columns = offset.shape[2:]
-    out = torch.zeros(n, out_channels, rows, columns, dtype=x.dtype)
-    for b in range(n):
-        for o in range(out_channels):
-            first = o // (out_channels // groups) * per_group
-            for p in range(rows):
-                for q in range(columns):
-                    for c in range(first, first + per_group):
-                        group = c // (x.shape[1] // deform_groups)
-                        for i in range(kernel[0]):
-                            for j in range(kernel[1]):
-                                k = (group * kernel[0] + i) * kernel[1] + j
-                                y = p * stride[0] - padding[0] + i * dilation[0]
-                                u = q * stride[1] - padding[1] + j * dilation[1]
-                                y = float(y + offset[b, 2 * k, p, q])
-                                u = float(u + offset[b, 2 * k + 1, p, q])
-                                share = mask[b, k, p, q] * weight[o, c - first, i, j]
-                                out[b, o, p, q] += share * bilinear(x[b, c], y, u)
+    out = torch.zeros(len(x), out_channels, *offset.shape[2:], dtype=x.dtype)
+    for b, o, p, q in np.ndindex(*out.shape):
+        first = o // (out_channels // groups) * per_group
+        for c, i, j in np.ndindex(per_group, *kernel):
+            group = (first + c) // (x.shape[1] // deform_groups)
+            k = (group * kernel[0] + i) * kernel[1] + j
+            y = p * stride[0] - padding[0] + i * dilation[0] + float(offset[b, 2 * k, p, q])
+            u = q * stride[1] - padding[1] + j * dilation[1] + float(offset[b, 2 * k + 1, p, q])
+            share = mask[b, k, p, q] * weight[o, c, i, j]
+            out[b, o, p, q] += share * bilinear(x[b, first + c], y, u)
     return out
 
 
@@ -121,14 +113,11 @@ def test_both_equal_the_definition(settings):
 def test_gradients():
     settings = SETTINGS[2]
     x, offset, mask, weight = (each.requires_grad_() for each in inputs(*settings))
-    assert torch.autograd.gradcheck(
-        lambda *each: deform_conv2d(*each, *settings).sum(), (x, offset, weight)
-    )
+    plain = lambda *each: deform_conv2d(*each, *settings).sum()  # noqa: E731
+    assert torch.autograd.gradcheck(plain, (x, offset, weight))
     bias = torch.zeros(4, requires_grad=True).double()
-    assert torch.autograd.gradcheck(
-        lambda *each: modulated_deform_conv2d(*each, *settings).sum(),
-        (x, offset, mask, weight, bias),
-    )
+    modulated = lambda *each: modulated_deform_conv2d(*each, *settings).sum()  # noqa: E731
+    assert torch.autograd.gradcheck(modulated, (x, offset, mask, weight, bias))
 
 
 def test_offsets_larger_than_the_output_are_read_from_their_start():
@@ -139,9 +128,8 @@ def test_offsets_larger_than_the_output_are_read_from_their_start():
         more = torch.cat([each.flatten(1), torch.rand(2, each[0].numel())], 1)
         grown.append(more.reshape(2, each.shape[1], -1, each.shape[3]).requires_grad_())
     found = modulated_deform_conv2d(x, *grown, weight, None, *SETTINGS[0])
-    torch.testing.assert_close(
-        found, modulated_deform_conv2d(x, offset, mask, weight, None, *SETTINGS[0])
-    )
+    expected = modulated_deform_conv2d(x, offset, mask, weight, None, *SETTINGS[0])
+    torch.testing.assert_close(found, expected)
     found.sum().backward()
     assert not grown[0].grad.flatten(1)[:, offset[0].numel() :].any() and grown[0].grad.any()
 

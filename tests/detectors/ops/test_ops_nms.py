@@ -88,31 +88,24 @@ def test_nms_equals_torchvision(pure):
 
 
 @pytest.mark.parametrize(
-    ("method", "second"),
+    ("method", "least", "second"),
     [
-        (0, None),  # dropped
-        (1, 0.8 * (1 - 0.5)),
-        (2, 0.8 * math.exp(-(0.5**2) / 0.5)),
+        (0, 1e-3, None),  # dropped
+        (1, 1e-3, 0.8 * (1 - 0.5)),
+        (1, 0.41, None),  # it sank to .4
+        (2, 1e-3, 0.8 * math.exp(-(0.5**2) / 0.5)),
     ],
 )
-def test_soft_nms_by_hand(method, second):
+def test_soft_nms_by_hand(method, least, second):
     dets = torch.zeros(3, 5)
     kept = softnms(
-        BOXES, SCORES, dets, iou_threshold=0.5, sigma=0.5, min_score=1e-3, method=method, offset=0
+        BOXES, SCORES, dets, iou_threshold=0.5, sigma=0.5, min_score=least, method=method, offset=0
     )
     expected = [(0, 0.9), (2, 0.7)] + ([] if second is None else [(1, second)])
     assert kept.tolist() == [index for index, _ in expected]
     picked = dets[: len(kept)]
     assert torch.equal(picked[:, :4], BOXES[kept])
     assert picked[:, 4].tolist() == pytest.approx([score for _, score in expected])
-
-
-def test_soft_nms_drops_below_the_least_score():
-    dets = torch.zeros(3, 5)
-    kept = softnms(
-        BOXES, SCORES, dets, iou_threshold=0.5, sigma=0.5, min_score=0.41, method=1, offset=0
-    )
-    assert kept.tolist() == [0, 2]  # the second box sank to .4
 
 
 def test_hard_method_of_soft_nms_equals_nms(pure):

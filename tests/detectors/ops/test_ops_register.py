@@ -45,16 +45,10 @@ def test_a_loaded_extension_stays(monkeypatch):
     assert sys.modules["mmcv._ext"] is compiled
 
 
-def test_an_extension_on_disk_stays(monkeypatch):
+@pytest.mark.parametrize("spec", [ModuleSpec("mmcv._ext", None), None])
+def test_an_extension_on_disk_stays_and_without_mmcv_nothing_happens(monkeypatch, spec):
     monkeypatch.delitem(sys.modules, "mmcv._ext", raising=False)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: ModuleSpec(name, None))
-    assert not ops.register()
-    assert "mmcv._ext" not in sys.modules
-
-
-def test_without_mmcv_nothing_happens(monkeypatch):
-    monkeypatch.delitem(sys.modules, "mmcv._ext", raising=False)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
     assert not ops.register()
     assert "mmcv._ext" not in sys.modules
 

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,24 +18,23 @@ SETTINGS = [
 ]
 
 
-def pool(features, rois, bins, scale=1.0, ratio=0, aligned=True):
+def pool(features, rois, bins, scale=1.0, ratio=0, aligned=True, **mode):
     output = features.new_zeros(len(rois), features.shape[1], *bins)
     empty = features.new_zeros(0)
-    roi_align.roi_align_forward(
-        features, rois, output, empty, empty, **_options(bins, scale, ratio, aligned)
-    )
+    options = settings(bins, scale, ratio, aligned) | mode
+    roi_align.roi_align_forward(features, rois, output, empty, empty, **options)
     return output
 
 
-def _options(bins, scale, ratio, aligned, pool_mode=1):
-    return {
-        "aligned_height": bins[0],
-        "aligned_width": bins[1],
-        "spatial_scale": scale,
-        "sampling_ratio": ratio,
-        "pool_mode": pool_mode,
-        "aligned": aligned,
-    }
+def pool_back(grad, features, rois, bins, *options):
+    back, empty = torch.zeros_like(features), features.new_zeros(0)
+    roi_align.roi_align_backward(grad, rois, empty, empty, back, **settings(bins, *options))
+    return back
+
+
+def settings(bins, scale, ratio, aligned):
+    names = ("spatial_scale", "sampling_ratio", "aligned", "aligned_height", "aligned_width")
+    return dict(zip(names, (scale, ratio, aligned, *bins), strict=True)) | {"pool_mode": 1}
 
 
 def random_case(dtype=torch.float32):
@@ -64,15 +64,13 @@ def naive(features, rois, bins, scale, ratio, aligned):
             width, height = max(width, 1.0), max(height, 1.0)
         size = (height / bins[0], width / bins[1])
         grid = [ratio if ratio > 0 else math.ceil(s) for s in size]
-        for p in range(bins[0]):
-            for q in range(bins[1]):
-                total = 0.0
-                for i in range(grid[0]):
-                    for j in range(grid[1]):
-                        y = y1 + (p + (i + 0.5) / grid[0]) * size[0]
-                        x = x1 + (q + (j + 0.5) / grid[1]) * size[1]
-                        total = total + sample(features[int(roi[0])], y, x)
-                output[k, :, p, q] = total / max(1, grid[0] * grid[1])
+        for p, q in np.ndindex(*bins):
+            total = 0.0
+            for i, j in np.ndindex(*grid):
+                y = y1 + (p + (i + 0.5) / grid[0]) * size[0]
+                x = x1 + (q + (j + 0.5) / grid[1]) * size[1]
+                total = total + sample(features[int(roi[0])], y, x)
+            output[k, :, p, q] = total / max(1, grid[0] * grid[1])
     return output
 
 
@@ -124,13 +122,9 @@ def test_a_region_does_not_depend_on_the_others():
 @pytest.mark.parametrize(("scale", "ratio", "aligned"), SETTINGS)
 def test_backward_is_the_adjoint(scale, ratio, aligned):
     features, rois = random_case(torch.float64)
-    bins, empty = (3, 2), features.new_zeros(0)
-    grad = torch.randn(len(rois), 3, *bins, generator=torch.Generator().manual_seed(1)).double()
-    back = torch.zeros_like(features)
-    roi_align.roi_align_backward(
-        grad, rois, empty, empty, back, **_options(bins, scale, ratio, aligned)
-    )
-    forth = pool(features, rois, bins, scale, ratio, aligned)
+    grad = torch.randn(len(rois), 3, 3, 2, generator=torch.Generator().manual_seed(1)).double()
+    back = pool_back(grad, features, rois, (3, 2), scale, ratio, aligned)
+    forth = pool(features, rois, (3, 2), scale, ratio, aligned)
     assert (forth * grad).sum().item() == pytest.approx((features * back).sum().item())
 
 
@@ -146,26 +140,17 @@ def test_gradient_through_mmcv():
 
 
 def test_maximum_pooling_is_refused():
-    features, rois = random_case()
-    empty = features.new_zeros(0)
     with pytest.raises(MissingOperator, match="pool_mode='max'"):
-        roi_align.roi_align_forward(
-            features, rois, empty, empty, empty, **_options((2, 2), 1.0, 0, True, pool_mode=0)
-        )
+        pool(*random_case(), (2, 2), pool_mode=0)
 
 
 @pytest.mark.skipif(torchvision_ops("cpu") is None, reason="needs a torchvision that works")
 @pytest.mark.parametrize(("scale", "ratio", "aligned"), SETTINGS)
 def test_equals_torchvision(monkeypatch, scale, ratio, aligned):
     features, rois = random_case()
-    bins, empty = (3, 2), features.new_zeros(0)
-    grad = torch.randn(len(rois), 3, *bins)
-    answers = []
+    grad, answers = torch.randn(len(rois), 3, 3, 2), []
     for library in (torchvision_ops("cpu"), None):
         monkeypatch.setattr(roi_align, "_library", lambda tensor, lib=library: lib)
-        back = torch.zeros_like(features)
-        roi_align.roi_align_backward(
-            grad, rois, empty, empty, back, **_options(bins, scale, ratio, aligned)
-        )
-        answers.append((pool(features, rois, bins, scale, ratio, aligned), back))
+        back = pool_back(grad, features, rois, (3, 2), scale, ratio, aligned)
+        answers.append((pool(features, rois, (3, 2), scale, ratio, aligned), back))
     torch.testing.assert_close(answers[0], answers[1], atol=5e-6, rtol=0)

@@ -1,4 +1,6 @@
-"""Masked convolution, overlaps, matching, softmax focal loss and attention, each by a reference."""
+"""Masked convolution, overlaps, matching, focal losses, attention, CARAFE, each by a reference."""
+
+import math
 
 import numpy as np
 import pytest
@@ -9,9 +11,18 @@ from autoeval.detectors import ops
 from autoeval.detectors.ops.carafe import ms_deform_attn_backward, ms_deform_attn_forward
 from autoeval.detectors.ops.nms import nms
 from autoeval.detectors.ops.roi_align import roi_align_forward
+from autoeval.detectors.ops.support import MissingOperator
 
 ops.register()
-from mmcv.ops import MaskedConv2d, bbox_overlaps, nms_match, softmax_focal_loss  # noqa: E402
+from mmcv.ops import (  # noqa: E402
+    MaskedConv2d,
+    bbox_overlaps,
+    carafe,
+    carafe_naive,
+    nms_match,
+    sigmoid_focal_loss,
+    softmax_focal_loss,
+)
 from mmcv.ops.multi_scale_deform_attn import multi_scale_deformable_attn_pytorch  # noqa: E402
 
 
@@ -145,3 +156,64 @@ def test_half_precision_of_pooling_and_suppression(dtype):
     boxes = torch.tensor([[0.0, 0, 400, 400], [0, 0, 400, 300], [900, 900, 1200, 1200]])
     scores = torch.tensor([0.8, 0.9, 0.3])
     assert nms(boxes.to(dtype), scores.to(dtype), 0.5, 0).tolist() == [1, 2]
+
+
+def slow(features, masks, kernel, groups, scale):
+    """The definition, one output number at a time."""
+    n, channels, height, width = features.shape
+    out = torch.zeros(n, channels, height * scale, width * scale, dtype=features.dtype)
+    for b, c, p, q, i, j in np.ndindex(*out.shape, kernel, kernel):
+        y, x = p // scale + i - kernel // 2, q // scale + j - kernel // 2
+        if 0 <= y < height and 0 <= x < width:
+            place = (c // (channels // groups) * kernel + i) * kernel + j
+            out[b, c, p, q] += features[b, c, y, x] * masks[b, place, p, q]
+    return out
+
+
+@pytest.mark.parametrize("operator", [carafe, carafe_naive])
+@pytest.mark.parametrize(("kernel", "groups", "scale"), [(3, 1, 2), (5, 2, 3), (1, 4, 1)])
+def test_carafe_equals_the_definition(operator, kernel, groups, scale):
+    torch.manual_seed(0)
+    features = torch.randn(2, 4, 3, 4).double()
+    masks = torch.randn(2, groups * kernel**2, 3 * scale, 4 * scale).double()
+    found = operator(features, masks, kernel, groups, scale)
+    torch.testing.assert_close(found, slow(features, masks, kernel, groups, scale))
+
+
+def test_carafe_has_its_gradients():
+    torch.manual_seed(0)
+    features = torch.randn(1, 4, 3, 4).double().requires_grad_()
+    masks = torch.randn(1, 18, 6, 8).double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda *x: carafe(*x, 3, 2, 2).sum(), (features, masks))
+
+
+LOGITS = torch.tensor([[0.0, 2.0], [-1.0, 30.0], [0.5, -40.0]], dtype=torch.float64)
+TARGET = torch.tensor([0, 1, 2])  # 2 = background
+
+
+def test_focal_loss_by_hand():
+    # p = 1/2: the hit costs .25 (1/2)² ln 2, the miss .75 (1/2)² ln 2.
+    loss = sigmoid_focal_loss(torch.zeros(1, 2), torch.tensor([0]), 2.0, 0.25, None, "none")
+    assert loss[0].tolist() == pytest.approx([0.0625 * math.log(2), 0.1875 * math.log(2)])
+
+
+def test_focal_loss_equals_the_python_version_of_mmdet():
+    from mmdet.models.losses.focal_loss import py_sigmoid_focal_loss
+
+    hot = torch.nn.functional.one_hot(TARGET, 3)[:, :2].double()
+    expected = py_sigmoid_focal_loss(LOGITS, hot, reduction="none")
+    loss = sigmoid_focal_loss(LOGITS, TARGET, 2.0, 0.25, None, "none")
+    torch.testing.assert_close(loss, expected)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_focal_loss_has_its_gradient(reduction):
+    logits = LOGITS.clone().requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda x: sigmoid_focal_loss(x, TARGET, 1.5, 0.3, None, reduction).sum(), (logits,)
+    )
+
+
+def test_class_weights_of_the_focal_loss_are_refused():
+    with pytest.raises(MissingOperator, match="class weights"):
+        sigmoid_focal_loss(LOGITS, TARGET, 2.0, 0.25, torch.ones(2).double(), "none")

@@ -60,12 +60,7 @@ def test_it_is_on_the_page_on_the_terminal_in_json_and_in_prometheus(sites, tmp_
     assert [bool(item.alarm) for item in board.items] == [name == "gate" for name in order]
     assert "Below the threshold for alarms: 1" in report.write(tmp_path)[0].read_text()
     lines = [json.loads(line) for line in json_lines(sites.rows).splitlines()]
-    assert {of["group"]: bool(of["below"]) for of in lines} == {
-        "gate": True,
-        "yard": False,
-        "door": False,
-        "roof": False,
-    }
+    assert [of["group"] for of in lines if of["below"]] == ["gate"] and len(lines) == 4
     gauges = prometheus_text(sites.sites, target=TARGET, finished_s=0)
     assert 'autoeval_site_below{site="gate",target="recall@0.3"} 1\n' in gauges
     assert 'autoeval_site_below{site="yard",target="recall@0.3"} 0\n' in gauges

@@ -1,17 +1,15 @@
-"""The estimate of a site is that of its folder."""
+"""The estimate of a site is that of its folder; the probabilities of ranks."""
 
+import numpy as np
 import pandas as pd
 import pytest
-from monitoring.fake_cameras import detector, estimator, write_camera
+from monitoring.fake_cameras import detector, estimator, observe, write_camera
+from scipy.stats import norm
 
-from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.monitoring.observing.site_images import site_images
-from autoeval.monitoring.observing.site_pass import SitePass, observe_sites, site_observer
-from autoeval.monitoring.order.site_table import site_table
-from autoeval.monitoring.site_records import RecordStore
-from autoeval.monitoring.times.clock import Clock
+from autoeval.monitoring.observing.site_pass import site_observer
+from autoeval.monitoring.order.site_table import among_worst, worse_than
 
 LEVELS = {"gate": 230, "yard/north": 150, "yard/south": 90}
 
@@ -25,21 +23,10 @@ def world(tmp_path_factory):
     return root
 
 
-def observe(root, folder, fitted, **options):
-    observer = site_observer(fitted, detector())
-    images, _ = site_images(load_image_folder(root))
-    store = RecordStore(folder)
-    work = SitePass(observer, Clock(), lambda image: {"brightness": float(image.mean())})
-    counts = observe_sites(images, work, store, in_batch=5)
-    categories, backbone = observer.task.categories, observer.detector.backbone
-    return site_table(store, fitted, categories, backbone=backbone, **options), counts
-
-
 @pytest.fixture(scope="module")
 def seen(world, tmp_path_factory):
-    fitted = estimator()
-    folder = tmp_path_factory.mktemp("store")
-    table, counts = observe(world, folder, fitted)
+    fitted, folder = estimator(), tmp_path_factory.mktemp("store")
+    table, counts = observe(world, folder, fitted, detector())
     return fitted, table, counts, folder
 
 
@@ -67,10 +54,10 @@ def test_an_image_that_cannot_be_read_is_counted(seen):
     assert sites["n_unreadable"].to_dict() == {"gate": 1, "yard/north": 0, "yard/south": 0}
 
 
-def test_nothing_is_observed_twice(world, seen, monkeypatch):
+def test_nothing_is_observed_twice(world, seen):
     fitted, table, counts, folder = seen
     assert counts.done == 8  # 12 + 13 + 14 images, five a batch
-    again, counts = observe(world, folder, fitted)
+    again, counts = observe(world, folder, fitted, detector())
     assert counts.done == 0
     assert again.rows.equals(table.rows)
 
@@ -88,3 +75,26 @@ def test_an_estimator_that_sites_cannot_serve_is_refused(method, columns, messag
     other = AccuracyEstimator(method).fit_rows(rows, context=fitted.context_)
     with pytest.raises(InputError, match=message):
         site_observer(other, detector())
+
+
+def test_of_two_normal_sites_the_probability_is_known():
+    rng = np.random.default_rng(0)
+    drawn = rng.normal([0.30, 0.35], [0.10, 0.05], (200_000, 2))
+    expected = norm.cdf(0.05 / np.hypot(0.10, 0.05))
+    assert worse_than(drawn, np.array([0]))[0, 1] == pytest.approx(expected, abs=0.005)
+    assert among_worst(drawn, 1)[0] == pytest.approx(expected, abs=0.005)
+
+
+def test_an_error_that_all_share_does_not_blur_their_order():
+    rng = np.random.default_rng(0)
+    shared = rng.normal(0, 0.2, (10_000, 1))
+    drawn = np.array([0.3, 0.4]) + shared + rng.normal(0, 0.01, (10_000, 2))
+    assert worse_than(drawn, np.array([0]))[0].tolist() == [0.5, 1.0]
+
+
+def test_equal_sites_are_as_likely_among_the_worst():
+    drawn = np.random.default_rng(1).normal(size=(50_000, 8))
+    probabilities = among_worst(drawn, 3)
+    assert probabilities == pytest.approx(np.full(8, 3 / 8), abs=0.01)
+    assert probabilities.sum() == pytest.approx(3)
+    assert np.isnan(among_worst(drawn[:, :3], 3)).all()  # all three are, which says nothing

@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from monitoring.fake_cameras import find, write_camera
+from monitoring.fake_cameras import find, observe, write_camera
 
 from autoeval.calibration import ScoreCalibration
-from autoeval.data.image_folder import load_image_folder
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -15,11 +14,7 @@ from autoeval.estimation.observation.presets import light
 from autoeval.estimation.pair_table import FEATURES, pair_rows
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.metasets import Task
-from autoeval.monitoring.observing.site_images import site_images
-from autoeval.monitoring.observing.site_pass import SitePass, observe_sites, site_observer
-from autoeval.monitoring.order.site_table import site_table
-from autoeval.monitoring.site_records import RecordStore
-from autoeval.monitoring.times.clock import Clock
+from autoeval.monitoring.observing.site_pass import site_observer
 
 TASK = Task("two", ("car", "person"), (), {"car": "car", "person": "person"})
 CALIBRATION = calibration_prior().calibration
@@ -53,10 +48,7 @@ def fitted(detector):
 def test_the_mean_over_two_categories_is_that_of_the_folder(tmp_path, detector, fitted):
     for k, (name, level) in enumerate((("gate", 190), ("yard", 150), ("roof", 120))):
         write_camera(tmp_path / "images" / name, 9, level, seed=k, at=1_770_000_000)
-    images, _ = site_images(load_image_folder(tmp_path / "images"))
-    observer, store = site_observer(fitted, detector), RecordStore(tmp_path / "work")
-    observe_sites(images, SitePass(observer, Clock("file"), lambda image: {"light": 1.0}), store)
-    table = site_table(store, fitted, observer.task.categories, backbone=observer.detector.backbone)
+    table, _ = observe(tmp_path / "images", tmp_path / "work", fitted, detector)
     sites = table.sites.set_index("group")
     for name in sites.index:
         expected = fitted.predict(images=tmp_path / "images" / name, detector=detector)
@@ -76,13 +68,8 @@ def test_named_categories_are_estimated_as_any_are(named, tmp_path, detector, fi
     labelled = AccuracyEstimator().fit_rows(rows, context=fitted.context_, calibration=CALIBRATION)
     with pytest.raises(InputError, match="--category"):
         site_observer(labelled, detector)
-    observer = site_observer(labelled, detector, categories=named)
-    images, _ = site_images(load_image_folder(tmp_path / "images"))
-    store = RecordStore(tmp_path / "work")
-    observe_sites(images, SitePass(observer, Clock("file"), lambda image: {}), store)
-    (row,) = site_table(
-        store, labelled, observer.task.categories, backbone=observer.detector.backbone
-    ).sites.to_dict("records")
+    folders = tmp_path / "images", tmp_path / "work"
+    (row,) = observe(*folders, labelled, detector, categories=named)[0].sites.to_dict("records")
     expected = labelled.predict(images=tmp_path / "images", detector=detector, categories=named)
     got = [row["estimate"], row["lower"], row["upper"]]
     assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
@@ -90,20 +77,15 @@ def test_named_categories_are_estimated_as_any_are(named, tmp_path, detector, fi
 
 def test_an_estimator_with_another_calibration_scores_again(tmp_path, detector, fitted):
     write_camera(tmp_path / "images" / "gate", 6, 160, at=1_770_000_000)
-    images, _ = site_images(load_image_folder(tmp_path / "images"))
     less_sure = ScoreCalibration(CALIBRATION.boxes - [0.5, 0, 0], CALIBRATION.missed)
     other = AccuracyEstimator().fit_rows(
         fitted.table_, context=fitted.context_, calibration=less_sure
     )
-    observer, store = site_observer(fitted, detector), RecordStore(tmp_path / "work")
-    observe_sites(images, SitePass(observer, Clock("file"), lambda image: {}), store)
-    (before,) = site_table(
-        store, other, observer.task.categories, backbone=observer.detector.backbone
-    ).sites["estimate"]
-    (row,) = site_table(
-        store, fitted, observer.task.categories, backbone=observer.detector.backbone
-    ).sites.to_dict("records")
-    assert row["estimate"] == pytest.approx(
-        fitted.predict(images=tmp_path / "images" / "gate", detector=detector).value, abs=1e-9
+    (before,), (estimate,) = (
+        observe(tmp_path / "images", tmp_path / "work", fitted, detector, estimator=of)[0].sites[
+            "estimate"
+        ]
+        for of in (other, fitted)
     )
-    assert before < row["estimate"]
+    expected = fitted.predict(images=tmp_path / "images" / "gate", detector=detector)
+    assert before < estimate == pytest.approx(expected.value, abs=1e-9)

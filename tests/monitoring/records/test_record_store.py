@@ -15,8 +15,13 @@ def rows_of(records, *, observed_s=0.0, unreadable=()):
     ]
 
 
-def test_a_record_comes_back_as_it_was_to_the_last_bit(tmp_path):
-    store, record = RecordStore(tmp_path), made_record(3, sharpness=2.5)
+@pytest.fixture
+def store(tmp_path):
+    return RecordStore(tmp_path)
+
+
+def test_a_record_comes_back_as_it_was_to_the_last_bit(store):
+    record = made_record(3, sharpness=2.5)
     store.rows.write("p", rows_of([record]))
     (back,) = store.read(store.index())
     for name in ("clean", "half_size"):
@@ -28,8 +33,7 @@ def test_a_record_comes_back_as_it_was_to_the_last_bit(tmp_path):
     assert all(getattr(record, name) == getattr(back, name) for name in same)
 
 
-def test_no_time_no_half_size_and_no_boxes_come_back(tmp_path):
-    store = RecordStore(tmp_path)
+def test_no_time_no_half_size_and_no_boxes_come_back(store):
     record = made_record(1, half=False, n_boxes=0)
     store.rows.write("p", [{**rows_of([record])[0], "taken": np.datetime64("NaT", "us")}])
     (back,) = store.read(store.index())
@@ -37,8 +41,7 @@ def test_no_time_no_half_size_and_no_boxes_come_back(tmp_path):
     assert back.clean.boxes.shape == (0, 4)
 
 
-def test_of_an_image_that_was_observed_twice_the_last_record_counts(tmp_path):
-    store = RecordStore(tmp_path)
+def test_of_an_image_that_was_observed_twice_the_last_record_counts(store):
     old, new = made_record(1, seed=1), made_record(1, seed=2)
     store.rows.write("z", rows_of([old], observed_s=1.0))
     store.rows.write("a", rows_of([new], observed_s=2.0))
@@ -46,22 +49,19 @@ def test_of_an_image_that_was_observed_twice_the_last_record_counts(tmp_path):
     assert back.clean.scores.tolist() == new.clean.scores.tolist()
 
 
-def test_what_could_not_be_read_is_known_but_has_no_record(tmp_path):
-    store, records = RecordStore(tmp_path), [made_record(1), made_record(2)]
-    store.rows.write("p", rows_of(records, unreadable={"a/1.jpg"}))
+def test_what_could_not_be_read_is_known_but_has_no_record(store):
+    store.rows.write("p", rows_of([made_record(1), made_record(2)], unreadable={"a/1.jpg"}))
     index = store.index()
     assert index["unreadable"].tolist() == ["broken", ""]
     assert [r.file_name for r in store.read(index)] == ["a/2.jpg"]
 
 
-def test_a_failed_batch_is_no_observation(tmp_path):
-    store = RecordStore(tmp_path)
+def test_a_failed_batch_is_no_observation(store):
     store.rows.write_failure("p", "out of memory")
     assert store.index().empty
 
 
-def test_a_damaged_batch_is_named_and_its_images_count_as_not_observed(tmp_path):
-    store = RecordStore(tmp_path)
+def test_a_damaged_batch_is_named_and_its_images_count_as_not_observed(store):
     store.rows.write("good", rows_of([made_record(1)]))
     store.rows.write("bad", rows_of([made_record(2)]))
     path = store.rows.path("bad")
@@ -70,8 +70,7 @@ def test_a_damaged_batch_is_named_and_its_images_count_as_not_observed(tmp_path)
         assert store.index()["file_name"].tolist() == ["a/1.jpg"]
 
 
-def test_only_a_store_without_images_is_released(tmp_path):
-    store = RecordStore(tmp_path)
+def test_only_a_store_without_images_is_released(store):
     store.check({"task": "x"})
     store.release()
     store.check({"task": "y"})
@@ -81,15 +80,15 @@ def test_only_a_store_without_images_is_released(tmp_path):
         store.check({"task": "x"})
 
 
-def test_a_store_of_another_detector_is_refused(tmp_path):
-    RecordStore(tmp_path).check({"detector": {"weights": "a"}, "task": "x"})
-    RecordStore(tmp_path).check({"detector": {"weights": "a"}, "task": "x"})
+def test_a_store_of_another_detector_is_refused(store):
+    for _ in range(2):
+        store.check({"detector": {"weights": "a"}, "task": "x"})
     with pytest.raises(InputError, match=r"another detector.*different: detector\)"):
-        RecordStore(tmp_path).check({"detector": {"weights": "b"}, "task": "x"})
+        store.check({"detector": {"weights": "b"}, "task": "x"})
 
 
-def test_many_small_files_become_one_and_nothing_is_lost(tmp_path):
-    store, records = RecordStore(tmp_path), [made_record(k) for k in range(60)]
+def test_many_small_files_become_one_and_nothing_is_lost(store):
+    records = [made_record(k) for k in range(60)]
     for k, record in enumerate(records):
         store.rows.write(f"run{k}", rows_of([record], observed_s=float(k)))
     store.rows.write_failure("failed", "out of memory")
@@ -109,8 +108,7 @@ def test_many_small_files_become_one_and_nothing_is_lost(tmp_path):
     assert by_name["a/7.jpg"].clean.boxes.tobytes() == records[7].clean.boxes.tobytes()
 
 
-def test_a_few_small_files_stay(tmp_path):
-    store = RecordStore(tmp_path)
+def test_a_few_small_files_stay(store):
     store.rows.write("run", rows_of([made_record(1)]))
     store.tidy()
     assert store.rows.path("run").exists()

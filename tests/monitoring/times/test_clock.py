@@ -34,16 +34,16 @@ def test_without_exif_the_file_counts_in_utc(tmp_path):
     assert Clock("exif").read(path, "1.jpg") == (None, "none")
 
 
-@pytest.mark.parametrize("text", ["0000:00:00 00:00:00", "rubbish", ""])
-def test_a_time_that_is_none_is_none(text, tmp_path):
-    path = photograph(tmp_path / "1.jpg", text)
-    assert Clock("exif").read(path, "1.jpg") == (None, "none")
-
-
-@pytest.mark.parametrize("text", ["1970:01:01 00:00:00", "2099:01:01 00:00:00"])
-def test_a_clock_that_was_reset_is_not_believed(text, tmp_path):
-    path = photograph(tmp_path / "1.jpg", text)
-    assert Clock().read(path, "1.jpg") == (None, "untrue")
+@pytest.mark.parametrize(
+    ("clock", "text", "source"),
+    [
+        *(("exif", text, "none") for text in ("0000:00:00 00:00:00", "rubbish", "")),
+        # a clock that was reset is not believed
+        *(("auto", f"{year}:01:01 00:00:00", "untrue") for year in (1970, 2099)),
+    ],
+)
+def test_a_time_that_cannot_be_is_none(clock, text, source, tmp_path):
+    assert Clock(clock).read(photograph(tmp_path / "1.jpg", text), "1.jpg") == (None, source)
 
 
 def test_no_file_has_no_time(tmp_path):
