@@ -1,0 +1,114 @@
+"""Scores of confidences, and the same scores of calibrated probabilities, on the same boxes.
+
+    python -m benchmarks.calibrated_scores DATA NAME=PREDICTIONS ...
+
+Each detector is calibrated on the `val` images of ``all/coco_mini``; DATA and PREDICTIONS are those
+of `benchmarks/panel.py`. mAP is regressed on each score alone over the sites of a category, and the
+sites of one group are left out in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
+
+from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.category_scores import CategoryScores, labelled_rows
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.training_set import TrainingSet
+from autoeval.report.tables import format_cells, to_markdown
+from benchmarks.panel import LABELLED, TASKS, read_sets
+
+SCORES = ("ac", "best_box", "contrastive_confidence")
+AT_THIRTY = ("atc", "box_share", "confident_images", "ps", "es_mean")
+COLUMNS = (*SCORES, *(f"{name}@0.30" for name in AT_THIRTY))
+SCALES = ("confidence", "calibrated")
+FEWEST_BOXES = 8  # labelled at a site
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
+    args = parser.parse_args()
+    parts = []
+    for named in args.detectors:
+        name, _, folder = named.partition("=")
+        sets = list(read_sets(args.data, Path(folder)))
+        rows = pd.concat(scored(sets))
+        parts += [
+            {"detector": name, "category": category, **errors(own)}
+            for category, own in rows.groupby("category")
+        ]
+    of_all = pd.DataFrame(parts).set_index(["detector", "category"])
+    table = pd.DataFrame(
+        {
+            scale: of_all[[f"{name}/{scale}" for name in COLUMNS]].mean().to_numpy()
+            for scale in SCALES
+        },
+        index=pd.Index(COLUMNS, name="score"),
+    )
+    better = [
+        int((of_all[f"{name}/calibrated"] < of_all[f"{name}/confidence"]).sum()) for name in COLUMNS
+    ]
+    table = table.assign(better=[f"{n} of {len(of_all)}" for n in better]).reset_index()
+    print(to_markdown(format_cells(table, dict.fromkeys(SCALES, "{:.1f}"))))
+
+
+def scored(sets: list[TrainingSet]) -> Iterator[pd.DataFrame]:
+    """Yield the scores of each site by both scales, and its mAP, one row a category."""
+    calibration = calibrated_rows([of for of in sets if of.name == LABELLED])[1]
+    for of in sets:
+        if of.name == LABELLED or not of.everywhere:
+            continue
+        rows = labelled_rows(of, calibration)
+        rows = rows[rows["category"].isin(TASKS) & (rows["n_boxes"] >= FEWEST_BOXES)]
+        if not len(rows):
+            continue
+        raw = replace(of.boxes, calibration=calibration)
+        mapped = replace(raw.clean, scores=calibration.at_half(raw.clean.scores).astype(np.float32))
+        scales = dict(zip(SCALES, (raw, replace(raw, clean=mapped)), strict=True))
+        columns = [
+            {
+                f"{name}/{scale}": value
+                for scale, boxes in scales.items()
+                for name, value in _scores(boxes, category, raw).items()
+            }
+            for category in rows["category"]
+        ]
+        yield rows[["source", "family", "category", "mAP"]].join(
+            pd.DataFrame(columns, index=rows.index)
+        )
+
+
+def _scores(boxes: SiteBoxes, category: str, raw: SiteBoxes) -> dict[str, float]:
+    """Return the scores of a category on the images where it is likely."""
+    k = boxes.clean.categories.index(category)
+    rows = raw.clean.rows_of(k)
+    images = np.unique(raw.clean.image[rows[raw.right_at_half[rows] > 0.3]])
+    row = CategoryScores(boxes, k, images, COLUMNS).row()
+    return {name: row[name] for name in COLUMNS}
+
+
+def errors(rows: pd.DataFrame) -> dict[str, float]:
+    """Return the MAE, in points, of a line through each score, groups left out."""
+    true, found = rows["mAP"].to_numpy(), {}
+    for column in (f"{name}/{scale}" for name in COLUMNS for scale in SCALES):
+        x = rows[[column]].fillna(rows[column].min())
+        predicted = cross_val_predict(
+            LinearRegression(), x, true, groups=rows["family"], cv=LeaveOneGroupOut()
+        )
+        found[column] = 100 * float(np.abs(np.clip(predicted, 0, 1) - true).mean())
+    return found
+
+
+if __name__ == "__main__":
+    main()
