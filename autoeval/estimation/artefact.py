@@ -39,14 +39,7 @@ def write_artefact(
 
 
 def read_artefact(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Read what `write_artefact` wrote.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, is not an estimator of a known format, or has changed since it was
-        written.
-    """
+    """Read what `write_artefact` wrote."""
     path = Path(path)
     if not path.is_file():
         raise InputError(
@@ -99,17 +92,8 @@ def refuse_differences(
 ) -> None:
     """Compare what an estimator was fitted with to what it is about to be used with.
 
-    Parameters
-    ----------
-    expected, got : mapping
-        Nested mappings of plain values.
-    prefix : str
-        Put before the names of fields.
-
-    Raises
-    ------
-    InputError
-        Naming every field that differs, with both values.
+    expected, got: nested mappings of plain values.
+    prefix: put before the names of fields.
     """
     before, now = dict(_flatten(expected)), dict(_flatten(got))
     different = [

@@ -54,31 +54,15 @@ UNDEFINED = dict.fromkeys(("value", "lower", "upper"), math.nan)
 class BayesianRegression:
     """Regresses accuracy on scores over pairs of site and category, by a `MixedModel`.
 
-    Parameters
-    ----------
-    method : str
-        `DEFAULT_METHOD`.
-    target : str
-        ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
-    level : float
-        Nominal coverage of the intervals, over 0 and under 1.
-    features : sequence of str, optional
-        Scores to read; by default `features_at` the target, and for average precision
+    method: `DEFAULT_METHOD`.
+    target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
+    features: scores to read; by default `features_at` the target, and for average precision
         `WITH_TEACHER` where the table has it of every pair.
-    scaling, prior : Scaling and Prior, optional
-        Units of these scores and what is believed of their slopes; by default what the panel of
-        detectors says.
-
-    Attributes
-    ----------
-    table_ : DataFrame
-        The score table that it was fitted on; for a target at a threshold its pairs.
-    rows_ : DataFrame
-        Its pairs; see `autoeval.estimation.pair_table`.
-    features_ : tuple of str
-    sources_, categories_, families_ : list of str
-    training_range_ : dict of str to tuple of float
-        Smallest and largest value over the pairs, for each score that it reads.
+    scaling, prior: units of these scores and what is believed of their slopes; by default what the
+        panel of detectors says.
+    table_: the score table that it was fitted on; for a target at a threshold its pairs.
+    rows_: its pairs; see `autoeval.estimation.pair_table`.
+    training_range_: smallest and largest value over the pairs, for each score that it reads.
     """
 
     def __init__(
@@ -99,14 +83,7 @@ class BayesianRegression:
         self.prior = prior
 
     def fit(self, table: pd.DataFrame) -> Self:
-        """Fit on a pair table, or on a score table, of which the sources' own images are taken.
-
-        Raises
-        ------
-        InputError
-            If the target is no average precision, the level is not over 0 and under 1, a column is
-            missing, or no pair has a finite accuracy.
-        """
+        """Fit on a pair table, or on a score table, of which the sources' own images are taken."""
         _check(self.target, self.level)
         rows = with_target(pair_rows(table), self.target)
         self.features_ = tuple(self.features or _present(rows, self.target))
@@ -147,22 +124,11 @@ class BayesianRegression:
     ) -> Estimate:
         """Estimate from the scores of one set of images: a category, or the mean over several.
 
-        Parameters
-        ----------
-        rows : DataFrame
-            Scores of a new site: of one category, of several in columns ``score/category``, or
+        rows: scores of a new site: of one category, of several in columns ``score/category``, or
             one row a category with a column ``category``. Of repeats the first is read.
-        backbone : str
-            Class name of the detector's backbone, for the warnings.
-        sampling : SamplingError
-            What drawing the images again says of the estimate.
-        unseen : float
-            See `predict`.
-
-        Raises
-        ------
-        InputError
-            If a score is missing.
+        backbone: class name of the detector's backbone, for the warnings.
+        sampling: what drawing the images again says of the estimate.
+        unseen: see `predict`.
         """
         rows = self.site_rows(rows)
         n_images = int(rows["n_images"].max())
@@ -211,13 +177,10 @@ class BayesianRegression:
     def distribution(self, rows: pd.DataFrame, average: np.ndarray | None = None) -> Mixture:
         """Predict rows of a new site, or averages over them; see `MixedModel.predict`.
 
-        Parameters
-        ----------
-        rows : DataFrame
-            One row a category: ``category``, ``n_images`` and the scores. All are taken to be of
+        rows: one row a category: ``category``, ``n_images`` and the scores. All are taken to be of
             one new site, unless ``family`` and ``source`` begin with `NEW`, or `SITE` names one of
             the fit.
-        average : ndarray of shape (K, M), optional
+        average (K, M)
         """
         new = self._new_pairs(rows)
         if SITE not in rows:
@@ -254,13 +217,9 @@ class BayesianRegression:
     def predict(self, rows: pd.DataFrame, *, unseen: float = 0.0) -> list[PredictionInterval]:
         """Estimate each row, a category of one new site.
 
-        Parameters
-        ----------
-        rows : DataFrame
-        unseen : float
-            Share, in [0, 1], of the range of confidence that scores read and that is missing. An
-            independent error of that share of `accuracy_std_` is added, which the categories of a
-            site have in common.
+        unseen: share, in [0, 1], of the range of confidence that scores read and that is missing.
+            An independent error of that share of `accuracy_std_` is added, which the categories of
+            a site have in common.
         """
         widened = self.distribution(rows).blurred(unseen * self.accuracy_std_)
         return predict_intervals(widened, self.level)

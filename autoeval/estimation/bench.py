@@ -19,14 +19,9 @@ from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
 class BenchResult:
     """Held-out results of many methods on one score table.
 
-    Parameters
-    ----------
-    results : mapping of method to LeaveOneSourceOut
-    absent : mapping of method to str
-        Why a method has no results, such as a score that the detector cannot give.
-    coverage : mapping of method to float
-        Share of (source, repeat) whose true value lies in the interval, each repeat estimated on
-        its own; NaN where no interval can be formed.
+    absent: why a method has no results, such as a score that the detector cannot give.
+    coverage: share of (source, repeat) whose true value lies in the interval, each repeat estimated
+        on its own; NaN where no interval can be formed.
     """
 
     results: Mapping[str, LeaveOneSourceOut]
@@ -55,17 +50,9 @@ def paired_p_value(errors: np.ndarray, baseline: np.ndarray) -> float:
 
     Exact up to about 13 sources, by 10,000 draws of a fixed seed beyond.
 
-    Parameters
-    ----------
-    errors, baseline : ndarray of shape (n_sources,)
+    errors, baseline (n_sources,)
+    Returned: 1 where all differences are 0; NaN with fewer than two sources that both estimate.
 
-    Returns
-    -------
-    float
-        1 where all differences are 0; NaN with fewer than two sources that both estimate.
-
-    Examples
-    --------
     >>> paired_p_value(np.array([.1, .1, .1]), np.array([.2, .3, .4]))
     0.25
     """
@@ -90,20 +77,8 @@ def bench(
 ) -> BenchResult:
     """Judge methods by leaving each source out; see `leave_one_source_out`.
 
-    Parameters
-    ----------
-    table : DataFrame
-        See `autoeval.estimation.score_table`.
-    methods : sequence of str
-        Names in `autoeval.estimation.methods.methods`.
-    target : str
-    level : float
-        Nominal coverage of the intervals.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than three sources, no method can be judged, or the level is none.
+    table: see `autoeval.estimation.score_table`.
+    methods: names in `autoeval.estimation.methods.methods`.
     """
     check_level(level)
     results, absent, coverage = {}, {}, {}

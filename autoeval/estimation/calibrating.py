@@ -36,11 +36,7 @@ FIRST_BIN, SURELY_BENT, LEAST_DROP = 30, 3.0, 0.1
 class ConfidenceCheck:
     """How much an estimate suffers from confidences that predict little.
 
-    Parameters
-    ----------
-    widening : float
-        In [0, 1]: share of the standard deviation of accuracies by which intervals are wider.
-    warnings : tuple of str
+    widening: in [0, 1]: share of the standard deviation of accuracies by which intervals are wider.
     """
 
     widening: float = 0.0
@@ -48,13 +44,7 @@ class ConfidenceCheck:
 
 
 def check_confidences(sets: Sequence[TrainingSet]) -> ConfidenceCheck:
-    """Evaluate confidences on all labelled boxes together, at IoU .5.
-
-    Raises
-    ------
-    InputError
-        If they are all equal, or hardly predict which boxes are right.
-    """
+    """Evaluate confidences on all labelled boxes together, at IoU .5."""
     scores, hits = labelled_boxes(sets)
     n_right, n_wrong = int(hits.sum()), int((~hits).sum())
     if min(n_right, n_wrong) < FEWEST:
@@ -109,8 +99,6 @@ def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
 
     Source: Mann & Whitney 1947; equal scores count half.
 
-    Examples
-    --------
     >>> roc_area(np.array([.1, .2, .3, .4]), np.array([False, True, False, True]))[0]
     0.75
     """
@@ -144,14 +132,8 @@ def bend(scores: np.ndarray, hits: np.ndarray) -> float:
 class CalibratedSets:
     """What a fit takes from the confidences on labelled sets.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        A pair table; see `calibrated_rows`.
-    calibration : ScoreCalibration
-    check : ConfidenceCheck
-    bins : DataFrame or None
-        See `reliability`; None without a calibration of the detector's own.
+    rows: a pair table; see `calibrated_rows`.
+    bins: see `reliability`; None without a calibration of the detector's own.
     """
 
     rows: pd.DataFrame
@@ -181,30 +163,13 @@ def calibrated_rows(
 
     The expected false negatives, three coefficients, are those of the fit on all sets.
 
-    Parameters
-    ----------
-    sets : sequence of TrainingSet
-        Cross-fitted in four folds: of families, or of the images of a single family at random.
-    calibrate : bool
-        Without it, the usual calibration of detectors stands for that of this one.
-    score_thr : float
-        Boxes with a lower confidence count in no score of confidences.
-    prior : CalibrationPrior, optional
-        By default that of the panel of detectors.
-    probabilities : sequence of ndarray of shape (10, N), optional
-        Of the boxes of each set, where `cross_fitted` has been called already.
-
-    Returns
-    -------
-    rows : DataFrame
-        A pair table; see `autoeval.estimation.pair_table`.
-    calibration : ScoreCalibration
-        Fitted on all sets.
-
-    Raises
-    ------
-    InputError
-        If no box is labelled.
+    sets: cross-fitted in four folds: of families, or of the images of a single family at random.
+    calibrate: without it, the usual calibration of detectors stands for that of this one.
+    score_thr: boxes with a lower confidence count in no score of confidences.
+    prior: by default that of the panel of detectors.
+    probabilities (10, N): of the boxes of each set, where `cross_fitted` has been called already.
+    Returned: rows (a pair table; see `autoeval.estimation.pair_table`); calibration (fitted on all
+        sets).
     """
     prior = prior or calibration_prior()
     if not calibrate:
@@ -299,16 +264,8 @@ LEVEL = 0.9
 def reliability(sets: Sequence[TrainingSet], probabilities: Sequence[np.ndarray]) -> pd.DataFrame:
     """Compare predicted with observed true positives at IoU .5, by calibration and by confidence.
 
-    Parameters
-    ----------
-    sets : sequence of TrainingSet
-    probabilities : sequence of ndarray of shape (10, N)
-        Of the boxes of each, by calibrations that have not seen their labels.
-
-    Returns
-    -------
-    DataFrame
-        See `reliability_bins`, after the column ``scale``, `CALIBRATED` or `CONFIDENCE`.
+    probabilities (10, N): of the boxes of each, by calibrations that have not seen their labels.
+    Returned: see `reliability_bins`, after the column ``scale``, `CALIBRATED` or `CONFIDENCE`.
     """
     counted = [counted_boxes(of) for of in sets]
     pairs = list(zip(sets, counted, strict=True))
@@ -322,10 +279,7 @@ def reliability(sets: Sequence[TrainingSet], probabilities: Sequence[np.ndarray]
 def reliability_bins(predicted: np.ndarray, hits: np.ndarray) -> pd.DataFrame:
     """Bin predicted probabilities (N,) into tenths, and count the true positives (N,), bool.
 
-    Returns
-    -------
-    DataFrame
-        One row a bin that holds a box: ``predicted`` (mean), ``observed`` (share of true
+    Returned: one row a bin that holds a box: ``predicted`` (mean), ``observed`` (share of true
         positives), ``lower`` and ``upper`` (its 90 % interval by Wilson 1927) and ``n``.
     """
     bins = np.minimum((predicted * BINS).astype(int), BINS - 1)
@@ -341,8 +295,6 @@ def reliability_bins(predicted: np.ndarray, hits: np.ndarray) -> pd.DataFrame:
 def calibration_error(bins: pd.DataFrame) -> float:
     """Return the expected calibration error of a table by `reliability_bins` (Guo et al. 2017).
 
-    Examples
-    --------
     >>> calibration_error(pd.DataFrame({"predicted": [.1, .8], "observed": [.2, .8], "n": [1, 3]}))
     0.025
     """

@@ -19,8 +19,6 @@ from autoeval.targets import find_target
 def categories_of(table: pd.DataFrame, target: str) -> list[str]:
     """Return the categories that a score table has a column ``target/category`` for.
 
-    Examples
-    --------
     >>> categories_of(pd.DataFrame(columns=["mAP", "mAP/car", "mAP50/car", "mAP/van"]), "mAP")
     ['car', 'van']
     """
@@ -32,17 +30,9 @@ def stack_categories(
 ) -> pd.DataFrame:
     """Turn the columns of each category into rows.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``name/category`` for each of ``columns`` and ``categories``.
-    categories, columns : sequence of str
-
-    Returns
-    -------
-    DataFrame
-        The rows of every category in turn, with a column ``category`` and the plain ``columns``;
-        what a table lacks is missing from it.
+    table: columns ``name/category`` for each of ``columns`` and ``categories``.
+    Returned: the rows of every category in turn, with a column ``category`` and the plain
+        ``columns``; what a table lacks is missing from it.
     """
     own_columns = {"category", *columns}
     plain = table[[name for name in table if "/" not in name and name not in own_columns]]
@@ -62,16 +52,8 @@ class PartialPooling:
     of errors between sources and τ² that between categories beyond chance, by the method of moments
     (DerSimonian & Laird 1986). A category that hardly occurs is so estimated as any other.
 
-    Parameters
-    ----------
-    method : str
-        Name in `autoeval.estimation.methods.methods`.
-
-    Attributes
-    ----------
-    offsets_ : dict of str to float
-    sources_ : dict of str to int
-        Number of sources whose own images hold each category.
+    method: name in `autoeval.estimation.methods.methods`.
+    sources_: number of sources whose own images hold each category.
     """
 
     def __init__(self, method: str) -> None:
@@ -103,13 +85,8 @@ class PartialPooling:
 def shrunken_means(groups: dict[str, np.ndarray]) -> dict[str, float]:
     """Shrink the mean of each group towards 0 by what its size says of it; see `PartialPooling`.
 
-    Parameters
-    ----------
-    groups : dict of str to ndarray of shape (m,)
-        At least one finite value each.
+    groups (m,): at least one finite value each.
 
-    Examples
-    --------
     >>> sure, rare = np.array([.2, .2, .2, .2]), np.array([.4])
     >>> {name: round(mean, 2) for name, mean in shrunken_means({"car": sure, "van": rare}).items()}
     {'car': 0.2, 'van': 0.4}
@@ -139,27 +116,12 @@ def estimate_categories(
 ) -> pd.DataFrame:
     """Estimate the accuracy of each category, with an interval by source.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Score table of a task of several categories.
-    rows : DataFrame
-        Scores of one set of images, one row a repeat; see `AccuracyEstimator.predict_rows`.
-    method : str
-    target : {"mAP", "mAP50", "mAP75"}
-    level : float
-        Nominal coverage of the intervals.
-
-    Returns
-    -------
-    DataFrame
-        One row a category: ``category``, ``estimate``, ``lower``, ``upper``, ``interval_method``,
-        ``sources`` (whose own images hold it). An interval needs three such sources.
-
-    Raises
-    ------
-    InputError
-        If the table has no scores of single categories.
+    table: score table of a task of several categories.
+    rows: scores of one set of images, one row a repeat; see `AccuracyEstimator.predict_rows`.
+    target ("mAP", "mAP50", "mAP75")
+    Returned: one row a category: ``category``, ``estimate``, ``lower``, ``upper``,
+        ``interval_method``, ``sources`` (whose own images hold it). An interval needs three such
+        sources.
     """
     categories = categories_of(table, target)
     known = {name.partition("/")[0] for name in table if "/" in name}

@@ -31,20 +31,12 @@ LABELLED_FEATURES = (*FEATURES, WITH_TEACHER)
 class CategoryScores:
     """The scores of one category on m images of a site.
 
-    Parameters
-    ----------
-    boxes : SiteBoxes
-    category : int
-        Index into the categories of `boxes`.
-    images : ndarray of shape (m,), int64
-        Images on which the category is evaluated, in rising order.
-    features : sequence of str
-        Columns to fill; those that need a pass which `boxes` lacks are left out.
-    score_thr : float
-        Boxes with a lower confidence count in no score of confidences.
-    probabilities : ndarray of shape (10, N), optional
-        Of all boxes of the clean pass, by a calibration that has not seen these labels; by default
-        by the calibration of `boxes`.
+    category: index into the categories of `boxes`.
+    images (m,), int64: images on which the category is evaluated, in rising order.
+    features: columns to fill; those that need a pass which `boxes` lacks are left out.
+    score_thr: boxes with a lower confidence count in no score of confidences.
+    probabilities (10, N): of all boxes of the clean pass, by a calibration that has not seen these
+        labels; by default by the calibration of `boxes`.
     """
 
     def __init__(
@@ -137,16 +129,10 @@ def site_scores(
     At a new site nobody knows which images hold a category, so those that show none of its boxes
     say nothing of it: absence is not taken for blindness.
 
-    Parameters
-    ----------
-    boxes : SiteBoxes
-        With their calibration.
-    features : sequence of str
-    named : collection of str
-        Categories to score in any case, and no others; by default those with a box whose
+    boxes: with their calibration.
+    named: categories to score in any case, and no others; by default those with a box whose
         true-positive probability is over .3.
-    score_thr : float
-        See `CategoryScores`.
+    score_thr: see `CategoryScores`.
     """
     found, scores, p = boxes.clean, [], boxes.right_at_half
     likely = [found.categories[k] for k in boxes.likely]
@@ -167,23 +153,13 @@ def labelled_rows(
 ) -> pd.DataFrame:
     """Score and evaluate the categories of a labelled set.
 
-    Parameters
-    ----------
-    labelled : TrainingSet
-    calibration : ScoreCalibration
-        Of its boxes.
-    probabilities : ndarray of shape (10, N), optional
-        See `CategoryScores`.
-    score_thr : float
-        See `CategoryScores`.
-
-    Returns
-    -------
-    DataFrame
-        A pair table, see `autoeval.estimation.pair_table`, with ``n_boxes`` and the sampling error
-        of each accuracy, ``mAP_std`` and the like. Where the set is of a task all its categories,
-        on all its images; else those with 8 boxes in 5 images or more, evaluated on the images that
-        hold them.
+    calibration: of its boxes.
+    probabilities (10, N): see `CategoryScores`.
+    score_thr: see `CategoryScores`.
+    Returned: a pair table, see `autoeval.estimation.pair_table`, with ``n_boxes`` and the sampling
+        error of each accuracy, ``mAP_std`` and the like. Where the set is of a task all its
+        categories, on all its images; else those with 8 boxes in 5 images or more, evaluated on the
+        images that hold them.
     """
     rows, boxes = [], replace(labelled.boxes, calibration=calibration)
     p = boxes.right_at_half if probabilities is None else probabilities[0]

@@ -32,17 +32,11 @@ def draw_training(
 
     Large marks are the own images of a source. On the line an estimate is right.
 
-    Parameters
-    ----------
-    ax : Axes
-    table : DataFrame
-        See `autoeval.estimation.score_table`.
-    estimates : ndarray of shape (len(table),)
-        Of a regressor that has not seen the source; see `SourceRegression.predict_left_out`.
-    target : str
-        Column of the true values.
-    scale : float
-        Values are drawn times this.
+    table: see `autoeval.estimation.score_table`.
+    estimates (len(table),): of a regressor that has not seen the source; see
+        `SourceRegression.predict_left_out`.
+    target: column of the true values.
+    scale: values are drawn times this.
     """
     keys = ["source", "sample_set", "kind"]
     drawn = table.assign(estimate=scale * estimates, true=scale * table[target])

@@ -22,20 +22,10 @@ def evaluate_pairs(
 ) -> tuple[LeaveOneSourceOut, ...]:
     """Estimate every pair without its family; with few families, without its group of categories.
 
-    Parameters
-    ----------
-    table : DataFrame
-        A pair table. Where it has fewer than three families, its rows are dealt into ten groups in
-        turn: the result then holds for other categories of the same sites, not for other sites.
-    target : str
-    level : float
-        Nominal coverage of the intervals.
-
-    Returns
-    -------
-    tuple of LeaveOneSourceOut
-        Of the default method and of the constant (the mean of the others), one row a pair; empty
-        for fewer than three pairs.
+    table: a pair table. Where it has fewer than three families, its rows are dealt into ten groups
+        in turn: the result then holds for other categories of the same sites, not for other sites.
+    Returned: of the default method and of the constant (the mean of the others), one row a pair;
+        empty for fewer than three pairs.
     """
     rows = table[np.isfinite(table[target].to_numpy(float))].reset_index(drop=True)
     groups = rows
@@ -99,24 +89,16 @@ def _names(rows: pd.DataFrame) -> list[str]:
 class FitResult:
     """The evidence for and against a fitted estimator.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Score table that it was fitted on.
-    cross_validation : tuple of LeaveOneSourceOut
-        Leave-one-group-out results: those of the estimator's method first, those of the constant
-        last; empty where there is too little to leave out.
-    problems : tuple of str
-        What was left out on the way.
-    by_category : bool
-        Whether groups of categories of the same sites were left out, since there are fewer than
-        three families. That tells nothing of other sites.
-    reliability : DataFrame, optional
-        See `autoeval.estimation.calibrating.reliability`; None where nothing was calibrated.
-    files : tuple of Path
-        What was written.
-    seed_sets : tuple of SeedSet
-        The labelled images of a task.
+    table: score table that it was fitted on.
+    cross_validation: leave-one-group-out results: those of the estimator's method first, those of
+        the constant last; empty where there is too little to leave out.
+    problems: what was left out on the way.
+    by_category: whether groups of categories of the same sites were left out, since there are fewer
+        than three families. That tells nothing of other sites.
+    reliability: see `autoeval.estimation.calibrating.reliability`; None where nothing was
+        calibrated.
+    files: what was written.
+    seed_sets: the labelled images of a task.
     """
 
     table: pd.DataFrame

@@ -62,36 +62,17 @@ def fit_task(
     ``work_dir``, and the rows of each sample set into ``work_dir/rows``, from where an interrupted
     run goes on.
 
-    Parameters
-    ----------
-    observer : Observer
-        The seed of its settings also draws the recipes.
-    seed_sets : sequence of SeedSet
-    meta_set : MetaSetConfig or None
-        Sample sets to make of each; None for its own images alone, all that the default reads.
-    work_dir : Path
-    methods : sequence of str
-        The first becomes the estimator; the constant predictor is always evaluated, too.
-    target : str
-        ``mAP``, ``mAP50`` or ``mAP75``; by the default method also one at a threshold, such as
+    observer: the seed of its settings also draws the recipes.
+    meta_set: sample sets to make of each; None for its own images alone, all that the default
+        reads.
+    methods: the first becomes the estimator; the constant predictor is always evaluated, too.
+    target: ``mAP``, ``mAP50`` or ``mAP75``; by the default method also one at a threshold, such as
         ``recall@0.3``, which is evaluated pair by pair of source and category.
-    level : float
-        Nominal coverage of the intervals.
-    executor, load
-        Where sample sets are scored; see `score_meta_set`.
-    pseudo_labels : Path, optional
-        Folder with a second detector's boxes on the sources; see `with_pseudo_labels`.
-    pseudo_words : mapping of str to str, optional
-        Its words that count.
-    loading : mapping, optional
-        How the detector is loaded; kept with the estimator.
-    calibrate : bool
-        See `calibrated_rows`.
-
-    Raises
-    ------
-    InputError
-        If a method is unknown or not for this target, or no sample set could be scored.
+    executor, load: where sample sets are scored; see `score_meta_set`.
+    pseudo_labels: folder with a second detector's boxes on the sources; see `with_pseudo_labels`.
+    pseudo_words: its words that count.
+    loading: how the detector is loaded; kept with the estimator.
+    calibrate: see `calibrated_rows`.
     """
     at_threshold = OperatingPoint.of(target) is not None
     if at_threshold and set(methods) != {DEFAULT_METHOD}:

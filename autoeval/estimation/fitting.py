@@ -54,13 +54,7 @@ PAIR = ["source", "category"]
 
 
 def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Join the pairs of score tables; see `autoeval.estimation.pair_table`.
-
-    Raises
-    ------
-    InputError
-        If a pair is in two tables, be it by other names.
-    """
+    """Join the pairs of score tables; see `autoeval.estimation.pair_table`."""
     parts = {name: pair_rows(table) for name, table in tables.items()}
     rows = pd.concat(parts.values(), ignore_index=True)
     twice = rows[rows.duplicated(PAIR)]
@@ -105,21 +99,12 @@ def fit_files(
 ) -> AccuracyEstimator:
     """Fit on prediction files: of one labelled set, or of the sources of a task.
 
-    Parameters
-    ----------
-    labels : path-like, optional
-        One labelled set, every category of which is a source.
-    task : Task, optional
-        Instead: its categories are to be expected in all images of its sources.
-    files : PredictionFiles, or mapping of str to PredictionFiles
-        For a task by the name of the source.
-    img_dir, family
-        Of `labels`; see `labels_with_files`.
-    target : {"mAP", "mAP50", "mAP75"}
-    level : float
-        Nominal coverage of the intervals.
-    calibrate : bool
-        See `calibrated_rows`.
+    labels: one labelled set, every category of which is a source.
+    task: instead: its categories are to be expected in all images of its sources.
+    files: for a task by the name of the source.
+    img_dir, family: of `labels`; see `labels_with_files`.
+    target ("mAP", "mAP50", "mAP75")
+    calibrate: see `calibrated_rows`.
     """
     context: dict[str, Any] = {}
     if labels is not None:
@@ -151,36 +136,18 @@ def fit_labelled(
 ) -> AccuracyEstimator:
     """Run a detector once over a labelled set and fit on its categories.
 
-    Parameters
-    ----------
-    detector : ImageDetector
-    labels : path-like
-        In any format of `autoeval.load_labels`. The detector should not have seen the images in
+    labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
         training: its accuracy there would be too high.
-    img_dir : path-like, optional
-        Folder of the images; by default where the format has it.
-    family : str, optional
-        Where the set comes from, if others that it is joined with come from there too; by default
-        its own name.
-    teacher : Teacher, optional
-        A stronger detector; agreement with it becomes a score.
-    target, level
-        As in `AccuracyEstimator`.
-    keep : Keeping, optional
-        Where to keep what is observed, and who observes: the same call goes on where one was
+    img_dir: folder of the images; by default where the format has it.
+    family: where the set comes from, if others that it is joined with come from there too; by
+        default its own name.
+    teacher: a stronger detector; agreement with it becomes a score.
+    target, level: as in `AccuracyEstimator`.
+    keep: where to keep what is observed, and who observes: the same call goes on where one was
         interrupted.
-    batch_size : int
-        Changes no number.
-    loading : mapping, optional
-        How the detector is loaded; kept with the estimator.
-    calibrate : bool
-        See `calibrated_rows`.
-
-    Raises
-    ------
-    InputError
-        If the labels cannot be read, share no word with the detector, or no category has enough
-        boxes.
+    batch_size: changes no number.
+    loading: how the detector is loaded; kept with the estimator.
+    calibrate: see `calibrated_rows`.
     """
     from autoeval.metasets import SampleSet, own_images
     from autoeval.metasets.seed_set import load_seed_set
@@ -250,15 +217,9 @@ def fit_sets(
 ) -> AccuracyEstimator:
     """Fit on labelled sets whose boxes are known, and evaluate by leaving groups out.
 
-    Parameters
-    ----------
-    sets : sequence of TrainingSet
-    context : mapping
-        See `AccuracyEstimator.fit_rows`.
-    calibrate : bool
-        See `calibrated_rows`.
-    **options
-        ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
+    context: see `AccuracyEstimator.fit_rows`.
+    calibrate: see `calibrated_rows`.
+    **options: ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
         `fit_rows`.
     """
     statistics = [of.statistics for of in sets]
@@ -285,19 +246,9 @@ def join_fits(
 ) -> AccuracyEstimator:
     """Fit on all pairs of site and category that some fits of one detector rest on.
 
-    Parameters
-    ----------
-    fits : mapping of str to AccuracyEstimator
-        By a name for messages. The label assistance is that of the first, the calibration has the
+    fits: by a name for messages. The label assistance is that of the first, the calibration has the
         mean of their coefficients; new images of a known site take that of its own fit.
-    target, level
-        As in `AccuracyEstimator`.
-
-    Raises
-    ------
-    InputError
-        If a fit is not by the default method, some are of prediction files and some of a detector,
-        they are of different detectors or passes, or a pair is in two of them.
+    target, level: as in `AccuracyEstimator`.
     """
     (first, one), *_ = fits.items()
     for name, other in fits.items():

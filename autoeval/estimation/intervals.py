@@ -25,14 +25,9 @@ FEW_UNITS = 10
 class SamplingError:
     """Sampling error of an estimate.
 
-    Parameters
-    ----------
-    std : float
-        Standard deviation of the estimate over draws of the images; NaN where it is not known.
-    warnings : tuple of str
-        What it leaves out.
-    n_units : int
-        Images, or blocks of neighbouring frames, that were drawn as independent.
+    std: standard deviation of the estimate over draws of the images; NaN where it is not known.
+    warnings: what it leaves out.
+    n_units: images, or blocks of neighbouring frames, that were drawn as independent.
     """
 
     std: float = math.nan
@@ -55,19 +50,9 @@ def bootstrap_std(estimates: np.ndarray, n_images: int) -> float:
     as independent, but for frames of videos, drawn by blocks of time (`time_blocks`): N is then
     the number of blocks. Source: Efron & Tibshirani 1993, chapters 5, 6 and 8.6.
 
-    Parameters
-    ----------
-    estimates : ndarray of shape (B,)
-        Not clipped; NaN where a draw gives none.
-    n_images : int
+    estimates (B,): not clipped; NaN where a draw gives none.
+    Returned: NaN for one image, and with fewer than two draws that give an estimate.
 
-    Returns
-    -------
-    float
-        NaN for one image, and with fewer than two draws that give an estimate.
-
-    Examples
-    --------
     >>> round(bootstrap_std(np.array([.3, .5]), 2), 6)
     0.141421
     """
@@ -82,14 +67,10 @@ def sampling_error(
 ) -> SamplingError:
     """Find the sampling error of the estimate that a regressor makes from a pass.
 
-    Parameters
-    ----------
-    rows : DataFrame of R rows
-        One a repeat, with the column `RESAMPLED`; without it nothing is known.
-    features : sequence of str
-        What the regressor reads. Those without a bootstrap keep their value of all images.
-    predict : callable
-        From rows to an array of shape (R * B,): B estimates for each repeat in turn.
+    rows (DataFrame of R rows): one a repeat, with the column `RESAMPLED`; without it nothing is
+        known.
+    features: what the regressor reads. Those without a bootstrap keep their value of all images.
+    predict: from rows to an array of shape (R * B,): B estimates for each repeat in turn.
     """
     if RESAMPLED not in rows:
         return SamplingError()
@@ -130,11 +111,7 @@ def _warnings(fixed: Sequence[str], n_images: int, n_units: int, undefined: floa
 def few_blocks(n_images: int, n_units: int) -> tuple[str, ...]:
     """Warn of images that are too few, or too close in time, for a sampling error.
 
-    Parameters
-    ----------
-    n_images : int
-    n_units : int
-        Images, or blocks of neighbouring frames, that count as independent.
+    n_units: images, or blocks of neighbouring frames, that count as independent.
     """
     if n_images < 2:
         return ("the sampling error is unknown with one image: the interval leaves it out",)
@@ -159,12 +136,8 @@ FINEST = 0.005
 class Interval:
     """A prediction interval, or the reason why there is none.
 
-    Parameters
-    ----------
-    lower, upper : float
-        NaN where no interval can be formed.
-    method : str
-        ``"jackknife+"``, ``"student-t"``, or the reason for having none.
+    lower, upper: NaN where no interval can be formed.
+    method: ``"jackknife+"``, ``"student-t"``, or the reason for having none.
     """
 
     lower: float
@@ -173,13 +146,7 @@ class Interval:
 
 
 def check_level(level: float) -> None:
-    """Make sure that a nominal coverage is one.
-
-    Raises
-    ------
-    InputError
-        If it is no number over 0 and under 1.
-    """
+    """Make sure that a nominal coverage is one."""
     if not isinstance(level, int | float) or isinstance(level, bool) or not 0 < level < 1:
         raise InputError(
             f"Expected the `level` of intervals as a number over 0 and under 1, such as 0.9, but "
@@ -196,24 +163,11 @@ def source_interval(
     which assumes nothing of the errors but that the new source is exchangeable with the old ones.
     With fewer, the errors are taken to be normal: estimate ± t(m - 1) · rms(residuals).
 
-    Parameters
-    ----------
-    estimate : float
-        Of the regressor fitted on all m sources.
-    left_out : ndarray of shape (m,)
-        Estimate for the new source by the regressor fitted without source i.
-    residuals : ndarray of shape (m,)
-        Absolute error on source i by the regressor fitted without it.
-    level : float
-        Nominal coverage.
+    estimate: of the regressor fitted on all m sources.
+    left_out (m,): estimate for the new source by the regressor fitted without source i.
+    residuals (m,): absolute error on source i by the regressor fitted without it.
+    Returned: not clipped.
 
-    Returns
-    -------
-    Interval
-        Not clipped.
-
-    Examples
-    --------
     >>> source_interval(.5, np.full(9, .5), np.arange(9) / 100)
     Interval(lower=0.42, upper=0.58, method='jackknife+')
     """
@@ -240,16 +194,9 @@ def inside(interval: Interval, estimate: float, *, most: float = 1.0) -> Interva
 
     and likewise above, so that the interval holds v, has a width, and is not upside down.
 
-    Parameters
-    ----------
-    interval : Interval
-    estimate : float
-        Not clipped.
-    most : float
-        The greatest possible value, maybe infinite.
+    estimate: not clipped.
+    most: the greatest possible value, maybe infinite.
 
-    Examples
-    --------
     >>> inside(Interval(-.3, -.1, "jackknife+"), -.2)
     Interval(lower=0.0, upper=0.30000000000000004, method='jackknife+')
     """
@@ -281,25 +228,11 @@ def widened(
     a factor of about √2 at most, which is where the residuals are sampling error and nothing else
     and the new images are as many as those of a source.
 
-    Parameters
-    ----------
-    interval : Interval
-        By source; see `source_interval`.
-    estimate : float
-    sampling_std : float
-        In the unit of `estimate`; NaN, where it is not known, changes nothing.
-    n_images : int
-        Images, or blocks of neighbouring frames, that count as independent.
-    level : float
-        Nominal coverage, as that of `interval`.
+    interval: by source; see `source_interval`.
+    sampling_std: in the unit of `estimate`; NaN, where it is not known, changes nothing.
+    n_images: images, or blocks of neighbouring frames, that count as independent.
+    Returned: not clipped.
 
-    Returns
-    -------
-    Interval
-        Not clipped.
-
-    Examples
-    --------
     >>> wide = widened(Interval(.2, .8, "jackknife+"), .5, .1, n_images=10)
     >>> round(wide.lower, 4), round(wide.upper, 4)
     (0.1484, 0.8516)

@@ -36,18 +36,8 @@ def observe_source_domain(
 ) -> SourceDomain:
     """Run a detector over labelled images that stand for its training domain.
 
-    Parameters
-    ----------
-    observer : Observer
-        Of its settings the score threshold counts, and whether prototypes are wanted.
-    samples : SampleSet
-    advance : callable
-        Called with the number of images done.
-
-    Raises
-    ------
-    InputError
-        If no box was found, or no image can be read.
+    observer: of its settings the score threshold counts, and whether prototypes are wanted.
+    advance: called with the number of images done.
     """
     score_thr = observer.settings.stability.score_thr
     settings = replace(observer.settings, repeats=0, wants=_wants(observer))
@@ -84,19 +74,10 @@ def correct_boxes(found: Detections, boxes: np.ndarray, labels: np.ndarray) -> n
 
     Each object goes to the best-scored box that overlaps it so, as in COCO's evaluation.
 
-    Parameters
-    ----------
-    found : Detections
-    boxes : ndarray of shape (M, 4)
-        Labelled objects as xyxy, pixels.
-    labels : ndarray of shape (M,), int
+    boxes (M, 4): labelled objects as xyxy, pixels.
+    labels (M,), int
+    Returned: (len(found),), bool.
 
-    Returns
-    -------
-    ndarray of shape (len(found),), bool
-
-    Examples
-    --------
     >>> one = np.array([[0., 0., 4., 4.]])
     >>> twice = Detections(np.repeat(one, 2, 0), np.array([.3, .9]), np.zeros(2))
     >>> correct_boxes(twice, one, np.array([0]))
@@ -121,14 +102,9 @@ DOMAINS = "training_domain"
 def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> SourceDomain:
     """Observe the training domain, or read what an earlier run has observed.
 
-    Parameters
-    ----------
-    observer : Observer
-        See `observe_source_domain`.
-    seed_set : SeedSet
-        Stands for the training domain.
-    folder : Path
-        Keeps one file for each detector, setting and data.
+    observer: see `observe_source_domain`.
+    seed_set: stands for the training domain.
+    folder: keeps one file for each detector, setting and data.
     """
     file = folder / f"{_key(observer, seed_set)}.npz"
     if file.exists():
@@ -148,19 +124,9 @@ def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> S
 def reference_domain(observer: Observer, name: str, folder: Path) -> SourceDomain:
     """Observe the source of a task that stands for the detector's training domain.
 
-    Parameters
-    ----------
-    observer : Observer
-        Of the task.
-    name : str
-        Of the source.
-    folder : Path
-        Work dir of the run; see `kept_source_domain`.
-
-    Raises
-    ------
-    InputError
-        If the task has no source of that name, or as `observe_source_domain`.
+    observer: of the task.
+    name: of the source.
+    folder: work dir of the run; see `kept_source_domain`.
     """
     task = observer.task
     known = [task.load_seed_set(files) for files in task.seed_sets if files.name == name]

@@ -51,19 +51,9 @@ def sampling_stds(ranking: RankedDetections) -> dict[str, float]:
 class KnownSite:
     """A site of a fit.
 
-    Parameters
-    ----------
-    name : str
-    rows : DataFrame
-        The N pairs of the fit.
-    pairs : Pairs
-        The same as arrays.
-    target : {"mAP", "mAP50", "mAP75"}
-
-    Raises
-    ------
-    InputError
-        If no pair is of this site.
+    rows: the N pairs of the fit.
+    pairs: the same as arrays.
+    target ("mAP", "mAP50", "mAP75")
     """
 
     name: str
@@ -95,18 +85,9 @@ class KnownSite:
     def of_new(self, new: Pairs, expected_ap: int) -> tuple[Pairs, np.ndarray]:
         """Return new pairs as pairs of this site, and the ratio of their accuracy to it.
 
-        Parameters
-        ----------
-        new : Pairs
-            M pairs; a category that was not labelled here keeps its scores and sampling error.
-        expected_ap : int
-            Column of that score.
-
-        Returns
-        -------
-        pairs : Pairs
-        ratio : ndarray of shape (M,)
-            1 for a category that was not labelled here.
+        new: M pairs; a category that was not labelled here keeps its scores and sampling error.
+        expected_ap: column of that score.
+        Returned: pairs; ratio (M,) (1 for a category that was not labelled here).
         """
         index = {str(self.pairs.category[k]): k for k in np.flatnonzero(self._own)}
         of = np.array([index.get(str(category), -1) for category in new.category])

@@ -66,18 +66,10 @@ FEWEST_FAMILIES = 5
 def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str, ValueWithError]:
     """Take label-free estimates with their errors out of an `Estimate`.
 
-    Parameters
-    ----------
-    estimate : Estimate
-        Of one category, or with its categories.
-    error : ErrorOfPrior, optional
-        From `error_elsewhere`; for single categories, since those are what was left out.
-
-    Returns
-    -------
-    dict of str to ValueWithError
-        By name: that of the target, such as ``mAP``, and ``mAP/<category>``; without those for
-        which there is no interval.
+    estimate: of one category, or with its categories.
+    error: from `error_elsewhere`; for single categories, since those are what was left out.
+    Returned: by name: that of the target, such as ``mAP``, and ``mAP/<category>``; without those
+        for which there is no interval.
     """
     whole = {"value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
     several = estimate.per_category
@@ -92,12 +84,9 @@ def priors_of_targets(
 ) -> dict[str, ValueWithError]:
     """Take the label-free estimates of several targets; see `priors_of`.
 
-    Parameters
-    ----------
-    estimate : Estimate
-        Of a site.
-    regressions : mapping of str to Regression
-        By target, on the scores of the estimate; that of the estimate's own target is among them.
+    estimate: of a site.
+    regressions: by target, on the scores of the estimate; that of the estimate's own target is
+        among them.
     """
     assert estimate.site is not None
     rows = pd.DataFrame(estimate.site.row["rows"])
@@ -133,17 +122,8 @@ def with_error(
 def error_elsewhere(held_out: pd.DataFrame, level: float) -> ErrorOfPrior | None:
     """Learn from pairs of place and category how far estimates are off, by what they state.
 
-    Parameters
-    ----------
-    held_out : DataFrame
-        See `BayesianRegression.cross_validated_`.
-    level : float
-        Nominal coverage of its intervals.
-
-    Returns
-    -------
-    ErrorOfPrior or None
-        None with fewer than `FEWEST_FAMILIES` families.
+    held_out: see `BayesianRegression.cross_validated_`.
+    Returned: None with fewer than `FEWEST_FAMILIES` families.
     """
     if not len(held_out):
         return None
@@ -175,40 +155,19 @@ def plan_site(
 ) -> LabelPlan:
     """Draw images of a site to label; for precision of those with a box over the threshold.
 
-    Parameters
-    ----------
-    site : Site
-    assistance : LabelAssistance or None
-        Of the estimator.
-    priors : mapping of str to ValueWithError
-        Label-free estimates: of each target, such as ``mAP``, and of each category,
+    assistance: of the estimator.
+    priors: label-free estimates: of each target, such as ``mAP``, and of each category,
         ``mAP/<category>``.
-    target : str
-        ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
-    level : float
-        Nominal coverage of the intervals.
-    n : int
-        How many images.
-    seed : int
-        Of the draw.
-    frames : int, optional
-        Says that numbered files are frames; see `blocks_of`.
-    pseudo_labels : path-like, optional
-        COCO results of a better detector on the same images, where the estimator was fitted with
-        such.
-    pseudo_words : mapping of str to str, optional
-        Category for each of its words that counts; by default equal words.
-    detector : str
-        Fingerprint; by default one of the boxes.
-    point : OperatingPoint, optional
-        Threshold at which precision, recall and F1 are wanted, too.
-    everywhere : bool
-        For precision, too, draw from all images.
-
-    Raises
-    ------
-    InputError
-        If the estimator has no label assistance or is of no average precision, or as `make_plan`.
+    target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
+    n: how many images.
+    seed: of the draw.
+    frames: says that numbered files are frames; see `blocks_of`.
+    pseudo_labels: COCO results of a better detector on the same images, where the estimator was
+        fitted with such.
+    pseudo_words: category for each of its words that counts; by default equal words.
+    detector: fingerprint; by default one of the boxes.
+    point: threshold at which precision, recall and F1 are wanted, too.
+    everywhere: for precision, too, draw from all images.
     """
     if target not in LEVELS and OperatingPoint.of(target) is None:
         raise InputError(

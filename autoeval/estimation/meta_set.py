@@ -50,23 +50,11 @@ def score_meta_set(
 ) -> tuple[pd.DataFrame, JobCounts]:
     """Score and evaluate a detector on every sample set; what the store holds is not done again.
 
-    Parameters
-    ----------
-    observer : Observer
-    seed_sets : sequence of SeedSet
-    recipes : iterable of Recipe
-        Recipes without transforms give the rows of a source's own images.
-    store : RowStore
-    executor : Executor, optional
-        Where sample sets are scored; this process by default.
-    load : callable, optional
-        Loads the same detector in another process; without it the detector itself is sent there.
-
-    Returns
-    -------
-    table : DataFrame
-        The score table, with the rows of failed jobs (see ``status`` and ``error``).
-    counts : JobCounts
+    recipes: recipes without transforms give the rows of a source's own images.
+    executor: where sample sets are scored; this process by default.
+    load: loads the same detector in another process; without it the detector itself is sent there.
+    Returned: table (the score table, with the rows of failed jobs (see ``status`` and ``error``));
+        counts.
     """
     jobs = sample_set_jobs(observer, seed_sets, recipes)
     work = Scorer(observer, load=load)

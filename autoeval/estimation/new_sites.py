@@ -23,24 +23,12 @@ class NewSites:
     the uncertainty of the line through the known sites is shared. Cameras of one owner may be more
     alike than that; the order is then less certain than it could be.
 
-    Parameters
-    ----------
-    estimator : BayesianRegression
-    rows : DataFrame
-        One row for each site and category: ``site``, ``category``, ``n_images`` and the scores.
-    level : float
-        Nominal coverage of intervals.
-    unseen : mapping of str to float, optional
-        For each site the share of the range of confidence that is missing; see
+    rows: one row for each site and category: ``site``, ``category``, ``n_images`` and the scores.
+    unseen: for each site the share of the range of confidence that is missing; see
         `BayesianRegression.predict`. 0 by default.
-    known : mapping of str to str, optional
-        For sites of the fit their source; see `autoeval.estimation.known_site`. They are drawn
+    known: for sites of the fit their source; see `autoeval.estimation.known_site`. They are drawn
         independently of the others.
-
-    Attributes
-    ----------
-    names : list of str
-        In the order of `predict`.
+    names: in the order of `predict`.
     """
 
     def __init__(

@@ -31,19 +31,10 @@ def expected_curve(
 ) -> pd.DataFrame:
     """Estimate precision, recall and F1 at a site over all thresholds, without labels.
 
-    Parameters
-    ----------
-    estimator : AccuracyEstimator
-        Of the default method.
-    estimate : Estimate
-        From its `predict`, with its site.
-    iou : float
-
-    Returns
-    -------
-    DataFrame
-        A curve: a row a threshold that a box is over, with the columns ``threshold``, ``measure``,
-        ``value``, ``lower`` and ``upper``; NaN where the interval would be too wide.
+    estimator: of the default method.
+    estimate: from its `predict`, with its site.
+    Returned: a curve: a row a threshold that a box is over, with the columns ``threshold``,
+        ``measure``, ``value``, ``lower`` and ``upper``; NaN where the interval would be too wide.
     """
     assert estimate.site is not None
     rows = pd.DataFrame(estimate.site.row["rows"])
@@ -66,13 +57,7 @@ def labelled_curve(
     words: Mapping[str, str] | None = None,
     planned: bool = True,
 ) -> pd.DataFrame:
-    """Estimate the curve of a site from the labels of a plan, by the difference estimator.
-
-    Raises
-    ------
-    InputError
-        If the plan is for precision, as such do not measure recall.
-    """
+    """Estimate the curve of a site from the labels of a plan, by the difference estimator."""
     if not plan.measures("recall"):
         raise InputError(
             f"This plan is for {plan.target}, which does not depend on all images: plan for recall "
@@ -103,17 +88,11 @@ def exact_curve(rankings: Sequence[RankedDetections], iou: float = IOUS[0]) -> p
 class ThresholdChoice:
     """A score threshold that reaches what is wanted.
 
-    Parameters
-    ----------
-    wanted : str
-        Such as ``recall of 90.0``, or ``the best F1``.
-    threshold : float
-        NaN where none reaches it.
-    first, last : float
-        Thresholds that may be right: by the ends of the interval of what is wanted, or the edge of
-        the curve; for the best F1 those whose F1 is within a point of it.
-    at : dict of str to dict
-        ``value``, ``lower`` and ``upper`` of each measure at the threshold.
+    wanted: such as ``recall of 90.0``, or ``the best F1``.
+    threshold: NaN where none reaches it.
+    first, last: thresholds that may be right: by the ends of the interval of what is wanted, or the
+        edge of the curve; for the best F1 those whose F1 is within a point of it.
+    at: ``value``, ``lower`` and ``upper`` of each measure at the threshold.
     """
 
     wanted: str
@@ -150,20 +129,9 @@ def choose_threshold(
 
     Between the thresholds of the curve its values are interpolated.
 
-    Parameters
-    ----------
-    curve : DataFrame
-        See `expected_curve`.
-    precision, recall : float, optional
-        Wanted, over 0 and under 1; without either the best F1 is.
+    curve: see `expected_curve`.
+    precision, recall: wanted, over 0 and under 1; without either the best F1 is.
 
-    Raises
-    ------
-    InputError
-        If both are wanted, or one is outside its range.
-
-    Examples
-    --------
     >>> rows = [(t, m, v, v - .1, v + .1) for t, v in ((.2, .9), (.6, .5)) for m in MEASURES]
     >>> curve = pd.DataFrame(rows, columns=["threshold", "measure", *ENDS])
     >>> chosen = choose_threshold(curve, recall=.7)

@@ -39,11 +39,6 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
     Repeats differ in scores of perturbed passes alone, so the first stands for all. A source
     without a family is its own; a table of several categories, with columns ``score/category``, is
     stacked.
-
-    Raises
-    ------
-    InputError
-        If a source is in two families.
     """
     rows = table[table["kind"] != SAMPLE] if "kind" in table else table
     rows = rows[rows["repeat"] == rows["repeat"].min()] if "repeat" in rows else rows
@@ -59,8 +54,6 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
 def features_at(target: str) -> tuple[str, ...]:
     """Return the scores that tell of a target.
 
-    Examples
-    --------
     >>> features_at("recall@0.3")
     ('expected_recall@0.3', 'likely_share', 'box_size')
     """
@@ -71,11 +64,6 @@ def with_target(rows: pd.DataFrame, target: str) -> pd.DataFrame:
     """Add a target at a threshold, and its score, from the counts of pairs.
 
     Other targets have columns of their own; the target itself is added where objects are labelled.
-
-    Raises
-    ------
-    InputError
-        If there are no counts.
     """
     point = OperatingPoint.of(target)
     if point is None:
@@ -131,13 +119,7 @@ def measured(rows: pd.DataFrame, name: str) -> np.ndarray:
 
 
 def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -> Pairs:
-    """Turn rows into arrays, scores by `values_of`.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or a score was not measured on a pair with a confident box.
-    """
+    """Turn rows into arrays, scores by `values_of`."""
     missing = [name for name in (*features, "n_images") if name not in rows]
     if missing:
         raise InputError(

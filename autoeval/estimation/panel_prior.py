@@ -35,17 +35,8 @@ def read_calibration_prior(known: Mapping[str, Any]) -> CalibrationPrior:
 def regression_prior(features: Sequence[str], target: str) -> tuple[Scaling, Prior]:
     """Return the units of some scores and what is believed of their slopes.
 
-    Parameters
-    ----------
-    features : sequence of str
-    target : str
-        ``mAP``, ``mAP50``, ``mAP75``; at a threshold such as ``recall@0.3`` the prior is that of
-        ``recall`` at any.
-
-    Raises
-    ------
-    InputError
-        If the panel has no regression on these scores.
+    target: ``mAP``, ``mAP50``, ``mAP75``; at a threshold such as ``recall@0.3`` the prior is that
+        of ``recall`` at any.
     """
     if OperatingPoint.of(target):
         features, target = [_kind(name) for name in features], _kind(target)

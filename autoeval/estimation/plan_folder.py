@@ -28,31 +28,12 @@ def plan_in_folder(
 ) -> tuple[LabelPlan, list[Path]]:
     """Make the plan of a folder, or enlarge the one that is there, and write it.
 
-    Parameters
-    ----------
-    estimator : AccuracyEstimator
-    estimate : Estimate
-        From its `predict`.
-    folder : Path
-    n : int
-        How many images to label, those of an earlier plan among them.
-    prelabel : bool
-        See `autoeval.labels.to_label.write_to_label`.
-    change : callable
-        Applied to a plan that is made, such as to draw other images.
-    **options
-        Further ones of `AccuracyEstimator.plan_labels`.
-
-    Returns
-    -------
-    LabelPlan, list of Path
-        The plan, and what was written.
-
-    Raises
-    ------
-    InputError
-        If the folder holds a plan of another detector or other images, or label files that no plan
-        wrote; as `AccuracyEstimator.plan_labels`.
+    estimate: from its `predict`.
+    n: how many images to label, those of an earlier plan among them.
+    prelabel: see `autoeval.labels.to_label.write_to_label`.
+    change: applied to a plan that is made, such as to draw other images.
+    **options: further ones of `AccuracyEstimator.plan_labels`.
+    Returned: the plan, and what was written.
     """
     if (folder / PLAN).exists():
         assert estimate.site is not None

@@ -33,22 +33,15 @@ BASELINE = "constant"
 class LeaveOneSourceOut:
     """Held-out results of one method.
 
-    Parameters
-    ----------
-    method : str
-    target : str
-    per_source : DataFrame
-        One row a source: ``source``, ``family``, ``n_images``, ``true``, ``estimate`` (mean over
-        repeats), ``std`` (over repeats), ``error`` (mean over repeats of the absolute error),
+    per_source: one row a source: ``source``, ``family``, ``n_images``, ``true``, ``estimate`` (mean
+        over repeats), ``std`` (over repeats), ``error`` (mean over repeats of the absolute error),
         ``error_std`` (standard deviation of that error over repeats; NaN with one), ``lower``,
         ``upper``, ``interval_method``, ``missing``: the method has no estimate of this source, and
         what stands there is that of the constant, so that all methods are judged on the same
         sources. In [0, 1].
-    error_by_repeat : ndarray of shape (n_repeats,)
-        Mean over sources of the absolute error, for each repeat.
-    correlation : dict
-        ``r2`` and ``spearman`` between the score and mAP over all sample sets, for a method of one
-        feature; empty otherwise.
+    error_by_repeat (n_repeats,): mean over sources of the absolute error, for each repeat.
+    correlation: ``r2`` and ``spearman`` between the score and mAP over all sample sets, for a
+        method of one feature; empty otherwise.
     """
 
     method: str
@@ -97,21 +90,9 @@ def leave_one_source_out(
     A source without a family (column ``family``) is its own. Source: Yang et al. 2024, section 5.1;
     sample sets of one source are never on both sides, nor sources of one origin.
 
-    Parameters
-    ----------
-    table : DataFrame
-        See `autoeval.estimation.score_table`.
-    method : str
-        Name in `autoeval.estimation.methods.methods`.
-    target : {"mAP", "mAP50", "mAP75"}
-    level : float
-        Nominal coverage of the intervals.
-
-    Raises
-    ------
-    InputError
-        With fewer than three families of sources whose own images have a known `target`; others
-        are not judged and not fitted on.
+    table: see `autoeval.estimation.score_table`.
+    method: name in `autoeval.estimation.methods.methods`.
+    target ("mAP", "mAP50", "mAP75")
     """
     find_target(target)
     check_score_table(table, (target,))

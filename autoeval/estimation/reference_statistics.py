@@ -22,24 +22,14 @@ MOST_ABOVE = 0.05  # that lists may begin above those of the fit
 class ReferenceStatistics:
     """How a detector's files look.
 
-    Parameters
-    ----------
-    categories : tuple of str
-        Its words.
-    numbers : dict of str to str
-        The word of each number of a category, where its files or the labels have numbers.
-    floor : float
-        Lowest score.
-    most_boxes : int
-        Most boxes in an image.
-    highest : float
-        Highest score; 0 where it is not known.
-    unseen : float
-        See `unseen_share`.
-    warnings : tuple of str
-        What was found wrong in the fit, which every estimate repeats.
-    widening : float
-        See `autoeval.estimation.calibrating.ConfidenceCheck`.
+    categories: its words.
+    numbers: the word of each number of a category, where its files or the labels have numbers.
+    floor: lowest score.
+    most_boxes: most boxes in an image.
+    highest: highest score; 0 where it is not known.
+    unseen: see `unseen_share`.
+    warnings: what was found wrong in the fit, which every estimate repeats.
+    widening: see `autoeval.estimation.calibrating.ConfidenceCheck`.
     """
 
     categories: tuple[str, ...]
@@ -82,14 +72,7 @@ class ReferenceStatistics:
         return cls(**{**values, **lists})
 
     def differences(self, found: Predictions) -> tuple[str, ...]:
-        """Say how new predictions look other than those of the fit, as of another detector.
-
-        Raises
-        ------
-        InputError
-            If they have none of the words, or begin at a score so much higher than those of the fit
-            that calibrated scores do not compare (docs/results/odd_predictions.md).
-        """
+        """Say how new predictions look other than those of the fit, as of another detector."""
         unknown = [word for word in _used(found) if word not in self.categories]
         if len(unknown) == len(_used(found)) > 0:
             raise InputError(

@@ -43,22 +43,11 @@ class SourceRegression:
     The estimate is the mean over repeats (Yang et al. 2024, section 5.3). With three sources or
     more, each source is also left out once, and how far it is then missed gives the interval.
 
-    Parameters
-    ----------
-    method : str
-        Name in `autoeval.estimation.methods.methods`.
-    target : str
-        Column to estimate; a name in `autoeval.targets.TARGETS`.
-    level : float
-        Nominal coverage of the interval, over 0 and under 1.
-
-    Attributes
-    ----------
-    table_ : DataFrame
-        The rows it was fitted on.
-    sources_ : list of str
-    training_range_ : dict of str to tuple of float
-        Smallest and largest value in the sample sets, for each feature that the estimate uses.
+    method: name in `autoeval.estimation.methods.methods`.
+    target: column to estimate; a name in `autoeval.targets.TARGETS`.
+    table_: the rows it was fitted on.
+    training_range_: smallest and largest value in the sample sets, for each feature that the
+        estimate uses.
     """
 
     def __init__(self, method: str = "fused", *, target: str = "mAP", level: float = 0.9) -> None:
@@ -69,16 +58,7 @@ class SourceRegression:
     def fit(self, table: pd.DataFrame) -> Self:
         """Fit on a score table.
 
-        Parameters
-        ----------
-        table : DataFrame
-            See `autoeval.estimation.score_table`.
-
-        Raises
-        ------
-        InputError
-            If the target is unknown, the level is none, columns are missing, no score varies, or
-            nothing can be fitted on.
+        table: see `autoeval.estimation.score_table`.
         """
         target = find_target(self.target)
         check_level(self.level)
@@ -104,19 +84,10 @@ class SourceRegression:
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images.
 
-        Parameters
-        ----------
-        rows : DataFrame
-            One row for each repeat: ``repeat``, ``n_images``, ``skipped_share`` and the features.
+        rows: one row for each repeat: ``repeat``, ``n_images``, ``skipped_share`` and the features.
             Where `Observer.rows` drew the images again, the sampling error of the images widens the
             interval; see `autoeval.estimation.intervals.widened`.
-        backbone : str
-            Class name of the detector's backbone, for the warnings.
-
-        Raises
-        ------
-        InputError
-            If it is not fitted, or a repeat was not among those fitted.
+        backbone: class name of the detector's backbone, for the warnings.
         """
         self._check_fitted()
         scores = self._scores(rows)

@@ -25,13 +25,7 @@ REQUIRED = ("source", "sample_set", "kind", "repeat", "n_images")
 
 
 def check_score_table(table: pd.DataFrame, columns: tuple[str, ...]) -> None:
-    """Make sure that a table can be fitted on.
-
-    Raises
-    ------
-    InputError
-        If it is empty or lacks columns.
-    """
+    """Make sure that a table can be fitted on."""
     missing = [c for c in REQUIRED if c not in table]
     if missing:
         raise InputError(
@@ -44,14 +38,7 @@ def check_score_table(table: pd.DataFrame, columns: tuple[str, ...]) -> None:
 
 
 def check_features(rows: pd.DataFrame, features: Sequence[str]) -> None:
-    """Make sure that rows hold the features that a method reads.
-
-    Raises
-    ------
-    InputError
-        Naming those that are not there, with the pass's reasons where it gave any, or one that
-        does not hold numbers.
-    """
+    """Make sure that rows hold the features that a method reads."""
     missing = [name for name in features if name not in rows]
     if not missing:
         _check_numbers(rows, features)
@@ -71,13 +58,7 @@ def _check_numbers(rows: pd.DataFrame, features: Sequence[str]) -> None:
 
 
 def check_target(values: pd.Series, target: Target) -> None:
-    """Make sure that true values are possible ones.
-
-    Raises
-    ------
-    InputError
-        If some are below 0 or above the largest possible one.
-    """
+    """Make sure that true values are possible ones."""
     known = values[np.isfinite(values)]
     impossible = known[(known < -ROUNDING) | (known > target.upper + ROUNDING)]
     if len(impossible):
@@ -89,13 +70,7 @@ def check_target(values: pd.Series, target: Target) -> None:
 
 
 def check_varies(rows: pd.DataFrame, features: Sequence[str]) -> None:
-    """Make sure that a regression has something to go by.
-
-    Raises
-    ------
-    InputError
-        If no feature has two different values in two rows or more.
-    """
+    """Make sure that a regression has something to go by."""
     if features and len(rows) > 1 and rows[list(features)].nunique().max() == 1:
         raise InputError(
             f"Expected {', '.join(features)} to vary over the sample sets but the value is the "
@@ -129,12 +104,8 @@ def sample_rows(table: pd.DataFrame) -> pd.DataFrame:
 class Rows:
     """Columns of a score table as arrays: what fitting a thousand regressors can afford.
 
-    Parameters
-    ----------
-    **columns : ndarray of shape (N,)
+    **columns (N,)
 
-    Examples
-    --------
     >>> rows = Rows(source=np.array(["a", "b"]), bos=np.array([.5, .7]))
     >>> rows.where(rows["source"] == "b").matrix(["bos"])
     array([[0.7]])
@@ -179,15 +150,7 @@ _COUNTS = ("n_boxes", "n_unreadable")
 def read_scores(path: Path) -> pd.DataFrame:
     """Read a score table.
 
-    Parameters
-    ----------
-    path : Path
-        Parquet file, or a work dir of ``estimate-map``, which holds ``scores.parquet``.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is no score table.
+    path: Parquet file, or a work dir of ``estimate-map``, which holds ``scores.parquet``.
     """
     file = path / "scores.parquet" if path.is_dir() else path
     if not file.is_file():
@@ -216,8 +179,6 @@ def feature_columns(table: pd.DataFrame) -> list[str]:
 def split_threshold(feature: str) -> tuple[str, float] | None:
     """Part the name of a thresholded score; None for any other.
 
-    Examples
-    --------
     >>> split_threshold("ps@0.95"), split_threshold("bos")
     (('ps', 0.95), None)
     """
@@ -226,27 +187,14 @@ def split_threshold(feature: str) -> tuple[str, float] | None:
 
 
 def mean_over_repeats(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Average columns over the dropout repeats: one row a sample set, in order of appearance.
-
-    Raises
-    ------
-    InputError
-        If a column is missing.
-    """
+    """Average columns over the dropout repeats: one row a sample set, in order of appearance."""
     check_features(table, columns)
     keys = ["source", "sample_set", "kind"]
     return table.groupby(keys, sort=False)[list(dict.fromkeys(columns))].mean().reset_index()
 
 
 def labelled_sample_sets(table: pd.DataFrame, features: Sequence[str], target: str) -> pd.DataFrame:
-    """Return one row for each sample set with a known accuracy, averaged over repeats.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, fewer than three sample sets are left, or all are
-        equally accurate.
-    """
+    """Return one row for each sample set with a known accuracy, averaged over repeats."""
     means = sample_rows(mean_over_repeats(table, [*features, target]))
     labelled = means[np.isfinite(means[target])].reset_index(drop=True)
     if len(labelled) < 3 or labelled[target].nunique() < 2:

@@ -44,30 +44,17 @@ SIZES_READ = 500
 class Site:
     """What is known of a site before it is estimated.
 
-    Parameters
-    ----------
-    boxes : SiteBoxes
-        In the categories that are estimated.
-    named : bool
-        Whether these were named; otherwise those that are detected are estimated.
-    warnings, problems : tuple of str
-        Of the boxes and of the images; what was left out.
-    unseen : float
-        See `autoeval.estimation.warnings.unseen_share`.
-    backbone : str
-        Class name of the detector's backbone.
-    evidence : tuple of Evidence
-        Of each image, where a detector was run.
-    images : sequence of UnlabelledImage
-        The images, where they are at hand.
-    least_stable : sequence of UnstableImage
-        Images whose boxes move most under dropout, where there was any.
-    detector : str
-        Fingerprint of the detector; empty where it is not known.
-    known : str
-        Source of the fit of which these are new images; empty for a new site.
-    row : mapping
-        Counts, seconds spent, and ``unreadable``; see `Observer.rows`.
+    boxes: in the categories that are estimated.
+    named: whether these were named; otherwise those that are detected are estimated.
+    warnings, problems: of the boxes and of the images; what was left out.
+    unseen: see `autoeval.estimation.warnings.unseen_share`.
+    backbone: class name of the detector's backbone.
+    evidence: of each image, where a detector was run.
+    images: the images, where they are at hand.
+    least_stable: images whose boxes move most under dropout, where there was any.
+    detector: fingerprint of the detector; empty where it is not known.
+    known: source of the fit of which these are new images; empty for a new site.
+    row: counts, seconds spent, and ``unreadable``; see `Observer.rows`.
     """
 
     boxes: SiteBoxes
@@ -84,13 +71,7 @@ class Site:
     row: Mapping[str, Any] = field(default_factory=dict)
 
     def scores(self, features: Sequence[str], score_thr: float) -> list[CategoryScores]:
-        """Score every category that is estimated.
-
-        Raises
-        ------
-        InputError
-            If no category is detected.
-        """
+        """Score every category that is estimated."""
         names = self.boxes.clean.categories if self.named else ()
         scores = site_scores(self.boxes, features, named=names, score_thr=score_thr)
         if not scores:
@@ -120,23 +101,11 @@ def site_of_files(
 ) -> Site:
     """Read the predictions of new images.
 
-    Parameters
-    ----------
-    files : PredictionFiles
-    statistics : ReferenceStatistics
-        Of the predictions of the fit.
-    images : path-like or sequence of LabelledImage, optional
-        All images that the detector was run on; see `read_image_list`. By default those that the
-        predictions name.
-    categories : mapping of str to sequence of str, optional
-        Categories to be expected in all images, each with the detector's words for it. By default
-        every category that is detected, on the images where it is.
-
-    Raises
-    ------
-    InputError
-        If predictions cannot be read or are of another detector, or a category is none that the
-        detector has a word for.
+    statistics: of the predictions of the fit.
+    images: all images that the detector was run on; see `read_image_list`. By default those that
+        the predictions name.
+    categories: categories to be expected in all images, each with the detector's words for it. By
+        default every category that is detected, on the images where it is.
     """
     folder: Sequence[ImageFile] = ()
     known: Sequence[LabelledImage] | None
@@ -208,23 +177,11 @@ def site_of_images(
 ) -> Site:
     """Run a detector over images without labels.
 
-    Parameters
-    ----------
-    observer : Observer
-        In the detector's own words; see `any_task`.
-    images : sequence of UnlabelledImage
-        Copies of a file, byte by byte, are left out.
-    categories : mapping of str to sequence of str, optional
-        See `site_of_files`.
-    shards : Shards, optional
-        Which processes share the images.
-    watch : callable
-        Called with the evidence of each image that this process observes.
-
-    Raises
-    ------
-    InputError
-        If a word is none of the detector's, or no image can be read.
+    observer: in the detector's own words; see `any_task`.
+    images: copies of a file, byte by byte, are left out.
+    categories: see `site_of_files`.
+    shards: which processes share the images.
+    watch: called with the evidence of each image that this process observes.
     """
     words = observer.detector.categories
     named = categories or {word: [word] for word in words}
@@ -278,13 +235,7 @@ def site_of_images(
 
 
 def any_task(named: Categories, words: Sequence[str]) -> Task:
-    """Make a task without data of some categories, each with the detector's words for it.
-
-    Raises
-    ------
-    InputError
-        If a word is none of the detector's.
-    """
+    """Make a task without data of some categories, each with the detector's words for it."""
     mapping = words_of(named)
     unknown = [word for word in mapping if word not in words]
     if unknown:
@@ -296,13 +247,7 @@ def any_task(named: Categories, words: Sequence[str]) -> Task:
 
 
 def words_of(categories: Categories) -> dict[str, str]:
-    """Return the category of each word of the detector; a category without words is its own.
-
-    Raises
-    ------
-    InputError
-        If a word is given to two categories.
-    """
+    """Return the category of each word of the detector; a category without words is its own."""
     found: dict[str, str] = {}
     for name, words in categories.items():
         for word in words or [name]:

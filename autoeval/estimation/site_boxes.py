@@ -34,24 +34,12 @@ PASSES = {
 class SiteBoxes:
     """The boxes of each pass over M images.
 
-    Parameters
-    ----------
-    clean : Predictions
-        The boxes of the detector.
-    half_size : Predictions, optional
-        Those of a second pass at half the input size, in pixels of the full size.
-    teacher : Predictions, optional
-        Those of a stronger detector.
-    blocks : ndarray of shape (M,), int64, optional
-        Block of time of each image; images of one block are dependent. By default each image is
-        independent.
-    calibration : ScoreCalibration, optional
-        Of the confidences of the detector.
-
-    Raises
-    ------
-    InputError
-        If the passes are of other images or other categories.
+    clean: the boxes of the detector.
+    half_size: those of a second pass at half the input size, in pixels of the full size.
+    teacher: those of a stronger detector.
+    blocks (M,), int64: block of time of each image; images of one block are dependent. By default
+        each image is independent.
+    calibration: of the confidences of the detector.
     """
 
     clean: Predictions
@@ -103,13 +91,7 @@ class SiteBoxes:
 
     @property
     def right_at_half(self) -> np.ndarray:
-        """True-positive probability of each clean box at IoU .5, (N,).
-
-        Raises
-        ------
-        InputError
-            If the boxes are not calibrated.
-        """
+        """True-positive probability of each clean box at IoU .5, (N,)."""
         if self.calibration is None:
             raise InputError("These boxes have no calibration: an estimator that was fitted has.")
         return self.calibration.at_half(self.clean.scores)
@@ -165,12 +147,7 @@ def columns_of(
 ) -> Predictions:
     """Lay out the detections of each image as columns.
 
-    Parameters
-    ----------
-    found : sequence of Detections
-        Labelled by `categories`, one for each image.
-    images : tuple of LabelledImage
-    categories : sequence of str
+    found: labelled by `categories`, one for each image.
     """
     nothing = Detections.empty()
     parts = [*found, nothing]
@@ -194,18 +171,11 @@ FEWEST_FULL, MANY_FULL = 3, 0.1
 class PredictionFiles:
     """The predictions of one set of images.
 
-    Parameters
-    ----------
-    clean : path-like
-        COCO results; see `autoeval.data.predictions.read_predictions`.
-    half_size : path-like, optional
-        Those of a second pass at half the input size, in pixels of the full size.
-    teacher : path-like, optional
-        Those of a stronger detector, with the same words.
-    names : mapping of str to str
-        Word of each category number, where neither the file nor the labels have it.
-    truncated : bool
-        Whether it is known that boxes with low scores were left out.
+    clean: COCO results; see `autoeval.data.predictions.read_predictions`.
+    half_size: those of a second pass at half the input size, in pixels of the full size.
+    teacher: those of a stronger detector, with the same words.
+    names: word of each category number, where neither the file nor the labels have it.
+    truncated: whether it is known that boxes with low scores were left out.
     """
 
     clean: PathLike
@@ -223,15 +193,10 @@ class PredictionFiles:
     ) -> SiteBoxes:
         """Read all passes, in the words of the detector.
 
-        Parameters
-        ----------
-        images : sequence of LabelledImage, optional
-            All images that the detector was run on; by default those that the clean predictions
+        images: all images that the detector was run on; by default those that the clean predictions
             name.
-        where : str
-            What lists them, for messages.
-        numbers : mapping of str to str
-            Word of each category number; `names` go before.
+        where: what lists them, for messages.
+        numbers: word of each category number; `names` go before.
         """
         numbers = self.names or numbers
         clean = read_predictions(self.clean, images=images, where=where, numbers=numbers)
@@ -263,13 +228,7 @@ def _read_beside(
 
 
 def check_floor(found: Predictions, name: str, *, truncated: bool = False) -> tuple[str, ...]:
-    """Warn of predictions whose low scores were left out.
-
-    Raises
-    ------
-    InputError
-        If all scores are over .3 and `truncated` does not say that this is intended.
-    """
+    """Warn of predictions whose low scores were left out."""
     if not found.floor > LOW_FLOOR:
         return ()
     warning = (
@@ -288,11 +247,8 @@ def check_floor(found: Predictions, name: str, *, truncated: bool = False) -> tu
 def check_limit(found: Predictions, name: str) -> tuple[str, ...]:
     """Warn of lists that were cut to the best few boxes of each image.
 
-    Returns
-    -------
-    tuple of str
-        One warning where a tenth of the images, and three or more, hold as many boxes as any, and
-        these are fewer than the 100 that average precision counts.
+    Returned: one warning where a tenth of the images, and three or more, hold as many boxes as any,
+        and these are fewer than the 100 that average precision counts.
     """
     n_boxes = np.bincount(found.image, minlength=len(found.images))
     n_full = int(np.count_nonzero(n_boxes == found.most_boxes))

@@ -34,20 +34,11 @@ def tightness(rows: pd.DataFrame, estimates: Mapping[str, float]) -> tuple[str, 
     much they do where the sources are is seen in their ratio of mAP to mAP50: of those nearest in
     mAP50, the tenth from below and from above.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Pairs that were fitted on, see `autoeval.estimation.pair_table`.
-    estimates : mapping
-        Estimated ``mAP`` and ``mAP50``.
+    rows: pairs that were fitted on, see `autoeval.estimation.pair_table`.
+    estimates: estimated ``mAP`` and ``mAP50``.
+    Returned: one warning, where that moves mAP by `MATTERS` or more to each side, or cannot be
+        known.
 
-    Returns
-    -------
-    tuple of str
-        One warning, where that moves mAP by `MATTERS` or more to each side, or cannot be known.
-
-    Examples
-    --------
     >>> rows = pd.DataFrame({"mAP50": [.5, .6, .7, .8], "mAP": [.2, .4, .3, .6]})
     >>> print(*tightness(rows, {"mAP": .4, "mAP50": .6}))
     mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly \
@@ -96,16 +87,10 @@ def site_sampling(
 
     The estimate is taken as linear in the scores.
 
-    Parameters
-    ----------
-    regression : BayesianRegression
-    scores : sequence of CategoryScores
-    rows : DataFrame
-        Their rows.
-    n_images : int
-        Images of the site.
-    blocks : ndarray of shape (n_images,), int64, optional
-        Images of one block of time are drawn together; by default each is independent.
+    rows: their rows.
+    n_images: images of the site.
+    blocks (n_images,), int64: images of one block of time are drawn together; by default each is
+        independent.
     """
     n_units = n_images if blocks is None else int(blocks.max()) + 1
     counts = resampled_counts(n_images, resamples=RESAMPLES, seed=0, blocks=blocks, dtype=np.uint8)
@@ -143,25 +128,10 @@ def estimate_site(
 ) -> Estimate:
     """Estimate the accuracy at a site.
 
-    Parameters
-    ----------
-    site : Site
-        For a regression on sample sets with its scores; see `score_images`.
-    regression : Regression
-    others : mapping of str to Regression
-        Of other targets: average precisions, and precision, recall and F1 at a threshold.
-    score_thr : float
-        Boxes with a lower score count in no score.
-
-    Returns
-    -------
-    Estimate
-        With the site, whose row holds the scores.
-
-    Raises
-    ------
-    InputError
-        If nothing is detected, or a score is missing.
+    site: for a regression on sample sets with its scores; see `score_images`.
+    others: of other targets: average precisions, and precision, recall and F1 at a threshold.
+    score_thr: boxes with a lower score count in no score.
+    Returned: with the site, whose row holds the scores.
     """
     if isinstance(regression, BayesianRegression):
         regressions = (regression, *others.values())

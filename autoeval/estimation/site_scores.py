@@ -28,11 +28,8 @@ def score_images(
 ) -> Site:
     """Observe images and compute every score; parameters as in `site_of_images`.
 
-    Returns
-    -------
-    Site
-        Its ``row`` holds ``rows``, one a repeat, for `Regression.predict_rows`, and beside it the
-        means over the repeats.
+    Returned: its ``row`` holds ``rows``, one a repeat, for `Regression.predict_rows`, and beside it
+        the means over the repeats.
     """
     samples, shards = UnlabelledSamples(images), shards or Undivided()
     least_stable, seen = LeastStableImages(), list[Evidence]()

@@ -41,19 +41,11 @@ FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
 class TrainingSet:
     """One labelled set of a fit.
 
-    Parameters
-    ----------
-    name, family : str
-    boxes : SiteBoxes
-        In the categories of `truth`.
-    truth : Truth
-    statistics : ReferenceStatistics
-        Of the boxes in the detector's own words; its warnings are those of this set.
-    everywhere : bool
-        Whether it is of a task, whose categories are evaluated on all its images; otherwise each is
-        on those that hold it.
-    problems : tuple of str
-        What was left out on the way.
+    boxes: in the categories of `truth`.
+    statistics: of the boxes in the detector's own words; its warnings are those of this set.
+    everywhere: whether it is of a task, whose categories are evaluated on all its images; otherwise
+        each is on those that hold it.
+    problems: what was left out on the way.
     """
 
     name: str
@@ -123,25 +115,11 @@ def training_set(
 ) -> TrainingSet:
     """Evaluate a labelled set, and check its labels against the boxes.
 
-    Parameters
-    ----------
-    boxes : SiteBoxes
-    truth : Truth
-        Of the same images and categories.
-    name : str
-    family : str, optional
-        Origin that it shares with other sets; its own name by default.
-    everywhere : bool
-        See `TrainingSet`.
-    statistics : ReferenceStatistics, optional
-        Of the boxes in the detector's own words; by default those of `boxes`.
-    problems, warnings : sequence of str
-        What is known already.
-
-    Raises
-    ------
-    InputError
-        If no category has enough labelled boxes.
+    truth: of the same images and categories.
+    family: origin that it shares with other sets; its own name by default.
+    everywhere: see `TrainingSet`.
+    statistics: of the boxes in the detector's own words; by default those of `boxes`.
+    problems, warnings: what is known already.
     """
     made = TrainingSet(
         name,
@@ -175,21 +153,9 @@ def labels_with_files(
 ) -> TrainingSet:
     """Read one labelled set and its predictions; every category is a source.
 
-    Parameters
-    ----------
-    labels : path-like
-        In any format that `autoeval.load_labels` reads.
-    files : PredictionFiles
-    img_dir : path-like, optional
-        Folder of the images, for label formats that need it.
-    family : str, optional
-        See `training_set`.
-
-    Raises
-    ------
-    InputError
-        If labels or predictions cannot be read or do not belong together, hardly a box is right, or
-        no category has enough boxes.
+    labels: in any format that `autoeval.load_labels` reads.
+    img_dir: folder of the images, for label formats that need it.
+    family: see `training_set`.
     """
     path = Path(labels)
     content = read_labels(path, img_dir)
@@ -208,16 +174,7 @@ def labels_with_files(
 def task_with_files(task: Task, files: Mapping[str, PredictionFiles]) -> list[TrainingSet]:
     """Read the sources of a task and their predictions.
 
-    Parameters
-    ----------
-    task : Task
-    files : mapping of str to PredictionFiles
-        By the name of the source.
-
-    Raises
-    ------
-    InputError
-        If a source has no predictions, or as `labels_with_files`.
+    files: by the name of the source.
     """
     lost = [seed_set.name for seed_set in task.seed_sets if seed_set.name not in files]
     if lost:
@@ -243,11 +200,8 @@ def truth_of_samples(
 ) -> Truth:
     """Lay out the labels of the images of `boxes`.
 
-    Parameters
-    ----------
-    boxes : SiteBoxes
-    labels : iterable of (ndarray (N, 4), ndarray (N,), ndarray (N,))
-        Boxes as xyxy in pixels, categories and crowds of each image, in the same order.
+    labels (iterable of (ndarray (N, 4), ndarray (N,), ndarray (N,))): boxes as xyxy in pixels,
+        categories and crowds of each image, in the same order.
     """
     nothing = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
     parts = [*labels, nothing]

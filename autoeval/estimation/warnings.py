@@ -37,25 +37,15 @@ def estimate_warnings(
 ) -> tuple[str, ...]:
     """List why an estimate may be wrong.
 
-    Parameters
-    ----------
-    value : float
-        Estimate, NaN where there is none.
-    features : mapping
-        Features the regressor used.
-    training_range : mapping
-        Smallest and largest value of each feature in training; equal where there is one pair.
-    n_images : int
-        Images that were read.
-    skipped_share : float
-        Share of (image, repeat) with no box on at least one side.
-    backbone : str
-        Class name of the detector's backbone.
-    doubtful : float
-        An estimate below it is warned of.
+    value: estimate, NaN where there is none.
+    features: features the regressor used.
+    training_range: smallest and largest value of each feature in training; equal where there is one
+        pair.
+    n_images: images that were read.
+    skipped_share: share of (image, repeat) with no box on at least one side.
+    backbone: class name of the detector's backbone.
+    doubtful: an estimate below it is warned of.
 
-    Examples
-    --------
     >>> known = {"n_images": 60, "skipped_share": 0, "backbone": "ResNet"}
     >>> estimate_warnings(.4, {"bos": .9}, {"bos": (.2, .8)}, **known)
     ('bos is 0.900, outside the 0.200 to 0.800 seen in training: the estimate is an extrapolation',)
@@ -111,11 +101,7 @@ def another_scale(found: Predictions, floor: float, highest: float) -> Iterator[
     sure of something anywhere reaches scores close to its highest. Only the ends tell of a scale:
     between them, less confidence is what a worse place looks like.
 
-    Parameters
-    ----------
-    found : Predictions
-    floor, highest : float
-        Lowest and highest score in the fit; 0 for a highest that is not known.
+    floor, highest: lowest and highest score in the fit; 0 for a highest that is not known.
     """
     low, high = sorted((max(found.floor, NO_LOWER), max(floor, NO_LOWER)))
     another = high > (ANOTHER_FLOOR if len(found) >= ENOUGH_BOXES else OF_FEW_BOXES) * low
@@ -149,11 +135,8 @@ def unseen_share(found: Predictions) -> float:
 
     of that range is unseen. Images count by their boxes, as they do in average precision.
 
-    Returns
-    -------
-    float
-        In [0, 1]: 0 for a full list, 1 where nothing but boxes over .3 is listed, or more than half
-        of these have the same confidence, so that it ranks nothing.
+    Returned: in [0, 1]: 0 for a full list, 1 where nothing but boxes over .3 is listed, or more
+        than half of these have the same confidence, so that it ranks nothing.
     """
     if not len(found):
         return 0.0

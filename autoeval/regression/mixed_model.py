@@ -33,13 +33,8 @@ Solved = tuple[tuple[np.ndarray, bool], np.ndarray]
 class SharedLine:
     """What M new pairs share with N known ones, none of the same family.
 
-    Parameters
-    ----------
-    known, new : Pairs
-    x : tuple of ndarray of shape (N, P) and (M, P)
-        Their scores, in units of their scale.
-    intercept_std : float
-        Of the prior of the intercept.
+    x (N, P) and (M, P): their scores, in units of their scale.
+    intercept_std: of the prior of the intercept.
     """
 
     def __init__(
@@ -64,13 +59,8 @@ class SharedLine:
     ) -> np.ndarray:
         """Draw how far the new pairs are from their prior means, shape (draws, M).
 
-        Parameters
-        ----------
-        variances : Variances
-        solved : tuple
-            Cholesky factor of the covariance of the known pairs, and it solved for their residuals.
-        draws : int
-        rng : Generator
+        solved: Cholesky factor of the covariance of the known pairs, and it solved for their
+            residuals.
         """
         known, new = (self._shared(k, variances) for k in (0, 1))
         factor, coefficients = solved
@@ -106,22 +96,11 @@ NEGLIGIBLE = 1e-4  # share of the greatest weight
 class MixedModel:
     """The regression of this module.
 
-    Parameters
-    ----------
-    scaling : Scaling
-        Units of the P scores.
-    prior : Prior
-        With the slopes of these scores.
-    variances : sequence of Variances, optional
-        Possibilities; those of the prior by default.
-
-    Attributes
-    ----------
-    pairs_ : Pairs
-    intercept_std_ : float
-        Of the prior, with what so few pairs leave open.
-    weights_ : ndarray of shape (G,)
-        Posterior weight of each possibility that is not negligible.
+    scaling: units of the P scores.
+    prior: with the slopes of these scores.
+    variances: possibilities; those of the prior by default.
+    intercept_std_: of the prior, with what so few pairs leave open.
+    weights_ (G,): posterior weight of each possibility that is not negligible.
     """
 
     def __init__(
@@ -132,13 +111,7 @@ class MixedModel:
         self.variances = variances
 
     def fit(self, pairs: Pairs, y: np.ndarray) -> Self:
-        """Fit on pairs whose accuracies `y` (N,) are known, in [0, 1].
-
-        Raises
-        ------
-        ValueError
-            If there is no pair, or an accuracy is not finite.
-        """
+        """Fit on pairs whose accuracies `y` (N,) are known, in [0, 1]."""
         if not len(pairs) or np.shape(y) != (len(pairs),) or not np.isfinite(y).all():
             raise ValueError(f"Expected finite accuracies of {len(pairs)} pairs, at least one.")
         self.pairs_ = pairs
@@ -166,18 +139,10 @@ class MixedModel:
     def predict(self, pairs: Pairs, *, average: np.ndarray | None = None) -> Mixture:
         """Predict the accuracies of pairs, or of averages over them.
 
-        Parameters
-        ----------
-        pairs : Pairs
-            M pairs; a family, place, category or pair that was seen in `fit` shares its effect.
-        average : ndarray of shape (K, M), optional
-            Weights of pairs in each of K averages; by default each pair on its own. What the pairs
-            share does not average out.
-
-        Returns
-        -------
-        Mixture
-            Of M, or K, quantities. Their sampling error by `Pairs.sampling` is included.
+        pairs: M pairs; a family, place, category or pair that was seen in `fit` shares its effect.
+        average (K, M): weights of pairs in each of K averages; by default each pair on its own.
+            What the pairs share does not average out.
+        Returned: of M, or K, quantities. Their sampling error by `Pairs.sampling` is included.
         """
         average = np.eye(len(pairs)) if average is None else average
         x, known = self.scaling.apply(pairs.x), self.scaling.apply(self.pairs_.x)
@@ -196,17 +161,8 @@ class MixedModel:
     def draw(self, pairs: Pairs, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of pairs together: what is not known of the line they share.
 
-        Parameters
-        ----------
-        pairs : Pairs
-            M pairs, none of a family that was seen in `fit`.
-        draws : int
-        seed : int
-
-        Returns
-        -------
-        ndarray of shape (draws, M)
-            Each column is distributed as `predict` says.
+        pairs: M pairs, none of a family that was seen in `fit`.
+        Returned: (draws, M): each column is distributed as `predict` says.
         """
         rng = np.random.default_rng(seed)
         x = (self.scaling.apply(self.pairs_.x), self.scaling.apply(pairs.x))

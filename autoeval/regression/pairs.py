@@ -11,19 +11,10 @@ import numpy as np
 class Pairs:
     """N pairs of a place and a category, with P scores each.
 
-    Parameters
-    ----------
-    x : ndarray of shape (N, P), float64
-        Scores, finite.
-    sampling : ndarray of shape (N,)
-        Variance of the accuracy because images are few, in squared units of accuracy.
-    family, place, category : ndarray of shape (N,), int64 or str
-        Names; equal ones share an effect. Families hold places.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not describe the same N pairs, or a score or variance is not finite.
+    x (N, P), float64: scores, finite.
+    sampling (N,): variance of the accuracy because images are few, in squared units of accuracy.
+    family, place, category (N,), int64 or str: names; equal ones share an effect. Families hold
+        places.
     """
 
     x: np.ndarray
@@ -62,15 +53,9 @@ class Scaling:
 
     so that a handful of pairs that happen to be alike cannot make a small difference look great.
 
-    Parameters
-    ----------
-    location, scale : ndarray of shape (P,)
-        m0 and s0; scales above 0.
-    weight : float
-        k, the number of pairs that the guess counts as.
+    location, scale (P,): m0 and s0; scales above 0.
+    weight: k, the number of pairs that the guess counts as.
 
-    Examples
-    --------
     >>> guess = Scaling(np.array([.3]), np.array([.2]), weight=2)
     >>> learned = guess.learn(np.array([[.5], [.5]]))
     >>> learned.location, learned.scale.round(4), learned.apply(np.array([[.4]])).round(3)

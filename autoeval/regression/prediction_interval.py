@@ -14,14 +14,9 @@ HALVINGS = 50
 class Mixture:
     """G normal distributions of each of N quantities, with one set of weights.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (G,)
-        They add up to 1.
-    means, stds : ndarray of shape (G, N)
+    weights (G,): they add up to 1.
+    means, stds (G, N)
 
-    Examples
-    --------
     >>> two = Mixture(np.array([.5, .5]), np.array([[-1.], [1.]]), np.ones((2, 1)))
     >>> float(two.mean[0]), round(float(two.std[0]), 4), abs(round(float(two.quantile(.5)[0]), 6))
     (0.0, 1.4142, 0.0)
@@ -70,16 +65,10 @@ WIDEST = 0.42
 class PredictionInterval:
     """The prediction interval of one accuracy.
 
-    Parameters
-    ----------
-    raw : float
-        Mean of the distribution, which may lie outside [0, 1].
-    value : float
-        The nearest possible accuracy; NaN where the interval would be too wide.
-    lower, upper : float
-        Interval in [0, 1], ``lower < upper``; NaN where the interval would be too wide.
-    reach : float
-        Half the width of the interval before anything is cut off, and the distance of `raw` to
+    raw: mean of the distribution, which may lie outside [0, 1].
+    value: the nearest possible accuracy; NaN where the interval would be too wide.
+    lower, upper: interval in [0, 1], ``lower < upper``; NaN where the interval would be too wide.
+    reach: half the width of the interval before anything is cut off, and the distance of `raw` to
         the nearest possible accuracy.
     """
 
@@ -108,14 +97,6 @@ def predict_intervals(predicted: Mixture, level: float = 0.9) -> list[Prediction
     the interval from the edge inwards reaches that much further; no interval has width 0. Where it
     would reach further than `WIDEST` to each side, which is nearly everything, no value is given.
 
-    Parameters
-    ----------
-    predicted : Mixture
-    level : float
-        Nominal coverage, in (0, 1).
-
-    Examples
-    --------
     >>> at = Mixture(np.ones(1), np.array([[.5, -.1, .5]]), np.array([[.1, .05, .4]]))
     >>> inside, below, wide = predict_intervals(at)
     >>> [(round(t.lower, 3), round(t.upper, 3), t.outside) for t in (inside, below)]

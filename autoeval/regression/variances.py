@@ -18,30 +18,18 @@ class Prior:
 
     See docs/explanation/calibration.md.
 
-    Parameters
-    ----------
-    intercept, intercept_std : float
-        Accuracy of a pair whose scores are in their middle.
-    slopes : tuple of float
-        Mean slope of each score, in units of its scale.
-    calibration_std : float
-        Of the intercept where the calibration rests on one pair; with n pairs it is divided by the
-        root of n.
-    slope_std : float
-        Standard deviation of each slope.
-    categories : mapping of str to float
-        What is known of categories by name: the mean of their effect.
-    spread, spread_log_std : float
-        Standard deviation of pairs around the line, all effects together: median and standard
-        deviation of the logarithm of a log-normal distribution.
-    shares : tuple of (family, place, category, pair)
-        How the square of that spread divides.
-    bending : float
-        Variance of each slope from family to family, as a share of that square.
-    of_one_image : float
-        Standard deviation of average precision because it is measured on one image.
-    guess : float
-        Number of pairs that the first guess of the spread of accuracies counts as.
+    intercept, intercept_std: accuracy of a pair whose scores are in their middle.
+    slopes: mean slope of each score, in units of its scale.
+    calibration_std: of the intercept where the calibration rests on one pair; with n pairs it is
+        divided by the root of n.
+    slope_std: standard deviation of each slope.
+    categories: what is known of categories by name: the mean of their effect.
+    spread, spread_log_std: standard deviation of pairs around the line, all effects together:
+        median and standard deviation of the logarithm of a log-normal distribution.
+    shares (tuple of (family, place, category, pair)): how the square of that spread divides.
+    bending: variance of each slope from family to family, as a share of that square.
+    of_one_image: standard deviation of average precision because it is measured on one image.
+    guess: number of pairs that the first guess of the spread of accuracies counts as.
     """
 
     slopes: tuple[float, ...]
@@ -65,18 +53,11 @@ SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
 class Variances:
     """Variances of what makes the accuracy of a pair differ from the line.
 
-    Parameters
-    ----------
-    family, place, category : float
-        Of effects that all pairs of a family, of a place, of a category share.
-    pair : float
-        Of each pair on its own, beyond its sampling error.
-    slope : float
-        Of the prior of each slope, for scores in units of their scale.
-    bending : float
-        Of how much each slope differs from family to family.
-    log_prior : float
-        Logarithm of the prior weight, up to a constant.
+    family, place, category: of effects that all pairs of a family, of a place, of a category share.
+    pair: of each pair on its own, beyond its sampling error.
+    slope: of the prior of each slope, for scores in units of their scale.
+    bending: of how much each slope differs from family to family.
+    log_prior: logarithm of the prior weight, up to a constant.
     """
 
     family: float
@@ -108,12 +89,9 @@ def possible_variances(prior: Prior) -> tuple[Variances, ...]:
 class Shared:
     """What N pairs have in common with M others: everything but the variances.
 
-    Parameters
-    ----------
-    line : ndarray of shape (N, M)
-        Products of scores, in units of their scale.
-    family, place, category, pair : ndarray of shape (N, M)
-        1 where they share one, else 0. A pair is shared by other images of a place and category.
+    line (N, M): products of scores, in units of their scale.
+    family, place, category, pair (N, M): 1 where they share one, else 0. A pair is shared by other
+        images of a place and category.
     """
 
     line: np.ndarray
@@ -134,11 +112,7 @@ class Shared:
     def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
         """Return the covariance (N, M), without what each pair has on its own.
 
-        Parameters
-        ----------
-        variances : Variances
-        intercept : float
-            Variance of the intercept.
+        intercept: variance of the intercept.
         """
         return (
             intercept

@@ -23,17 +23,12 @@ BITS = np.left_shift(1, np.arange(len(IOU_THRESHOLDS))).astype(np.uint16)
 class MatchedPasses:
     """Boxes of P passes (N,), and the confident ones that stand for the truth (M,).
 
-    Parameters
-    ----------
-    n_passes : int
-    at, labels : ndarray of shape (N,), int
-        Pass and category of each box; boxes come by both, best first.
-    scores : ndarray of shape (N,), float32
-    matched : ndarray of shape (T, N), uint16
-        Whether it is matched, for each of `CONFIDENT`; one of `BITS` for each IoU threshold.
-    true_at, true_labels : ndarray of shape (M,), int
-    counted : ndarray of shape (T, M), bool
-        Whether it is as confident as each of `CONFIDENT`.
+    at, labels (N,), int: pass and category of each box; boxes come by both, best first.
+    scores (N,), float32
+    matched (T, N), uint16: whether it is matched, for each of `CONFIDENT`; one of `BITS` for each
+        IoU threshold.
+    true_at, true_labels (M,), int
+    counted (T, M), bool: whether it is as confident as each of `CONFIDENT`.
     """
 
     n_passes: int

@@ -52,26 +52,11 @@ def fit_source_threshold(scores: np.ndarray, correct: np.ndarray) -> float:
 
     Source: Garg et al. 2022, equation 1.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (N,)
-        Scores of the boxes of a labelled set.
-    correct : ndarray of shape (N,), bool
-        True for the boxes that match a labelled object.
+    scores (N,): scores of the boxes of a labelled set.
+    correct (N,), bool: true for the boxes that match a labelled object.
+    Returned: with #(s < t) = #errors, up to equal scores; just over the largest score when every
+        box is wrong.
 
-    Returns
-    -------
-    float
-        With #(s < t) = #errors, up to equal scores; just over the largest score when every box is
-        wrong.
-
-    Raises
-    ------
-    InputError
-        If there is no box.
-
-    Examples
-    --------
     >>> fit_source_threshold(np.array([.9, .2, .6, .4]), np.array([True, False, True, False]))
     0.6
     """

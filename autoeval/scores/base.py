@@ -22,8 +22,6 @@ from autoeval.scores.feature_statistics import FeatureStatistics
 class Direction(IntEnum):
     """The sign of a score's slope against accuracy, where theory tells it.
 
-    Examples
-    --------
     >>> str(Direction.FALLS), Direction.FALLS * 2
     ('falls', -2)
     """
@@ -58,8 +56,6 @@ THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(20))
 def feature_names(name: str) -> tuple[str, ...]:
     """Name the feature of each threshold.
 
-    Examples
-    --------
     >>> feature_names("ps")[-1]
     'ps@0.95'
     """
@@ -69,14 +65,8 @@ def feature_names(name: str) -> tuple[str, ...]:
 def exceed(values: np.ndarray) -> np.ndarray:
     """Say which values exceed which threshold.
 
-    Parameters
-    ----------
-    values : ndarray of shape (N,)
-        The comparison is made in their own precision: a float32 .3 does not exceed .3.
-
-    Returns
-    -------
-    ndarray of shape (T, N), bool
+    values (N,): the comparison is made in their own precision: a float32 .3 does not exceed .3.
+    Returned: (T, N), bool.
     """
     return values > np.array(THRESHOLDS, values.dtype)[:, None]
 
@@ -85,16 +75,10 @@ def exceed(values: np.ndarray) -> np.ndarray:
 class ScoreContext:
     """What a pass knows that scores may ask for.
 
-    Parameters
-    ----------
-    stability : BoxStabilitySettings
-        How boxes are compared; its ``score_thr`` holds for every score.
-    reference : FeatureStatistics, optional
-        Features of the detector's training domain.
-    source_threshold : float, optional
-        Confidence threshold fitted on labelled source data.
-    calibration : ScoreCalibration, optional
-        From confidences to true-positive probabilities, fitted on labelled source data.
+    stability: how boxes are compared; its ``score_thr`` holds for every score.
+    reference: features of the detector's training domain.
+    source_threshold: confidence threshold fitted on labelled source data.
+    calibration: from confidences to true-positive probabilities, fitted on labelled source data.
     """
 
     stability: BoxStabilitySettings
@@ -192,10 +176,7 @@ class RatioScore(Score):
 
     The sums are rounded once, so that merged shards equal the whole to the last bit.
 
-    Parameters
-    ----------
-    score_thr : float
-        Only boxes with a score above it count.
+    score_thr: only boxes with a score above it count.
     """
 
     def __init__(self, *, score_thr: float = 0.05) -> None:
@@ -255,12 +236,8 @@ class ConfidenceScore(RatioScore):
     It can therefore take in many images at once, as columns, which gives the same numbers to the
     last bit as one image after another.
 
-    Parameters
-    ----------
-    score_thr : float
-        Only boxes with a score above it count.
-    names : sequence of str, optional
-        Which of its features to compute; all by default.
+    score_thr: only boxes with a score above it count.
+    names: which of its features to compute; all by default.
     """
 
     def __init__(self, *, score_thr: float = 0.05, names: Sequence[str] | None = None) -> None:
@@ -273,17 +250,9 @@ class ConfidenceScore(RatioScore):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return what each image adds to the numerators and the denominators.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (N,), float32
-            Confidences over the threshold.
-        image : ndarray of shape (N,), int64
-            Which image each box is of.
-        n_images : int
-
-        Returns
-        -------
-        above, below : ndarray of shape (n_images, F), float64
+        scores (N,), float32: confidences over the threshold.
+        image (N,), int64: which image each box is of.
+        Returned: above, below (n_images, F), float64.
         """
 
     def measure(self, evidence: Evidence) -> tuple[ArrayLike, ArrayLike]:
@@ -310,18 +279,9 @@ def count_over(
 
     The comparison is made in the precision of the scores: a float32 .3 does not exceed .3.
 
-    Parameters
-    ----------
-    thresholds : sequence of F floats
-    scores, image : ndarray of shape (N,)
-    n_images : int
+    scores, image (N,)
+    Returned: (n_images, F), float64.
 
-    Returns
-    -------
-    ndarray of shape (n_images, F), float64
-
-    Examples
-    --------
     >>> count_over([0, 0.5], np.array([.2, .6, .97]), np.array([0, 0, 2]), 3)
     array([[2., 1.],
            [0., 0.],

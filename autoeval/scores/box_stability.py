@@ -31,21 +31,11 @@ def box_stability(
 
     Source: Yang et al. 2024, section 3, equations 2 to 4, in the direction "larger is more stable".
 
-    Parameters
-    ----------
-    clean, perturbed : Detections
-        Boxes of the unperturbed and of the perturbed network.
-    settings : BoxStabilitySettings, optional
-        The defaults are those of the paper.
+    clean, perturbed: boxes of the unperturbed and of the perturbed network.
+    settings: the defaults are those of the paper.
+    Returned: mean overlap of the matched pairs; for an image without a box on one side 0, or NaN
+        where such images are skipped.
 
-    Returns
-    -------
-    float
-        Mean overlap of the matched pairs; for an image without a box on one side 0, or NaN where
-        such images are skipped.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> boxes = np.array([[0, 0, 2, 2], [4, 4, 8, 8]])
     >>> found = Detections(boxes, np.array([.9, .8]), np.array([0, 0]))
@@ -64,10 +54,7 @@ def box_stability(
 class ImageStability(RatioScore):
     """Base of the scores that are the mean over (image, repeat) of one number.
 
-    Parameters
-    ----------
-    settings : BoxStabilitySettings, optional
-        How boxes are matched; the defaults are those of the paper.
+    settings: how boxes are matched; the defaults are those of the paper.
     """
 
     needs = frozenset({"perturbed"})
@@ -184,20 +171,10 @@ def confidence_stability(
     Pairs are those of box stability, matched by box: matching on signed differences of scores makes
     every assignment tie. Source: Yang et al. 2024, section 5.1, "variant study".
 
-    Parameters
-    ----------
-    clean, perturbed : Detections
-        Boxes of the unperturbed and of the perturbed network.
-    settings : BoxStabilitySettings, optional
-        ``normalise`` plays no part.
+    clean, perturbed: boxes of the unperturbed and of the perturbed network.
+    settings: ``normalise`` plays no part.
+    Returned: where nothing can be matched, 0 or NaN as ``settings.empty`` says.
 
-    Returns
-    -------
-    float
-        Where nothing can be matched, 0 or NaN as ``settings.empty`` says.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> box, label = np.array([[0, 0, 2, 2]]), np.array([0])
     >>> first, second = (Detections(box, np.array([s]), label) for s in (.75, .5))

@@ -15,14 +15,9 @@ from autoeval.detections import Detections
 class Matching:
     """Pairs of the boxes of two passes over one image.
 
-    Parameters
-    ----------
-    overlaps : ndarray of shape (P,)
-        IoU or GIoU of each pair.
-    score_changes : ndarray of shape (P,)
-        Absolute difference of the scores of each pair.
-    n_first, n_second : int
-        Boxes on either side, matched or not.
+    overlaps (P,): IoU or GIoU of each pair.
+    score_changes (P,): absolute difference of the scores of each pair.
+    n_first, n_second: boxes on either side, matched or not.
     """
 
     overlaps: np.ndarray
@@ -39,14 +34,9 @@ def match_detections(
 
     The last results are remembered, by the identity of the arguments.
 
-    Parameters
-    ----------
-    first, second : Detections
-    cost : {"giou", "iou"}
-    class_aware : bool
-        Match within a category only.
-    score_thr : float
-        Only boxes with a score above it are matched.
+    cost ("giou", "iou")
+    class_aware: match within a category only.
+    score_thr: only boxes with a score above it are matched.
     """
     first, second = first.above(score_thr), second.above(score_thr)
     groups = np.intersect1d(first.labels, second.labels) if class_aware else [None]
@@ -63,24 +53,13 @@ def match_detections(
 class BoxStabilitySettings:
     """How two sets of boxes become one number; the defaults are those of Yang et al. 2024.
 
-    Parameters
-    ----------
-    cost : {"giou", "iou"}
-        Overlap that the matching maximises and the score averages.
-    class_aware : bool
-        Match within a category only.
-    empty : {"zero", "skip"}
-        Policy for an image with no box on at least one side: counted as 0, as equation 4 does,
-        whose mean is over all images; or left out of the mean.
-    normalise : {"min", "max"}
-        Divide the sum of overlaps by the smaller or the larger number of boxes.
-    score_thr : float
-        Only boxes with a score above it are matched.
-
-    Raises
-    ------
-    ValueError
-        If an option is not among its values.
+    cost ("giou", "iou"): overlap that the matching maximises and the score averages.
+    class_aware: match within a category only.
+    empty ("zero", "skip"): policy for an image with no box on at least one side: counted as 0, as
+        equation 4 does, whose mean is over all images; or left out of the mean.
+    normalise ("min", "max"): divide the sum of overlaps by the smaller or the larger number of
+        boxes.
+    score_thr: only boxes with a score above it are matched.
     """
 
     cost: str = "giou"

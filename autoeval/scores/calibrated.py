@@ -203,15 +203,9 @@ class _Found:
 def relative_sides(boxes: np.ndarray, area: np.ndarray) -> np.ndarray:
     """Return the logarithm of the side of boxes relative to that of their images, (N,).
 
-    Parameters
-    ----------
-    boxes : ndarray of shape (N, 4)
-        As xyxy, pixels.
-    area : ndarray of shape (N,)
-        Of the image of each, in pixels.
+    boxes (N, 4): as xyxy, pixels.
+    area (N,): of the image of each, in pixels.
 
-    Examples
-    --------
     >>> relative_sides(np.array([[0, 0, 10, 40]]), np.array([400 * 100])).round(3)
     array([-2.303])
     """

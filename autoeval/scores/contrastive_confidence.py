@@ -15,22 +15,11 @@ def contrastive_confidence(
 ) -> float:
     """Mean score of an image's positives less a multiple of the mean score of its negatives.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (N,)
-        All scores that the detector gives, low ones included.
-    threshold : float
-        Positives are the boxes with a score of at least this, negatives are the others.
-    weight : float
-        Multiple of the negatives' mean (λ).
+    scores (N,): all scores that the detector gives, low ones included.
+    threshold: positives are the boxes with a score of at least this, negatives are the others.
+    weight: multiple of the negatives' mean (λ).
+    Returned: a side without boxes has mean 0.
 
-    Returns
-    -------
-    float
-        A side without boxes has mean 0.
-
-    Examples
-    --------
     >>> round(contrastive_confidence(np.array([.9, .7, .1])), 6)
     0.3
     """

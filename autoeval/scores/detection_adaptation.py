@@ -27,17 +27,9 @@ def flatness_cost(clean: Classified, perturbed: Classified, *, weight: float = 1
 
     .. math:: \min_σ \frac{1}{\min(n, n')} \sum_i -IoU(b'_i, b_{σ(i)}) + λ KL(p'_i ‖ p_{σ(i)})
 
-    Parameters
-    ----------
-    clean, perturbed : Classified
-        n and n' boxes, at least one each; p are their class probabilities.
-    weight : float
-        λ.
-
-    Returns
-    -------
-    float
-        At least -1, which it is for two passes that find the same.
+    clean, perturbed: n and n' boxes, at least one each; p are their class probabilities.
+    weight: λ.
+    Returned: at least -1, which it is for two passes that find the same.
     """
     overlaps = box_iou(perturbed.boxes.astype(np.float64), clean.boxes.astype(np.float64))
     p, q = (np.maximum(of.probabilities.astype(np.float64), LEAST) for of in (perturbed, clean))
@@ -77,19 +69,10 @@ def prototype_ratio(source: np.ndarray, target: np.ndarray) -> float:
 
     where D is the mean Euclidean distance over the pairs of prototypes with i ≠ j.
 
-    Parameters
-    ----------
-    source, target : ndarray of shape (K, C + 1)
-        Sums of weighted features, and of the weights in the last column; categories that have no
-        weight in both are left out.
+    source, target (K, C + 1): sums of weighted features, and of the weights in the last column;
+        categories that have no weight in both are left out.
+    Returned: NaN with fewer than two categories, or if none has moved.
 
-    Returns
-    -------
-    float
-        NaN with fewer than two categories, or if none has moved.
-
-    Examples
-    --------
     >>> source = np.array([[0., 0., 1.], [6., 0., 2.]])  # (0, 0) and (3, 0)
     >>> target = np.array([[0., 4., 1.], [3., 4., 1.]])  # (0, 4) and (3, 4)
     >>> prototype_ratio(source, target)  # 5 * 3 * 3 / 4

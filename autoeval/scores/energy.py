@@ -18,20 +18,10 @@ def energy(logits: np.ndarray, *, temperature: float = 1.0) -> np.ndarray:
 
     Source: Liu et al. 2020, equation 4.
 
-    Parameters
-    ----------
-    logits : ndarray of shape (N, K)
-        Class logits z.
-    temperature : float
-        T of E = -T log Σ exp(z / T).
+    logits (N, K): class logits z.
+    temperature: T of E = -T log Σ exp(z / T).
+    Returned: (N,), float64: the lower, the surer.
 
-    Returns
-    -------
-    ndarray of shape (N,), float64
-        The lower, the surer.
-
-    Examples
-    --------
     >>> energy(np.log([[1., 3.]])).round(6)
     array([-1.386294])
     """

@@ -21,18 +21,9 @@ from autoeval.scores.registry import register
 def binary_entropy(scores: np.ndarray) -> np.ndarray:
     """Entropy of a yes-or-no answer, in bits.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (N,)
-        Probability of yes, in [0, 1].
+    scores (N,): probability of yes, in [0, 1].
+    Returned: (N,), float64: in [0, 1].
 
-    Returns
-    -------
-    ndarray of shape (N,), float64
-        In [0, 1].
-
-    Examples
-    --------
     >>> binary_entropy(np.array([0., .5, 1.]))
     array([0., 1., 0.])
     """

@@ -24,23 +24,9 @@ def frechet_distance(first: FeatureStatistics, second: FeatureStatistics) -> flo
     The last trace is the sum of the square roots of the eigenvalues of
     :math:`Σ_1^{½} Σ_2 Σ_1^{½}`, which is symmetric; the root of ``first`` is kept with it.
 
-    Parameters
-    ----------
-    first, second : FeatureStatistics
-        Of features with the same C.
+    first, second: of features with the same C.
+    Returned: at least 0.
 
-    Returns
-    -------
-    float
-        At least 0.
-
-    Raises
-    ------
-    InputError
-        If the numbers of features differ.
-
-    Examples
-    --------
     >>> ones = np.eye(2)
     >>> near, far = (FeatureStatistics(9, np.array([0., d]), ones) for d in (0, 3))
     >>> frechet_distance(near, far)

@@ -32,10 +32,7 @@ def consistency_and_reliability(candidates: Candidates) -> tuple[float, float]:
 
     Source: Yoo et al. 2025, section 4.
 
-    Returns
-    -------
-    consistency, reliability : float
-        NaN without a kept box, or without a suppressed one.
+    Returned: consistency, reliability: NaN without a kept box, or without a suppressed one.
     """
     kept, suppressed = candidates[candidates.kept], candidates[~candidates.kept]
     joined = box_iou(kept.boxes.astype(np.float64), suppressed.boxes.astype(np.float64)) > OVERLAP

@@ -24,15 +24,7 @@ _BY_FEATURE: dict[str, type[Score]] = {}
 
 
 def register(score: S) -> S:
-    """Make a score known; a class decorator.
-
-    Raises
-    ------
-    TypeError
-        If the class does not say its name, meaning, features and source.
-    ValueError
-        If another score has its name, or fills one of its columns.
-    """
+    """Make a score known; a class decorator."""
     missing = [field for field in DECLARED if field not in vars(score)]
     if missing:
         raise TypeError(f"The score {score.__name__} does not declare {', '.join(missing)}.")
@@ -53,8 +45,6 @@ def scores() -> Mapping[str, type[Score]]:
 def score_of(feature: str) -> type[Score] | None:
     """Return the score that fills a column; None for a column that no score is known to fill.
 
-    Examples
-    --------
     >>> score_of("ps@0.95").name, score_of("no_box_share/car").name, score_of("mAP")
     ('ps', 'box_count', None)
     """
@@ -71,8 +61,6 @@ def direction_of(feature: str) -> Direction:
 def needs_of(features: Iterable[str]) -> frozenset[str]:
     """Return the fields of `Evidence` that some columns take, beside the clean boxes.
 
-    Examples
-    --------
     >>> sorted(needs_of(["ac", "bos", "scale_ap@0.30"]))
     ['half_size', 'perturbed']
     """

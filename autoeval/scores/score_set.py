@@ -18,13 +18,7 @@ from autoeval.scores.registry import scores
 
 
 def check_finite(evidence: Evidence) -> None:
-    """Make sure that every number of an image's evidence is finite.
-
-    Raises
-    ------
-    InputError
-        Naming the image and the field.
-    """
+    """Make sure that every number of an image's evidence is finite."""
     for name, values in _fields(evidence):
         finite = np.isfinite(values)
         if not finite.all():
@@ -62,25 +56,14 @@ def resampled_counts(
 
     Items that depend on each other are drawn together, block by block (Künsch 1989).
 
-    Parameters
-    ----------
-    n_items : int
-        At least 1.
-    resamples : int
-    seed : int
-    blocks : ndarray of shape (n_items,), int64, optional
-        Number of the block of each item, from 0 without gaps; by default each is its own.
-    dtype : type
-        Of the counts. ``numpy.uint8`` is enough: the probability that an item is drawn more than
+    n_items: at least 1.
+    blocks (n_items,), int64: number of the block of each item, from 0 without gaps; by default each
+        is its own.
+    dtype: of the counts. ``numpy.uint8`` is enough: the probability that an item is drawn more than
         255 times is below 1e-500 for any number of items.
+    Returned: (resamples, n_items) of `dtype`: how often each item was drawn; rows sum to `n_items`
+        where blocks are of equal size.
 
-    Returns
-    -------
-    ndarray of shape (resamples, n_items) of `dtype`
-        How often each item was drawn; rows sum to `n_items` where blocks are of equal size.
-
-    Examples
-    --------
     >>> resampled_counts(5, resamples=3).sum(axis=1)
     array([5, 5, 5])
     """
@@ -101,24 +84,13 @@ class ScoreSet:
 
     Scores of perturbed passes are kept apart for each repeat, all others are computed once.
 
-    Parameters
-    ----------
-    settings : BoxStabilitySettings
-        Those of the preset; ``bos_strict`` keeps its own.
-    repeats : int
-        Perturbed passes of each image.
-    reference : FeatureStatistics, optional
-        Features of the detector's training domain, for the Fréchet distance.
-    source_threshold : float, optional
-        Confidence threshold fitted on labelled source data, for the original ATC.
-    names : collection of str, optional
-        Scores to compute; all by default.
-
-    Attributes
-    ----------
-    absent : dict of str to str
-        Why a score is left out, by its name. A score that one image cannot give is left
-        out for the whole set.
+    settings: those of the preset; ``bos_strict`` keeps its own.
+    repeats: perturbed passes of each image.
+    reference: features of the detector's training domain, for the Fréchet distance.
+    source_threshold: confidence threshold fitted on labelled source data, for the original ATC.
+    names: scores to compute; all by default.
+    absent: why a score is left out, by its name. A score that one image cannot give is left out for
+        the whole set.
     """
 
     def __init__(
@@ -142,13 +114,7 @@ class ScoreSet:
         self._n_images = 0
 
     def update(self, evidence: Evidence) -> None:
-        """Take in one image.
-
-        Raises
-        ------
-        InputError
-            If a number is NaN or infinite.
-        """
+        """Take in one image."""
         check_finite(evidence)
         self._n_images += 1
         self._feed(self._clean, evidence)
@@ -178,19 +144,10 @@ class ScoreSet:
         varies together here. Costs no pass over images. Scores without a bootstrap, see
         `Score.resample`, are left out.
 
-        Parameters
-        ----------
-        resamples : int
-            Number B of sets drawn.
-        seed : int
-            Of the draws, which depend on nothing else but the number of images and their blocks.
-        blocks : ndarray, optional
-            Images that are drawn together; see `resampled_counts`.
-
-        Returns
-        -------
-        list of dict of str to ndarray of shape (B,)
-            One dictionary a repeat, as in `rows`.
+        resamples: number B of sets drawn.
+        seed: of the draws, which depend on nothing else but the number of images and their blocks.
+        blocks: images that are drawn together; see `resampled_counts`.
+        Returned: (B,): one dictionary a repeat, as in `rows`.
         """
         counts = resampled_counts(self._n_images, resamples=resamples, seed=seed, blocks=blocks)
         clean = self._resampled(self._clean, counts)

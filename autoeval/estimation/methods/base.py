@@ -16,14 +16,9 @@ class Method(Protocol):
 
     It is fitted on the score table of the training sources and predicts rows of the same columns.
 
-    Attributes
-    ----------
-    features : tuple of str
-        Columns that it reads when fitted.
-    optional : tuple of str
-        Those of them that it can do without.
-    selected_ : tuple of str
-        Those of them that it reads to predict.
+    features: columns that it reads when fitted.
+    optional: those of them that it can do without.
+    selected_: those of them that it reads to predict.
     """
 
     features: tuple[str, ...]

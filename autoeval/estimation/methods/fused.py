@@ -32,13 +32,8 @@ class Fused:
     tenth of the rows lack is not considered; elsewhere a missing one counts as 0, since it is
     missing where the detector finds nothing.
 
-    Attributes
-    ----------
-    selected_ : tuple of str
-        Scores whose slope is not 0.
-    coefficients_ : ndarray of shape (n_selected + 1,)
-        Slopes and, last, the intercept.
-    penalty_ : float
+    selected_: scores whose slope is not 0.
+    coefficients_ (n_selected + 1,): slopes and, last, the intercept.
     """
 
     features: tuple[str, ...] = (
@@ -51,13 +46,7 @@ class Fused:
     optional: tuple[str, ...] = (*StabilityAP.features, *ScaleAP.features)
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Choose the penalty and fit; with fewer than three sources it is the largest.
-
-        Raises
-        ------
-        InputError
-            If the target is not a precision, or no row has a finite one.
-        """
+        """Choose the penalty and fit; with fewer than three sources it is the largest."""
         check_precision("fused", target)
         rows = rows.where(np.isfinite(rows[target].astype(np.float64)))
         if not len(rows):

@@ -26,10 +26,7 @@ class Constant:
     The baseline that every score has to beat (Yang et al. 2024, section 5.1). A target with a
     long tail, such as a counting error, is harder to beat by its median.
 
-    Parameters
-    ----------
-    statistic : callable
-        What is taken of the targets, an array of shape (n_sources,).
+    statistic: what is taken of the targets, an array of shape (n_sources,).
     """
 
     features: tuple[str, ...] = ()
@@ -54,15 +51,8 @@ class Constant:
 class Linear:
     """Ordinary least squares of mAP on score columns (paper: section 4.1).
 
-    Parameters
-    ----------
-    *features : str
-        Columns of the score table.
-
-    Attributes
-    ----------
-    coefficients_ : ndarray of shape (n_features + 1,)
-        Slopes and, last, the intercept.
+    *features: columns of the score table.
+    coefficients_ (n_features + 1,): slopes and, last, the intercept.
     """
 
     optional: tuple[str, ...] = ()
@@ -72,13 +62,7 @@ class Linear:
         self.selected_ = features
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Fit on the sample sets of the training sources.
-
-        Raises
-        ------
-        InputError
-            If no row has finite features and a finite target.
-        """
+        """Fit on the sample sets of the training sources."""
         samples = rows.of_kind(SAMPLE)
         x, y = samples.matrix(self.features), samples[target]
         usable = np.isfinite(x).all(axis=1) & np.isfinite(y)
@@ -107,16 +91,9 @@ class BestThreshold:
     Source: paper, section 5.1: the thresholds of PS, ES and ATC are set for the highest correlation
     in training.
 
-    Parameters
-    ----------
-    *families : sequence of str, or str
-        The columns of a score, one a threshold, such as ``ps@0.00`` to ``ps@0.95``; a single column
-        is a family of its own. Thresholds of several scores are chosen together.
-
-    Attributes
-    ----------
-    selected_ : tuple of str
-        The chosen column of each family.
+    *families: the columns of a score, one a threshold, such as ``ps@0.00`` to ``ps@0.95``; a single
+        column is a family of its own. Thresholds of several scores are chosen together.
+    selected_: the chosen column of each family.
     """
 
     optional: tuple[str, ...] = ()
@@ -130,11 +107,6 @@ class BestThreshold:
 
         A threshold at which more than a tenth of the sample sets have no value, or all have the
         same, is not considered.
-
-        Raises
-        ------
-        InputError
-            If none is left.
         """
         samples = rows.of_kind(SAMPLE)
         choices = [_informative(family, samples) for family in self.families]
@@ -183,13 +155,7 @@ class Bayes:
     optional: tuple[str, ...] = (WITH_TEACHER,)
 
     def fit(self, rows: Rows, target: str) -> Self:
-        """Fit on the rows of the training sources.
-
-        Raises
-        ------
-        InputError
-            If the target is not a precision, or no row has a finite one.
-        """
+        """Fit on the rows of the training sources."""
         check_precision("bayes", target)
         names = [name for name in (*OF_PAIRS, *self.features) if name in rows]
         self._pairs = BayesianRegression(target=target).fit(_frame(rows, [*names, target]))

@@ -23,16 +23,10 @@ OURS = "this project"
 class NamedMethod:
     """A method that can be asked for by name.
 
-    Parameters
-    ----------
-    make : callable
-        Makes an unfitted one.
-    meaning : str
-        What it regresses on, in a few words.
-    published : bool
-        Whether it is to be beaten: a published method, or a constant.
-    compared : bool
-        Whether a comparison of all methods shows it.
+    make: makes an unfitted one.
+    meaning: what it regresses on, in a few words.
+    published: whether it is to be beaten: a published method, or a constant.
+    compared: whether a comparison of all methods shows it.
     """
 
     make: Callable[[], Method]
@@ -92,16 +86,8 @@ def compared_methods() -> tuple[str, ...]:
 def make_method(name: str) -> Method:
     """Make an unfitted method.
 
-    Parameters
-    ----------
-    name : str
-        Out of `methods`, a single feature of a score, such as ``ps@0.95``, or several scores and
+    name: out of `methods`, a single feature of a score, such as ``ps@0.95``, or several scores and
         features joined by ``+``, such as ``bos+es``: least squares on them together.
-
-    Raises
-    ------
-    InputError
-        If no method has that name.
     """
     known = methods()
     if name in known:

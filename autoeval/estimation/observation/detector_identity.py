@@ -25,10 +25,7 @@ def kept_with(detector: Any) -> dict[str, str]:
 def identity_warnings(detector: Any) -> tuple[str, ...]:
     """Warn where nobody can check whether a detector is the one that an estimator was fitted with.
 
-    Returns
-    -------
-    tuple of str
-        One warning, or none.
+    Returned: one warning, or none.
     """
     if is_identified(detector):
         return ()

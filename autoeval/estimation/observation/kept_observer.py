@@ -46,13 +46,8 @@ def pieces(names: Sequence[str]) -> Iterator[range]:
     A piece ends where the name of its last image says so, or when it is full: an image more or less
     changes its own piece, and seldom others.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the images.
+    names: of the images.
 
-    Examples
-    --------
     >>> list(pieces([f"{k}.jpg" for k in range(100)]))
     [range(0, 18), range(18, 19), range(19, 65), range(65, 100)]
     """
@@ -145,14 +140,9 @@ OTHERWISE = "as another detector saw them, or the same with other settings or ca
 class Keeping:
     """Where what is observed is kept, and who observes.
 
-    Parameters
-    ----------
-    folder : Path
-        Pieces lie in its subfolder `OBSERVED`.
-    executor : Executor, optional
-        Where pieces are observed; this process by default.
-    load : callable, optional
-        Loads the same detector in another process; without it the detector itself is sent there.
+    folder: pieces lie in its subfolder `OBSERVED`.
+    executor: where pieces are observed; this process by default.
+    load: loads the same detector in another process; without it the detector itself is sent there.
     """
 
     folder: Path

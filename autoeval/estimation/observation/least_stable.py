@@ -19,15 +19,9 @@ LOST_BOXES_COUNT = BoxStabilitySettings(empty="zero", normalise="max")
 class UnstableImage:
     """One image with the boxes that differ.
 
-    Parameters
-    ----------
-    stability : float
-        Mean box stability over the repeats, in [-1, 1]; lost boxes count against it.
-    image_id : str
-    clean : Detections
-        Boxes with a score above .05, which are those compared.
-    perturbed : tuple of Detections
-        Likewise, one for each repeat.
+    stability: mean box stability over the repeats, in [-1, 1]; lost boxes count against it.
+    clean: boxes with a score above .05, which are those compared.
+    perturbed: likewise, one for each repeat.
     """
 
     stability: float
@@ -47,18 +41,9 @@ class LeastStableImages:
     Images without a box before and after dropout say nothing and are passed over. Boxes are matched
     as by the preset ``paper``, so in a pass with that preset no box is matched twice.
 
-    Parameters
-    ----------
-    n_images : int
-        How many to keep.
+    n_images: how many to keep.
+    images: the least stable one first.
 
-    Attributes
-    ----------
-    images : list of UnstableImage
-        The least stable one first.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> still = Detections(np.array([[0, 0, 2, 2]]), np.array([.9]), np.array([0]))
     >>> kept = LeastStableImages(1)

@@ -66,14 +66,8 @@ D = TypeVar("D", bound=ImageDetector)
 class Observer(Generic[D]):
     """Observes images with one detector, for one task, under one set of settings.
 
-    Parameters
-    ----------
-    detector : ImageDetector
-    task : Task
-        Its categories, and the detector's words for them; its data is not looked at.
-    settings : PassSettings, optional
-    batch_size : int
-        Images observed together; changes no number.
+    task: its categories, and the detector's words for them; its data is not looked at.
+    batch_size: images observed together; changes no number.
     """
 
     def __init__(
@@ -108,19 +102,9 @@ class Observer(Generic[D]):
     ) -> Iterator[tuple[Sample, Evidence]]:
         """Yield the images that can be read, each with what the detector leaves of it.
 
-        Parameters
-        ----------
-        samples : sequence of Sample
-        numbers : iterable of int, optional
-            Which of them; all by default.
-        log : PassLog, optional
-            Receives what cannot be read, and the time spent.
-
-        Yields
-        ------
-        sample : Sample
-        evidence : Evidence
-            Labelled by the categories of the task.
+        numbers: which of them; all by default.
+        log: receives what cannot be read, and the time spent.
+        Yielded: sample; evidence (labelled by the categories of the task).
         """
         for _, sample, evidence in self.stream(samples, self._observe, numbers, log=log):
             evidence = evidence.relabel(self.lookup)
@@ -158,35 +142,19 @@ class Observer(Generic[D]):
     ) -> list[dict[str, Any]]:
         """Compute all scores of a set of images, and mAP where there are labels.
 
-        Parameters
-        ----------
-        samples : sequence of Sample
-        advance : callable
-            Called with the number of images done, for a progress bar.
-        watch : callable
-            Called with the evidence of each image, labelled by the categories of the task.
-        shards : Shards, optional
-            Which processes share the images; all return the rows of the whole, with the seconds of
-            all processes added up. ``advance`` and ``watch`` hear of the images of this process
+        advance: called with the number of images done, for a progress bar.
+        watch: called with the evidence of each image, labelled by the categories of the task.
+        shards: which processes share the images; all return the rows of the whole, with the seconds
+            of all processes added up. ``advance`` and ``watch`` hear of the images of this process
             alone.
-        resamples : int
-            Draw the images again as often, with replacement, by the seed of the settings; where
-            the samples have ``blocks``, block by block.
-
-        Returns
-        -------
-        list of dict
-            One row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``,
+        resamples: draw the images again as often, with replacement, by the seed of the settings;
+            where the samples have ``blocks``, block by block.
+        Returned: one row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``,
             ``unreadable`` (names and reasons), ``absent`` (JSON: why a score is not there), seconds
             spent, the features, and ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what
             else the settings measure. With `resamples` also ``resampled``: the features of the sets
             drawn again, a dict of feature to ndarray of shape (resamples,), the same draws in all
             repeats, and ``n_blocks``, how many blocks they were drawn from.
-
-        Raises
-        ------
-        InputError
-            If no image can be read.
         """
         shards = shards or Undivided()
         tally = self.tally(samples, shards.part(len(samples)), advance=advance, watch=watch)
@@ -211,13 +179,8 @@ class Observer(Generic[D]):
     ) -> Tally:
         """Add up what is observed of some of the images; see `rows`, which tells what it comes to.
 
-        Parameters
-        ----------
-        samples : sequence of Sample
-        numbers : iterable of int
-            Which of them.
-        advance, watch
-            As in `rows`.
+        numbers: which of them.
+        advance, watch: as in `rows`.
         """
         tally = Tally(self.task.categories, self.settings)
         for sample, evidence in self.each(samples, numbers, log=tally.log):

@@ -18,15 +18,9 @@ from autoeval.metasets.sample_set import Sample
 class PassLog:
     """Names the images that cannot be read, and adds up seconds.
 
-    Attributes
-    ----------
-    unreadable : dict of int to str
-        Why an image could not be, by its number in the set.
-    seconds : dict of str to float
-    n_observed : int
-        Images that the detector has seen.
-    failure : str
-        The first error of a detector that was nobody's input; empty without one.
+    unreadable: why an image could not be, by its number in the set.
+    n_observed: images that the detector has seen.
+    failure: the first error of a detector that was nobody's input; empty without one.
     """
 
     def __init__(self) -> None:
@@ -53,17 +47,7 @@ class PassLog:
     def check(self, n_images: int) -> None:
         """Make sure that there was an image.
 
-        Parameters
-        ----------
-        n_images : int
-            Those that were read.
-
-        Raises
-        ------
-        InputError
-            If none could be read.
-        RuntimeError
-            If none is left because the detector failed.
+        n_images: those that were read.
         """
         if not n_images and self.failure:
             raise RuntimeError(f"The detector fails on all images: {self.failure}")
@@ -84,12 +68,8 @@ class FailingImages(Generic[Seen]):
     An error that is no image's fault still ends it: bad input of any kind, and files that cannot be
     written or read.
 
-    Parameters
-    ----------
-    observe : callable
-        From images and their names to what the detector leaves of each.
-    log : PassLog
-        Receives what fails, and the time spent.
+    observe: from images and their names to what the detector leaves of each.
+    log: receives what fails, and the time spent.
     """
 
     def __init__(self, observe: Observe[Seen], log: PassLog) -> None:
@@ -97,13 +77,7 @@ class FailingImages(Generic[Seen]):
         self._n_failed = 0
 
     def observe(self, batch: Sequence[Numbered]) -> Iterator[tuple[int, Sample, Seen]]:
-        """Yield the images on which it does not fail.
-
-        Raises
-        ------
-        Exception
-            That of the detector, where it fails on eight images before it has seen any.
-        """
+        """Yield the images on which it does not fail."""
         try:
             seen = self._run(batch)
         except Exception as error:

@@ -65,25 +65,15 @@ DEFAULT_WANTS = (*BY_PRODUCTS, "half_size")
 class PassSettings:
     """All that decides the numbers of a pass, apart from the detector and the images.
 
-    Parameters
-    ----------
-    dropout : DropoutSpec
-        Where and how strongly features are perturbed.
-    stability : BoxStabilitySettings
-        How clean and perturbed boxes are compared.
-    repeats : int
-        Perturbed passes an image; with none, the scores that need none remain.
-    seed : int
-        Seed of every dropout mask.
-    measures : tuple of MeasureSettings
-        What to measure beside mAP where there are labels.
-    wants : tuple of str
-        Further evidence to take from the detector, for the scores that need it; see
+    dropout: where and how strongly features are perturbed.
+    stability: how clean and perturbed boxes are compared.
+    repeats: perturbed passes an image; with none, the scores that need none remain.
+    seed: seed of every dropout mask.
+    measures: what to measure beside mAP where there are labels.
+    wants: further evidence to take from the detector, for the scores that need it; see
         `Detector.observe`. Without it they are absent, and no other number changes.
-    domain : SourceDomain, optional
-        The detector's training domain, for the scores that compare with it.
-    teacher : Teacher, optional
-        A stronger detector, for the score that compares with it.
+    domain: the detector's training domain, for the scores that compare with it.
+    teacher: a stronger detector, for the score that compares with it.
     """
 
     dropout: DropoutSpec = field(default_factory=DropoutSpec)
@@ -115,13 +105,9 @@ class PassSettings:
     ) -> Self:
         """Read what `to_dict` wrote, for a pass without labels: it measures nothing.
 
-        Parameters
-        ----------
-        values : mapping
-            With ``dropout``, ``stability`` and ``seed``.
-        repeats, wants, domain, teacher
-            Not read from ``values``, which may lack the first two and holds mere digests of the
-            others.
+        values: with ``dropout``, ``stability`` and ``seed``.
+        repeats, wants, domain, teacher: not read from ``values``, which may lack the first two and
+            holds mere digests of the others.
         """
         dropout, stability = values["dropout"], values["stability"]
         return cls(
@@ -154,13 +140,7 @@ def preset(
     dropout: DropoutSpec | None = None,
     least: int = 0,
 ) -> PassSettings:
-    """Return the settings of a preset, with another dropout where one is given.
-
-    Raises
-    ------
-    InputError
-        If no preset has that name, or fewer than ``least`` repeats are asked for.
-    """
+    """Return the settings of a preset, with another dropout where one is given."""
     if name not in PRESETS:
         raise InputError(f"Expected a preset out of {', '.join(PRESETS)} but got '{name}'.")
     if repeats < least:
@@ -172,17 +152,8 @@ def preset(
 def light(*, repeats: int = 0, seed: int = 0, dropout: DropoutSpec | None = None) -> PassSettings:
     """Return the default: the clean pass and that at half size, all that ``bayes`` reads.
 
-    Parameters
-    ----------
-    repeats : int
-        Perturbed passes beside them, as in the preset ``paper``; 0 or more.
-    seed, dropout
-        As in `preset`.
-
-    Raises
-    ------
-    InputError
-        If the number of repeats is negative.
+    repeats: perturbed passes beside them, as in the preset ``paper``; 0 or more.
+    seed, dropout: as in `preset`.
     """
     settings = preset("paper", repeats=repeats, seed=seed, dropout=dropout)
     return replace(settings, wants=("half_size",))

@@ -61,13 +61,8 @@ class Recording:
 def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Take the boxes out of a score table.
 
-    Returns
-    -------
-    table : DataFrame
-        Without them.
-    boxes : DataFrame
-        One row a source that has them: ``source``, ``family`` (its own name by default),
-        `LABELLED`.
+    Returned: table (without them); boxes (one row a source that has them: ``source``, ``family``
+        (its own name by default), `LABELLED`).
     """
     columns = ["source", "family", LABELLED]
     if LABELLED not in table:
@@ -86,13 +81,7 @@ def recorded_sites(boxes: pd.DataFrame) -> list[LabelledSite]:
 
 
 def read_sites(folder: Path) -> list[LabelledSite]:
-    """Read the labelled places that `fit_task` left in a work dir.
-
-    Raises
-    ------
-    InputError
-        If there are none.
-    """
+    """Read the labelled places that `fit_task` left in a work dir."""
     file = folder / BOXES_FILE
     if not file.is_file():
         raise InputError(

@@ -51,16 +51,9 @@ class UnlabelledSamples:
 def blocks_of_read(samples: Samples, unreadable: Collection[int]) -> np.ndarray:
     """Return the number of the block of each sample that could be read, from 0 without gaps.
 
-    Parameters
-    ----------
-    samples : Samples
-        Where they have no ``blocks``, each is its own.
-    unreadable : collection of int
-        Numbers of the others.
-
-    Returns
-    -------
-    ndarray of shape (n_read,), int64
+    samples: where they have no ``blocks``, each is its own.
+    unreadable: numbers of the others.
+    Returned: (n_read,), int64.
     """
     blocks = getattr(samples, "blocks", np.arange(len(samples)))
     read = [number for number in range(len(samples)) if number not in unreadable]
@@ -72,14 +65,8 @@ def read_batches(
 ) -> Iterator[list[tuple[int, Sample]]]:
     """Yield batches of samples with their numbers, made in another thread meanwhile.
 
-    Parameters
-    ----------
-    samples : Samples
-    numbers : iterable of int
-        Which ones, in which order.
-    batch_size : int
-    log : PassLog
-        Receives what cannot be read, and the time spent waiting.
+    numbers: which ones, in which order.
+    log: receives what cannot be read, and the time spent waiting.
     """
     batch: list[tuple[int, Sample]] = []
     numbers = list(numbers)

@@ -17,14 +17,9 @@ from autoeval.scores.feature_statistics import UNREADABLE, FeatureStatistics
 class SourceDomain:
     """What the Fréchet distance and the original ATC know of the training domain.
 
-    Parameters
-    ----------
-    name : str
-        Of the seed set that stands for it.
-    features : FeatureStatistics or None
-        None where the detector's backbone gives no feature maps.
-    threshold : float
-        Confidence under which there are as many boxes as there are wrong ones.
+    name: of the seed set that stands for it.
+    features: None where the detector's backbone gives no feature maps.
+    threshold: confidence under which there are as many boxes as there are wrong ones.
     """
 
     name: str
@@ -47,13 +42,7 @@ class SourceDomain:
 
     @classmethod
     def load(cls, path: Path, name: str) -> SourceDomain:
-        """Read what `save` wrote of the seed set of this name.
-
-        Raises
-        ------
-        InputError
-            If the file is not there or holds something else.
-        """
+        """Read what `save` wrote of the seed set of this name."""
         try:
             with np.load(path) as stored:
                 threshold, has_features = float(stored["threshold"]), "mean" in stored

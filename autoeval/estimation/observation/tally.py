@@ -21,13 +21,8 @@ from autoeval.scores.score_set import ScoreSet
 class Tally:
     """What a pass adds up, image by image.
 
-    Parameters
-    ----------
-    categories : tuple of str
-        Categories of the task.
-    settings : PassSettings
-    names : collection of str, optional
-        Scores to compute; all by default.
+    categories: categories of the task.
+    names: scores to compute; all by default.
     """
 
     def __init__(
@@ -68,13 +63,7 @@ class Tally:
             of_category.merge(other.by_category[name])
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row a repeat; see `Observer.rows`.
-
-        Raises
-        ------
-        InputError
-            If no image could be read.
-        """
+        """Return one row a repeat; see `Observer.rows`."""
         self.log.check(self.n_images)
         with self.log.timed("map_s"):
             accuracy = self.accuracy.compute()

@@ -31,23 +31,14 @@ class Teacher(Protocol):
         ...
 
     def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
-        """Return its boxes on one of the samples, labelled by the categories of the task.
-
-        Raises
-        ------
-        InputError
-            If it knows none of the categories, or nothing of the image.
-        """
+        """Return its boxes on one of the samples, labelled by the categories of the task."""
         ...
 
 
 class DetectorTeacher:
     """A detector as a teacher: it is run once on each image.
 
-    Parameters
-    ----------
-    detector : ImageDetector
-        Its words are those of the task, or of the task's `detector_mapping`.
+    detector: its words are those of the task, or of the task's `detector_mapping`.
     """
 
     def __init__(self, detector: Any) -> None:
@@ -68,10 +59,7 @@ class DetectorTeacher:
 class PredictionsTeacher:
     """What a teacher found, from COCO results files.
 
-    Parameters
-    ----------
-    path : Path
-        A file, or with several places a folder that holds ``PLACE.json`` for each.
+    path: a file, or with several places a folder that holds ``PLACE.json`` for each.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,13 +67,7 @@ class PredictionsTeacher:
 
     @cached_property
     def digest(self) -> str:
-        """Names, sizes and dates of its files, as a hash.
-
-        Raises
-        ------
-        InputError
-            If there is no file.
-        """
+        """Names, sizes and dates of its files, as a hash."""
         files = sorted(self.path.rglob("*.json")) if self.path.is_dir() else [self.path]
         if not files or not files[0].is_file():
             raise InputError(f"No predictions of a teacher in {self.path}: check the path.")
@@ -101,13 +83,7 @@ class PredictionsTeacher:
 
 
 def load_teacher(teacher: Any) -> Teacher | None:
-    """Load a teacher: a `DetectorSpec`, or the path of its predictions; others are returned.
-
-    Raises
-    ------
-    InputError
-        As when a detector is loaded.
-    """
+    """Load a teacher: a `DetectorSpec`, or the path of its predictions; others are returned."""
     if isinstance(teacher, DetectorSpec):
         return DetectorTeacher(teacher())
     if isinstance(teacher, str | os.PathLike):
@@ -116,13 +92,7 @@ def load_teacher(teacher: Any) -> Teacher | None:
 
 
 def lookup_of(words: Sequence[str], task: Task) -> Any:
-    """Translate a teacher's words as those of a detector are; see `Task.lookup`.
-
-    Raises
-    ------
-    InputError
-        If it has none of the categories.
-    """
+    """Translate a teacher's words as those of a detector are; see `Task.lookup`."""
     try:
         return task.lookup(words)
     except InputError as error:

@@ -14,11 +14,7 @@ LoadDetector = Callable[[], ImageDetector]
 class TravellingObserver:
     """What work holds of a pass; see `autoeval.runtime.jobs.Work`.
 
-    Parameters
-    ----------
-    observer : Observer
-    load : callable, optional
-        Loads the same detector in another process; without it the detector itself is sent there.
+    load: loads the same detector in another process; without it the detector itself is sent there.
     """
 
     def __init__(self, observer: Observer, *, load: LoadDetector | None = None) -> None:
@@ -34,13 +30,7 @@ class TravellingObserver:
         return self._observer
 
     def prepare(self) -> None:
-        """Load the detector where it is not there.
-
-        Raises
-        ------
-        InputError
-            If it is another one here, or cannot be loaded.
-        """
+        """Load the detector where it is not there."""
         if self._observer is None and self.load is not None:
             loaded = self.load()
             if loaded.fingerprint != self.fingerprint:

@@ -36,23 +36,14 @@ class ChangeModel:
     difference that counts; of the logarithms of amounts :math:`x_j = \min(e^{d_j} - 1, t_j)`, the
     share by which they changed, which is at least -1.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Of `CONDITION`, those that it reads.
-    bounds : ndarray of shape (P,)
-        The t above, positive.
-    slopes : Slopes
-    image_weights : ndarray of shape (W, len(CONDITION))
-        Weights of single images, for each of W series; see
+    names: of `CONDITION`, those that it reads.
+    bounds (P,): the t above, positive.
+    image_weights (W, len(CONDITION)): weights of single images, for each of W series; see
         `autoeval.monitoring.changes.condition`. 0 for what is not read.
-    whitening : ndarray of shape (len(MEANINGS), len(MEANINGS)), optional
-        How signals vary at a site; see `autoeval.monitoring.changes.image_numbers`. Without it no
-        novelty of signals is watched.
-    origin : str
-        Where the slopes come from, a sentence for people.
-    calibrated : bool
-        Whether scores are true-positive probabilities; otherwise they are confidences.
+    whitening (len(MEANINGS), len(MEANINGS)): how signals vary at a site; see
+        `autoeval.monitoring.changes.image_numbers`. Without it no novelty of signals is watched.
+    origin: where the slopes come from, a sentence for people.
+    calibrated: whether scores are true-positive probabilities; otherwise they are confidences.
     """
 
     names: tuple[str, ...]
@@ -77,14 +68,7 @@ class ChangeModel:
     def check(self, numbers: np.ndarray) -> None:
         """Make sure that images have what it reads.
 
-        Parameters
-        ----------
-        numbers : ndarray of shape (N, len(NUMBERS))
-
-        Raises
-        ------
-        InputError
-            If one has not.
+        numbers (N, len(NUMBERS))
         """
         known = np.isfinite(condition(numbers)).all(axis=0)
         lacking = [name for name in self.needs if not known[CONDITION.index(name)]]
@@ -106,15 +90,9 @@ class ChangeModel:
     def moves(self, before: np.ndarray, after: np.ndarray, level: float) -> np.ndarray:
         """Return the regressors of the slopes, given means of `NUMBERS` in two periods.
 
-        Parameters
-        ----------
-        before, after : ndarray of shape (..., len(NUMBERS))
-        level : float
-            mAP before, in [0, 1].
-
-        Returns
-        -------
-        ndarray of shape (..., P)
+        before, after (..., len(NUMBERS))
+        level: mAP before, in [0, 1].
+        Returned: (..., P).
         """
         return scaled_moves(condition(after) - condition(before), self.names, self.bounds, level)
 
@@ -127,16 +105,11 @@ class ChangeModel:
         with a `whitening`, the negative novelty of the camera's signals. All fall where something
         breaks.
 
-        Parameters
-        ----------
-        before, after : ndarray of shape (N or M, len(NUMBERS))
-            Numbers of the images of the baseline, and of later ones.
-        blocks : ndarray of shape (N,), int, optional
-            Images of the baseline with equal numbers belong together; by default each on its own.
-
-        Returns
-        -------
-        ndarray of shape (W, N + M), or (W + 1, N + M)
+        before, after (N or M, len(NUMBERS)): numbers of the images of the baseline, and of later
+            ones.
+        blocks (N,), int: images of the baseline with equal numbers belong together; by default each
+            on its own.
+        Returned: (W, N + M), or (W + 1, N + M).
         """
         moves = image_moves(np.concatenate([before, after]), before)
         series = self.image_weights @ np.nan_to_num(moves).T  # what is NaN has no weight
@@ -191,19 +164,10 @@ def read_change_model(
 ) -> ChangeModel:
     """Read slopes of change.
 
-    Parameters
-    ----------
-    path : path-like, optional
-        What `write_change_model` wrote; by default the shipped ones, which were fitted with
+    path: what `write_change_model` wrote; by default the shipped ones, which were fitted with
         another detector than most will have: their `origin` names it.
-    signals, half_size : bool
-        Whether signals of the images, and boxes at half the input size, are there to be read.
-        Without the latter there are none of the former, either.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or holds something else, or no slopes for boxes at full size alone.
+    signals, half_size: whether signals of the images, and boxes at half the input size, are there
+        to be read. Without the latter there are none of the former, either.
     """
     path = path or shipped_config(*SHIPPED)
     content = read_json(path, "slopes of change")

@@ -38,16 +38,9 @@ BOUND = 1.0
 def condition(means: np.ndarray) -> np.ndarray:
     """Turn means of `NUMBERS` over images into a condition.
 
-    Parameters
-    ----------
-    means : ndarray of shape (..., len(NUMBERS))
+    means (..., len(NUMBERS))
+    Returned: (..., len(CONDITION)).
 
-    Returns
-    -------
-    ndarray of shape (..., len(CONDITION))
-
-    Examples
-    --------
     >>> means = np.zeros(len(NUMBERS))
     >>> means[[_AT["boxes"], _AT["score"]]] = 4, 1
     >>> float(condition(means)[CONDITION.index("ac")])
@@ -77,14 +70,9 @@ def bounds_of(names: Sequence[str] = CONDITION) -> np.ndarray:
 def image_moves(numbers: np.ndarray, baseline: np.ndarray) -> np.ndarray:
     """Return how far each image's own condition is from the mean of a baseline's, bounded.
 
-    Parameters
-    ----------
-    numbers : ndarray of shape (N, len(NUMBERS))
-    baseline : ndarray of shape (M, len(NUMBERS))
-
-    Returns
-    -------
-    ndarray of shape (N, len(CONDITION))
+    numbers (N, len(NUMBERS))
+    baseline (M, len(NUMBERS))
+    Returned: (N, len(CONDITION)).
     """
     bounds = bounds_of()
     difference = condition(numbers) - condition(baseline).mean(axis=0)
@@ -94,18 +82,10 @@ def image_moves(numbers: np.ndarray, baseline: np.ndarray) -> np.ndarray:
 def image_products(before: np.ndarray, after: np.ndarray, change: float) -> np.ndarray:
     """Sum up what `fit_image_weights` needs of one known change; such sums add up.
 
-    Parameters
-    ----------
-    before, after : ndarray of shape (n_images, len(NUMBERS))
-        Images of the site as it was, and after.
-    change : float
-        Of mAP, over mAP before.
-
-    Returns
-    -------
-    ndarray of shape (len(CONDITION) + 2, len(CONDITION) + 2)
-        Products of the moves of all images, their target, and 1. Zeros without images before: of
-        which a site has none where all were changed.
+    before, after (n_images, len(NUMBERS)): images of the site as it was, and after.
+    change: of mAP, over mAP before.
+    Returned: (len(CONDITION) + 2, len(CONDITION) + 2): products of the moves of all images, their
+        target, and 1. Zeros without images before: of which a site has none where all were changed.
     """
     if not len(before):
         return np.zeros((len(CONDITION) + 2,) * 2)
@@ -121,17 +101,10 @@ def fit_image_weights(
 ) -> np.ndarray:
     """Fit the weights of this module.
 
-    Parameters
-    ----------
-    products : ndarray
-        Sum of `image_products` over the known changes.
-    series : sequence of sequence of str
-        Which names of `CONDITION` each series reads: by default all quantities, and `SCORES` alone.
-
-    Returns
-    -------
-    ndarray of shape (len(series), len(CONDITION))
-        In units of relative mAP.
+    products: sum of `image_products` over the known changes.
+    series: which names of `CONDITION` each series reads: by default all quantities, and `SCORES`
+        alone.
+    Returned: (len(series), len(CONDITION)): in units of relative mAP.
     """
     n, sums = products[-1, -1], products[-1, :-2]
     stds = np.sqrt(np.maximum(np.diag(products)[:-2] / n - (sums / n) ** 2, 0))

@@ -65,19 +65,10 @@ def image_numbers(
 ) -> np.ndarray:
     """Return the numbers of each image.
 
-    Parameters
-    ----------
-    records : sequence of CameraImage
-    category : int, optional
-        The one whose boxes count; by default those of all categories, as one.
-    calibration : ScoreCalibration, optional
-        With it, scores are true-positive probabilities at IoU .5; without it confidences.
-
-    Returns
-    -------
-    ndarray of shape (n_images, len(NUMBERS)), float64
-        Boxes are measured relative to the image; where the size of any image is not known, relative
-        to one of `UNKNOWN_SIZE`.
+    category: the one whose boxes count; by default those of all categories, as one.
+    calibration: with it, scores are true-positive probabilities at IoU .5; without it confidences.
+    Returned: (n_images, len(NUMBERS)), float64: boxes are measured relative to the image; where the
+        size of any image is not known, relative to one of `UNKNOWN_SIZE`.
     """
     known = all(min(record.size) > 0 for record in records)
     rows = [
@@ -131,15 +122,8 @@ def _found_again(sure: Detections, again: Detections) -> float:
 def fit_whitening(sites: Sequence[np.ndarray]) -> np.ndarray:
     """Return the W of this module.
 
-    Parameters
-    ----------
-    sites : sequence of ndarray of shape (n_images, len(NUMBERS))
-        Untouched images of each site, two or more.
-
-    Returns
-    -------
-    ndarray of shape (len(MEANINGS), len(MEANINGS))
-        0 for a signal that never varies.
+    sites (n_images, len(NUMBERS)): untouched images of each site, two or more.
+    Returned: (len(MEANINGS), len(MEANINGS)): 0 for a signal that never varies.
     """
     apart = np.concatenate([_signals(own) - _signals(own).mean(axis=0) for own in sites])
     covariance = apart.T @ apart / max(len(apart) - len(sites), 1)
@@ -156,12 +140,8 @@ def novelty(
 ) -> np.ndarray:
     """Return the novelty of each image, those of the baseline first, (N + M,).
 
-    Parameters
-    ----------
-    before, after, blocks
-        As in `ChangeModel.image_series`.
-    whitening : ndarray
-        From `fit_whitening`.
+    before, after, blocks: as in `ChangeModel.image_series`.
+    whitening: from `fit_whitening`.
     """
     own = _signals(before)
     blocks = np.arange(len(own)) if blocks is None else np.unique(blocks, return_inverse=True)[1]

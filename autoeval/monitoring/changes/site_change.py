@@ -18,22 +18,13 @@ FEWEST = 2
 class SiteChange:
     """The change of a site's mAP from one period to another.
 
-    Parameters
-    ----------
-    value : float
-        In units of mAP, such as -0.09; negative where it fell.
-    lower, upper : float
-        Interval.
-    level : float
-        Its nominal coverage.
-    moved : dict of str to float
-        What each score and signal adds to the value, the largest first; names of `CONDITION`.
-    most_influential : tuple of int
-        Positions of the images of the later period, in the order of their part in the change.
-    n_before, n_after : int
-        Images of the two periods.
-    sampling_std : float
-        The part of the uncertainty that more images would lessen.
+    value: in units of mAP, such as -0.09; negative where it fell.
+    lower, upper: interval.
+    moved: what each score and signal adds to the value, the largest first; names of `CONDITION`.
+    most_influential: positions of the images of the later period, in the order of their part in the
+        change.
+    n_before, n_after: images of the two periods.
+    sampling_std: the part of the uncertainty that more images would lessen.
     """
 
     value: float
@@ -81,12 +72,9 @@ def change_between(
 ) -> SiteChange:
     """Estimate a change from `image_numbers` of both periods and the means of periods drawn again.
 
-    Parameters
-    ----------
-    before, after : ndarray of shape (n_images, len(NUMBERS))
-    drawn_before, drawn_after : ndarray of shape (B, len(NUMBERS))
-    map_before, level, model
-        As in `estimate_change`.
+    before, after (n_images, len(NUMBERS))
+    drawn_before, drawn_after (B, len(NUMBERS))
+    map_before, level, model: as in `estimate_change`.
     """
     means = before.mean(axis=0), after.mean(axis=0)
     x = model.moves(*means, map_before)

@@ -43,22 +43,8 @@ NOTHING: dict[str, Any] = {
 class ChangeSettings:
     """How changes are watched.
 
-    Parameters
-    ----------
-    model : ChangeModel
-    baseline : Baseline
-    alpha : float
-        Probability, at most, of a false alarm at a site, however long it is watched.
-    level : float
-        Nominal coverage of the interval of a change.
-    seed : int
-    anchors : mapping of str to Anchor
-        Levels of baselines that labels measured, by site; the others are estimated.
-
-    Raises
-    ------
-    InputError
-        If alpha is no probability.
+    alpha: probability, at most, of a false alarm at a site, however long it is watched.
+    anchors: levels of baselines that labels measured, by site; the others are estimated.
     """
 
     model: ChangeModel = field(repr=False)
@@ -84,19 +70,9 @@ def site_changes(
     Images without a time are left out, unless no image of the site has one: then they are taken in
     their order.
 
-    Parameters
-    ----------
-    store : RecordStore
-    settings : ChangeSettings
-    level_of : callable
-        Estimates the accuracy of a site from its records, in [0, 1]; NaN where it cannot.
-    calibration : ScoreCalibration, optional
-        Of the detector; see `watch`.
-
-    Returns
-    -------
-    DataFrame
-        One row a site: ``group`` and the columns of `NOTHING`.
+    level_of: estimates the accuracy of a site from its records, in [0, 1]; NaN where it cannot.
+    calibration: of the detector; see `watch`.
+    Returned: one row a site: ``group`` and the columns of `NOTHING`.
     """
     index = store.index()
     index = index[index["unreadable"] == ""]
@@ -177,10 +153,7 @@ def _row(seen: Watch, after: Sequence[CameraImage], anchor: Anchor | None) -> di
 class Anchor:
     """mAP of a site's baseline as labels measured it.
 
-    Parameters
-    ----------
-    value, lower, upper : float
-        In [0, 1].
+    value, lower, upper: in [0, 1].
     """
 
     value: float
@@ -189,13 +162,7 @@ class Anchor:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what ``autoeval label estimate --json`` printed.
-
-        Raises
-        ------
-        InputError
-            If the file is missing, or holds no value with its interval.
-        """
+        """Read what ``autoeval label estimate --json`` printed."""
         content = read_json(path, "an estimate from labels")
         try:
             value, lower, upper = (float(content[name]) for name in ("value", "lower", "upper"))
@@ -212,8 +179,6 @@ class Anchor:
         The errors of the labels and of the change are taken to be independent: half-widths add up
         as squares.
 
-        Examples
-        --------
         >>> fell = SiteChange(-.1, -.14, -.06, .9, {}, (), 50, 50, .0)
         >>> [round(x, 3) for x in Anchor(.5, .47, .53).now(fell)]
         [0.4, 0.35, 0.45]

@@ -25,14 +25,10 @@ POWERS = (0.1, 0.2, 0.35, 0.55, 0.75)
 class Alarm:
     """The result of watching a series of blocks.
 
-    Parameters
-    ----------
-    capital : ndarray of shape (n_blocks,)
-        Evidence for a fall after each block of the later period; see `exchangeability.capital`.
-    at : int or None
-        The block at which it reached 1 / alpha, from 0; None if it never did.
-    since : int or None
-        The block from which on values are lower; None without an alarm.
+    capital (n_blocks,): evidence for a fall after each block of the later period; see
+        `capital`.
+    at: the block at which it reached 1 / alpha, from 0; None if it never did.
+    since: the block from which on values are lower; None without an alarm.
     """
 
     capital: np.ndarray
@@ -44,17 +40,12 @@ class Alarm:
 class Watch:
     """The result of watching a site.
 
-    Parameters
-    ----------
-    alarm : bool
-    alarm_at, onset : int or None
-        Positions in the later period: the image at which the alarm is raised, and the first one of
-        the block from which on the site is worse. None without an alarm.
-    capital : ndarray of shape (n_blocks,)
-        Evidence for a fall after each block of the later period; an alarm needs 1 / alpha.
-    change : SiteChange or None
-        Since the onset; without an alarm over the whole later period. None where there are too few
-        images for it.
+    alarm_at, onset: positions in the later period: the image at which the alarm is raised, and the
+        first one of the block from which on the site is worse. None without an alarm.
+    capital (n_blocks,): evidence for a fall after each block of the later period; an alarm needs 1
+        / alpha.
+    change: since the onset; without an alarm over the whole later period. None where there are too
+        few images for it.
     """
 
     alarm: bool
@@ -83,30 +74,14 @@ def watch(
     the slopes at a new site under a new kind of change, and the sampling error of both periods:
     their blocks of time are drawn again (Künsch 1989).
 
-    Parameters
-    ----------
-    model : ChangeModel
-    before, after : sequence of CameraImage
-        Of one site, in order of time, two or more of them before.
-    map_before : float
-        mAP of the first period, in [0, 1]: estimated, or better measured on a few labels.
-    calibration : ScoreCalibration, optional
-        Of the detector, for a model that reads true-positive probabilities.
-    blocks_before, blocks_after : ndarray of int, optional
-        Images with equal numbers, one block after the other, are drawn and watched together; by
-        default each on its own.
-    alpha : float
-        Probability, at most, that there is ever an alarm while the blocks stay exchangeable with
+    before, after: of one site, in order of time, two or more of them before.
+    map_before: mAP of the first period, in [0, 1]: estimated, or better measured on a few labels.
+    calibration: of the detector, for a model that reads true-positive probabilities.
+    blocks_before, blocks_after: images with equal numbers, one block after the other, are drawn and
+        watched together; by default each on its own.
+    alpha: probability, at most, that there is ever an alarm while the blocks stay exchangeable with
         those of the baseline, however long it is watched.
-    level : float
-        Nominal coverage, in (0, 1).
-    seed : int
-        Of the draws.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two images before, or one lacks what the model reads.
+    seed: of the draws.
     """
     if len(before) < FEWEST:
         raise InputError(
@@ -147,16 +122,10 @@ def raise_alarm(
 
     The capital is spread evenly over the series: the mean of fair games is a fair game.
 
-    Parameters
-    ----------
-    values : ndarray of shape (W, N)
-        One a block, in order of time, in each of W series.
-    n_baseline : int
-        How many of them are the baseline.
-    alpha : float
-        As in `watch`.
-    seed : int
-        Breaks ties.
+    values (W, N): one a block, in order of time, in each of W series.
+    n_baseline: how many of them are the baseline.
+    alpha: as in `watch`.
+    seed: breaks ties.
     """
     rng = np.random.default_rng(seed)
     paths = np.array([capital(shares_below(series, n_baseline, rng)) for series in values])
@@ -184,19 +153,10 @@ def _block_means(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
 def shares_below(values: np.ndarray, n_baseline: int, rng: np.random.Generator) -> np.ndarray:
     """Return the smoothed share of values up to each new one that are below it.
 
-    Parameters
-    ----------
-    values : ndarray of shape (N,)
-        In order of time.
-    n_baseline : int
-        How many of them are the baseline.
-    rng : Generator
-        Breaks ties.
-
-    Returns
-    -------
-    ndarray of shape (N - n_baseline,)
-        In (0, 1).
+    values (N,): in order of time.
+    n_baseline: how many of them are the baseline.
+    rng: breaks ties.
+    Returned: (N - n_baseline,): in (0, 1).
     """
     ties = rng.uniform(1e-12, 1, len(values) - n_baseline)
     shares = np.empty(len(ties))
@@ -213,18 +173,10 @@ def capital(shares: np.ndarray) -> np.ndarray:
     was kept, starts to bet, spread evenly over `POWERS`: whenever a change begins, little was lost
     before.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (N,)
-        In (0, 1).
+    shares (N,): in (0, 1).
+    Returned: (N,): positive; a martingale that starts at 1, if the shares are independent and
+        uniform.
 
-    Returns
-    -------
-    ndarray of shape (N,)
-        Positive; a martingale that starts at 1, if the shares are independent and uniform.
-
-    Examples
-    --------
     >>> capital(np.array([.5, .5])).round(3)
     array([0.867, 0.755])
     >>> bool(capital(np.full(9, .02))[-1] > 1e4)
@@ -246,13 +198,8 @@ def onset(values: np.ndarray, n_baseline: int) -> int:
     the largest :math:`(\bar v_{<k} - \bar v_{\ge k}) \sqrt{n_{<k} n_{\ge k} / n}`, the likelihood
     ratio of one fall of normal values (Hinkley 1970).
 
-    Returns
-    -------
-    int
-        From `n_baseline` to the last position.
+    Returned: from `n_baseline` to the last position.
 
-    Examples
-    --------
     >>> onset(np.array([1., 1, 1, 1, 1, 0, 0]), 3)
     5
     """

@@ -34,17 +34,11 @@ FEWEST = 8
 class Slopes:
     """Slopes of the change of accuracy on changes of P quantities, with their uncertainty.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (P,)
-        Of the shared slopes, per unit of each quantity.
-    covariance : ndarray of shape (P, P)
-        Of the slopes of a new family under a new kind of change.
-    noise : float
-        Standard deviation of the residuals.
-    widening : float
-        Factor of standard deviations that gives intervals their nominal coverage where families
-        and kinds are left out.
+    mean (P,): of the shared slopes, per unit of each quantity.
+    covariance (P, P): of the slopes of a new family under a new kind of change.
+    noise: standard deviation of the residuals.
+    widening: factor of standard deviations that gives intervals their nominal coverage where
+        families and kinds are left out.
     """
 
     mean: np.ndarray
@@ -83,21 +77,10 @@ def fit_slopes(
 ) -> Slopes:
     """Fit the regression of this module.
 
-    Parameters
-    ----------
-    x : ndarray of shape (N, P)
-        Changes of scores and signals.
-    y : ndarray of shape (N,)
-        Change of accuracy.
-    family, kind : ndarray of shape (N,)
-        Of each row.
-    logs : ndarray of shape (5,), optional
-        Logarithms of the standard deviations, where they are known already.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than eight rows.
+    x (N, P): changes of scores and signals.
+    y (N,): change of accuracy.
+    family, kind (N,): of each row.
+    logs (5,): logarithms of the standard deviations, where they are known already.
     """
     if len(x) < FEWEST:
         raise InputError(
@@ -141,16 +124,10 @@ def _loss(logs: np.ndarray, blocks: Blocks) -> float:
 class Blocks:
     """Sums over the rows of each of B blocks, of F families and K kinds.
 
-    Parameters
-    ----------
-    family, kind : ndarray of shape (B,), int
-        From 0 on.
-    products : ndarray of shape (B, P, P)
-        The G of this module.
-    moments : ndarray of shape (B, P)
-        Its h.
-    squares, n_rows : ndarray of shape (B,)
-        Its q, and the number of rows.
+    family, kind (B,), int: from 0 on.
+    products (B, P, P): the G of this module.
+    moments (B, P): its h.
+    squares, n_rows (B,): its q, and the number of rows.
     """
 
     family: np.ndarray
@@ -179,16 +156,10 @@ class Blocks:
     def solved(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the posterior of the shared slopes, and the negative log-likelihood of all rows.
 
-        Parameters
-        ----------
-        stds : ndarray of shape (5,)
-            Standard deviations of slopes (shared, of a family, of a kind, of both), and of noise.
-
-        Returns
-        -------
-        mean, covariance : ndarray of shape (P,) and (P, P)
-        loss : float
-            Negative logarithm of the likelihood, up to a constant.
+        stds (5,): standard deviations of slopes (shared, of a family, of a kind, of both), and of
+            noise.
+        Returned: mean, covariance (P,) and (P, P); loss (negative logarithm of the likelihood, up
+            to a constant).
         """
         n_slopes = self.moments.shape[1]
         both, noise = stds[3:] ** 2

@@ -24,22 +24,13 @@ def evaluated_changes(
 ) -> pd.DataFrame:
     """Estimate every known change in several ways, none of which has seen its family.
 
-    Parameters
-    ----------
-    changes : KnownChanges
-    levels : DataFrame
-        From `known_changes`.
-    read : sequence of str
-        What the slopes are of.
-
-    Returns
-    -------
-    DataFrame
-        `KnownChanges.rows` with ``estimate``, ``lower``, ``upper`` (the kind of change has not been
-        seen either), ``kind_known`` (it has been, at other families), ``labelled`` (the level
-        before is known, the kind not seen), ``with_signals`` (signals of the camera are read too;
-        the kind not seen) and ``nothing`` (no change), all in [-1, 1]; ``widening``, the factor of
-        the interval.
+    levels: from `known_changes`.
+    read: what the slopes are of.
+    Returned: `KnownChanges.rows` with ``estimate``, ``lower``, ``upper`` (the kind of change has
+        not been seen either), ``kind_known`` (it has been, at other families), ``labelled`` (the
+        level before is known, the kind not seen), ``with_signals`` (signals of the camera are read
+        too; the kind not seen) and ``nothing`` (no change), all in [-1, 1]; ``widening``, the
+        factor of the interval.
     """
     rows, more = changes.rows, (*read, *SIGNALS)
     x, y, family, kind = arrays(changes, read, bounds_of(read))
@@ -68,12 +59,9 @@ def evaluated_changes(
 def change_figures(evaluated: pd.DataFrame, way: str = "estimate") -> dict[str, float]:
     """Sum up the changes that `evaluated_changes` returned.
 
-    Returns
-    -------
-    dict
-        ``changes``, ``fell`` (mean of the true changes), ``error`` (mean absolute), ``nothing``
-        (that of "no change"), ``sign`` (share with the right sign, of the `large` ones: those over
-        3 points), and of ``estimate`` also ``coverage`` and ``half_width`` (median).
+    Returned: ``changes``, ``fell`` (mean of the true changes), ``error`` (mean absolute),
+        ``nothing`` (that of "no change"), ``sign`` (share with the right sign, of the `large` ones:
+        those over 3 points), and of ``estimate`` also ``coverage`` and ``half_width`` (median).
     """
     true, estimated = evaluated["true"], evaluated[way]
     large = true.abs() > LARGE

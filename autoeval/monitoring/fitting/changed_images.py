@@ -33,16 +33,10 @@ TRUE_BOXES, TRUE_LABELS, TRUE_CROWDS = "true/boxes", "true/labels", "true/crowds
 class ChangedImages:
     """One site under one corruption, or untouched.
 
-    Parameters
-    ----------
-    site, family : str
-    change : str
-        Name of the corruption; empty where the images are untouched.
-    severity : int
-        From 1 to 5; 0 where the images are untouched.
-    records : tuple of CameraImage
-    truth : tuple of (boxes, labels, crowds)
-        Of each image: (N, 4) float64 xyxy pixels, (N,) int64, (N,) bool.
+    change: name of the corruption; empty where the images are untouched.
+    severity: from 1 to 5; 0 where the images are untouched.
+    truth (tuple of (boxes, labels, crowds)): of each image: (N, 4) float64 xyxy pixels, (N,) int64,
+        (N,) bool.
     """
 
     site: str
@@ -85,26 +79,14 @@ def observe_changes(
 ) -> tuple[list[ChangedImages], tuple[str, ...]]:
     """Observe every site of the observer's task; what the folder holds is not done again.
 
-    Parameters
-    ----------
-    observer : Observer
-        The seed of its settings draws images, corruptions and severities.
-    folder : Path
-        Of the rows.
-    meta_set : MetaSetConfig
-        With one transform for each sample set, or with none of these.
-    everywhere : sequence of TransformStep
-        See `_change_recipes`.
-    untouched : int
-        Images of each site, at most, that are observed as they come; those that are changed are
-        drawn from them.
-
-    Returns
-    -------
-    observed : list of ChangedImages
-        The untouched images of a site come first.
-    problems : tuple of str
-        What could not be observed, and why.
+    observer: the seed of its settings draws images, corruptions and severities.
+    folder: of the rows.
+    meta_set: with one transform for each sample set, or with none of these.
+    everywhere: see `_change_recipes`.
+    untouched: images of each site, at most, that are observed as they come; those that are changed
+        are drawn from them.
+    Returned: observed (the untouched images of a site come first); problems (what could not be
+        observed, and why).
     """
     seed = observer.settings.seed
     seed_sets = [_fewer_images(own, untouched, seed) for own in observer.task.load_seed_sets()]
@@ -136,12 +118,7 @@ def observe_changes(
 def true_precision(images: ChangedImages, category: int, only: Sequence[int] = ()) -> float:
     """Average precision of a category on these images, in [0, 1]; NaN without a true box.
 
-    Parameters
-    ----------
-    images : ChangedImages
-    category : int
-    only : sequence of int, optional
-        Positions of the images that count; all by default.
+    only: positions of the images that count; all by default.
     """
     metric = MeanAP(("category",))
     for k in only if len(only) else range(len(images)):

@@ -30,14 +30,9 @@ COVERED = 0.9
 class ChangeInputs:
     """What a change model reads.
 
-    Parameters
-    ----------
-    slopes : tuple of str
-        Names of `CONDITION` whose change predicts that of mAP.
-    series : tuple of tuple of str
-        Names of `CONDITION` that each series of single images reads.
-    novelty : bool
-        Whether the novelty of the camera's signals is watched.
+    slopes: names of `CONDITION` whose change predicts that of mAP.
+    series: names of `CONDITION` that each series of single images reads.
+    novelty: whether the novelty of the camera's signals is watched.
     """
 
     slopes: tuple[str, ...] = READ
@@ -63,17 +58,7 @@ def fit_change(
     The interval is widened or narrowed until, with every family and the kind of change both left
     out, 90 % of the true changes are inside.
 
-    Parameters
-    ----------
-    changes : KnownChanges
-    inputs : ChangeInputs
-    origin : str
-        See `ChangeModel`.
-
-    Raises
-    ------
-    InputError
-        As `fit_slopes`.
+    origin: see `ChangeModel`.
     """
     bounds = bounds_of(inputs.slopes)
     x, y, family, kind = arrays(changes, inputs.slopes, bounds)
@@ -117,9 +102,7 @@ def left_out(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Predict every change by slopes that have seen neither its family nor, with `kinds`, its kind.
 
-    Returns
-    -------
-    mean, std : ndarray of shape (N,)
+    Returned: mean, std (N,).
     """
     mean, std = np.full(len(y), np.nan), np.full(len(y), np.nan)
     for own in np.unique(family):

@@ -24,20 +24,14 @@ KEYS = ["site", "family", "category"]
 class KnownChanges:
     """Sites and categories under changes, each compared with the same images untouched.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        One row a change of a site and category: ``site``, ``family``, ``category``, ``kind``,
+    rows: one row a change of a site and category: ``site``, ``family``, ``category``, ``kind``,
         ``severity``, ``n_images``, ``true`` (change of mAP, in [-1, 1]) and ``level`` (mAP of the
         untouched site as estimated by the other families).
-    before, after : ndarray of shape (N, len(NUMBERS))
-        Means of the numbers of the images, untouched and changed.
-    untouched, changed : tuple of ndarray of shape (n_images, len(NUMBERS))
-        The site's images but for those that were changed, and those that were.
-    images : mapping of (site, category) to ndarray of shape (n_images, len(NUMBERS))
-        All untouched images of each site.
-    calibrated : bool
-        See `ChangeModel`.
+    before, after (N, len(NUMBERS)): means of the numbers of the images, untouched and changed.
+    untouched, changed (n_images, len(NUMBERS)): the site's images but for those that were changed,
+        and those that were.
+    images (n_images, len(NUMBERS)): all untouched images of each site.
+    calibrated: see `ChangeModel`.
     """
 
     rows: pd.DataFrame
@@ -57,27 +51,12 @@ def known_changes(
 ) -> tuple[KnownChanges, pd.DataFrame]:
     """Compare every changed set of images with the same images untouched.
 
-    Parameters
-    ----------
-    observed : sequence of ChangedImages
-        From `observe_changes`.
-    categories : sequence of str
-        Of the task.
-    calibrate : bool
-        Whether the numbers of images read true-positive probabilities, by calibrations that have
-        not seen the family of the site, rather than confidences.
-
-    Returns
-    -------
-    changes : KnownChanges
-    levels : DataFrame
-        The untouched sites: ``site``, ``family``, ``category``, ``n_images``, ``true`` (mAP),
-        ``estimate`` (by the other families).
-
-    Raises
-    ------
-    InputError
-        If no site was observed both untouched and changed, or all are of one family.
+    observed: from `observe_changes`.
+    categories: of the task.
+    calibrate: whether the numbers of images read true-positive probabilities, by calibrations that
+        have not seen the family of the site, rather than confidences.
+    Returned: changes; levels (the untouched sites: ``site``, ``family``, ``category``,
+        ``n_images``, ``true`` (mAP), ``estimate`` (by the other families)).
     """
     untouched = {images.site: images for images in observed if not images.change}
     sets = [_training_set(images, categories) for images in untouched.values()]
