@@ -90,11 +90,7 @@ def _check(metadata: Any, path: Path) -> None:
 def refuse_differences(
     expected: Mapping[str, Any], got: Mapping[str, Any], prefix: str = ""
 ) -> None:
-    """Compare what an estimator was fitted with to what it is about to be used with.
-
-    expected, got: nested mappings of plain values.
-    prefix: put before the names of fields.
-    """
+    """Compare what an estimator was fitted with to what it is about to be used with."""
     before, now = dict(_flatten(expected)), dict(_flatten(got))
     different = [
         f"  {prefix}{name}: fitted with {before.get(name)!r}, now {now.get(name)!r}"

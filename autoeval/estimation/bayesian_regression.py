@@ -54,7 +54,6 @@ UNDEFINED = dict.fromkeys(("value", "lower", "upper"), math.nan)
 class BayesianRegression:
     """Regresses accuracy on scores over pairs of site and category, by a `MixedModel`.
 
-    method: `DEFAULT_METHOD`.
     target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
     features: scores to read; by default `features_at` the target, and for average precision
         `WITH_TEACHER` where the table has it of every pair.
@@ -126,9 +125,7 @@ class BayesianRegression:
 
         rows: scores of a new site: of one category, of several in columns ``score/category``, or
             one row a category with a column ``category``. Of repeats the first is read.
-        backbone: class name of the detector's backbone, for the warnings.
         sampling: what drawing the images again says of the estimate.
-        unseen: see `predict`.
         """
         rows = self.site_rows(rows)
         n_images = int(rows["n_images"].max())

@@ -18,7 +18,7 @@ from autoeval.calibration import (
     image_terms,
 )
 from autoeval.errors import InputError
-from autoeval.estimation.category_scores import SCORE_THR, labelled_rows
+from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.fit_assistance import FOLDS, image_folds
@@ -132,7 +132,6 @@ def bend(scores: np.ndarray, hits: np.ndarray) -> float:
 class CalibratedSets:
     """What a fit takes from the confidences on labelled sets.
 
-    rows: a pair table; see `calibrated_rows`.
     bins: see `reliability`; None without a calibration of the detector's own.
     """
 
@@ -155,7 +154,6 @@ def calibrated_rows(
     sets: Sequence[TrainingSet],
     *,
     calibrate: bool = True,
-    score_thr: float = SCORE_THR,
     prior: CalibrationPrior | None = None,
     probabilities: Sequence[np.ndarray] | None = None,
 ) -> tuple[pd.DataFrame, ScoreCalibration]:
@@ -165,7 +163,6 @@ def calibrated_rows(
 
     sets: cross-fitted in four folds: of families, or of the images of a single family at random.
     calibrate: without it, the usual calibration of detectors stands for that of this one.
-    score_thr: boxes with a lower confidence count in no score of confidences.
     prior: by default that of the panel of detectors.
     probabilities (10, N): of the boxes of each set, where `cross_fitted` has been called already.
     Returned: rows (a pair table; see `autoeval.estimation.pair_table`); calibration (fitted on all
@@ -174,13 +171,12 @@ def calibrated_rows(
     prior = prior or calibration_prior()
     if not calibrate:
         usual = prior.calibration
-        parts = [labelled_rows(of, usual, score_thr=score_thr) for of in sets]
-        return pd.concat(parts, ignore_index=True), usual
+        return pd.concat([labelled_rows(of, usual) for of in sets], ignore_index=True), usual
     if probabilities is None:
         probabilities = cross_fitted(sets, prior)
     calibration = fit_calibration(sets, [np.ones(len(of.boxes), bool) for of in sets], prior)
     rows = [
-        labelled_rows(of, calibration, probabilities=p, score_thr=score_thr)
+        labelled_rows(of, calibration, probabilities=p)
         for of, p in zip(sets, probabilities, strict=True)
     ]
     return pd.concat(rows, ignore_index=True), calibration

@@ -12,7 +12,7 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES, inside, source_interval
 from autoeval.estimation.methods import Method, make_method, readable
-from autoeval.estimation.score_table import SEED, Rows, sources
+from autoeval.estimation.score_table import SEED, Rows, seed_rows, sources
 from autoeval.targets import find_target
 
 
@@ -52,7 +52,6 @@ class PartialPooling:
     of errors between sources and τ² that between categories beyond chance, by the method of moments
     (DerSimonian & Laird 1986). A category that hardly occurs is so estimated as any other.
 
-    method: name in `autoeval.estimation.methods.methods`.
     sources_: number of sources whose own images hold each category.
     """
 
@@ -116,9 +115,6 @@ def estimate_categories(
 ) -> pd.DataFrame:
     """Estimate the accuracy of each category, with an interval by source.
 
-    table: score table of a task of several categories.
-    rows: scores of one set of images, one row a repeat; see `AccuracyEstimator.predict_rows`.
-    target ("mAP", "mAP50", "mAP75")
     Returned: one row a category: ``category``, ``estimate``, ``lower``, ``upper``,
         ``interval_method``, ``sources`` (whose own images hold it). An interval needs three such
         sources.
@@ -139,7 +135,7 @@ def estimate_categories(
         name: _estimate(stacked[rest], new_rows, method, target) for name, rest in fits.items()
     }
     missed = {
-        name: _estimate(stacked[rest], _own(stacked[~rest]), method, target)
+        name: _estimate(stacked[rest], seed_rows(stacked[~rest]), method, target)
         for name, rest in fits.items()
     }
     return pd.DataFrame(
@@ -170,7 +166,7 @@ def _row(
     target: str,
     level: float,
 ) -> dict[str, Any]:
-    own = _own(stacked)
+    own = seed_rows(stacked)
     true = own[own["category"] == category].groupby("source")[target].first().dropna()
     evaluated = [name for name in true.index if np.isfinite(missed[name].get(category, np.nan))]
     residuals = np.array([abs(missed[name][category] - true[name]) for name in evaluated])
@@ -186,10 +182,6 @@ def _row(
         "interval_method": interval.method,
         "sources": len(evaluated) if len(evaluated) >= MIN_SOURCES else len(true),
     }
-
-
-def _own(table: pd.DataFrame) -> pd.DataFrame:
-    return table[table["kind"] == SEED]
 
 
 def _mean_by(values: np.ndarray, groups: np.ndarray) -> np.ndarray:

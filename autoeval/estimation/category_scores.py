@@ -34,7 +34,6 @@ class CategoryScores:
     category: index into the categories of `boxes`.
     images (m,), int64: images on which the category is evaluated, in rising order.
     features: columns to fill; those that need a pass which `boxes` lacks are left out.
-    score_thr: boxes with a lower confidence count in no score of confidences.
     probabilities (10, N): of all boxes of the clean pass, by a calibration that has not seen these
         labels; by default by the calibration of `boxes`.
     """
@@ -129,10 +128,8 @@ def site_scores(
     At a new site nobody knows which images hold a category, so those that show none of its boxes
     say nothing of it: absence is not taken for blindness.
 
-    boxes: with their calibration.
     named: categories to score in any case, and no others; by default those with a box whose
         true-positive probability is over .3.
-    score_thr: see `CategoryScores`.
     """
     found, scores, p = boxes.clean, [], boxes.right_at_half
     likely = [found.categories[k] for k in boxes.likely]
@@ -149,13 +146,9 @@ def labelled_rows(
     calibration: ScoreCalibration,
     *,
     probabilities: np.ndarray | None = None,
-    score_thr: float = SCORE_THR,
 ) -> pd.DataFrame:
     """Score and evaluate the categories of a labelled set.
 
-    calibration: of its boxes.
-    probabilities (10, N): see `CategoryScores`.
-    score_thr: see `CategoryScores`.
     Returned: a pair table, see `autoeval.estimation.pair_table`, with ``n_boxes`` and the sampling
         error of each accuracy, ``mAP_std`` and the like. Where the set is of a task all its
         categories, on all its images; else those with 8 boxes in 5 images or more, evaluated on the
@@ -167,9 +160,7 @@ def labelled_rows(
         ranking = labelled.rankings[k]
         own = boxes.clean.rows_of(k)
         images = np.unique(boxes.clean.image[own[p[own] > FOUND]])
-        scores = CategoryScores(
-            boxes, k, images, LABELLED_FEATURES, score_thr=score_thr, probabilities=probabilities
-        )
+        scores = CategoryScores(boxes, k, images, LABELLED_FEATURES, probabilities=probabilities)
         held = np.flatnonzero(ranking.n_true)
         evaluated = ranking if labelled.everywhere else ranking.take(held)
         precision = coco_summary(evaluated.average_precision()) | sampling_stds(evaluated)

@@ -32,7 +32,6 @@ def draw_training(
 
     Large marks are the own images of a source. On the line an estimate is right.
 
-    table: see `autoeval.estimation.score_table`.
     estimates (len(table),): of a regressor that has not seen the source; see
         `SourceRegression.predict_left_out`.
     target: column of the true values.
@@ -58,11 +57,9 @@ class Trained(Protocol):
     @property
     def table_(self) -> pd.DataFrame:
         """The score table that it was fitted on."""
-        ...
 
     def predict_left_out(self) -> np.ndarray:
         """Estimate each row of it without its source."""
-        ...
 
 
 @dataclass(frozen=True, repr=False)

@@ -89,16 +89,12 @@ def _names(rows: pd.DataFrame) -> list[str]:
 class FitResult:
     """The evidence for and against a fitted estimator.
 
-    table: score table that it was fitted on.
     cross_validation: leave-one-group-out results: those of the estimator's method first, those of
         the constant last; empty where there is too little to leave out.
-    problems: what was left out on the way.
     by_category: whether groups of categories of the same sites were left out, since there are fewer
         than three families. That tells nothing of other sites.
     reliability: see `autoeval.estimation.calibrating.reliability`; None where nothing was
         calibrated.
-    files: what was written.
-    seed_sets: the labelled images of a task.
     """
 
     table: pd.DataFrame

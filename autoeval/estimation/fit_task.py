@@ -70,9 +70,7 @@ def fit_task(
         ``recall@0.3``, which is evaluated pair by pair of source and category.
     executor, load: where sample sets are scored; see `score_meta_set`.
     pseudo_labels: folder with a second detector's boxes on the sources; see `with_pseudo_labels`.
-    pseudo_words: its words that count.
     loading: how the detector is loaded; kept with the estimator.
-    calibrate: see `calibrated_rows`.
     """
     at_threshold = OperatingPoint.of(target) is not None
     if at_threshold and set(methods) != {DEFAULT_METHOD}:

@@ -102,9 +102,6 @@ def fit_files(
     labels: one labelled set, every category of which is a source.
     task: instead: its categories are to be expected in all images of its sources.
     files: for a task by the name of the source.
-    img_dir, family: of `labels`; see `labels_with_files`.
-    target ("mAP", "mAP50", "mAP75")
-    calibrate: see `calibrated_rows`.
     """
     context: dict[str, Any] = {}
     if labels is not None:
@@ -142,12 +139,9 @@ def fit_labelled(
     family: where the set comes from, if others that it is joined with come from there too; by
         default its own name.
     teacher: a stronger detector; agreement with it becomes a score.
-    target, level: as in `AccuracyEstimator`.
     keep: where to keep what is observed, and who observes: the same call goes on where one was
         interrupted.
-    batch_size: changes no number.
     loading: how the detector is loaded; kept with the estimator.
-    calibrate: see `calibrated_rows`.
     """
     from autoeval.metasets import SampleSet, own_images
     from autoeval.metasets.seed_set import load_seed_set
@@ -217,8 +211,6 @@ def fit_sets(
 ) -> AccuracyEstimator:
     """Fit on labelled sets whose boxes are known, and evaluate by leaving groups out.
 
-    context: see `AccuracyEstimator.fit_rows`.
-    calibrate: see `calibrated_rows`.
     **options: ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
         `fit_rows`.
     """
@@ -248,7 +240,6 @@ def join_fits(
 
     fits: by a name for messages. The label assistance is that of the first, the calibration has the
         mean of their coefficients; new images of a known site take that of its own fit.
-    target, level: as in `AccuracyEstimator`.
     """
     (first, one), *_ = fits.items()
     for name, other in fits.items():

@@ -166,7 +166,6 @@ def source_interval(
     estimate: of the regressor fitted on all m sources.
     left_out (m,): estimate for the new source by the regressor fitted without source i.
     residuals (m,): absolute error on source i by the regressor fitted without it.
-    Returned: not clipped.
 
     >>> source_interval(.5, np.full(9, .5), np.arange(9) / 100)
     Interval(lower=0.42, upper=0.58, method='jackknife+')
@@ -228,10 +227,8 @@ def widened(
     a factor of about √2 at most, which is where the residuals are sampling error and nothing else
     and the new images are as many as those of a source.
 
-    interval: by source; see `source_interval`.
     sampling_std: in the unit of `estimate`; NaN, where it is not known, changes nothing.
     n_images: images, or blocks of neighbouring frames, that count as independent.
-    Returned: not clipped.
 
     >>> wide = widened(Interval(.2, .8, "jackknife+"), .5, .1, n_images=10)
     >>> round(wide.lower, 4), round(wide.upper, 4)

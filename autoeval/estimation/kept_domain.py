@@ -37,10 +37,11 @@ def observe_source_domain(
     """Run a detector over labelled images that stand for its training domain.
 
     observer: of its settings the score threshold counts, and whether prototypes are wanted.
-    advance: called with the number of images done.
     """
     score_thr = observer.settings.stability.score_thr
-    settings = replace(observer.settings, repeats=0, wants=_wants(observer))
+    wanted = "prototypes" in observer.settings.wants
+    wants = ("features", "prototypes") if wanted else ("features",)
+    settings = replace(observer.settings, repeats=0, wants=wants)
     plain = Observer(observer.detector, observer.task, settings, batch_size=observer.batch_size)
     pooled, prototypes = FrechetDistance(), PrototypeRatio()
     scores, correct = [np.zeros(0)], [np.zeros(0, bool)]
@@ -62,11 +63,6 @@ def observe_source_domain(
     if features is not None:
         features = replace(features, prototypes=prototypes.sums)
     return SourceDomain(name, features, threshold)
-
-
-def _wants(observer: Observer) -> tuple[str, ...]:
-    wanted = "prototypes" in observer.settings.wants
-    return ("features", "prototypes") if wanted else ("features",)
 
 
 def correct_boxes(found: Detections, boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -102,8 +98,6 @@ DOMAINS = "training_domain"
 def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> SourceDomain:
     """Observe the training domain, or read what an earlier run has observed.
 
-    observer: see `observe_source_domain`.
-    seed_set: stands for the training domain.
     folder: keeps one file for each detector, setting and data.
     """
     file = folder / f"{_key(observer, seed_set)}.npz"
@@ -122,12 +116,7 @@ def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> S
 
 
 def reference_domain(observer: Observer, name: str, folder: Path) -> SourceDomain:
-    """Observe the source of a task that stands for the detector's training domain.
-
-    observer: of the task.
-    name: of the source.
-    folder: work dir of the run; see `kept_source_domain`.
-    """
+    """Observe the source of a task that stands for the detector's training domain."""
     task = observer.task
     known = [task.load_seed_set(files) for files in task.seed_sets if files.name == name]
     if not known:

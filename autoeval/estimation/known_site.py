@@ -52,8 +52,6 @@ class KnownSite:
     """A site of a fit.
 
     rows: the N pairs of the fit.
-    pairs: the same as arrays.
-    target ("mAP", "mAP50", "mAP75")
     """
 
     name: str

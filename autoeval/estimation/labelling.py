@@ -66,7 +66,6 @@ FEWEST_FAMILIES = 5
 def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str, ValueWithError]:
     """Take label-free estimates with their errors out of an `Estimate`.
 
-    estimate: of one category, or with its categories.
     error: from `error_elsewhere`; for single categories, since those are what was left out.
     Returned: by name: that of the target, such as ``mAP``, and ``mAP/<category>``; without those
         for which there is no interval.
@@ -84,7 +83,6 @@ def priors_of_targets(
 ) -> dict[str, ValueWithError]:
     """Take the label-free estimates of several targets; see `priors_of`.
 
-    estimate: of a site.
     regressions: by target, on the scores of the estimate; that of the estimate's own target is
         among them.
     """
@@ -122,7 +120,6 @@ def with_error(
 def error_elsewhere(held_out: pd.DataFrame, level: float) -> ErrorOfPrior | None:
     """Learn from pairs of place and category how far estimates are off, by what they state.
 
-    held_out: see `BayesianRegression.cross_validated_`.
     Returned: None with fewer than `FEWEST_FAMILIES` families.
     """
     if not len(held_out):
@@ -155,12 +152,9 @@ def plan_site(
 ) -> LabelPlan:
     """Draw images of a site to label; for precision of those with a box over the threshold.
 
-    assistance: of the estimator.
     priors: label-free estimates: of each target, such as ``mAP``, and of each category,
         ``mAP/<category>``.
     target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
-    n: how many images.
-    seed: of the draw.
     frames: says that numbered files are frames; see `blocks_of`.
     pseudo_labels: COCO results of a better detector on the same images, where the estimator was
         fitted with such.

@@ -51,8 +51,6 @@ def score_meta_set(
     """Score and evaluate a detector on every sample set; what the store holds is not done again.
 
     recipes: recipes without transforms give the rows of a source's own images.
-    executor: where sample sets are scored; this process by default.
-    load: loads the same detector in another process; without it the detector itself is sent there.
     Returned: table (the score table, with the rows of failed jobs (see ``status`` and ``error``));
         counts.
     """

@@ -31,8 +31,6 @@ def expected_curve(
 ) -> pd.DataFrame:
     """Estimate precision, recall and F1 at a site over all thresholds, without labels.
 
-    estimator: of the default method.
-    estimate: from its `predict`, with its site.
     Returned: a curve: a row a threshold that a box is over, with the columns ``threshold``,
         ``measure``, ``value``, ``lower`` and ``upper``; NaN where the interval would be too wide.
     """
@@ -51,11 +49,7 @@ def expected_curve(
 
 
 def labelled_curve(
-    plan: LabelPlan,
-    labels: LabelSet,
-    *,
-    words: Mapping[str, str] | None = None,
-    planned: bool = True,
+    plan: LabelPlan, labels: LabelSet, *, words: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
     """Estimate the curve of a site from the labels of a plan, by the difference estimator."""
     if not plan.measures("recall"):
@@ -64,7 +58,7 @@ def labelled_curve(
             "or F1 to choose a threshold."
         )
     points = [of for of in _points(plan.iou) if (plan.found.scores > of.score_thr).any()]
-    found = estimate_targets(plan, labels, [str(of) for of in points], words=words, planned=planned)
+    found = estimate_targets(plan, labels, [str(of) for of in points], words=words)
 
     def bounds(point: OperatingPoint) -> tuple[float, float, float]:
         of = found[str(point)].difference
@@ -129,7 +123,6 @@ def choose_threshold(
 
     Between the thresholds of the curve its values are interpolated.
 
-    curve: see `expected_curve`.
     precision, recall: wanted, over 0 and under 1; without either the best F1 is.
 
     >>> rows = [(t, m, v, v - .1, v + .1) for t, v in ((.2, .9), (.6, .5)) for m in MEASURES]

@@ -28,12 +28,8 @@ def plan_in_folder(
 ) -> tuple[LabelPlan, list[Path]]:
     """Make the plan of a folder, or enlarge the one that is there, and write it.
 
-    estimate: from its `predict`.
     n: how many images to label, those of an earlier plan among them.
-    prelabel: see `autoeval.labels.to_label.write_to_label`.
     change: applied to a plan that is made, such as to draw other images.
-    **options: further ones of `AccuracyEstimator.plan_labels`.
-    Returned: the plan, and what was written.
     """
     if (folder / PLAN).exists():
         assert estimate.site is not None

@@ -89,10 +89,6 @@ def leave_one_source_out(
 
     A source without a family (column ``family``) is its own. Source: Yang et al. 2024, section 5.1;
     sample sets of one source are never on both sides, nor sources of one origin.
-
-    table: see `autoeval.estimation.score_table`.
-    method: name in `autoeval.estimation.methods.methods`.
-    target ("mAP", "mAP50", "mAP75")
     """
     find_target(target)
     check_score_table(table, (target,))

@@ -22,14 +22,9 @@ MOST_ABOVE = 0.05  # that lists may begin above those of the fit
 class ReferenceStatistics:
     """How a detector's files look.
 
-    categories: its words.
     numbers: the word of each number of a category, where its files or the labels have numbers.
-    floor: lowest score.
-    most_boxes: most boxes in an image.
     highest: highest score; 0 where it is not known.
-    unseen: see `unseen_share`.
     warnings: what was found wrong in the fit, which every estimate repeats.
-    widening: see `autoeval.estimation.calibrating.ConfidenceCheck`.
     """
 
     categories: tuple[str, ...]

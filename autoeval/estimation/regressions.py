@@ -43,9 +43,7 @@ class SourceRegression:
     The estimate is the mean over repeats (Yang et al. 2024, section 5.3). With three sources or
     more, each source is also left out once, and how far it is then missed gives the interval.
 
-    method: name in `autoeval.estimation.methods.methods`.
     target: column to estimate; a name in `autoeval.targets.TARGETS`.
-    table_: the rows it was fitted on.
     training_range_: smallest and largest value in the sample sets, for each feature that the
         estimate uses.
     """
@@ -56,10 +54,7 @@ class SourceRegression:
         self.level = level
 
     def fit(self, table: pd.DataFrame) -> Self:
-        """Fit on a score table.
-
-        table: see `autoeval.estimation.score_table`.
-        """
+        """Fit on a score table."""
         target = find_target(self.target)
         check_level(self.level)
         features = readable(make_method(self.method), table)
@@ -87,7 +82,6 @@ class SourceRegression:
         rows: one row for each repeat: ``repeat``, ``n_images``, ``skipped_share`` and the features.
             Where `Observer.rows` drew the images again, the sampling error of the images widens the
             interval; see `autoeval.estimation.intervals.widened`.
-        backbone: class name of the detector's backbone, for the warnings.
         """
         self._check_fitted()
         scores = self._scores(rows)
@@ -217,28 +211,22 @@ class Regression(Protocol):
     @property
     def residuals_(self) -> np.ndarray:
         """Absolute errors on what was left out, empty where nothing could be."""
-        ...
 
     @property
     def features_(self) -> tuple[str, ...]:
         """Scores that it reads."""
-        ...
 
     def fit(self, table: pd.DataFrame) -> Self:
         """Fit on a score table."""
-        ...
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images."""
-        ...
 
     def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
         """Return the estimate of each repeat."""
-        ...
 
     def predict_left_out(self) -> np.ndarray:
         """Estimate each row of the table by what does not know its source."""
-        ...
 
 
 def make_regression(method: str, *, target: str = "mAP", level: float = 0.9) -> Regression:

@@ -104,8 +104,6 @@ def sample_rows(table: pd.DataFrame) -> pd.DataFrame:
 class Rows:
     """Columns of a score table as arrays: what fitting a thousand regressors can afford.
 
-    **columns (N,)
-
     >>> rows = Rows(source=np.array(["a", "b"]), bos=np.array([.5, .7]))
     >>> rows.where(rows["source"] == "b").matrix(["bos"])
     array([[0.7]])

@@ -21,10 +21,7 @@ from autoeval.data.same_files import without_copies
 from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.category_scores import (
-    CategoryScores,
-    site_scores,
-)
+from autoeval.estimation.category_scores import CategoryScores, site_scores
 from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_log import PassLog
@@ -48,9 +45,7 @@ class Site:
     named: whether these were named; otherwise those that are detected are estimated.
     warnings, problems: of the boxes and of the images; what was left out.
     unseen: see `autoeval.estimation.warnings.unseen_share`.
-    backbone: class name of the detector's backbone.
     evidence: of each image, where a detector was run.
-    images: the images, where they are at hand.
     least_stable: images whose boxes move most under dropout, where there was any.
     detector: fingerprint of the detector; empty where it is not known.
     known: source of the fit of which these are new images; empty for a new site.
@@ -101,7 +96,6 @@ def site_of_files(
 ) -> Site:
     """Read the predictions of new images.
 
-    statistics: of the predictions of the fit.
     images: all images that the detector was run on; see `read_image_list`. By default those that
         the predictions name.
     categories: categories to be expected in all images, each with the detector's words for it. By
@@ -179,9 +173,6 @@ def site_of_images(
 
     observer: in the detector's own words; see `any_task`.
     images: copies of a file, byte by byte, are left out.
-    categories: see `site_of_files`.
-    shards: which processes share the images.
-    watch: called with the evidence of each image that this process observes.
     """
     words = observer.detector.categories
     named = categories or {word: [word] for word in words}

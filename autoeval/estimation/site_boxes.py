@@ -34,12 +34,9 @@ PASSES = {
 class SiteBoxes:
     """The boxes of each pass over M images.
 
-    clean: the boxes of the detector.
     half_size: those of a second pass at half the input size, in pixels of the full size.
-    teacher: those of a stronger detector.
     blocks (M,), int64: block of time of each image; images of one block are dependent. By default
         each image is independent.
-    calibration: of the confidences of the detector.
     """
 
     clean: Predictions
@@ -145,10 +142,7 @@ class SiteBoxes:
 def columns_of(
     found: Sequence[Detections], images: tuple[LabelledImage, ...], categories: Sequence[str]
 ) -> Predictions:
-    """Lay out the detections of each image as columns.
-
-    found: labelled by `categories`, one for each image.
-    """
+    """Lay out the detections of each image as columns."""
     nothing = Detections.empty()
     parts = [*found, nothing]
     return Predictions(
@@ -195,7 +189,6 @@ class PredictionFiles:
 
         images: all images that the detector was run on; by default those that the clean predictions
             name.
-        where: what lists them, for messages.
         numbers: word of each category number; `names` go before.
         """
         numbers = self.names or numbers

@@ -35,7 +35,6 @@ def tightness(rows: pd.DataFrame, estimates: Mapping[str, float]) -> tuple[str, 
     mAP50, the tenth from below and from above.
 
     rows: pairs that were fitted on, see `autoeval.estimation.pair_table`.
-    estimates: estimated ``mAP`` and ``mAP50``.
     Returned: one warning, where that moves mAP by `MATTERS` or more to each side, or cannot be
         known.
 
@@ -87,8 +86,6 @@ def site_sampling(
 
     The estimate is taken as linear in the scores.
 
-    rows: their rows.
-    n_images: images of the site.
     blocks (n_images,), int64: images of one block of time are drawn together; by default each is
         independent.
     """

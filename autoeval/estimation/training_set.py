@@ -31,7 +31,7 @@ from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import match_categories, rank_categories
 
 if TYPE_CHECKING:
-    from autoeval.metasets.task import SeedSetFiles, Task
+    from autoeval.metasets.task import Task
 
 ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
 FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
@@ -45,7 +45,6 @@ class TrainingSet:
     statistics: of the boxes in the detector's own words; its warnings are those of this set.
     everywhere: whether it is of a task, whose categories are evaluated on all its images; otherwise
         each is on those that hold it.
-    problems: what was left out on the way.
     """
 
     name: str
@@ -115,11 +114,8 @@ def training_set(
 ) -> TrainingSet:
     """Evaluate a labelled set, and check its labels against the boxes.
 
-    truth: of the same images and categories.
     family: origin that it shares with other sets; its own name by default.
-    everywhere: see `TrainingSet`.
     statistics: of the boxes in the detector's own words; by default those of `boxes`.
-    problems, warnings: what is known already.
     """
     made = TrainingSet(
         name,
@@ -151,12 +147,7 @@ def labels_with_files(
     img_dir: PathLike | None = None,
     family: str | None = None,
 ) -> TrainingSet:
-    """Read one labelled set and its predictions; every category is a source.
-
-    labels: in any format that `autoeval.load_labels` reads.
-    img_dir: folder of the images, for label formats that need it.
-    family: see `training_set`.
-    """
+    """Read one labelled set and its predictions; every category is a source."""
     path = Path(labels)
     content = read_labels(path, img_dir)
     words = {word: word for word in content.categories}
@@ -172,10 +163,7 @@ def labels_with_files(
 
 
 def task_with_files(task: Task, files: Mapping[str, PredictionFiles]) -> list[TrainingSet]:
-    """Read the sources of a task and their predictions.
-
-    files: by the name of the source.
-    """
+    """Read the sources of a task and their predictions."""
     lost = [seed_set.name for seed_set in task.seed_sets if seed_set.name not in files]
     if lost:
         raise InputError(f"No predictions of the sources {', '.join(lost)}: expected NAME.json.")
@@ -183,7 +171,7 @@ def task_with_files(task: Task, files: Mapping[str, PredictionFiles]) -> list[Tr
     return [
         _with_files(
             of.name,
-            _labels_of(of),
+            read_labels(of.labels, of.img_dir, layout=of.layout, **of.options),
             files[of.name],
             task.categories,
             words,
@@ -223,10 +211,6 @@ def read_labels(
 
     folder = None if img_dir is None else os.fspath(img_dir)
     return load_labels(path, folder, layout=layout, **options)
-
-
-def _labels_of(files: SeedSetFiles) -> LabelSet:
-    return read_labels(files.labels, files.img_dir, layout=files.layout, **files.options)
 
 
 def _with_files(

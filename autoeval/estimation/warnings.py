@@ -37,14 +37,9 @@ def estimate_warnings(
 ) -> tuple[str, ...]:
     """List why an estimate may be wrong.
 
-    value: estimate, NaN where there is none.
-    features: features the regressor used.
     training_range: smallest and largest value of each feature in training; equal where there is one
         pair.
-    n_images: images that were read.
     skipped_share: share of (image, repeat) with no box on at least one side.
-    backbone: class name of the detector's backbone.
-    doubtful: an estimate below it is warned of.
 
     >>> known = {"n_images": 60, "skipped_share": 0, "backbone": "ResNet"}
     >>> estimate_warnings(.4, {"bos": .9}, {"bos": (.2, .8)}, **known)

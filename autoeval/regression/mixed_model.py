@@ -34,7 +34,6 @@ class SharedLine:
     """What M new pairs share with N known ones, none of the same family.
 
     x (N, P) and (M, P): their scores, in units of their scale.
-    intercept_std: of the prior of the intercept.
     """
 
     def __init__(
@@ -96,9 +95,6 @@ NEGLIGIBLE = 1e-4  # share of the greatest weight
 class MixedModel:
     """The regression of this module.
 
-    scaling: units of the P scores.
-    prior: with the slopes of these scores.
-    variances: possibilities; those of the prior by default.
     intercept_std_: of the prior, with what so few pairs leave open.
     weights_ (G,): posterior weight of each possibility that is not negligible.
     """

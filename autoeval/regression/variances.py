@@ -22,7 +22,6 @@ class Prior:
     slopes: mean slope of each score, in units of its scale.
     calibration_std: of the intercept where the calibration rests on one pair; with n pairs it is
         divided by the root of n.
-    slope_std: standard deviation of each slope.
     categories: what is known of categories by name: the mean of their effect.
     spread, spread_log_std: standard deviation of pairs around the line, all effects together:
         median and standard deviation of the logarithm of a log-normal distribution.
@@ -110,10 +109,7 @@ class Shared:
         return cls(line, 1.0 * family, 1.0 * place, 1.0 * category, 1.0 * pair)
 
     def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
-        """Return the covariance (N, M), without what each pair has on its own.
-
-        intercept: variance of the intercept.
-        """
+        """Return the covariance (N, M), without what each pair has on its own."""
         return (
             intercept
             + variances.slope * self.line

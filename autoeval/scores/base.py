@@ -76,8 +76,6 @@ class ScoreContext:
     """What a pass knows that scores may ask for.
 
     stability: how boxes are compared; its ``score_thr`` holds for every score.
-    reference: features of the detector's training domain.
-    source_threshold: confidence threshold fitted on labelled source data.
     calibration: from confidences to true-positive probabilities, fitted on labelled source data.
     """
 
@@ -175,8 +173,6 @@ class RatioScore(Score):
     """A score whose F features are each a sum over images divided by another.
 
     The sums are rounded once, so that merged shards equal the whole to the last bit.
-
-    score_thr: only boxes with a score above it count.
     """
 
     def __init__(self, *, score_thr: float = 0.05) -> None:
@@ -236,7 +232,6 @@ class ConfidenceScore(RatioScore):
     It can therefore take in many images at once, as columns, which gives the same numbers to the
     last bit as one image after another.
 
-    score_thr: only boxes with a score above it count.
     names: which of its features to compute; all by default.
     """
 

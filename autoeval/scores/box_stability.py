@@ -31,8 +31,6 @@ def box_stability(
 
     Source: Yang et al. 2024, section 3, equations 2 to 4, in the direction "larger is more stable".
 
-    clean, perturbed: boxes of the unperturbed and of the perturbed network.
-    settings: the defaults are those of the paper.
     Returned: mean overlap of the matched pairs; for an image without a box on one side 0, or NaN
         where such images are skipped.
 
@@ -52,10 +50,7 @@ def box_stability(
 
 
 class ImageStability(RatioScore):
-    """Base of the scores that are the mean over (image, repeat) of one number.
-
-    settings: how boxes are matched; the defaults are those of the paper.
-    """
+    """Base of the scores that are the mean over (image, repeat) of one number."""
 
     needs = frozenset({"perturbed"})
 
@@ -171,7 +166,6 @@ def confidence_stability(
     Pairs are those of box stability, matched by box: matching on signed differences of scores makes
     every assignment tie. Source: Yang et al. 2024, section 5.1, "variant study".
 
-    clean, perturbed: boxes of the unperturbed and of the perturbed network.
     settings: ``normalise`` plays no part.
     Returned: where nothing can be matched, 0 or NaN as ``settings.empty`` says.
 

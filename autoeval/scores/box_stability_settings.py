@@ -33,10 +33,6 @@ def match_detections(
     """Match the boxes of two passes so that the sum of their overlaps is the largest.
 
     The last results are remembered, by the identity of the arguments.
-
-    cost ("giou", "iou")
-    class_aware: match within a category only.
-    score_thr: only boxes with a score above it are matched.
     """
     first, second = first.above(score_thr), second.above(score_thr)
     groups = np.intersect1d(first.labels, second.labels) if class_aware else [None]
@@ -54,12 +50,10 @@ class BoxStabilitySettings:
     """How two sets of boxes become one number; the defaults are those of Yang et al. 2024.
 
     cost ("giou", "iou"): overlap that the matching maximises and the score averages.
-    class_aware: match within a category only.
     empty ("zero", "skip"): policy for an image with no box on at least one side: counted as 0, as
         equation 4 does, whose mean is over all images; or left out of the mean.
     normalise ("min", "max"): divide the sum of overlaps by the smaller or the larger number of
         boxes.
-    score_thr: only boxes with a score above it are matched.
     """
 
     cost: str = "giou"

@@ -20,7 +20,6 @@ UNREADABLE = (OSError, EOFError, BadZipFile, ValueError, KeyError, TypeError)
 class FeatureStatistics:
     """Number, mean and covariance of feature vectors.
 
-    n: number of vectors.
     mean (C,), float64
     covariance (C, C), float64: divided by n - 1; 0 for a single vector.
     prototypes (K + 1, C + 1), float64: sums of those of `autoeval.detections.Evidence` over the

@@ -85,10 +85,8 @@ class ScoreSet:
     Scores of perturbed passes are kept apart for each repeat, all others are computed once.
 
     settings: those of the preset; ``bos_strict`` keeps its own.
-    repeats: perturbed passes of each image.
     reference: features of the detector's training domain, for the Fréchet distance.
     source_threshold: confidence threshold fitted on labelled source data, for the original ATC.
-    names: scores to compute; all by default.
     absent: why a score is left out, by its name. A score that one image cannot give is left out for
         the whole set.
     """
@@ -144,7 +142,6 @@ class ScoreSet:
         varies together here. Costs no pass over images. Scores without a bootstrap, see
         `Score.resample`, are left out.
 
-        resamples: number B of sets drawn.
         seed: of the draws, which depend on nothing else but the number of images and their blocks.
         blocks: images that are drawn together; see `resampled_counts`.
         Returned: (B,): one dictionary a repeat, as in `rows`.

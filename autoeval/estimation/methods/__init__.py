@@ -1,9 +1,14 @@
 """Regressors from scores to mAP, by name."""
 
-from autoeval.estimation.methods.base import Method, readable
 from autoeval.estimation.methods.fused import Fused
 from autoeval.estimation.methods.linear import BestThreshold, Constant, Linear
-from autoeval.estimation.methods.registry import compared_methods, make_method, methods
+from autoeval.estimation.methods.registry import (
+    Method,
+    compared_methods,
+    make_method,
+    methods,
+    readable,
+)
 
 __all__ = [
     "BestThreshold",

@@ -51,7 +51,6 @@ class Constant:
 class Linear:
     """Ordinary least squares of mAP on score columns (paper: section 4.1).
 
-    *features: columns of the score table.
     coefficients_ (n_features + 1,): slopes and, last, the intercept.
     """
 
@@ -93,7 +92,6 @@ class BestThreshold:
 
     *families: the columns of a score, one a threshold, such as ``ps@0.00`` to ``ps@0.95``; a single
         column is a family of its own. Thresholds of several scores are chosen together.
-    selected_: the chosen column of each family.
     """
 
     optional: tuple[str, ...] = ()

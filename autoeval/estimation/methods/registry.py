@@ -2,28 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from typing import Protocol
 
 import numpy as np
+from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.methods.base import Method
 from autoeval.estimation.methods.fused import Fused
 from autoeval.estimation.methods.linear import Bayes, BestThreshold, Constant, Linear
+from autoeval.estimation.score_table import Rows
 from autoeval.scores.base import Score, feature_names
 from autoeval.scores.registry import score_of, scores
 
 OURS = "this project"
 
 
+class Method(Protocol):
+    """A regressor of mAP on columns of the score table.
+
+    It is fitted on the score table of the training sources and predicts rows of the same columns.
+
+    optional: those of them that it can do without.
+    selected_: those of them that it reads to predict.
+    """
+
+    features: tuple[str, ...]
+    optional: tuple[str, ...]
+    selected_: tuple[str, ...]
+
+    def fit(self, rows: Rows, target: str) -> Self:
+        """Fit on the rows of the training sources."""
+
+    def predict(self, rows: Rows) -> np.ndarray:
+        """Estimate `target` for each row; NaN where a feature is not finite."""
+
+
+def readable(method: Method, columns: Container[str]) -> tuple[str, ...]:
+    """Return the columns that a method reads: those it needs, and of the others what there is."""
+    return tuple(n for n in method.features if n in columns or n not in method.optional)
+
+
 @dataclass(frozen=True)
 class NamedMethod:
     """A method that can be asked for by name.
 
-    make: makes an unfitted one.
     meaning: what it regresses on, in a few words.
     published: whether it is to be beaten: a published method, or a constant.
     compared: whether a comparison of all methods shows it.

@@ -23,10 +23,7 @@ def kept_with(detector: Any) -> dict[str, str]:
 
 
 def identity_warnings(detector: Any) -> tuple[str, ...]:
-    """Warn where nobody can check whether a detector is the one that an estimator was fitted with.
-
-    Returned: one warning, or none.
-    """
+    """Warn where nobody can check whether a detector is the one that was fitted with."""
     if is_identified(detector):
         return ()
     name = getattr(detector, "name", "the detector")

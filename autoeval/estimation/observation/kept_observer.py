@@ -46,8 +46,6 @@ def pieces(names: Sequence[str]) -> Iterator[range]:
     A piece ends where the name of its last image says so, or when it is full: an image more or less
     changes its own piece, and seldom others.
 
-    names: of the images.
-
     >>> list(pieces([f"{k}.jpg" for k in range(100)]))
     [range(0, 18), range(18, 19), range(19, 65), range(65, 100)]
     """
@@ -141,8 +139,6 @@ class Keeping:
     """Where what is observed is kept, and who observes.
 
     folder: pieces lie in its subfolder `OBSERVED`.
-    executor: where pieces are observed; this process by default.
-    load: loads the same detector in another process; without it the detector itself is sent there.
     """
 
     folder: Path

@@ -21,7 +21,6 @@ class UnstableImage:
 
     stability: mean box stability over the repeats, in [-1, 1]; lost boxes count against it.
     clean: boxes with a score above .05, which are those compared.
-    perturbed: likewise, one for each repeat.
     """
 
     stability: float
@@ -41,7 +40,6 @@ class LeastStableImages:
     Images without a box before and after dropout say nothing and are passed over. Boxes are matched
     as by the preset ``paper``, so in a pass with that preset no box is matched twice.
 
-    n_images: how many to keep.
     images: the least stable one first.
 
     >>> import numpy as np

@@ -34,17 +34,14 @@ class ImageDetector(Protocol):
     @property
     def settings(self) -> dict[str, Any]:
         """What its boxes depend on, field by field."""
-        ...
 
     @property
     def fingerprint(self) -> str:
         """A short name of `settings`."""
-        ...
 
     @property
     def backbone(self) -> str:
         """Class name of its backbone."""
-        ...
 
     def observe(
         self,
@@ -57,7 +54,6 @@ class ImageDetector(Protocol):
         wants: Collection[str] = (),
     ) -> list[Evidence]:
         """Return what it leaves of each image; see `autoeval.detectors.Detector.observe`."""
-        ...
 
 
 D = TypeVar("D", bound=ImageDetector)
@@ -67,7 +63,6 @@ class Observer(Generic[D]):
     """Observes images with one detector, for one task, under one set of settings.
 
     task: its categories, and the detector's words for them; its data is not looked at.
-    batch_size: images observed together; changes no number.
     """
 
     def __init__(
@@ -177,11 +172,7 @@ class Observer(Generic[D]):
         advance: Callable[[int], object] = lambda n: None,
         watch: Callable[[Evidence], object] = lambda evidence: None,
     ) -> Tally:
-        """Add up what is observed of some of the images; see `rows`, which tells what it comes to.
-
-        numbers: which of them.
-        advance, watch: as in `rows`.
-        """
+        """Add up what is observed of some of the images; see `rows`."""
         tally = Tally(self.task.categories, self.settings)
         for sample, evidence in self.each(samples, numbers, log=tally.log):
             with tally.log.timed("scores_s"):

@@ -19,7 +19,6 @@ class PassLog:
     """Names the images that cannot be read, and adds up seconds.
 
     unreadable: why an image could not be, by its number in the set.
-    n_observed: images that the detector has seen.
     failure: the first error of a detector that was nobody's input; empty without one.
     """
 
@@ -45,10 +44,7 @@ class PassLog:
             self.seconds[name] += seconds
 
     def check(self, n_images: int) -> None:
-        """Make sure that there was an image.
-
-        n_images: those that were read.
-        """
+        """Make sure that there was an image."""
         if not n_images and self.failure:
             raise RuntimeError(f"The detector fails on all images: {self.failure}")
         if not n_images:
@@ -69,7 +65,6 @@ class FailingImages(Generic[Seen]):
     written or read.
 
     observe: from images and their names to what the detector leaves of each.
-    log: receives what fails, and the time spent.
     """
 
     def __init__(self, observe: Observe[Seen], log: PassLog) -> None:

@@ -37,15 +37,12 @@ class Measure(Protocol):
         self, found: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
     ) -> None:
         """Take in the detections and the true boxes of one image."""
-        ...
 
     def merge(self, other: Self, /) -> None:
         """Take in all that ``other`` has seen."""
-        ...
 
     def compute(self) -> dict[str, float]:
         """Return named figures of all images seen."""
-        ...
 
 
 class MeasureSettings(Protocol):
@@ -53,7 +50,6 @@ class MeasureSettings(Protocol):
 
     def make(self) -> Measure:
         """Make a measure that has seen nothing."""
-        ...
 
 
 # What a clean pass leaves behind at next to no cost.
@@ -65,10 +61,7 @@ DEFAULT_WANTS = (*BY_PRODUCTS, "half_size")
 class PassSettings:
     """All that decides the numbers of a pass, apart from the detector and the images.
 
-    dropout: where and how strongly features are perturbed.
-    stability: how clean and perturbed boxes are compared.
     repeats: perturbed passes an image; with none, the scores that need none remain.
-    seed: seed of every dropout mask.
     measures: what to measure beside mAP where there are labels.
     wants: further evidence to take from the detector, for the scores that need it; see
         `Detector.observe`. Without it they are absent, and no other number changes.
@@ -153,7 +146,6 @@ def light(*, repeats: int = 0, seed: int = 0, dropout: DropoutSpec | None = None
     """Return the default: the clean pass and that at half size, all that ``bayes`` reads.
 
     repeats: perturbed passes beside them, as in the preset ``paper``; 0 or more.
-    seed, dropout: as in `preset`.
     """
     settings = preset("paper", repeats=repeats, seed=seed, dropout=dropout)
     return replace(settings, wants=("half_size",))

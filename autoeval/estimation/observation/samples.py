@@ -52,7 +52,6 @@ def blocks_of_read(samples: Samples, unreadable: Collection[int]) -> np.ndarray:
     """Return the number of the block of each sample that could be read, from 0 without gaps.
 
     samples: where they have no ``blocks``, each is its own.
-    unreadable: numbers of the others.
     Returned: (n_read,), int64.
     """
     blocks = getattr(samples, "blocks", np.arange(len(samples)))
@@ -65,7 +64,6 @@ def read_batches(
 ) -> Iterator[list[tuple[int, Sample]]]:
     """Yield batches of samples with their numbers, made in another thread meanwhile.
 
-    numbers: which ones, in which order.
     log: receives what cannot be read, and the time spent waiting.
     """
     batch: list[tuple[int, Sample]] = []

@@ -17,7 +17,6 @@ from autoeval.scores.feature_statistics import UNREADABLE, FeatureStatistics
 class SourceDomain:
     """What the Fréchet distance and the original ATC know of the training domain.
 
-    name: of the seed set that stands for it.
     features: None where the detector's backbone gives no feature maps.
     threshold: confidence under which there are as many boxes as there are wrong ones.
     """

@@ -19,23 +19,14 @@ from autoeval.scores.score_set import ScoreSet
 
 
 class Tally:
-    """What a pass adds up, image by image.
+    """What a pass adds up, image by image."""
 
-    categories: categories of the task.
-    names: scores to compute; all by default.
-    """
-
-    def __init__(
-        self,
-        categories: tuple[str, ...],
-        settings: PassSettings,
-        names: Collection[str] | None = None,
-    ) -> None:
+    def __init__(self, categories: tuple[str, ...], settings: PassSettings) -> None:
         self.accuracy = MeanAP(categories)
         self.measures: list[Measure] = [measure.make() for measure in settings.measures]
-        self.scores = _score_set(settings, names)
+        self.scores = _score_set(settings)
         several = categories if len(categories) > 1 else ()
-        by_box = [n for n, s in scores().items() if not s.per_image and n in (names or scores())]
+        by_box = [n for n, s in scores().items() if not s.per_image]
         self.by_category = {name: _score_set(settings, by_box) for name in several}
         self.n_images = 0
         self.log = PassLog()

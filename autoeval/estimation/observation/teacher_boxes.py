@@ -28,11 +28,9 @@ class Teacher(Protocol):
     @property
     def digest(self) -> str:
         """A short name of all that its boxes depend on, as far as it is known."""
-        ...
 
     def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
         """Return its boxes on one of the samples, labelled by the categories of the task."""
-        ...
 
 
 class DetectorTeacher:

@@ -12,10 +12,7 @@ LoadDetector = Callable[[], ImageDetector]
 
 
 class TravellingObserver:
-    """What work holds of a pass; see `autoeval.runtime.jobs.Work`.
-
-    load: loads the same detector in another process; without it the detector itself is sent there.
-    """
+    """What work holds of a pass; see `autoeval.runtime.jobs.Work`."""
 
     def __init__(self, observer: Observer, *, load: LoadDetector | None = None) -> None:
         self.load = load

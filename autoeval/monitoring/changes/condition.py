@@ -99,9 +99,8 @@ def image_products(before: np.ndarray, after: np.ndarray, change: float) -> np.n
 def fit_image_weights(
     products: np.ndarray, series: Sequence[Sequence[str]] = (CONDITION, tuple(SCORES))
 ) -> np.ndarray:
-    """Fit the weights of this module.
+    """Fit weights of single images by ridge regression of known changes.
 
-    products: sum of `image_products` over the known changes.
     series: which names of `CONDITION` each series reads: by default all quantities, and `SCORES`
         alone.
     Returned: (len(series), len(CONDITION)): in units of relative mAP.

@@ -120,7 +120,7 @@ def _found_again(sure: Detections, again: Detections) -> float:
 
 
 def fit_whitening(sites: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the W of this module.
+    """Fit the whitening of signals about the mean of their site, correlations shrunk.
 
     sites (n_images, len(NUMBERS)): untouched images of each site, two or more.
     Returned: (len(MEANINGS), len(MEANINGS)): 0 for a signal that never varies.
@@ -138,11 +138,7 @@ def fit_whitening(sites: Sequence[np.ndarray]) -> np.ndarray:
 def novelty(
     before: np.ndarray, after: np.ndarray, whitening: np.ndarray, blocks: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the novelty of each image, those of the baseline first, (N + M,).
-
-    before, after, blocks: as in `ChangeModel.image_series`.
-    whitening: from `fit_whitening`.
-    """
+    """Return the novelty of each image, those of the baseline first, (N + M,)."""
     own = _signals(before)
     blocks = np.arange(len(own)) if blocks is None else np.unique(blocks, return_inverse=True)[1]
     together = np.zeros((blocks.max() + 1, own.shape[1]))

@@ -19,11 +19,9 @@ class SiteChange:
     """The change of a site's mAP from one period to another.
 
     value: in units of mAP, such as -0.09; negative where it fell.
-    lower, upper: interval.
     moved: what each score and signal adds to the value, the largest first; names of `CONDITION`.
     most_influential: positions of the images of the later period, in the order of their part in the
         change.
-    n_before, n_after: images of the two periods.
     sampling_std: the part of the uncertainty that more images would lessen.
     """
 
@@ -52,7 +50,7 @@ def change_of_numbers(
     level: float = 0.9,
     seed: int = 0,
 ) -> SiteChange:
-    """Estimate a change as `estimate_change` does, from `image_numbers` of both periods."""
+    """Estimate a change from `image_numbers` of both periods."""
     drawn = [
         _drawn(numbers, own, (seed, k))
         for k, (numbers, own) in enumerate(zip((before, after), blocks, strict=True))
@@ -74,7 +72,7 @@ def change_between(
 
     before, after (n_images, len(NUMBERS))
     drawn_before, drawn_after (B, len(NUMBERS))
-    map_before, level, model: as in `estimate_change`.
+    map_before: mAP of the first period, in [0, 1].
     """
     means = before.mean(axis=0), after.mean(axis=0)
     x = model.moves(*means, map_before)

@@ -71,7 +71,6 @@ def site_changes(
     their order.
 
     level_of: estimates the accuracy of a site from its records, in [0, 1]; NaN where it cannot.
-    calibration: of the detector; see `watch`.
     Returned: one row a site: ``group`` and the columns of `NOTHING`.
     """
     index = store.index()

@@ -81,7 +81,6 @@ def watch(
         watched together; by default each on its own.
     alpha: probability, at most, that there is ever an alarm while the blocks stay exchangeable with
         those of the baseline, however long it is watched.
-    seed: of the draws.
     """
     if len(before) < FEWEST:
         raise InputError(
@@ -124,8 +123,6 @@ def raise_alarm(
 
     values (W, N): one a block, in order of time, in each of W series.
     n_baseline: how many of them are the baseline.
-    alpha: as in `watch`.
-    seed: breaks ties.
     """
     rng = np.random.default_rng(seed)
     paths = np.array([capital(shares_below(series, n_baseline, rng)) for series in values])
@@ -155,7 +152,6 @@ def shares_below(values: np.ndarray, n_baseline: int, rng: np.random.Generator) 
 
     values (N,): in order of time.
     n_baseline: how many of them are the baseline.
-    rng: breaks ties.
     Returned: (N - n_baseline,): in (0, 1).
     """
     ties = rng.uniform(1e-12, 1, len(values) - n_baseline)

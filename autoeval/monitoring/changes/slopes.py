@@ -36,7 +36,6 @@ class Slopes:
 
     mean (P,): of the shared slopes, per unit of each quantity.
     covariance (P, P): of the slopes of a new family under a new kind of change.
-    noise: standard deviation of the residuals.
     widening: factor of standard deviations that gives intervals their nominal coverage where
         families and kinds are left out.
     """
@@ -78,8 +77,6 @@ def fit_slopes(
     """Fit the regression of this module.
 
     x (N, P): changes of scores and signals.
-    y (N,): change of accuracy.
-    family, kind (N,): of each row.
     logs (5,): logarithms of the standard deviations, where they are known already.
     """
     if len(x) < FEWEST:
@@ -125,9 +122,9 @@ class Blocks:
     """Sums over the rows of each of B blocks, of F families and K kinds.
 
     family, kind (B,), int: from 0 on.
-    products (B, P, P): the G of this module.
-    moments (B, P): its h.
-    squares, n_rows (B,): its q, and the number of rows.
+    products (B, P, P): x^T x.
+    moments (B, P): x^T y.
+    squares, n_rows (B,): y^T y, and the number of rows.
     """
 
     family: np.ndarray

@@ -24,8 +24,6 @@ def evaluated_changes(
 ) -> pd.DataFrame:
     """Estimate every known change in several ways, none of which has seen its family.
 
-    levels: from `known_changes`.
-    read: what the slopes are of.
     Returned: `KnownChanges.rows` with ``estimate``, ``lower``, ``upper`` (the kind of change has
         not been seen either), ``kind_known`` (it has been, at other families), ``labelled`` (the
         level before is known, the kind not seen), ``with_signals`` (signals of the camera are read
@@ -80,10 +78,10 @@ def change_figures(evaluated: pd.DataFrame, way: str = "estimate") -> dict[str, 
     return {**figures, "coverage": float(inside.mean()), "half_width": float(width)}
 
 
-def by_group(evaluated: pd.DataFrame, group: str, way: str = "estimate") -> pd.DataFrame:
+def by_group(evaluated: pd.DataFrame, group: str) -> pd.DataFrame:
     """Return `change_figures` of each value of a column, and of all."""
     parts = [(str(name), own) for name, own in evaluated.groupby(group)]
-    rows = [{group: name, **change_figures(own, way)} for name, own in [*parts, ("all", evaluated)]]
+    rows = [{group: name, **change_figures(own)} for name, own in [*parts, ("all", evaluated)]]
     return pd.DataFrame(rows)
 
 

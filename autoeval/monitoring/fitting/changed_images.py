@@ -80,9 +80,7 @@ def observe_changes(
     """Observe every site of the observer's task; what the folder holds is not done again.
 
     observer: the seed of its settings draws images, corruptions and severities.
-    folder: of the rows.
     meta_set: with one transform for each sample set, or with none of these.
-    everywhere: see `_change_recipes`.
     untouched: images of each site, at most, that are observed as they come; those that are changed
         are drawn from them.
     Returned: observed (the untouched images of a site come first); problems (what could not be

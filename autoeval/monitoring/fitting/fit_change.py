@@ -57,8 +57,6 @@ def fit_change(
 
     The interval is widened or narrowed until, with every family and the kind of change both left
     out, 90 % of the true changes are inside.
-
-    origin: see `ChangeModel`.
     """
     bounds = bounds_of(inputs.slopes)
     x, y, family, kind = arrays(changes, inputs.slopes, bounds)

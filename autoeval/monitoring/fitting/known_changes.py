@@ -31,7 +31,6 @@ class KnownChanges:
     untouched, changed (n_images, len(NUMBERS)): the site's images but for those that were changed,
         and those that were.
     images (n_images, len(NUMBERS)): all untouched images of each site.
-    calibrated: see `ChangeModel`.
     """
 
     rows: pd.DataFrame
@@ -51,8 +50,6 @@ def known_changes(
 ) -> tuple[KnownChanges, pd.DataFrame]:
     """Compare every changed set of images with the same images untouched.
 
-    observed: from `observe_changes`.
-    categories: of the task.
     calibrate: whether the numbers of images read true-positive probabilities, by calibrations that
         have not seen the family of the site, rather than confidences.
     Returned: changes; levels (the untouched sites: ``site``, ``family``, ``category``,
