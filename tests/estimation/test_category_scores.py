@@ -44,11 +44,11 @@ def found():
     return Predictions(images, ("car", "bus", "cat"), *columns, scores.astype("f4"), {})
 
 
-def fed(score, found, category, images):
+def fed(score, found, category, images, size=40):
     """Feed a score class image by image."""
     for k in images:
         boxes = found.detections(k)
-        score.update(Evidence(str(k), (40, 40), boxes[boxes.labels == category]))
+        score.update(Evidence(str(k), (size, size), boxes[boxes.labels == category]))
     return score
 
 
@@ -71,22 +71,13 @@ def test_equal_to_the_score_classes_to_the_last_bit(found, category, images):
     np.testing.assert_equal(ours.resample(times), {name: drawn[name] for name in COLUMNS})
 
 
-def calibrated(found, category, images):
-    """Feed the score class image by image."""
-    score = CalibratedScores(USUAL)
-    for k in images:
-        boxes = found.detections(k)
-        score.update(Evidence(str(k), (200, 200), boxes[boxes.labels == category]))
-    return score
-
-
 @pytest.mark.parametrize("images", [range(N_IMAGES), [0, 3, 4, 7, N_IMAGES - 1]])
 @pytest.mark.parametrize("category", [0, 3])
 def test_calibrated_scores_are_those_of_the_score_class(category, images):
     found = random_found(2)
     boxes = SiteBoxes(found, calibration=USUAL)
     ours = CategoryScores(boxes, category, np.array(images), FEATURES)
-    expected = calibrated(found, category, images)
+    expected = fed(CalibratedScores(USUAL), found, category, images, 200)
     row = {name: value for name, value in ours.row().items() if name in FEATURES}
     assert row == pytest.approx(expected.compute(), abs=1e-12)
     times = resampled_counts(len(images), resamples=4, seed=1)
@@ -101,8 +92,9 @@ def test_calibrated_scores_of_images_drawn_again_are_those_of_images_that_are_th
     boxes = SiteBoxes(found, calibration=USUAL)
     times = resampled_counts(N_IMAGES, resamples=40, seed=1)
     ours = CategoryScores(boxes, 0, np.arange(N_IMAGES), FEATURES).resample(times)
+    drawn = [np.repeat(np.arange(N_IMAGES), counts) for counts in times]
     again = pd.DataFrame(
-        [calibrated(found, 0, np.repeat(np.arange(N_IMAGES), counts)).compute() for counts in times]
+        [fed(CalibratedScores(USUAL), found, 0, images, 200).compute() for images in drawn]
     )
     for name in ("likely_share", "box_size"):
         np.testing.assert_allclose(ours[name], again[name])

@@ -104,14 +104,6 @@ def test_a_family_counts_once():
     assert many["mean_absolute_error"] == pytest.approx(few["mean_absolute_error"], abs=0.02)
 
 
-def test_saved_and_loaded_it_says_the_same(tmp_path):
-    estimator = AccuracyEstimator().fit_rows(score_table())
-    estimator.save(tmp_path / "e.parquet")
-    loaded = AccuracyEstimator.load(tmp_path / "e.parquet")
-    asked = score_table().iloc[:1]
-    assert loaded.predict_rows(asked) == estimator.predict_rows(asked)
-
-
 def test_bad_input():
     with pytest.raises(InputError, match="threshold, not count_mae"):
         BayesianRegression(target="count_mae").fit(score_table())

@@ -8,10 +8,7 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import own_images
 from autoeval.runtime.store import RowStore
-from autoeval.scores import registry
-from autoeval.scores.base import RatioScore, rising
 from autoeval.scores.confidence_scores import AverageConfidence
-from autoeval.scores.registry import register
 
 
 @pytest.fixture
@@ -36,22 +33,8 @@ def test_a_changed_score_is_computed_anew(meta_set, tmp_path, monkeypatch):
     assert observer.detector.observed == observed + 6
 
 
-def test_a_new_score_is_computed_in_an_old_work_dir(meta_set, tmp_path):
+def test_a_new_score_is_computed_in_an_old_work_dir(meta_set, tmp_path, request):
     score_meta_set(*meta_set, store=RowStore(tmp_path / "rows"))
-
-    @register
-    class Widest(RatioScore):
-        name = "widest"
-        meaning = "width of the first box"
-        features = rising("widest")
-        source = "this test"
-
-        def measure(self, evidence):
-            return float(evidence.clean.boxes[0, 2]), 1
-
-    try:
-        table, _ = score_meta_set(*meta_set, store=RowStore(tmp_path / "rows"))
-    finally:
-        registry._SCORES.pop("widest")
-        registry._BY_FEATURE.pop("widest")
+    request.getfixturevalue("widest")
+    table, _ = score_meta_set(*meta_set, store=RowStore(tmp_path / "rows"))
     assert table["widest"].gt(0).all()

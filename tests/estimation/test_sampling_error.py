@@ -5,7 +5,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from autoeval.estimation.intervals import Interval, bootstrap_std, sampling_error, widened
+from autoeval.estimation.intervals import (
+    Interval,
+    bootstrap_std,
+    inside,
+    sampling_error,
+    source_interval,
+    widened,
+)
 from autoeval.estimation.observation.samples import blocks_of_read
 from autoeval.scores.score_set import resampled_counts
 
@@ -155,3 +162,27 @@ def test_blocks_leave_out_what_cannot_be_read():
 
     assert blocks_of_read(Video("abcde"), {2}).tolist() == [0, 0, 1, 1]
     assert blocks_of_read(["a", "b"], {}).tolist() == [0, 1]
+
+
+def test_intervals_of_drawn_residuals():
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        m = int(rng.integers(3, 14))
+        estimate = float(rng.choice([rng.normal(0.4, 0.5), 0.0, 1.0, -0.3, 1.4]))
+        residuals = np.abs(rng.normal(0, rng.choice([0.0, 0.05, 0.2]), m))
+        left_out = estimate + rng.normal(0, rng.choice([0.0, 0.02, 0.3]), m)
+        found = inside(source_interval(estimate, left_out, residuals), estimate)
+        value = min(max(estimate, 0.0), 1.0)
+        assert 0 <= found.lower <= value <= found.upper <= 1
+        assert found.upper - found.lower >= 0.005
+
+
+def test_an_estimate_below_0_reaches_up_by_its_distance_and_its_errors():
+    """The line says -20, errors are 10: the truth may be at 30."""
+    found = inside(Interval(-0.3, -0.1, "jackknife+"), -0.2)
+    assert (found.lower, round(found.upper, 9)) == (0.0, 0.3)
+
+
+def test_a_count_has_no_upper_bound():
+    found = inside(Interval(2.0, 9.0, "jackknife+"), 5.0, most=np.inf)
+    assert (found.lower, found.upper) == (2.0, 9.0)

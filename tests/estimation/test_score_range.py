@@ -8,11 +8,13 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import Predictions
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.warnings import (
+    advice,
     another_scale,
     same_score,
     unseen_share,
     unseen_warning,
 )
+from autoeval.regression import PredictionInterval
 
 
 def made(*lists):
@@ -105,3 +107,15 @@ def test_few_boxes_need_not_reach_either_end():
 
 def test_a_highest_that_an_older_file_does_not_know():
     assert not list(another_scale(made(np.minimum(FIT, 0.49)), 0.01, 0.0))
+
+
+def test_a_wide_interval_comes_with_what_helps():
+    wide, narrow = (
+        PredictionInterval(0.5, 0.5, 0.2, 0.8, 0.3),
+        PredictionInterval(0.5, 0.5, 0.4, 0.6, 0.1),
+    )
+    assert advice(narrow) == ()
+    (text,) = advice(wide)
+    assert text.startswith("too wide to act on: ±30 points")
+    assert "±15 to 19 from one labelled set, ±15 to 17 from 37 sites" in text
+    assert "(`autoeval label plan`)" in text

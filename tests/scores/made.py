@@ -1,8 +1,17 @@
 """Detections and evidence made by hand, and at random."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from autoeval.detections import Candidates, Classified, Detections, Evidence
+from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.scores.feature_statistics import FeatureStatistics
+from autoeval.scores.score_set import ScoreSet
+
+RNG = np.random.default_rng(0)
+REFERENCE = FeatureStatistics.of(RNG.normal(0, 1, (9, 5)))
+REFERENCE = replace(REFERENCE, prototypes=RNG.uniform(1, 2, (3, 6)))
 
 
 def found(*boxes, scores=None, labels=None):
@@ -66,3 +75,12 @@ def random_evidence(seed, *, repeats=2):
         features=rng.normal(0, 1, 5).astype(np.float32),
         prototypes=rng.uniform(1, 2, (3, 6)).astype(np.float32),
     )
+
+
+def score_set(images=(), *, repeats=2):
+    """Feed every score that a pass can compute."""
+    settings = BoxStabilitySettings()
+    scores = ScoreSet(settings, repeats=repeats, reference=REFERENCE, source_threshold=0.5)
+    for image in images:
+        scores.update(image)
+    return scores

@@ -2,9 +2,8 @@ import math
 
 import numpy as np
 import pytest
-from made import computed, evidence, found, random_detections, random_evidence, shaken
+from made import computed, evidence, found, random_detections, shaken
 
-from autoeval.detections import Detections
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.scores.agreement import ScaleAP, ScaleCount, StabilityAP, TeacherAP
 
@@ -63,38 +62,11 @@ def test_nothing_confident_gives_no_agreement():
     assert all(math.isnan(value) for value in StabilityAP().compute().values())
 
 
-def test_shards_merge_to_the_whole_and_the_order_of_boxes_and_images_changes_nothing():
-    seen = [random_evidence(k) for k in range(9)]
-    whole = computed(StabilityAP(), *seen)
-    first, second = StabilityAP(), StabilityAP()
-    computed(first, *seen[5:])
-    computed(second, *seen[:5])
-    first.merge(second)
-    assert first.compute() == pytest.approx(whole, rel=1e-12)
-    turned = [evidence(0, _turned(e.clean), *map(_turned, e.perturbed)) for e in seen]
-    assert computed(StabilityAP(), *turned) == pytest.approx(whole, rel=1e-12)
-
-
-def test_drawing_each_image_so_often_equals_seeing_it_so_often():
-    seen = [random_evidence(k, repeats=1) for k in range(4)]
-    score = StabilityAP()
-    computed(score, *seen)
-    counts = np.array([[1, 1, 1, 1], [2, 0, 1, 1]])
-    drawn = score.resample(counts)
-    again = computed(StabilityAP(), seen[0], seen[0], seen[2], seen[3])
-    for name, value in score.compute().items():
-        assert drawn[name] == pytest.approx([value, again[name]], rel=1e-12)
-
-
 def test_the_agreement_of_scales_reads_the_pass_at_half_the_size():
     clean = found(A, B)
     one = evidence(0, clean, half_size=found(A, scores=[0.3]))
     assert computed(ScaleAP(), one)["scale_ap@0.50"] == pytest.approx(0.5)
     assert "without half_size" in (ScaleAP().absence(evidence(0, clean)) or "")
-
-
-def _turned(boxes: Detections) -> Detections:
-    return boxes[np.arange(len(boxes))[::-1]]
 
 
 def test_boxes_at_half_the_size_are_counted_by_confidence():

@@ -1,26 +1,13 @@
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import random_evidence, scored
+from made import random_evidence, score_set, scored
 
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.confidence_scores import AverageConfidence
-from autoeval.scores.feature_statistics import FeatureStatistics
-from autoeval.scores.score_set import ScoreSet, resampled_counts
+from autoeval.scores.score_set import resampled_counts
 
 IMAGES = [random_evidence(seed) for seed in range(7)]
-RNG = np.random.default_rng(0)
-REFERENCE = FeatureStatistics.of(RNG.normal(0, 1, (9, 5)))
-REFERENCE = replace(REFERENCE, prototypes=RNG.uniform(1, 2, (3, 6)))
-
-
-def score_set(images):
-    scores = ScoreSet(BoxStabilitySettings(), repeats=2, reference=REFERENCE, source_threshold=0.5)
-    for image in images:
-        scores.update(image)
-    return scores
 
 
 def average_confidence(*images):

@@ -6,7 +6,6 @@ import pytest
 from made import evidence, found
 
 from autoeval.estimation.methods import compared_methods, make_method, methods
-from autoeval.scores import registry
 from autoeval.scores.base import Direction, RatioScore, rising
 from autoeval.scores.box_stability import image_stabilities
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
@@ -17,27 +16,6 @@ EVIDENCE = {"perturbed", "candidates", "logits", "features", "views", "half_size
 EVIDENCE |= {"reweighted", "prototypes"}
 ARROWS = {Direction.RISES: " ↑", Direction.FALLS: " ↓", Direction.UNKNOWN: ""}
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "scores.md"
-
-
-@pytest.fixture
-def widest():
-    """A score in one file of its own; forgotten again afterwards."""
-
-    @register
-    class WidestBox(RatioScore):
-        """Mean width of the first box."""
-
-        name = "widest"
-        meaning = "width of the first box"
-        features = rising("widest")
-        source = "this test"
-
-        def measure(self, evidence):
-            return float(evidence.clean.boxes[0, 2]), 1
-
-    yield WidestBox
-    registry._SCORES.pop("widest")
-    registry._BY_FEATURE.pop("widest")
 
 
 def line_of(score):

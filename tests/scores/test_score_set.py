@@ -3,18 +3,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made import classified, evidence, found, random_evidence
+from made import classified, evidence, found, random_evidence, score_set
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.feature_statistics import FeatureStatistics
 from autoeval.scores.score_set import ScoreSet
 
-SETTINGS = BoxStabilitySettings()
-RNG = np.random.default_rng(0)
-REFERENCE = FeatureStatistics.of(RNG.normal(0, 1, (9, 5)))
-REFERENCE = replace(REFERENCE, prototypes=RNG.uniform(1, 2, (3, 6)))
 IMAGES = [random_evidence(seed) for seed in range(8)]
 IMAGES.append(replace(evidence(8, found(), found(), found()), views=(found(),)))
 IMAGES[-1] = replace(
@@ -30,13 +25,6 @@ IMAGES[-1] = replace(
 
 
 UNCALIBRATED = {"calibrated": "no calibration was fitted on labelled images"}  # by a pass
-
-
-def score_set(images=(), *, repeats=2):
-    scores = ScoreSet(SETTINGS, repeats=repeats, reference=REFERENCE, source_threshold=0.5)
-    for image in images:
-        scores.update(image)
-    return scores
 
 
 def test_every_score_of_a_pass_is_computed_and_finite():
@@ -100,7 +88,7 @@ def test_identical_passes_are_perfectly_stable():
 
 def test_scores_that_lack_their_evidence_are_absent_with_the_reason():
     bare = Evidence("a", (9, 9), found([0, 0, 1, 1]), missing={"candidates": "no NMS in DETRHead"})
-    scores = ScoreSet(SETTINGS, repeats=0)
+    scores = ScoreSet(BoxStabilitySettings(), repeats=0)
     scores.update(bare)
     assert scores.absent["pcr"] == "no NMS in DETRHead"
     assert "labelled source" in scores.absent["atc_source"]
