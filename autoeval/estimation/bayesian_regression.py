@@ -48,6 +48,7 @@ from autoeval.targets import OperatingPoint, find_target
 DEFAULT_METHOD = "bayes"
 NEW = "\0new"  # a family and a source that no labelled set is called
 NO_SAMPLING_ERROR = SamplingError()
+HELD_OUT = ["estimate", "lower", "upper", "raw"]
 UNDEFINED = dict.fromkeys(("value", "lower", "upper"), math.nan)
 
 
@@ -246,16 +247,9 @@ class BayesianRegression:
         for rest, own in LeaveOneGroupOut().split(true, groups=pairs.family):
             predicted = self._mixed_model().fit(pairs[rest], true[rest]).predict(pairs[own])
             rows = self.rows_.iloc[own][["source", "family", "category", "n_images"]]
-            intervals = predict_intervals(predicted, self.level)
-            parts.append(
-                rows.assign(
-                    true=true[own],
-                    estimate=[interval.value for interval in intervals],
-                    lower=[interval.lower for interval in intervals],
-                    upper=[interval.upper for interval in intervals],
-                    raw=[interval.raw for interval in intervals],
-                )
-            )
+            found = pd.DataFrame(predict_intervals(predicted, self.level), index=rows.index)
+            found = found.rename(columns={"value": "estimate"})
+            parts.append(rows.assign(true=true[own]).join(found[HELD_OUT]))
         return pd.concat(parts).sort_index()
 
     @property

@@ -134,7 +134,8 @@ class AccuracyEstimator(EstimatorPasses):
         Raises
         ------
         InputError
-            As `SourceRegression.fit` and `BayesianRegression.fit`.
+            If there is no such target, the level is not over 0 and under 1, a column is missing, or
+            no row has a finite accuracy.
         """
         regression = make_regression(self.method, target=self.target, level=self.level)
         self.regression_ = regression.fit(table)
@@ -356,7 +357,8 @@ class AccuracyEstimator(EstimatorPasses):
         Raises
         ------
         InputError
-            As `plan_site`; if the estimate holds no site.
+            If the estimate holds no site, or the estimator has no label assistance or is of neither
+            an average precision nor precision, recall or F1.
         """
         if estimate.site is None:
             raise InputError("Expected an estimate from `predict`: this one holds no boxes.")

@@ -177,7 +177,9 @@ def source_interval(
         return Interval(math.nan, math.nan, reason)
     rank = math.ceil(round(level * (m + 1), 9))
     if rank > m:
-        return _student(estimate, residuals, level)
+        spread = math.sqrt(np.mean(np.square(residuals)))
+        reach = float(stdtrit(m - 1, (1 + level) / 2)) * spread
+        return Interval(estimate - reach, estimate + reach, "student-t")
     lower = -np.sort(-(left_out - residuals))[rank - 1]
     upper = np.sort(left_out + residuals)[rank - 1]
     return Interval(float(lower), float(upper), "jackknife+")
@@ -243,10 +245,3 @@ def widened(
         lower=interval.lower + below - math.hypot(below, reach),
         upper=interval.upper - above + math.hypot(above, reach),
     )
-
-
-def _student(estimate: float, residuals: np.ndarray, level: float) -> Interval:
-    m = len(residuals)
-    spread = math.sqrt(np.mean(np.square(residuals)))
-    reach = float(stdtrit(m - 1, (1 + level) / 2)) * spread
-    return Interval(estimate - reach, estimate + reach, "student-t")

@@ -155,6 +155,7 @@ def plan_site(
     priors: label-free estimates: of each target, such as ``mAP``, and of each category,
         ``mAP/<category>``.
     target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
+    n, seed: how many images, and the seed of their draw.
     frames: says that numbered files are frames; see `blocks_of`.
     pseudo_labels: COCO results of a better detector on the same images, where the estimator was
         fitted with such.

@@ -92,7 +92,9 @@ def leave_one_source_out(
     """
     find_target(target)
     check_score_table(table, (target,))
-    table = with_known(table, target)
+    own_rows = seed_rows(table)
+    known = own_rows.loc[np.isfinite(own_rows[target]), "source"]
+    table = table[table["source"].isin(known)]
     names = sources(table)
     family_of = families(table)
     different = dict.fromkeys(family_of.values())
@@ -121,12 +123,6 @@ def leave_one_source_out(
     return LeaveOneSourceOut(
         method, target, per_source, by_repeat, _correlation(table, method, target)
     )
-
-
-def with_known(table: pd.DataFrame, target: str) -> pd.DataFrame:
-    """Keep the sources whose own images have a finite target."""
-    own = seed_rows(table)
-    return table[table["source"].isin(own.loc[np.isfinite(own[target]), "source"])]
 
 
 def _held_out(

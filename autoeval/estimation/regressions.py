@@ -66,7 +66,7 @@ class SourceRegression:
         rows = Rows.of(table, (*features, self.target))
         self._full = self._fit_repeats(rows)
         self._left_out: list[dict[int, Method]] = []
-        self._residuals = np.zeros(0)
+        self.residuals_ = np.zeros(0)  # absolute errors on the own images of left-out sources
         if len(self.sources_) >= MIN_SOURCES:
             self._leave_each_source_out(rows)
         self.training_range_ = {
@@ -88,7 +88,7 @@ class SourceRegression:
         per_repeat = self._per_repeat(self._full, scores)
         raw = float(np.mean(per_repeat))
         left_out = np.array([self._per_repeat(fit, scores).mean() for fit in self._left_out])
-        by_source = source_interval(raw, left_out, self._residuals, level=self.level)
+        by_source = source_interval(raw, left_out, self.residuals_, level=self.level)
         features = {name: float(rows[name].mean()) for name in self.training_range_}
         target = find_target(self.target)
         value = float(target.clip(raw))
@@ -123,11 +123,6 @@ class SourceRegression:
             source_lower=by_source.lower,
             source_upper=by_source.upper,
         )
-
-    @property
-    def residuals_(self) -> np.ndarray:
-        """Absolute error on the own images of each source when it is left out, (n_sources,)."""
-        return self._residuals
 
     @property
     def features_(self) -> tuple[str, ...]:
@@ -174,15 +169,13 @@ class SourceRegression:
 
     def _leave_each_source_out(self, rows: Rows) -> None:
         residuals = []
-        if len(self.sources_) < 2:
-            return
         source, _ = pd.factorize(rows["source"])  # numbered in the order of `sources_`
         for rest, held_out in LeaveOneGroupOut().split(source, groups=source):
             fitted = self._fit_repeats(rows.where(rest))
             own = rows.where(held_out).of_kind(SEED)
             residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))
             self._left_out.append(fitted)
-        self._residuals = np.array(residuals)
+        self.residuals_ = np.array(residuals)
 
     def _per_repeat(self, fitted: dict[int, Method], rows: Rows) -> np.ndarray:
         """Estimate each row by the regressor of its repeat, shape (n_repeats,)."""

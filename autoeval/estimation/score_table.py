@@ -40,18 +40,13 @@ def check_score_table(table: pd.DataFrame, columns: tuple[str, ...]) -> None:
 def check_features(rows: pd.DataFrame, features: Sequence[str]) -> None:
     """Make sure that rows hold the features that a method reads."""
     missing = [name for name in features if name not in rows]
-    if not missing:
-        _check_numbers(rows, features)
-        return
-    reasons = json.loads(rows["absent"].iloc[0]) if "absent" in rows and len(rows) else {}
-    reasons_given = "; ".join(f"{score}: {reason}" for score, reason in reasons.items())
-    raise InputError(
-        f"Expected the columns {', '.join(missing)} but they are missing from these rows."
-        + (f" Absent in this pass: {reasons_given}." if reasons_given else "")
-    )
-
-
-def _check_numbers(rows: pd.DataFrame, features: Sequence[str]) -> None:
+    if missing:
+        reasons = json.loads(rows["absent"].iloc[0]) if "absent" in rows and len(rows) else {}
+        reasons_given = "; ".join(f"{score}: {reason}" for score, reason in reasons.items())
+        raise InputError(
+            f"Expected the columns {', '.join(missing)} but they are missing from these rows."
+            + (f" Absent in this pass: {reasons_given}." if reasons_given else "")
+        )
     for name in features:
         if not pd.api.types.is_numeric_dtype(rows[name]):
             raise InputError(f"Expected numbers in the column {name}, got {rows[name].dtype}.")

@@ -135,8 +135,7 @@ class SiteBoxes:
             for name in ("clean", *PASSES)
             if getattr(self, name) is not None
         }
-        passes = {name: changed.get(name) for name in PASSES}
-        return replace(self, clean=changed["clean"], **passes)  # type: ignore[arg-type]
+        return replace(self, **changed)  # type: ignore[arg-type]
 
 
 def columns_of(

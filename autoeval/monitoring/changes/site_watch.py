@@ -11,11 +11,7 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.image_numbers import image_numbers
-from autoeval.monitoring.changes.site_change import (
-    FEWEST,
-    SiteChange,
-    change_of_numbers,
-)
+from autoeval.monitoring.changes.site_change import FEWEST, SiteChange, change_of_numbers
 from autoeval.monitoring.site_records import CameraImage
 
 POWERS = (0.1, 0.2, 0.35, 0.55, 0.75)
@@ -25,8 +21,7 @@ POWERS = (0.1, 0.2, 0.35, 0.55, 0.75)
 class Alarm:
     """The result of watching a series of blocks.
 
-    capital (n_blocks,): evidence for a fall after each block of the later period; see
-        `capital`.
+    capital (n_blocks,): evidence for a fall after each block of the later period; see `capital`.
     at: the block at which it reached 1 / alpha, from 0; None if it never did.
     since: the block from which on values are lower; None without an alarm.
     """
@@ -94,8 +89,9 @@ def watch(
     own = _numbered(blocks_before, len(before)), _numbered(blocks_after, len(after))
     n_baseline = int(own[0].max()) + 1
     blocks = np.concatenate([own[0], n_baseline + own[1]])
-    values = [_block_means(series, blocks) for series in model.image_series(earlier, later, own[0])]
-    found = raise_alarm(np.array(values), n_baseline, alpha=alpha, seed=seed)
+    series = model.image_series(earlier, later, own[0])
+    means = np.array([np.bincount(blocks, of) / np.bincount(blocks) for of in series])
+    found = raise_alarm(means, n_baseline, alpha=alpha, seed=seed)
     first = 0 if found.since is None else int(np.argmax(own[1] == found.since))
     change = None
     if len(after) - first >= FEWEST:
@@ -141,10 +137,6 @@ def _numbered(blocks: np.ndarray | None, n_images: int) -> np.ndarray:
         return np.arange(n_images)
     _, first, inverse = np.unique(blocks, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
-
-
-def _block_means(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
-    return np.bincount(blocks, values) / np.bincount(blocks)
 
 
 def shares_below(values: np.ndarray, n_baseline: int, rng: np.random.Generator) -> np.ndarray:
