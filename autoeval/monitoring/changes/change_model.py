@@ -61,7 +61,7 @@ class ChangeModel:
     image_weights: np.ndarray
     whitening: np.ndarray | None
     origin: str = ""
-    calibrated: bool = True
+    calibrated: bool = False
 
     @property
     def needs(self) -> tuple[str, ...]:

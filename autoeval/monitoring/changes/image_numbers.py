@@ -71,7 +71,8 @@ def image_numbers(
     category : int, optional
         The one whose boxes count; by default those of all categories, as one.
     calibration : ScoreCalibration, optional
-        With it, scores are true-positive probabilities at IoU .5; without it confidences.
+        With it, scores are true-positive probabilities at IoU .5, without it confidences; boxes of
+        the pass at half the size go through the same function.
 
     Returns
     -------
