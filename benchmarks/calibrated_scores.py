@@ -19,12 +19,13 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 
-from autoeval.estimation.calibrating import calibrated_rows
-from autoeval.estimation.category_scores import CategoryScores, labelled_rows
+from autoeval.estimation.calibrating import fit_calibration
+from autoeval.estimation.category_scores import SCORE_THR, CategoryScores, labelled_rows
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.report.tables import format_cells, to_markdown
-from benchmarks.panel import LABELLED, TASKS, read_sets
+from autoeval.scores.calibrated import LIKELY
+from benchmarks.panel import LABELLED, TASKS, WIDE, read_sets
 
 SCORES = ("ac", "best_box", "contrastive_confidence")
 AT_THIRTY = ("atc", "box_share", "confident_images", "ps", "es_mean")
@@ -65,7 +66,9 @@ def main() -> None:
 
 def scored(sets: list[TrainingSet]) -> Iterator[pd.DataFrame]:
     """Yield the scores of each site by both scales, and its mAP, one row a category."""
-    calibration = calibrated_rows([of for of in sets if of.name == LABELLED])[1]
+    own = [of for of in sets if of.name == LABELLED]
+    calibration = fit_calibration(own, [np.ones(len(of.boxes), bool) for of in own], WIDE)
+    least = float(calibration.at_half(np.array([SCORE_THR]))[0])  # the same boxes count
     for of in sets:
         if of.name == LABELLED or not of.everywhere:
             continue
@@ -75,12 +78,12 @@ def scored(sets: list[TrainingSet]) -> Iterator[pd.DataFrame]:
             continue
         raw = replace(of.boxes, calibration=calibration)
         mapped = replace(raw.clean, scores=calibration.at_half(raw.clean.scores).astype(np.float32))
-        scales = dict(zip(SCALES, (raw, replace(raw, clean=mapped)), strict=True))
+        both = (raw, SCORE_THR), (replace(raw, clean=mapped), least)
         columns = [
             {
                 f"{name}/{scale}": value
-                for scale, boxes in scales.items()
-                for name, value in _scores(boxes, category, raw).items()
+                for scale, (boxes, score_thr) in zip(SCALES, both, strict=True)
+                for name, value in _scores(boxes, category, raw, score_thr).items()
             }
             for category in rows["category"]
         ]
@@ -89,12 +92,12 @@ def scored(sets: list[TrainingSet]) -> Iterator[pd.DataFrame]:
         )
 
 
-def _scores(boxes: SiteBoxes, category: str, raw: SiteBoxes) -> dict[str, float]:
+def _scores(boxes: SiteBoxes, category: str, raw: SiteBoxes, score_thr: float) -> dict[str, float]:
     """Return the scores of a category on the images where it is likely."""
     k = boxes.clean.categories.index(category)
     rows = raw.clean.rows_of(k)
-    images = np.unique(raw.clean.image[rows[raw.right_at_half[rows] > 0.3]])
-    row = CategoryScores(boxes, k, images, COLUMNS).row()
+    images = np.unique(raw.clean.image[rows[raw.right_at_half[rows] > LIKELY]])
+    row = CategoryScores(boxes, k, images, COLUMNS, score_thr=score_thr).row()
     return {name: row[name] for name in COLUMNS}
 
 

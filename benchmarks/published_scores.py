@@ -93,7 +93,7 @@ def site_scores(detector: object, category: str, data: Path, folder: Path) -> pd
 
 
 def table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate MAE in points and Spearman's ρ of each score, for each category."""
+    """Tabulate MAE in points, each group counting once, and Spearman's ρ, for each category."""
     cells = []
     for name, columns in SCORES.items():
         cell: dict[str, object] = {"score": name}
@@ -101,7 +101,7 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
             own = rows[rows["category"] == category].dropna(subset=["mAP"])
             x, y = own[columns].to_numpy(float), own["mAP"].to_numpy()
             model = LinearRegression() if columns else DummyRegressor()
-            x = x if columns else np.zeros((len(y), 1))
+            x = np.where(np.isnan(x), np.nanmin(x, axis=0), x) if columns else np.zeros((len(y), 1))
             predicted = cross_val_predict(model, x, y, groups=own["group"], cv=LeaveOneGroupOut())
             errors = 100 * np.abs(np.clip(predicted, 0, 1) - y)
             cell[f"{category}s"] = pd.Series(errors).groupby(own["group"].to_numpy()).mean().mean()

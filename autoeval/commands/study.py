@@ -101,6 +101,7 @@ def _report(args: argparse.Namespace) -> StudyReport:
     module = import_module(f"autoeval.research.reports.{STUDIES[args.study][0]}")
     make = getattr(module, f"{args.study.replace('-', '_')}_report")
     given: Sequence[Any]
+    without_option: tuple[str, ...] = ()
     if args.study in CHANGES:
         given = observe_named_changes(args)
     elif args.study in COMPARISONS:
@@ -117,6 +118,7 @@ def _report(args: argparse.Namespace) -> StudyReport:
             raise InputError("Expected either --scores PATH, or --sites TASK PREDICTIONS.")
         if args.sites:
             make, given = module.labels_from_files_report, _labelled_files(args)
+            without_option = ("name", "sizes")
         elif args.labels or args.fit_on:
             raise InputError("--labels and --fit-on go with --sites.")
         else:
@@ -128,7 +130,9 @@ def _report(args: argparse.Namespace) -> StudyReport:
         given = [read_scores(args.scores)]
     named = inspect.signature(make).parameters.values()
     options = {
-        p.name: getattr(args, p.name) for p in named if p.kind is p.KEYWORD_ONLY and p.name in args
+        p.name: getattr(args, p.name)
+        for p in named
+        if p.kind is p.KEYWORD_ONLY and p.name not in without_option
     }
     return make(*given, **options)
 

@@ -54,9 +54,9 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedDifference:
-    """How two detectors differ, by what both find."""
+    """Expected average precision of the first of two detectors less that of the second."""
 
-    value: float  # mean over ten IoU thresholds, on the images where one finds the category, else 0
+    value: float  # mean over ten IoU thresholds, images where one finds the category; 0 without any
     n_true: float  # expected objects of an image
     influence: np.ndarray  # predicted, of each image on the difference, (N,)
 

@@ -43,8 +43,10 @@ class CellJournal:
         """Yield a function that appends cells and hands them to the operating system at once."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         content = self.path.read_bytes() if self.path.exists() else b""
+        whole = content.rfind(b"\n") + 1
         with self.path.open("ab") as stream:
-            stream.truncate(content.rfind(b"\n") + 1)
+            if whole < len(content):  # a kill cut the last line short
+                stream.truncate(whole)
 
             def write(cells: Sequence[Cell]) -> None:
                 stream.write(b"".join(json.dumps(cell).encode() + b"\n" for cell in cells))

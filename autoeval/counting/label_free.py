@@ -16,7 +16,10 @@ EDGES = released_bins(0, 1000).edges
 
 @dataclass(frozen=True)
 class CountingErrorSettings:
-    """How a detector counts, and the bins over which its error is pooled."""
+    """Boxes with scores over `score_thr` count; errors are pooled over bins with these `edges`.
+
+    By default these are the edges of the published algorithm for counts from 0 to 1000.
+    """
 
     score_thr: float = 0.3
     edges: tuple[float, ...] = EDGES

@@ -16,9 +16,11 @@ from autoeval.data.wording import listed
 def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
     """Return those of ``files`` whose bytes are those of one of ``others``; none unreadable."""
     files, others = list(files), list(others)
-    sizes = set(map(_size, files)) & set(map(_size, others)) - {-1, 0}
-    known = {_digest(path) for path in others if _size(path) in sizes}
-    return [path for path in files if _size(path) in sizes and _digest(path) in known]
+    own, theirs = [_size(path) for path in files], [_size(path) for path in others]
+    shared = set(own) & set(theirs) - {-1, 0}
+    known = {_digest(path) for path, size in zip(others, theirs, strict=True) if size in shared}
+    alike = (path for path, size in zip(files, own, strict=True) if size in shared)
+    return [path for path in alike if _digest(path) in known]
 
 
 def later_copies(files: Sequence[Path]) -> list[int]:

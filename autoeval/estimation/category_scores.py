@@ -149,6 +149,7 @@ def labelled_rows(
 ) -> pd.DataFrame:
     """Score and evaluate the categories of a labelled set.
 
+    probabilities (10, N): see `CategoryScores`.
     Returned: a pair table, see `autoeval.estimation.pair_table`, with ``n_boxes`` and the sampling
         error of each accuracy, ``mAP_std`` and the like. Where the set is of a task all its
         categories, on all its images; else those with 8 boxes in 5 images or more, evaluated on the

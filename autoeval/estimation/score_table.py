@@ -97,7 +97,7 @@ def sample_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 
 class Rows:
-    """Columns of a score table as arrays: what fitting a thousand regressors can afford.
+    """Columns of a score table as arrays: what fitting a thousand regressors can afford, (N,) each.
 
     >>> rows = Rows(source=np.array(["a", "b"]), bos=np.array([.5, .7]))
     >>> rows.where(rows["source"] == "b").matrix(["bos"])

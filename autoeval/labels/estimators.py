@@ -132,13 +132,13 @@ def estimate_mean(
 ) -> LabelEstimates:
     """Estimate the mean over categories.
 
-    `measured` has of each measured category the predicted influence, (M,), and the label-free
-    estimate; `others` are the label-free estimates of the categories that the labels do not
-    measure, `prior` is that of the mean. Errors of label-free estimates are added, not averaged
-    out, since they are alike in all categories. Where some of `others` have no estimate, the
-    label-free estimate of the mean is moved by what the labels change in the measured categories;
-    without one such a category gets the mean of the measured ones, with the standard deviation
-    `STD_OF_UNKNOWN`.
+    `measured` has of each measured category its accuracy by labels, the predicted influence, (M,),
+    and the label-free estimate; `others` are the label-free estimates of the categories that the
+    labels do not measure, `prior` is that of the mean. Errors of label-free estimates are added,
+    not averaged out, since they are alike in all categories. Where some of `others` have no
+    estimate, the label-free estimate of the mean is moved by what the labels change in the measured
+    categories; without one such a category gets the mean of the measured ones, with the standard
+    deviation `STD_OF_UNKNOWN`.
     """
     accuracies = [accuracy for accuracy, _, _ in measured]
     whole = SampleAccuracy(

@@ -52,9 +52,10 @@ def fit_variance_prior(ratios: Sequence[float], noise: float) -> VariancePrior:
     r"""Fit the prior of a variance to its values at several sites, relative to the expected ones.
 
     The logarithm of a scaled inverse chi-squared variable with d degrees of freedom has the
-    variance :math:`\psi'(d / 2)`; d is chosen so that this is the variance over sites, less the
-    noise of each site's own: the variance of the logarithm of its ratio, from its number of images
-    being finite. A single one has `USUAL_DOF`. Source: Smyth 2004, section 6.2.
+    variance :math:`\psi'(d / 2)`; d is chosen so that this is the variance over sites, less
+    `noise`, the variance of the logarithm of a site's ratio from its number of images being finite.
+    The prior is to be scaled by the variance that is expected at a new site. A single one has
+    `USUAL_DOF`. Source: Smyth 2004, section 6.2.
     """
     logs = np.log(ratios)
     if len(logs) == 1:

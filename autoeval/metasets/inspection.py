@@ -29,7 +29,8 @@ def perceptual_hash(image: np.ndarray) -> int | None:
     """Return the DCT hash of an image (H, W, 3): 64 bits, of which few differ between copies.
 
     Which of the 8 x 8 lowest frequencies, the constant rows left out, of the image at 32 x 32
-    pixels lie above their median; None for a flat image. Source: Zauner 2010, section 3.2.1.
+    pixels lie above their median; None for a flat image. Source: Zauner 2010, Implementation and
+    Benchmarking of Perceptual Image Hash Functions, section 3.2.1.
     """
     grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
     small = cv2.resize(grey, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)

@@ -22,9 +22,9 @@ def average_precision(
     """Area under the precision-recall curve of N detections by descending score, (...).
 
     Flags, weights and probabilities are all sums: a detection of weight w that is right with
-    probability p has ``hits = w p`` and ``counted = w``, both (..., N), 0 where it is ignored, as
-    in a crowd; ``n_true`` (...) is the sum of the weights of the labelled boxes, and AP is NaN
-    where that is 0.
+    probability p has ``hits = w p``, 0 for a false positive, and ``counted = w``, 0 where it is
+    ignored, as in a crowd, both (..., N); ``n_true`` (...) is the sum of the weights of the
+    labelled boxes, and AP is NaN where that is 0.
 
     Precision at a recall is the highest at that recall or more. "101-point" averages it over the
     recalls 0, .01, ..., 1 (COCO's evaluation), "all-point" integrates it over all recalls (PASCAL

@@ -23,10 +23,10 @@ _CROWD = 2.0**-10  # exact in floating point, and less than the lowest threshold
 def top_detections(
     image: np.ndarray, label: np.ndarray, scores: np.ndarray, limit: int = MAX_DETECTIONS
 ) -> np.ndarray:
-    """Select the best detections of each category in each image, given N of each.
+    """Select the best `limit` of N detections of each category in each image.
 
-    Returns indices by image and category, by descending score in each; equal scores keep their
-    order.
+    `image`, `label` and `scores` are (N,). Returns indices by image and category, by descending
+    score in each; equal scores keep their order.
 
     Examples
     --------

@@ -27,9 +27,9 @@ def image_counts(ranking: RankedDetections, score_thr: float, level: int = 0) ->
     """Count true positives, boxes over the threshold and labelled objects of each image, (3, N).
 
     Matching goes from the highest score down, so boxes under the threshold change nothing over it.
-    Boxes with a higher score than `score_thr`, in the precision of the scores, count, but in
-    crowds; `level` is the IoU threshold of the ranking. With probabilities in place of labels the
-    counts are expectations.
+    Boxes with a higher score than `score_thr`, compared in the precision of the scores, count,
+    except in crowds; `level` is the IoU threshold of the ranking. With probabilities in place of
+    labels the counts are expectations.
 
     Examples
     --------

@@ -35,7 +35,8 @@ def compare_at_sites(
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Compare two detectors at every site; InputError if `check_fits` refuses them.
 
-    `sites` are by name what `sites_of_predictions` or `sites_of_records` returns. Returns one row a
+    `sites` are, by name, callables that read what both detectors found there; see
+    `sites_of_predictions` and `sites_of_records`. Returns one row a
     site, the greatest gain first: ``site``, ``n_images``, ``difference`` (candidate less current),
     ``lower``, ``upper``, ``p_better`` (that the candidate is), and ``result``: ``better``,
     ``worse`` or ``not distinguishable``; and which sites could not be compared, and why.
@@ -108,9 +109,9 @@ def sites_of_records(
     def read(site: str) -> tuple[Site, Site]:
         sites = []
         for store, index in zip((current, candidate), indices, strict=True):
-            records = store.read(in_time(index[index["group"] == site]))
-            boxes = SiteBoxes.of_evidence([of.evidence() for of in records], tuple(categories))
-            sites.append(Site(boxes, named=True))
+            evidence = [of.evidence() for of in store.read(in_time(index[index["group"] == site]))]
+            sites.append(Site(SiteBoxes.of_evidence(evidence, tuple(categories)), named=True))
+            del evidence  # before the other detector's are read
         return sites[0], sites[1]
 
     return {str(site): partial(read, str(site)) for site in indices[0]["group"].unique()}

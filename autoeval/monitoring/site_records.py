@@ -39,10 +39,10 @@ class CameraImage:
 
     file_name: str  # relative to the root, with forward slashes; unique within a store
     size: tuple[int, int]  # height, width
-    taken: datetime | None  # by the camera's own clock, without a time zone
+    taken: datetime | None  # by the camera's clock, without a time zone; None if not known
     group: str  # the site: a folder relative to the root, "." for the root itself
-    clean: Detections  # float32
-    half_size: Detections | None = None  # in the image's own coordinates; where it is needed
+    clean: Detections  # of the plain pass: xyxy, pixels
+    half_size: Detections | None = None  # in the image's own coordinates; None if not needed
     signals: Mapping[str, float] = field(default_factory=dict)  # see `image_signals`
 
     def evidence(self) -> Evidence:

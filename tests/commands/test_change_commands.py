@@ -58,7 +58,7 @@ def test_the_study_starts_from_what_was_observed(world, capsys):
     assert main(["study", "changes", *options, "--orders", "2"]) == 0
     assert detector.observed == before
     said = capsys.readouterr().out
-    assert "group and kind not seen" in said and "mean confidence" in said
+    assert "group and kind not seen" in said and "mean score" in said
     names = {path.name for path in (folder / "rows").iterdir()}
     assert {
         "changes.png",

@@ -45,8 +45,9 @@ RATIOS = (0.1, 0.2, 0.25)
 def histogram_log_likelihood(bins: CountBins, train: np.ndarray, held_out: np.ndarray) -> float:
     """Log likelihood of held-out counts (M,) under the histogram of the training counts (N,).
 
-    Every bin has one image more, spread evenly over its integers; counts outside the range of
-    training are scored as its nearest end. Too few bins blur, too many overfit.
+    A bin has the share of its training images, each bin with one more, spread evenly over its
+    integers; counts outside the range of training are scored as its nearest end. Too few bins
+    blur, too many overfit.
     """
     integers = np.arange(train.min(), train.max() + 1)
     widths = np.bincount(bins.assign(integers), minlength=len(bins))

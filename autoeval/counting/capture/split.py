@@ -68,7 +68,7 @@ class CaptureItem:
 
 def read_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Read a metadata file: a JSON list of objects with one ``image_file`` each."""
-    records = read_json(path, "metadata at")
+    records = read_json(path, "metadata file")
     if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
         raise InputError(f"Expected {path} to hold a list of records.")
     names = Counter(record.get("image_file") for record in records)

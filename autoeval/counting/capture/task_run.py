@@ -210,7 +210,8 @@ def run_task(
     run.
     """
     options = options or RunOptions()
-    plain = task.kind == COUNT and task.name.startswith(("total", INPAINTED))
+    plain = task.kind == COUNT and task.oracle_fact is None and task.samples == 1
+    plain = plain and task.name.startswith(("total", INPAINTED))
     if TEXT not in counter.capabilities and not plain:
         raise InputError(f"{counter.name} answers no questions, so it cannot do {task.name}.")
     if task.variant == INPAINTED and options.inpainter is None:

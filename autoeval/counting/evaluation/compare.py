@@ -34,9 +34,10 @@ def compare_models(
     evaluations: Sequence[CountEvaluation], *, n_resamples: int = 1000, seed: int = 0
 ) -> CountComparison:
     """Compare evaluations on the same images and bins (see `predictions.align`)."""
-    names, first = [e.name for e in evaluations], evaluations[0]
+    names = [e.name for e in evaluations]
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError(f"Expected models of at least two different names but got {names}.")
+    first = evaluations[0]
     for other in evaluations[1:]:
         if other.counted.ids != first.counted.ids or other.bins != first.bins:
             raise InputError(

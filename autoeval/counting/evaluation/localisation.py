@@ -84,7 +84,8 @@ def evaluate_points(
             rows.append((f"GAME({level}) std", std, len(game.by_image)))
     table = pd.DataFrame(rows, columns=["measure", "value", "images"])
     notes = []
-    if left := [image_id for image_id in found if image_id not in set(both)]:
+    compared = set(both)
+    if left := [image_id for image_id in found if image_id not in compared]:
         notes.append(f"{len(left)} images without true or predicted points: {listed(left)}")
     if sizeless:
         how = "they are not in --images" if images else "give --images, or H and W in the JSON"
@@ -101,8 +102,10 @@ def side_by_side(results: Sequence[Localisation]) -> pd.DataFrame:
 
 
 def _on_disk(folder: Path | None, image_id: str) -> tuple[int, int] | None:
-    names = (image_id, f"{image_id}.jpg", f"{image_id}.png") if folder is not None else ()
-    return next((size for name in names if folder and (size := image_size(folder / name))), None)
+    if folder is None:
+        return None
+    names = (image_id, f"{image_id}.jpg", f"{image_id}.png")
+    return next((size for name in names if (size := image_size(folder / name))), None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,7 +91,8 @@ def bin_table(target: Any, pred: Any, bins: CountBins, mode: str = "paper") -> p
     spans = [*zip(bins.labels(), bins.edges, bins.edges[1:], strict=False)]
     if mode == "paper":
         ends = ("below", -np.inf, bins.edges[0]), ("above", bins.edges[-1], np.inf)
-        spans, index = [ends[0], *spans, ends[1]], index + 1
+        spans = [ends[0], *spans, ends[1]]
+        index = index + 1  # below comes first
     rows = []
     for k, span in enumerate(spans):
         of_bin = error[index == k]

@@ -15,7 +15,10 @@ CONVENTIONS = ("relative", "paper", "absolute_released")
 
 @dataclass(frozen=True, eq=False)
 class TperCurve:
-    """Share of images with an error at or beyond each threshold (T,) of the convention."""
+    """Share of images with an error at or beyond each threshold (T,).
+
+    By convention it is a share of the true count, a multiple of it, or a number of objects.
+    """
 
     thresholds: np.ndarray
     ratio: np.ndarray

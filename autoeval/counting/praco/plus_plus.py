@@ -198,9 +198,10 @@ def evaluate_multi_class(
 ) -> PlusPlusResult:
     """Count every class in every image, going on from what the folder holds.
 
-    For `settings` see `evaluate_counter`, for `mode` `plus_plus`. Every image holds objects (see
-    `with_objects`); localised measures are on 2^d x 2^d tiles, with d `divisions`.
+    For `settings` see `evaluate_counter`, for `mode` `plus_plus`. Images without objects are left
+    out (see `with_objects`); localised measures are on 2^d x 2^d tiles, with d `divisions`.
     """
+    counting_set = with_objects(counting_set)
     grid, places = locates(prompted.counter), None
     tiles = partial(tile_counts, divisions=divisions) if grid else None
     settings = {**settings, "grid": divisions}
@@ -220,6 +221,7 @@ def evaluate_multi_class_file(
     Density maps in ``density_maps`` beside it (see `tiles_on_file`) give the localised measures.
     """
     warnings: list[str] = []
+    counting_set = with_objects(counting_set)
     counts = read_counts(path, counting_set, warnings)
     counts = counts.reindex(columns=list(counting_set.classes))
     found, noted = tiles_on_file(path.parent / "density_maps", counting_set, divisions)

@@ -118,8 +118,8 @@ def modulated_deform_conv_forward(*tensors: Tensor, with_bias: bool, **settings:
 
 def modulated_deform_conv_backward(*tensors: Tensor, with_bias: bool, **settings: int) -> None:
     """Write the gradients of input, weights, bias, offsets and mask."""
-    input, weight, _, _, offset, mask, _, *wanted, grad_output = tensors
-    grad_input, grad_weight, grad_bias, grad_offset, grad_mask = wanted
+    input, weight, _, _, offset, mask, _, *rest = tensors
+    grad_input, grad_weight, grad_bias, grad_offset, grad_mask, grad_output = rest
     inputs = [at_least_float(each) for each in (input, offset, mask, weight)]
     wanted = [grad_input, grad_offset, grad_mask, grad_weight]
     write_gradients(lambda *each: _modulated(settings, *each), inputs, grad_output, wanted)

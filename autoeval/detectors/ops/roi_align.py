@@ -30,8 +30,8 @@ def roi_align_forward(
 ) -> None:
     """Pool each region of a feature map into P x Q bins, written into ``output`` (R, C, P, Q).
 
-    `rois` (R, 5) are (batch index, x1, y1, x2, y2), pixels of the image, of which `spatial_scale`
-    give the feature map's. There are `sampling_ratio` samples a bin along each axis; 0 takes one
+    `rois` (R, 5) are (batch index, x1, y1, x2, y2), pixels of the image; one is `spatial_scale`
+    pixels of the feature map. There are `sampling_ratio` samples a bin along each axis; 0 takes one
     for each feature map pixel, rounded up. `aligned` says whether pixel centres lie at .5; if not,
     regions are also at least one pixel wide. Raises `MissingOperator` for maximum pooling,
     `pool_mode` 0, which alone uses the argmax.

@@ -153,9 +153,9 @@ def elastic_transform(image: np.ndarray, rng: np.random.Generator, *, std: float
     """Shift pixels at random, neighbours alike: a wavy pane of glass.
 
     Alike the variant of Michaelis et al. 2019, which leaves out the published warp of the image as
-    a whole and keeps boxes where they are. ``std``, of the displacement along each axis, equals
-    theirs on images of 640 x 480 pixels and is a share of the shorter side; none is over three
-    times ``std``.
+    a whole and keeps boxes where they are. ``std``, the standard deviation of the displacement
+    along each axis, equals theirs on 640 x 480 pixels and is a share of the shorter side; no pixel
+    moves by more than three times ``std``.
     """
     height, width = image.shape[:2]
     x = np.arange(width, dtype=np.float32) + _displacements(image, std, rng)

@@ -52,7 +52,7 @@ class ChangeModel:
     image_weights: np.ndarray
     whitening: np.ndarray | None
     origin: str = ""
-    calibrated: bool = True
+    calibrated: bool = False
 
     @property
     def needs(self) -> tuple[str, ...]:

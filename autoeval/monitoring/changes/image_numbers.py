@@ -66,7 +66,8 @@ def image_numbers(
     """Return the numbers of each image.
 
     category: the one whose boxes count; by default those of all categories, as one.
-    calibration: with it, scores are true-positive probabilities at IoU .5; without it confidences.
+    calibration: with it, scores are true-positive probabilities at IoU .5, without it confidences;
+        boxes of the pass at half the size go through the same function.
     Returned: (n_images, len(NUMBERS)), float64: boxes are measured relative to the image; where the
         size of any image is not known, relative to one of `UNKNOWN_SIZE`.
     """

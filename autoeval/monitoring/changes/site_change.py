@@ -50,7 +50,10 @@ def change_of_numbers(
     level: float = 0.9,
     seed: int = 0,
 ) -> SiteChange:
-    """Estimate a change from `image_numbers` of both periods."""
+    """Estimate a change from `image_numbers` of both periods; parameters as in `watch`.
+
+    Images of a period with equal numbers in `blocks` are drawn together, by default each alone.
+    """
     drawn = [
         _drawn(numbers, own, (seed, k))
         for k, (numbers, own) in enumerate(zip((before, after), blocks, strict=True))
@@ -72,7 +75,7 @@ def change_between(
 
     before, after (n_images, len(NUMBERS))
     drawn_before, drawn_after (B, len(NUMBERS))
-    map_before: mAP of the first period, in [0, 1].
+    map_before, level, model: as in `watch`.
     """
     means = before.mean(axis=0), after.mean(axis=0)
     x = model.moves(*means, map_before)

@@ -82,6 +82,11 @@ def watch(
             f"Expected {FEWEST} images or more in the period before but got {len(before)}: a "
             "change cannot be estimated from one image."
         )
+    if model.calibrated and calibration is None:
+        raise ValueError(
+            "Expected the `calibration` of the detector: these slopes read true-positive "
+            "probabilities."
+        )
     scale = calibration if model.calibrated else None
     numbers = image_numbers([*before, *after], calibration=scale)
     model.check(numbers)

@@ -77,6 +77,7 @@ def fit_slopes(
     """Fit the regression of this module.
 
     x (N, P): changes of scores and signals.
+    y, family, kind (N,): of each row the change of accuracy, in [-1, 1], its family and its kind.
     logs (5,): logarithms of the standard deviations, where they are known already.
     """
     if len(x) < FEWEST:

@@ -39,7 +39,7 @@ class KnownChanges:
     untouched: tuple[np.ndarray, ...]
     changed: tuple[np.ndarray, ...]
     images: Mapping[tuple[str, str], np.ndarray]
-    calibrated: bool = True
+    calibrated: bool
 
     def __len__(self) -> int:
         return len(self.rows)

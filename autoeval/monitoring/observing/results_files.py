@@ -28,7 +28,7 @@ class ResultsFile:
     """A results file, with what belongs to it."""
 
     path: Path
-    name: str = ""  # path below the folder of all, without suffix; empty for one file of all sites
+    name: str = ""  # path below the folder, without suffix; empty for a single file of all sites
     half_size: Path | None = None  # results of a second pass at half the input size
     image_list: Path | None = None  # all images; see `read_image_list`
     folder: str = ""  # with which the file names in that list begin that are of this file

@@ -39,6 +39,7 @@ def group_rows(store: RecordStore, score: Score, *, by: str, made_with: str = ""
     rows = []
     for group, own in store.index().groupby("group"):
         index = in_time(own)
+        present: list[CameraImage] = []  # lets go of the site before
         records: dict[str, CameraImage] | None = None
         for period, images in _parts(index, by):
             digest = _digest_of(images, made_with)
@@ -48,7 +49,8 @@ def group_rows(store: RecordStore, score: Score, *, by: str, made_with: str = ""
                     records = {record.file_name: record for record in store.read(index)}
                 present = [records[name] for name in images["file_name"] if name in records]
                 new = score(present) if present else {"n_images": 0}
-                row = {"group": group, "period": period, "digest": digest, **_about(images), **new}
+                key = {"group": str(group), "period": period, "digest": digest}
+                row = {**key, **_about(images), **new}
             rows.append(row)
     table = pd.DataFrame(rows)
     if len(table):

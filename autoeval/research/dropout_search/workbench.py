@@ -213,10 +213,8 @@ def _row(spec: DropoutSpec, evidence: Evidence, observer: Observer) -> Row:
         boxes[np.isfinite(boxes.boxes).all(1) & np.isfinite(boxes.scores)]
         for boxes in evidence.perturbed
     )
-    evidence, context = (
-        replace(evidence, perturbed=finite),
-        ScoreContext(observer.settings.stability),
-    )
+    evidence = replace(evidence, perturbed=finite)
+    context = ScoreContext(observer.settings.stability)
     for name, score in image_stabilities().items():
         above, below = score.make(context).measure(evidence)
         row |= {f"{name}_sum": float(np.sum(above)), f"{name}_n": int(np.sum(below))}

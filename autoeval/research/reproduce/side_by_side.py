@@ -38,7 +38,7 @@ class SideBySide:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """One row for each method and column: ``printed`` and ``own``, NaN where not measured.
+        """One row for each method and column: ``printed``, ``own`` (NaN: not measured), in points.
 
         The method ``mAP`` is the detector's accuracy; ``bos ±`` is the standard deviation of the
         errors of ``bos`` over the dropout repeats. An average of ours is over the columns measured,

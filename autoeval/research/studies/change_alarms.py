@@ -28,7 +28,7 @@ from autoeval.monitoring.fitting.known_changes import KnownChanges
 from autoeval.scores.score_set import resampled_counts
 
 LEAD = 0.3  # share of the untouched images that come after the baseline
-MONITORS = ("predicted change", "mean confidence")
+MONITORS = ("predicted change", "mean score")
 FALLS = ((0.1, 1.0), (0.05, 0.1), (0.03, 0.05), (-1.0, 0.03))
 FEWEST = 12
 RESAMPLES = 100
@@ -105,7 +105,12 @@ class LeftOutModels:
             whitening = whitening_of(self.changes, known) if self.inputs.novelty else None
             slopes = replace(self._slopes[family][kind], widening=self.widening.get(family, 1.0))
             self._known[family, kind] = ChangeModel(
-                self.inputs.slopes, self.bounds, slopes, weights, whitening
+                self.inputs.slopes,
+                self.bounds,
+                slopes,
+                weights,
+                whitening,
+                calibrated=self.changes.calibrated,
             )
         return self._known[family, kind]
 

@@ -23,7 +23,7 @@ from autoeval.scores.score_set import ScoreSet
 META_SET_SIZES = (1, 2, 3, 5, 10, 20, 50)
 SAMPLE_SIZES = (5, 10, 20, 50, 100, 250)
 TEST_SIZES = (5, 10, 20, 50, 100, 200, 500)
-CHOICES = 50  # of so many repeats, at most
+MOST_CHOICES = 50  # of k repeats out of all, for each k
 
 
 def size_of_meta_set(
@@ -80,9 +80,7 @@ def _check_sizes(sizes: Sequence[int], counts: pd.Series) -> list[int]:
     return sorted(set(sizes)) or [*there, int(counts[fewest])]
 
 
-def dropout_repeats(
-    table: pd.DataFrame, settings: StudySettings, *, draws: int = 50
-) -> pd.DataFrame:
+def dropout_repeats(table: pd.DataFrame, settings: StudySettings) -> pd.DataFrame:
     """Leave one source out and average the estimates of fewer repeats, each by its own regressor.
 
     ``spread`` is the standard deviation of a source's estimate under fresh dropout seeds: that
@@ -127,10 +125,10 @@ def _by_repeat(
 
 
 def _choices(n: int, k: int, seed: int) -> list[list[int]]:
-    if comb(n, k) <= CHOICES:
+    if comb(n, k) <= MOST_CHOICES:
         return [list(choice) for choice in combinations(range(n), k)]
     rng = np.random.default_rng([seed, k])
-    return [list(rng.choice(n, k, replace=False)) for _ in range(CHOICES)]
+    return [list(rng.choice(n, k, replace=False)) for _ in range(MOST_CHOICES)]
 
 
 def size_of_sample_sets(

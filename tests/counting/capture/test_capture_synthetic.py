@@ -213,6 +213,6 @@ def test_impossible_patterns_are_refused(tmp_path):
         pattern_positions("hexagon", 7)
     with pytest.raises(InputError, match="None of these patterns"):
         write_synthetic(SyntheticSpec(counts=(7,), patterns=("triangle",)), tmp_path)
-    with pytest.raises(InputError, match="No metadata at"):
+    with pytest.raises(InputError, match="No metadata file"):
         open_split(tmp_path)
     assert to_items([]) == []
