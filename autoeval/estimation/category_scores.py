@@ -16,7 +16,6 @@ from autoeval.estimation.pair_table import CATEGORY, COUNTS, EXPECTED_COUNTS, FE
 from autoeval.estimation.score_table import SEED
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
-from autoeval.labels.pool import image_sizes
 from autoeval.metrics.mean_ap import coco_summary
 from autoeval.metrics.operating_point import CountCurve
 from autoeval.scores.base import ConfidenceScore, Score, ScoreContext
@@ -102,7 +101,7 @@ def _scores(
         elif issubclass(kind, CalibratedScores):
             points = [name.removeprefix(EXPECTED) for name in names if "@" in name]
             calibrated = kind(boxes.calibration, at_thresholds=points)
-            area = image_sizes(boxes.clean)[0].prod(axis=1)[boxes.clean.image[rows]]
+            area = boxes.areas[boxes.clean.image[rows]]
             sides = relative_sides(boxes.clean.boxes[rows], area)
             own = None if probabilities is None else probabilities[:, rows]
             calibrated.update_images(scores, sides, at, len(images), own)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from autoeval.data.predictions.prediction_checks import check_half_size
 from autoeval.data.wording import listed
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
+from autoeval.labels.pool import image_sizes
 from autoeval.metrics.coco_matching import MAX_DETECTIONS
 from autoeval.scores.calibrated import LIKELY
 
@@ -62,6 +64,11 @@ class SiteBoxes:
     def passes(self) -> frozenset[str]:
         """Passes beside the clean one, as scores need them."""
         return frozenset(name for name in PASSES if getattr(self, name) is not None)
+
+    @cached_property
+    def areas(self) -> np.ndarray:
+        """Area of each image, (M,), square pixels; see `image_sizes`."""
+        return np.asarray(image_sizes(self.clean)[0].prod(axis=1))
 
     @classmethod
     def of_evidence(
