@@ -25,6 +25,7 @@ from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 from tqdm import tqdm
 
 from autoeval.detectors import load_detector
+from autoeval.detectors.detector import Detector
 from autoeval.estimation.kept_domain import kept_source_domain
 from autoeval.estimation.meta_set import sample_set_jobs
 from autoeval.estimation.observation.observing import Observer
@@ -37,17 +38,15 @@ ROOT = Path(__file__).resolve().parents[1]
 TASKS = {"vehicle": "vehicle_22", "person": "person_19"}
 MOST = 16  # images of a site
 WANTS = (*BY_PRODUCTS, "half_size", "views", "reweighted", "prototypes")
+ALONE = ("ac", "atc@0.30", "box_share@0.30", "ps@0.30", "es_mean@0.30", "contrastive_confidence")
+ALONE += ("scale_ap@0.30", "view_consistency", "energy", "fd")
 SCORES = {
     "ccs": ["ccs"],
     "das_flatness": ["das_flatness"],
     "das_prototypes": ["das_prototypes"],
     "both parts of das": ["das_flatness", "das_prototypes"],
     "pcr": ["pcr_consistency", "pcr_reliability"],
-    **{
-        name: [name]
-        for name in ("ac", "atc@0.30", "box_share@0.30", "ps@0.30", "es_mean@0.30", "energy", "fd")
-    },
-    **{name: [name] for name in ("contrastive_confidence", "scale_ap@0.30", "view_consistency")},
+    **{name: [name] for name in ALONE},
     "constant": [],
 }
 
@@ -73,7 +72,7 @@ def main() -> None:
         print(to_markdown(format_cells(errors, formats)))
 
 
-def site_scores(detector: object, category: str, data: Path, folder: Path) -> pd.DataFrame:
+def site_scores(detector: Detector, category: str, data: Path, folder: Path) -> pd.DataFrame:
     """Return scores and mAP of each site of a category, one row a site."""
     task = load_task(ROOT / f"configs/tasks/{TASKS[category]}.py", data)
     seed_sets = task.load_seed_sets()

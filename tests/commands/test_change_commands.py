@@ -3,27 +3,18 @@
 import pandas as pd
 import pytest
 from fading_sites import FadingDetector, fading_task
+from rectangles import TASK
 
 from autoeval.cli import main
 from autoeval.monitoring.changes.change_model import read_change_model
 from autoeval.monitoring.changes.image_numbers import MEANINGS
-
-TASK = """
-name = "boxes"
-categories = ["box"]
-data_root = "worlds"
-seed_sets = [
-    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images", mapping=dict(box="box"))
-    for n in ["w0", "w1", "w2", "w3", "w4"]
-]
-"""
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     folder, detector = tmp_path_factory.mktemp("world"), FadingDetector()
     fading_task(folder / "worlds")
-    (folder / "task.py").write_text(TASK)
+    (folder / "task.py").write_text(TASK.format(names=["w0", "w1", "w2", "w3", "w4"]))
     (folder / "metaset.py").write_text(
         'transforms = ["gaussian_noise", "contrast"]\nn_transforms = 1\nin_turn = True\n'
     )

@@ -205,7 +205,7 @@ def run_task(
 ) -> RunCounts:
     """Ask everything that the journal lacks, and add one row an answer to it.
 
-    A counter that answers in text is asked through its ``ask``; any other is given the object's
+    A counter that answers in text is called through its ``ask``; any other gets the object's
     name, with ``image_id`` and the facts of its ``needs`` as context. Ten failures in a row end the
     run.
     """

@@ -43,7 +43,7 @@ class CountedImage:
 
 @dataclass(frozen=True, eq=False)
 class CountingSet:
-    """Images and the classes a counter is asked for, in the order of prediction files.
+    """Images and the classes to be counted, in the order of prediction files.
 
     A class without images is named in the negative-label test only. `excluded` gives by image id
     why the image is in no measure; `mosaic_pool` is what mosaics draw from, where that is more than
