@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.counters import CountResult
 from autoeval.counting.journal import Cell, CellJournal, check_same_run
 from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.counting.praco.mosaic import locates
@@ -85,41 +84,25 @@ def _count(
     tiles: Tiles | None,
     images: Sequence[CountedImage],
 ) -> list[Cell]:
-    unread: list[Cell] = []
+    cells: list[Cell] = []
     requests = []
     for image in images:
-        classes = wanted[image.image_id]
+        image_id, classes = image.image_id, wanted[image.image_id]
+        true_class = ", ".join(image.points)  # one, or all of an image of several
         try:
-            true_class = ", ".join(image.points)  # one, or all of an image of several
-            requests.append(
-                CountRequest(read_image(image.path), classes, image.image_id, true_class)
-            )
+            requests.append(CountRequest(read_image(image.path), classes, image_id, true_class))
         except UnreadableImageError as error:
-            status = f"{FAILED}: {error.reason}"
-            unread += [
-                {"image": image.image_id, "class": name, "count": None, "status": status}
-                for name in classes
-            ]
-    results = prompted.count(requests)
-    return unread + [
-        _cell(prompted, request, name, result, tiles)
-        for request, of_image in zip(requests, results, strict=True)
-        for name, result in zip(request.classes, of_image, strict=True)
-    ]
-
-
-def _cell(
-    prompted: PromptedCounter,
-    request: CountRequest,
-    name: str,
-    result: CountResult,
-    tiles: Tiles | None,
-) -> Cell:
-    cell: Cell = {"image": request.image_id, "class": name, "count": number(result.count)}
-    cell |= result_fields(result, prompted.privileged(request.true_class))
-    if tiles is not None and is_done(cell):
-        cell["tiles"] = tiles(result, *request.image.shape[:2])
-    return cell
+            failed = {"count": None, "status": f"{FAILED}: {error.reason}"}
+            cells += [{"image": image_id, "class": name, **failed} for name in classes]
+    for request, results in zip(requests, prompted.count(requests), strict=True):
+        privileged = prompted.privileged(request.true_class)
+        for name, result in zip(request.classes, results, strict=True):
+            cell: Cell = {"image": request.image_id, "class": name, "count": number(result.count)}
+            cell |= result_fields(result, privileged)
+            if tiles is not None and is_done(cell):
+                cell["tiles"] = tiles(result, *request.image.shape[:2])
+            cells.append(cell)
+    return cells
 
 
 def count_matrix(table: pd.DataFrame, counting_set: CountingSet) -> pd.DataFrame:

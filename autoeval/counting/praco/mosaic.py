@@ -75,12 +75,17 @@ def tile_counts(result: CountResult, height: int, width: int, *, divisions: int)
     Centres come before a density map, whose negative values are taken as 0.
     """
     points = result.centres
-    if points is None:
-        return _tiles_of_map(result, divisions)
-    rows, columns = (tile_edges(side, divisions, TILE_RULE) for side in (height, width))
-    inside = points.clip(0, [width, height])
-    counts = np.histogram2d(inside[:, 1], inside[:, 0], bins=[rows, columns])[0]
-    return counts.ravel().tolist()
+    if points is not None:
+        rows, columns = (tile_edges(side, divisions, TILE_RULE) for side in (height, width))
+        inside = points.clip(0, [width, height])
+        counts = np.histogram2d(inside[:, 1], inside[:, 0], bins=[rows, columns])[0]
+        return counts.ravel().tolist()
+    if result.density is None:
+        raise InputError("Localised measures need points, boxes or a density map, not counts only.")
+    density = np.asarray(result.density, np.float64).clip(0)
+    rows, columns = (tile_edges(side, divisions, TILE_RULE) for side in density.shape)
+    by_rows = np.add.reduceat(density, rows[:-1], axis=0)
+    return np.add.reduceat(by_rows, columns[:-1], axis=1).ravel().tolist()
 
 
 def tiles_of_points(points: np.ndarray, height: int, width: int, *, divisions: int) -> list[float]:
@@ -107,15 +112,6 @@ def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
             "f1": quotient(2 * precision * recall, precision + recall),
         }
     )
-
-
-def _tiles_of_map(result: CountResult, divisions: int) -> list[float]:
-    if result.density is None:
-        raise InputError("Localised measures need points, boxes or a density map, not counts only.")
-    density = np.asarray(result.density, np.float64).clip(0)
-    rows, columns = (tile_edges(side, divisions, TILE_RULE) for side in density.shape)
-    by_rows = np.add.reduceat(density, rows[:-1], axis=0)
-    return np.add.reduceat(by_rows, columns[:-1], axis=1).ravel().tolist()
 
 
 def quotient(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> np.ndarray:

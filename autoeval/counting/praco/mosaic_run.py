@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -62,7 +63,9 @@ def draw_pairs(
     """
     rng = random.Random(seed)
     pool = counting_set.pool
-    pools = pool.by_class()
+    pools: dict[str, list[str]] = {}
+    for image_id, category in pool.lower.items():
+        pools.setdefault(category, []).append(image_id)
     measured = {image.image_id for image in counting_set.kept}
     recipes = []
     for image_id, category in pool.upper.items():
@@ -70,10 +73,11 @@ def draw_pairs(
             if name == category or name not in pools:
                 continue
             candidates = pools[name]
-            if n_negatives == 1:
-                drawn = [rng.choice(candidates)]
-            else:
-                drawn = rng.sample(candidates, min(n_negatives, len(candidates)))
+            drawn = (
+                [rng.choice(candidates)]  # as released; `sample` draws otherwise
+                if n_negatives == 1
+                else rng.sample(candidates, min(n_negatives, len(candidates)))
+            )
             if image_id in measured:
                 recipes += [MosaicRecipe(image_id, category, b, name, layout) for b in drawn]
     return recipes
@@ -103,24 +107,15 @@ def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"Cannot read the mosaic pairs {path}: {error}.") from None
     classes = {**counting_set.pool.lower, **counting_set.pool.upper}
-    wrong = [
-        name
-        for recipe in recipes
-        for name, category in (
-            (recipe.positive, recipe.positive_class),
-            (recipe.negative, recipe.negative_class),
-        )
-        if classes.get(name) != category
-    ]
-    if wrong or any(recipe.layout not in LAYOUTS for recipe in recipes):
-        raise InputError(
-            f"{Path(path)} does not fit {counting_set.name}: "
-            + (
-                f"images unknown or of another class: {listed(sorted(set(wrong)))}."
-                if wrong
-                else f"a layout must be one of {', '.join(LAYOUTS)}."
-            )
-        )
+    named = [(r.positive, r.positive_class) for r in recipes]
+    named += [(r.negative, r.negative_class) for r in recipes]
+    fault = ""
+    if wrong := {name for name, category in named if classes.get(name) != category}:
+        fault = f"images unknown or of another class: {listed(sorted(wrong))}"
+    elif any(recipe.layout not in LAYOUTS for recipe in recipes):
+        fault = f"a layout must be one of {', '.join(LAYOUTS)}"
+    if fault:
+        raise InputError(f"{Path(path)} does not fit {counting_set.name}: {fault}.")
     return recipes
 
 
@@ -208,17 +203,8 @@ def _count(
             frame = image.size or top_size
             points = image.points[image.category] * [size[1] / frame[1], seam / frame[0]]
             truth = CountResult(float(len(points)), points=points)
-            cell |= _tiles(result, truth, size, divisions)
+            with suppress(InputError):  # a map or mosaic that is coarser than the grid has no tiles
+                found, true = (tile_counts(r, *size, divisions=divisions) for r in (result, truth))
+                cell |= {"tiles": found, "true_tiles": true}
         cells.append(cell)
     return cells
-
-
-def _tiles(
-    result: CountResult, truth: CountResult, size: tuple[int, int], divisions: int
-) -> dict[str, list[float]]:
-    """Count in tiles; a map or mosaic that is coarser than the grid has none."""
-    try:
-        found, true = (tile_counts(r, *size, divisions=divisions) for r in (result, truth))
-    except InputError:
-        return {}
-    return {"tiles": found, "true_tiles": true}

@@ -136,7 +136,19 @@ def _read(
             "of counts for each class."
         ) from None
     table.index = table.index.astype(str)
-    _refuse(path, table, counting_set)
+    twice = table.index[table.index.duplicated()].unique()
+    if len(twice):
+        raise InputError(f"{path}: images must have one row, these have more: {listed(twice)}.")
+    if unknown := [name for name in table.columns if name not in counting_set.classes]:
+        raise InputError(
+            f"{path} has columns that are no class of {counting_set.name}: {listed(unknown)}. Its "
+            f"classes are {listed(counting_set.classes)}. Is it of another split?"
+        )
+    if not table.index.isin(list(counting_set.by_id)).any():
+        raise InputError(
+            f"{path} has no row for any image of {counting_set.name}: its rows are "
+            f"{listed(table.index)}."
+        )
     ids = [image.image_id for image in counting_set.kept]
     whole = table.reindex(index=ids, columns=list(counting_set.classes))
     expected = _mosaic_cells(counting_set) if mosaics else np.ones(whole.shape, bool)
@@ -150,23 +162,6 @@ def _mosaic_cells(counting_set: CountingSet) -> np.ndarray:
     classes = np.array(counting_set.classes, object)
     with_images = {image.category for image in counting_set.images}
     return (own[:, None] != classes) & np.array([name in with_images for name in classes])
-
-
-def _refuse(path: Path, table: pd.DataFrame, counting_set: CountingSet) -> None:
-    twice = table.index[table.index.duplicated()].unique()
-    if len(twice):
-        raise InputError(f"{path}: images must have one row, these have more: {listed(twice)}.")
-    unknown = [name for name in table.columns if name not in counting_set.classes]
-    if unknown:
-        raise InputError(
-            f"{path} has columns that are no class of {counting_set.name}: {listed(unknown)}. Its "
-            f"classes are {listed(counting_set.classes)}. Is it of another split?"
-        )
-    if not table.index.isin(list(counting_set.by_id)).any():
-        raise InputError(
-            f"{path} has no row for any image of {counting_set.name}: its rows are "
-            f"{listed(table.index)}."
-        )
 
 
 def _gaps(

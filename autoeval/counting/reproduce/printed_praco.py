@@ -23,7 +23,6 @@ from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.reproduce.printed_grid import (
     DrawnFigure,
     compare_with_print,
-    not_as_printed,
     printed_name,
 )
 from autoeval.errors import InputError
@@ -51,7 +50,7 @@ def praco_table(
     ]
     if models.results and mode == "paper":
         differing.append("measures as the paper defines them, not as its figures were made")
-    return compare_with_print(name, entry, own, marks=not_as_printed(*differing), notes=notes)
+    return compare_with_print(name, entry, own, *differing, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def read_models(
     in print, which replace those of files whatever their case and hyphens. Of the model `by_folder`
     each folder holds another setting, called as the folder, and those in `known` are measured.
     """
-    names = dict.fromkeys(known)
+    names = list(known)
     if data_root is None:
         return PracoModels({}, ["No folder of FSC-147: give --data-root DIR."])
     try:
@@ -87,7 +86,10 @@ def read_models(
     except InputError as error:
         return PracoModels({}, [str(error)])
     if by_folder:
-        files = _in_folders(predictions, by_folder, split)
+        wanted = file_name(NEGATIVE, by_folder, split)
+        folders = map(Path, predictions)
+        paths = [[*at.glob(wanted), *sorted(at.glob(f"*/{wanted}"))] for at in folders]
+        files = [(by_folder, path) for found in paths for path in found]
     else:
         files = [each for folder in predictions for each in find_released(folder, split).items()]
     results, warnings = {}, []
@@ -107,15 +109,6 @@ def read_models(
     return PracoModels(results, warnings)
 
 
-def _in_folders(folders: Sequence[PathLike], model: str, split: str) -> list[tuple[str, Path]]:
-    name = file_name(NEGATIVE, model, split)
-    return [
-        (model, path)
-        for folder in folders
-        for path in [*Path(folder).glob(name), *sorted(Path(folder).glob(f"*/{name}"))]
-    ]
-
-
 def drift_figure(
     name: str, entry: Mapping[str, Any], models: PracoModels, *, mode: str = "paper"
 ) -> DrawnFigure:
@@ -131,42 +124,27 @@ def drift_figure(
             rows.append({"model": model, "n": len(found), **middle, **left_out})
     tables = [Part(f"figure_{name}", pd.DataFrame(rows), formats=_FORMATS)] if rows else []
     about = "Relative change of the count, mosaic against image alone."
-    return DrawnFigure(
-        f"figure_{name}",
-        entry["title"],
-        entry["words"],
-        tables,
-        partial(drift_chart, values),
-        about=about,
-    )
+    return DrawnFigure(f"figure_{name}", entry, tables, partial(drift_chart, values), about)
 
 
 def negative_class_figure(name: str, entry: Mapping[str, Any], models: PracoModels) -> DrawnFigure:
     """Measure the negative classes that figure 6 shows density maps of, on all images."""
-    rows = [
-        {"model": model, **_by_class(result, entry["classes"])}
-        for model, result in models.results.items()
-    ]
-    formats = dict.fromkeys(entry["classes"], "{:.2f}")
-    table = pd.DataFrame(rows, columns=["model", *entry["classes"]])
-    return DrawnFigure(
-        f"figure_{name}",
-        entry["title"],
-        entry["words"],
-        [Part(f"figure_{name}", table, formats=formats)] if rows else [],
-        partial(_draw_classes, table),
-        about="Mean of the count of an absent class over the true count of the image's own class; "
-        "print shows density maps of images that are not named.",
+    classes, rows = entry["classes"], []
+    for model, result in models.results.items():
+        row: dict[str, Any] = {"model": model}
+        for kind in classes:
+            truth = result.truth[result.truth["category"] != kind]
+            counts = result.counts[kind].reindex(truth.index) if kind in result.counts else np.nan
+            row[kind] = float((counts / truth["count"]).mean())
+        rows.append(row)
+    table = pd.DataFrame(rows, columns=["model", *classes])
+    part = Part(f"figure_{name}", table, formats=dict.fromkeys(classes, "{:.2f}"))
+    about = (
+        "Mean of the count of an absent class over the true count of the image's own class; print "
+        "shows density maps of images that are not named."
     )
-
-
-def _by_class(result: PracoResult, classes: list[str]) -> dict[str, float]:
-    found = {}
-    for name in classes:
-        absent = result.truth.index[result.truth["category"] != name]
-        counts = result.counts[name].reindex(absent) if name in result.counts else np.nan
-        found[name] = float((counts / result.truth["count"].reindex(absent)).mean())
-    return found
+    draw = partial(_draw_classes, table)
+    return DrawnFigure(f"figure_{name}", entry, [part] if rows else [], draw, about)
 
 
 def _draw_classes(table: pd.DataFrame) -> Figure:
