@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from autoeval.counting.evaluation.compare import CountComparison
-    from autoeval.counting.evaluation.localisation import Localisation
     from autoeval.counting.evaluation.model_measures import CountEvaluation
     from autoeval.counting.predictions import CountPredictions
 
@@ -95,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     from autoeval.counting.evaluation.compare import compare_models
-    from autoeval.counting.evaluation.evaluation_report import evaluation_json, write_files
+    from autoeval.counting.evaluation.evaluation_report import CountReport
     from autoeval.counting.evaluation.inputs import check_category, read_inputs
     from autoeval.counting.filed_page import PAGE
 
@@ -109,13 +107,22 @@ def run(args: argparse.Namespace) -> int:
     draws = {"n_resamples": args.n_resamples, "seed": args.seed}
     comparison = compare_models(evaluations, **draws) if compared else None
     places = found.places(distances=args.match_distance, images=args.images)
-    notes = [*found.notes, *_notes(args, counted)]
-    write_files(args.work_dir, evaluations, comparison, notes, places)
+    notes = list(found.notes)
+    if counted is not None and not counted.all():
+        notes.append(
+            f"{(~counted).sum()} images that a model skipped enter no measure but its sMAPE"
+        )
+    if args.bins is None and args.fit_bins is None:
+        notes.append(
+            "The bins were fitted on the true counts that are evaluated here: bins of the training "
+            "counts (--fit-bins) or published ones (--bins) make results comparable"
+        )
+    report = CountReport(evaluations, comparison, notes, places)
+    report.write(args.work_dir)
     if args.json:
-        print(evaluation_json(evaluations, comparison, notes, places))
-        return 0
-    _print(evaluations, comparison, notes, places)
-    print(f"\n{mode_line(args.mode)}\nReport: {args.work_dir / PAGE}")
+        print(report.to_json())
+    else:
+        print(f"{report.text()}\n\n{mode_line(args.mode)}\nReport: {args.work_dir / PAGE}")
     return 0
 
 
@@ -149,52 +156,8 @@ def _evaluate(
     ]
 
 
-def _notes(args: argparse.Namespace, counted: np.ndarray | None) -> list[str]:
-    notes = []
-    if counted is not None and not counted.all():
-        notes.append(
-            f"{(~counted).sum()} images that a model skipped enter no measure but its sMAPE"
-        )
-    if args.bins is None and args.fit_bins is None:
-        notes.append(
-            "The bins were fitted on the true counts that are evaluated here: bins of the training "
-            "counts (--fit-bins) or published ones (--bins) make results comparable"
-        )
-    return notes
-
-
 def _gamma(text: str) -> float | None:
     try:
         return None if text == "cv" else float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected a number or cv but got '{text}'") from None
-
-
-def _print(
-    evaluations: Sequence[CountEvaluation],
-    comparison: CountComparison | None,
-    notes: Sequence[str],
-    places: Sequence[Localisation],
-) -> None:
-    from autoeval.counting.evaluation.evaluation_report import SHOWN, all_notes, measures_table
-    from autoeval.counting.evaluation.localisation import side_by_side
-    from autoeval.report.tables import format_cells, to_terminal
-
-    columns = ["bin", "n", "mean", "std", "bias"]
-    tables = [e.table[columns] for e in evaluations] if comparison is None else [comparison.per_bin]
-    for table in tables:
-        formats = {name: "{:.2f}" for name in table.columns if table[name].dtype == float}
-        print(to_terminal(format_cells(table, formats)) + "\n")
-    measures = measures_table(evaluations)[["model", *SHOWN, "TPER AUC relative"]]
-    formats = {name: "{:.2f}" for name in SHOWN} | {"TPER AUC relative": "{:.3f}"}
-    print(to_terminal(format_cells(measures, formats)))
-    if comparison is not None:
-        pairs = comparison.pairs
-        formats = {c: "{:.3g}" for c in pairs.columns if pairs[c].dtype == float}
-        print("\n" + to_terminal(format_cells(pairs, formats)))
-    if places:
-        table = side_by_side(places)
-        formats = {p.name: "{:.3f}" for p in places}
-        print("\n" + to_terminal(format_cells(table, formats)))
-    for note in [*notes, *all_notes(evaluations, places)]:
-        print(f"note: {note}")
