@@ -12,8 +12,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from autoeval.counting.commands.common_options import add_exclude
-from autoeval.counting.commands.reproduce_options import add_reproduce_options, reproduce
+from autoeval.counting.commands.common_options import (
+    add_exclude,
+    add_reproduce_options,
+    reproduce,
+)
 
 if TYPE_CHECKING:
     from autoeval.counting.reproduce.printed_praco import PracoModels

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.binning.paper import PUBLISHED, published_bins, released_bins
+from autoeval.counting.binning import PUBLISHED, published_bins, released_bins
 from autoeval.counting.evaluation.evaluation_report import plot_tper
 from autoeval.counting.measures.count_errors import absolute_error, bin_table, pooled
 from autoeval.counting.measures.game import GameScore, read_density

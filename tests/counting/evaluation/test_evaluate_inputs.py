@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from autoeval import cli
-from autoeval.counting.binning import released_bins
-from autoeval.counting.binning.paper import published_bins
+from autoeval.counting.binning import published_bins, released_bins
 from autoeval.counting.evaluation.localisation import evaluate_points, read_point_predictions
 from autoeval.counting.true_counts import read_truth
 from autoeval.errors import InputError
