@@ -53,13 +53,20 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
     error = np.where(positive, np.abs(c - g), 0)
     n_positive, n_negative = positive.sum(1), negative.sum(1)
     own = _mean(error, n_positive)
-    one, average = _distances(c, g, positive, negative)
+    # Mean distance of the negative counts from each positive truth, and from their average.
+    counted = np.where(negative, c, 0)
+    gap = np.abs(g[:, :, None] - counted[:, None, :])
+    both = positive[:, :, None] & negative[:, None, :]
+    one = _mean(np.where(both, gap, 0).sum(2), n_positive * n_negative)
+    centre = np.nan_to_num(_mean(np.where(positive, g, 0), n_positive))
+    away = np.where(negative, np.abs(counted - centre[:, None]), 0)
+    average = _mean(away, n_negative * (n_positive > 0))
     return pd.DataFrame(
         {
             "n_positive": n_positive,
             "n_negative": n_negative,
             "total": g.sum(1),
-            "negative_sum": np.where(negative, c, 0).sum(1),
+            "negative_sum": counted.sum(1),
             "absolute": error.sum(1),
             "squared": (error**2).sum(1),
             "near_one": np.where(np.isnan(own + one), np.nan, own < one),
@@ -99,21 +106,6 @@ def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str
             found[f"localised {name} macro"] = _macro(total, times)
             found[f"localised {name} micro"] = _micro(total, times)
     return found
-
-
-def _distances(
-    c: np.ndarray, g: np.ndarray, positive: np.ndarray, negative: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean distance of the negative counts from each positive truth, and from their average."""
-    n_positive, n_negative = positive.sum(1), negative.sum(1)
-    own = np.where(positive, g, 0)
-    gap = np.abs(g[:, :, None] - np.where(negative, c, 0)[:, None, :])
-    both = positive[:, :, None] & negative[:, None, :]
-    one = _mean(np.where(both, gap, 0).sum(2), n_positive * n_negative)
-    centre = _mean(own, n_positive)
-    away = np.abs(np.where(negative, c, 0) - np.nan_to_num(centre)[:, None])
-    average = _mean(np.where(negative, away, 0), n_negative * (n_positive > 0))
-    return one, average
 
 
 def _mean(values: np.ndarray, n: np.ndarray) -> np.ndarray:
