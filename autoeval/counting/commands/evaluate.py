@@ -10,7 +10,6 @@ into the folder --work-dir.
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +19,7 @@ from autoeval.counting.commands.common_options import add_json, add_mode, add_wo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-
-    from autoeval.counting.evaluation.model_measures import CountEvaluation
+    from autoeval.counting.binning import CountBins
     from autoeval.counting.predictions import CountPredictions
 
 # As in `autoeval.counting`, which takes seconds to import; the tests hold that they are equal.
@@ -95,6 +92,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.counting.evaluation.compare import compare_models
     from autoeval.counting.evaluation.evaluation_report import CountReport
     from autoeval.counting.evaluation.inputs import check_category, read_inputs
+    from autoeval.counting.evaluation.model_measures import evaluate_counts
     from autoeval.counting.filed_page import PAGE
 
     check_category(args.category, [*([args.truth] if args.truth else []), *(args.fit_bins or [])])
@@ -103,8 +101,11 @@ def run(args: argparse.Namespace) -> int:
     )
     compared = len(found.models) > 1 and not args.separate
     counted = np.all([m.answered for m in found.models], axis=0) if compared else None
-    evaluations = _evaluate(args, found.models, counted)
     draws = {"n_resamples": args.n_resamples, "seed": args.seed}
+    evaluations = [
+        evaluate_counts(model, bins, mode=args.mode, counted=counted, **draws)
+        for model, bins in zip(found.models, _bins(args, found.models), strict=True)
+    ]
     comparison = compare_models(evaluations, **draws) if compared else None
     places = found.places(distances=args.match_distance, images=args.images)
     notes = list(found.notes)
@@ -126,34 +127,24 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _evaluate(
-    args: argparse.Namespace, models: Sequence[CountPredictions], counted: np.ndarray | None
-) -> list[CountEvaluation]:
+def _bins(args: argparse.Namespace, models: Sequence[CountPredictions]) -> list[CountBins]:
+    """Return the bins of each model: of its own true counts where data sets are separate."""
     from autoeval.counting.evaluation.inputs import choose_bins
-    from autoeval.counting.evaluation.model_measures import evaluate_counts
 
-    choose = partial(
-        choose_bins,
-        bins=args.bins,
-        bins_name=args.bins_name,
-        fit_on=args.fit_bins,
-        category=args.category,
-        binning=args.binning,
-        gamma=args.gamma,
-    )
-    first = choose(models[0])
     own = args.separate and args.bins is None and args.fit_bins is None
-    return [
-        evaluate_counts(
+    found = [
+        choose_bins(
             model,
-            choose(model) if own else first,
-            mode=args.mode,
-            counted=counted,
-            n_resamples=args.n_resamples,
-            seed=args.seed,
+            bins=args.bins,
+            bins_name=args.bins_name,
+            fit_on=args.fit_bins,
+            category=args.category,
+            binning=args.binning,
+            gamma=args.gamma,
         )
-        for model in models
+        for model in (models if own else models[:1])
     ]
+    return found if own else found * len(models)
 
 
 def _gamma(text: str) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -79,29 +80,25 @@ def compare(results: Sequence[Measured], *, n_resamples: int = 1000) -> pd.DataF
 
     ``better`` is the better model where the 95 % interval excludes 0, else empty.
     """
-    rows = [row for a, b in combinations(results, 2) for row in _differences(a, b, n_resamples)]
+    rows = []
+    for a, b in combinations(results, 2):
+        common = a.images.intersection(b.images, sort=False).to_numpy()
+        difference = partial(_difference, a, b, *(r.images.get_indexer(common) for r in (a, b)))
+        found = bootstrap_intervals(difference, common, n_resamples=n_resamples)
+        for name, d in found.items():
+            better = a.name if (d.low > 0) == a.rises(name) else b.name
+            clear = d.low > 0 or d.high < 0
+            values = (d.value, d.low, d.high, len(common), better if clear else "")
+            rows.append((a.name, b.name, name, *values))
     names = ["A", "B", "measure", "difference", "low", "high", "images", "better"]
     return pd.DataFrame(rows, columns=names)
 
 
-def _differences(
-    a: Measured, b: Measured, n_resamples: int
-) -> list[tuple[str, str, str, float, float, float, int, str]]:
-    common = a.images.intersection(b.images, sort=False)
-    at_a, at_b = (result.images.get_indexer(common) for result in (a, b))
-
-    def differences(rows: np.ndarray) -> dict[str, float]:
-        first, second = a.measure(at_a[rows]), b.measure(at_b[rows])
-        return {name: first[name] - second[name] for name in first if name in second}
-
-    found = bootstrap_intervals(differences, common.to_numpy(), n_resamples=n_resamples)
-    rows = []
-    for name, d in found.items():
-        better = a.name if (d.low > 0) == a.rises(name) else b.name
-        clear = d.low > 0 or d.high < 0
-        values = (d.value, d.low, d.high, len(common), better if clear else "")
-        rows.append((a.name, b.name, name, *values))
-    return rows
+def _difference(
+    a: Measured, b: Measured, at_a: np.ndarray, at_b: np.ndarray, rows: np.ndarray
+) -> dict[str, float]:
+    first, second = a.measure(at_a[rows]), b.measure(at_b[rows])
+    return {name: first[name] - second[name] for name in first if name in second}
 
 
 def defined_mean(values: np.ndarray) -> float:
