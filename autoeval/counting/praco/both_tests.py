@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,14 @@ import pandas as pd
 
 from autoeval.counting.journal import Cell, CellJournal, check_same_run
 from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.counting.praco.mosaic import locates
 from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
-from autoeval.counting.praco.mosaic_run import MosaicRecipe, counts_only, run_mosaic_test
+from autoeval.counting.praco.mosaic_run import (
+    MosaicRecipe,
+    counts_only,
+    locates,
+    run_mosaic_test,
+    tile_counts,
+)
 from autoeval.counting.praco.released_csv import read_released, write_released
 from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.prompting import (
@@ -33,7 +38,6 @@ from autoeval.runtime.files import write_table
 from autoeval.runtime.progress import announced_bar
 
 KEY = ("image", "class")
-Tiles = Callable[..., list[float]]
 
 
 def run_negative_test(
@@ -41,14 +45,13 @@ def run_negative_test(
     counting_set: CountingSet,
     journal: CellJournal,
     *,
-    tiles: Tiles | None = None,
+    divisions: int | None = None,
 ) -> pd.DataFrame:
     """Count every class in every measured image, without the results in the journal.
 
-    All classes of an image go to the counter at once; ``tiles(result, height, width)`` makes
-    further numbers to keep of each. The table has ``image``, ``class``, ``count`` (NaN where there
-    is none), ``status`` and what else the cells hold. A counter that fails on every prompt ends the
-    run.
+    All classes of an image go to the counter at once. The table has ``image``, ``class``, ``count``
+    (NaN where there is none), ``status`` and what else the cells hold: with `divisions` d also
+    ``tiles``, the counts in 2^d x 2^d tiles. A counter that fails on every prompt ends the run.
     """
     cells = journal.read()
     kept = counting_set.kept
@@ -59,7 +62,7 @@ def run_negative_test(
     }
     waiting = [image for image in kept if wanted[image.image_id]]
     total, items = sum(map(len, wanted.values())), f"prompts on {len(waiting)} images"
-    count = partial(_count, prompted, wanted, tiles)
+    count = partial(_count, prompted, wanted, divisions)
     with (
         journal.writer() as write,
         announced_bar(total, "Negative labels", items=items, unit="prompt") as bar,
@@ -81,7 +84,7 @@ def run_negative_test(
 def _count(
     prompted: PromptedCounter,
     wanted: Mapping[str, list[str]],
-    tiles: Tiles | None,
+    divisions: int | None,
     images: Sequence[CountedImage],
 ) -> list[Cell]:
     cells: list[Cell] = []
@@ -99,8 +102,9 @@ def _count(
         for name, result in zip(request.classes, results, strict=True):
             cell: Cell = {"image": request.image_id, "class": name, "count": number(result.count)}
             cell |= result_fields(result, privileged)
-            if tiles is not None and is_done(cell):
-                cell["tiles"] = tiles(result, *request.image.shape[:2])
+            if divisions is not None and is_done(cell):
+                size = request.image.shape[:2]
+                cell["tiles"] = tile_counts(result, *size, divisions=divisions)
             cells.append(cell)
     return cells
 
@@ -152,13 +156,13 @@ def count_negatives(
     counting_set: CountingSet,
     folder: Path,
     settings: Mapping[str, Any],
-    tiles: Tiles | None = None,
+    divisions: int | None = None,
 ) -> pd.DataFrame:
     """Run the negative-label test in a folder and keep its table; see `run_negative_test`."""
     prompts = {"prompt": prompted.prompt, "reference": prompted.reference}
     check_same_run(folder / "run.json", {**settings, **prompts})
     journal = CellJournal(folder / "negative.jsonl", KEY)
-    table = run_negative_test(prompted, counting_set, journal, tiles=tiles)
+    table = run_negative_test(prompted, counting_set, journal, divisions=divisions)
     write_table(folder / "negative.parquet", table)
     return table
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,8 @@ from autoeval.counting.measures.count_errors import check_mode
 from autoeval.counting.measures.game import read_density
 from autoeval.counting.praco.both_tests import count_matrix, count_negatives, failures
 from autoeval.counting.praco.data import NO_OBJECT, CountingSet
-from autoeval.counting.praco.mosaic import (
-    localised,
-    locates,
-    quotient,
-    tile_counts,
-    tiles_of_points,
-)
-from autoeval.counting.praco.praco_measures import aligned
+from autoeval.counting.praco.mosaic_run import locates, tile_counts, tiles_of_points
+from autoeval.counting.praco.praco_measures import aligned, localised, quotient
 from autoeval.counting.praco.released_csv import read_counts
 from autoeval.counting.praco.result import Columns, Measured, defined_mean
 from autoeval.counting.prompting import PromptedCounter
@@ -124,7 +117,7 @@ def _micro(part: np.ndarray, whole: np.ndarray) -> float:
 class PlusPlusResult(Measured):
     """The answers of one model, images by classes, and what follows from them.
 
-    `localised` has ``image``, ``class`` and the columns of `mosaic.localised` for each class that
+    `localised` has ``image``, ``class`` and the columns of `localised` for each class that
     an image holds, None for a model that gives counts only.
     """
 
@@ -180,11 +173,10 @@ def evaluate_multi_class(
     out (see `with_objects`); localised measures are on 2^d x 2^d tiles, with d `divisions`.
     """
     counting_set = with_objects(counting_set)
-    grid, places = locates(prompted.counter), None
-    tiles = partial(tile_counts, divisions=divisions) if grid else None
-    settings = {**settings, "grid": divisions}
-    table = count_negatives(prompted, counting_set, Path(folder), settings, tiles)
-    if grid:
+    placed, places = locates(prompted.counter), None
+    settings, grid = {**settings, "grid": divisions}, divisions if placed else None
+    table = count_negatives(prompted, counting_set, Path(folder), settings, grid)
+    if placed:
         answered = table.dropna(subset=["count"]).set_index(["image", "class"])
         places = _localised(answered["tiles"].to_dict(), counting_set, divisions)
     notes = tuple(failures("prompts", table))

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from autoeval.counting.counters import CountResult
 from autoeval.counting.praco.data import CountingSet
-from autoeval.counting.praco.mosaic import halves
-from autoeval.counting.praco.mosaic_run import make_mosaic
+from autoeval.counting.praco.mosaic_run import halves, make_mosaic
 from autoeval.counting.prompting import PromptedCounter
 from autoeval.data.images import read_image
 

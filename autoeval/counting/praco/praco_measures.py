@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.count_errors import check_mode
-from autoeval.counting.praco.mosaic import localised, quotient
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
@@ -181,3 +180,28 @@ def drift(
     values = np.abs(upper[defined] - alone[defined]) / alone[defined]
     kept = values[values < LARGEST_DRIFT] if mode == "released" else values
     return kept, {"undefined": int((~defined).sum()), "dropped": len(values) - len(kept)}
+
+
+def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
+    """Compare counts (N, T) of N images (or images and classes) in T tiles each.
+
+    ``TP`` and ``FP`` are sums of min(c, g) and max(c - g, 0), ``MAE`` of |c - g|; 0 / 0 is NaN.
+    """
+    c, g = np.asarray(predicted, np.float64), np.asarray(true, np.float64)
+    right, wrong = np.minimum(c, g).sum(1), (c - g).clip(0).sum(1)
+    precision, recall = quotient(right, right + wrong), quotient(right, g.sum(1))
+    return pd.DataFrame(
+        {
+            "TP": right,
+            "FP": wrong,
+            "MAE": np.abs(c - g).sum(1),
+            "precision": precision,
+            "recall": recall,
+            "f1": quotient(2 * precision * recall, precision + recall),
+        }
+    )
+
+
+def quotient(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> np.ndarray:
+    """Divide (N,) by (N,), with `fill` where there is nothing to divide by."""
+    return np.divide(part, whole, out=np.full(len(part), fill), where=whole > 0)

@@ -11,8 +11,14 @@ from PIL import Image
 
 from autoeval.counting.counters import CountResult
 from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.counting.praco.mosaic import halves, stack
-from autoeval.counting.praco.mosaic_run import all_pairs, draw_pairs, read_pairs, write_pairs
+from autoeval.counting.praco.mosaic_run import (
+    all_pairs,
+    draw_pairs,
+    halves,
+    read_pairs,
+    stack,
+    write_pairs,
+)
 from autoeval.counting.praco.praco_charts import (
     LOWER_COLOR,
     SIDE,
