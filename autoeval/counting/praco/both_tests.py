@@ -21,7 +21,7 @@ from autoeval.counting.praco.mosaic_run import (
     run_mosaic_test,
     tile_counts,
 )
-from autoeval.counting.praco.released_csv import read_released, write_released
+from autoeval.counting.praco.released_csv import write_released
 from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.prompting import (
     CountRequest,
@@ -165,15 +165,6 @@ def count_negatives(
     table = run_negative_test(prompted, counting_set, journal, divisions=divisions)
     write_table(folder / "negative.parquet", table)
     return table
-
-
-def evaluate_files(
-    folder: str | os.PathLike[str], model: str, counting_set: CountingSet, *, mode: str = "paper"
-) -> PracoResult:
-    """Measure predictions made elsewhere on the images they have; see `read_released`."""
-    found = read_released(folder, model, counting_set)
-    truth = counting_set.truth().loc[found.counts.index]
-    return PracoResult(model, found.counts, truth, found.mosaics, mode, found.warnings)
 
 
 def failures(what: str, table: pd.DataFrame) -> list[str]:
