@@ -23,7 +23,6 @@ from autoeval.counting.capture.run_page import (
     confusion_chart,
     factor_chart,
     reliability_chart,
-    write_report,
 )
 from autoeval.counting.capture.split import CaptureSplit, to_items
 from autoeval.counting.capture.tasks import get_task
@@ -173,10 +172,11 @@ def test_the_report_shows_models_problems_and_charts(split, tmp_path):
         collect(split, get_task("total-occluded"), "<b>m</b>", ROWS[:3]),
         collect(split, get_task("pattern-occluded"), "other", []),
     ]
-    text = capture_page(split, results).render()
+    page = capture_page(split, results)
+    text = page.render()
     assert "&lt;b&gt;m&lt;/b&gt;" in text and "<b>m</b>" not in text
     assert "1 of 4 items missing: d.png" in text and "http" not in text.split("</style>")[0]
-    written = write_report(split, results, tmp_path / "out")
+    written = page.write_all(tmp_path / "out")
     names = {path.relative_to(tmp_path / "out").as_posix() for path in written}
     tables = ("measures", "published", "items", "total-occluded_by_shape")
     assert {"report.html", *(f"{name}.csv" for name in tables)} < names
