@@ -120,7 +120,7 @@ def load_coco_classes(
                 )
         found, unfit = _images(part, content, mapping, need_images)
         images += found
-        warnings += [*content.problems, *left_out(unfit)]
+        warnings += [*content.warnings, *left_out(unfit)]
         classes += mapping.values()
     if not images:
         raise InputError(f"No image is left of {listed([str(p.ann_file) for p in parts])}.")
