@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 
 import numpy as np
 import pytest
+from counting_files import edit_json
 
 from autoeval.counting.counters import CountResult
 from autoeval.counting.counters.adapters import TextCounter
@@ -154,9 +154,7 @@ def test_images_of_no_split_are_drawn_and_an_incomplete_one_moves_no_other_draw(
     recipes = draw_pairs(single_class(load_fsc147(crowded)))
     assert [(r.positive, r.negative) for r in recipes] == expected
     assert {name for _, name in expected} - set(SPLIT), "some are of no split"
-    annotation = json.loads((crowded / "annotation_FSC147_384.json").read_text())
-    del annotation["2.jpg"]
-    (crowded / "annotation_FSC147_384.json").write_text(json.dumps(annotation))
+    edit_json(crowded / "annotation_FSC147_384.json", lambda points: points.pop("2.jpg"))
     recipes = draw_pairs(single_class(load_fsc147(crowded)))
     assert [(r.positive, r.negative) for r in recipes] == [p for p in expected if p[0] != "2.jpg"]
 
