@@ -62,6 +62,11 @@ class PromptedCounter:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_lock", lock_of(self.counter))
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What decides the results beside the counter."""
+        return {"prompt": self.prompt, "reference": self.reference}
+
     def parts(self, work: Callable[[Sequence[Item]], Result], items: Sequence[Item]) -> Iterator:
         """Yield the result of ``work`` for each batch of items, computed by its threads."""
         size = max(self.batch_size, 1) if hasattr(self.counter, "count_batch") else 1
