@@ -38,7 +38,7 @@ def test_annotations_are_those_of_the_pictures(street):
         assert stored.shape == (image["height"], image["width"], 3)
         assert np.abs(stored.astype(int) - picture.image).mean() < 3  # JPEG
     files = (street / "annotations.json", street / "images")
-    assert load_seed_set("day_street", *files, ["vehicle"]).problems == ()
+    assert load_seed_set("day_street", *files, ["vehicle"]).warnings == ()
 
 
 def test_more_images_keep_the_first(street, tmp_path):
