@@ -80,14 +80,11 @@ def plot_scatter(
         ax.scatter(
             at_x, scale * at_y, marker="*", s=320, color="red", ec="k", label=label, zorder=4
         )
-    ax.set(xlabel=_named(x, band), ylabel=axis_title(target))
+    named = f"{x} (line: {band.about})" if band is not None and band.about else x
+    ax.set(xlabel=named, ylabel=axis_title(target))
     ax.grid(alpha=0.25)
     _legend(ax, [*styles, *([highlight[2]] if highlight is not None else [])])
     return ax
-
-
-def _named(x: str, band: RegressionBand | None) -> str:
-    return f"{x} (line: {band.about})" if band is not None and band.about else x
 
 
 def _legend(ax: Axes, names: list[str]) -> None:

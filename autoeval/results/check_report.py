@@ -136,9 +136,7 @@ class Sources(Section):
         return "\n".join([usable, "", "found:", *(f"  {line}" for line in findings)])
 
     def to_dict(self) -> dict[str, Any]:
-        rows = self.table().astype(object)
-        sources = rows.where(rows.notna(), None).to_dict("records")
-        return {"sources": sources, "findings": self.findings()}
+        return {"sources": self.table().to_dict("records"), "findings": self.findings()}
 
 
 def _row(source: Examined) -> dict[str, Any]:

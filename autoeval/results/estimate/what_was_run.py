@@ -14,7 +14,7 @@ from autoeval.detectors.fingerprint import fingerprint
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Section
+from autoeval.report.sections import Part, Section, Tables
 from autoeval.results.estimate.estimate_charts import PlottedScores
 from autoeval.targets import Target
 from autoeval.version import __version__
@@ -72,24 +72,13 @@ class WhatWasRun(Section):
         return {"facts": dict(self.facts)}
 
 
-@dataclass(frozen=True)
-class MissingScores(Section):
-    """Scores that an estimator, fitted on prediction files, does without, and why."""
-
-    features: Sequence[str]
-    from_files: bool
-
-    def show(self, page: Page) -> None:
-        for part in self.parts():
-            part.show(page, "Scores that predictions cannot give", sortable=False)
-
-    def parts(self) -> list[Part]:
-        if not self.from_files:
-            return []
-        half = any(name.startswith("scale_") for name in self.features)
-        reasons = {k: v for k, v in MISSING.items() if not (half and "half" in k)}
-        table = pd.DataFrame({"score": list(reasons), "why": list(reasons.values())})
-        return [Part("missing_scores", table)]
+def missing_scores(features: Sequence[str], from_files: bool) -> Tables:
+    """Show what an estimator fitted on prediction files does without, and why."""
+    half = any(name.startswith("scale_") for name in features)
+    why = {k: v for k, v in MISSING.items() if not (half and "half" in k)}
+    table = pd.DataFrame({"score": list(why), "why": list(why.values())})
+    shown = [(Part("missing_scores", table), "Scores that predictions cannot give")]
+    return Tables(shown if from_files else [], sortable=False)
 
 
 def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None) -> dict[str, str]:
