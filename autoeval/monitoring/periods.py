@@ -31,8 +31,6 @@ class Clock:
     the first of these that there is; or a form as in `datetime.strptime`, such as
     ``"%Y%m%d_%H%M%S"``, that the name of each file holds somewhere.
 
-    Examples
-    --------
     >>> Clock("%Y%m%d_%H%M").read("nowhere.jpg", "gate/in_20260302_0915.jpg")
     (datetime.datetime(2026, 3, 2, 9, 15), 'name')
     """
@@ -79,8 +77,6 @@ class Clock:
 def time_in_name(name: str, form: str) -> datetime | None:
     """Find a time of a form in a file name; None where it is not there.
 
-    Examples
-    --------
     >>> time_in_name("cam 3/2026-03-02/09.15.07.jpg", "%Y-%m-%d/%H.%M.%S")
     datetime.datetime(2026, 3, 2, 9, 15, 7)
     >>> time_in_name("cam 3/20261302.jpg", "%Y%m%d") is None
@@ -130,8 +126,6 @@ def periods(index: pd.DataFrame, by: str) -> pd.Series:
     images after one another, of which the last ones may be fewer. Empty for images without a time,
     where time is needed.
 
-    Examples
-    --------
     >>> taken = pd.to_datetime(["2026-03-02 08:59", "2026-03-02 09:01", None])
     >>> index = pd.DataFrame({"taken": taken, "file_name": ["1", "2", "3"]})
     >>> periods(index, "hour").tolist(), periods(index, "every:2").tolist()
@@ -191,8 +185,6 @@ class Baseline:
     ``"7d"`` is for the first seven days of images of each site, ``"200"`` for its first 200 images,
     or a date such as ``"2026-03-01"``, before which everything is the baseline.
 
-    Examples
-    --------
     >>> taken = pd.Series(pd.to_datetime(["2026-03-01", "2026-03-02", "2026-03-05"]))
     >>> [Baseline(text).length(taken) for text in ("2d", "1", "2026-03-02")]
     [2, 1, 1]

@@ -69,8 +69,6 @@ def row_of(record: CameraImage) -> dict[str, Any]:
 def record_of(row: Mapping[str, Any]) -> CameraImage:
     """Read what `row_of` wrote.
 
-    Examples
-    --------
     >>> one = Detections(np.array([[0., 1., 2., 3.]]), np.array([.5]), np.array([0]))
     >>> record = record_of(row_of(CameraImage("a/1.jpg", (4, 6), None, "a", one)))
     >>> record.clean.boxes, record.half_size, record.size

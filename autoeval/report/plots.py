@@ -189,8 +189,6 @@ def plot_curves(
 def _legend_columns(names: Iterable[str], width: float) -> int:
     """Return how many names of 9 points fit side by side into `width` inches, at most six.
 
-    Examples
-    --------
     >>> _legend_columns(["ac", "bos"], 7), _legend_columns(["count_stability_pooled"], 7)
     (6, 3)
     """

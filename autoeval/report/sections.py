@@ -273,8 +273,6 @@ def interval_cells(
 ) -> list[str | None]:
     """Write a column with the interval of ``lower`` and ``upper`` behind it.
 
-    Examples
-    --------
     >>> interval_cells(pd.DataFrame({"r2": [.5], "lower": [.25], "upper": [.75]}), "r2")
     ['0.50 (0.25 to 0.75)']
     """

@@ -76,8 +76,6 @@ def _interval_at_best(n_families: int) -> str:
     It is ±t(m - 1) times the root of the mean squared error where groups are too few for the
     jackknife+, which needs the largest errors themselves; see `source_interval`.
 
-    Examples
-    --------
     >>> _interval_at_best(2)
     'Fewer than 3 groups: there will be no interval.'
     """

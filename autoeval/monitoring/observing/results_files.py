@@ -64,8 +64,6 @@ class ResultsFile:
     def site(self, image_name: str, depth: int | None) -> str:
         """Return the site of an image: the file, or with a depth its first folders.
 
-        Examples
-        --------
         >>> day = ResultsFile(Path("all/gate/2026-03-01.json"), "gate/2026-03-01")
         >>> day.site("gate/2026-03-01/1.jpg", None), day.site("gate/2026-03-01/1.jpg", 1)
         ('gate/2026-03-01', 'gate')

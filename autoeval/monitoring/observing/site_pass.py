@@ -47,8 +47,6 @@ class SiteImage:
 def site_of(name: str, depth: int | None = None) -> str:
     """Return the folder of a file, or its first ``depth`` folders; ``"."`` for the root.
 
-    Examples
-    --------
     >>> site_of("gate/2026/03/1.jpg"), site_of("gate/2026/03/1.jpg", 1), site_of("1.jpg")
     ('gate/2026/03', 'gate', '.')
     """

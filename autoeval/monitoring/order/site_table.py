@@ -240,8 +240,6 @@ def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
 
     They add up to k; NaN where there are no more sites than k.
 
-    Examples
-    --------
     >>> among_worst(np.array([[.1, .5, .3], [.4, .2, .3]]), 1)
     array([0.5, 0.5, 0. ])
     """
@@ -256,8 +254,6 @@ def worse_than(drawn: np.ndarray, sites: np.ndarray) -> np.ndarray:
 
     One half where a site is compared with itself.
 
-    Examples
-    --------
     >>> worse_than(np.array([[.1, .5], [.4, .2]]), np.array([0]))
     array([[0.5, 0.5]])
     """
@@ -270,8 +266,6 @@ def worse_than(drawn: np.ndarray, sites: np.ndarray) -> np.ndarray:
 def ranks(values: np.ndarray) -> np.ndarray:
     """Return the site of each value in their order, the lowest first from 1; NaN come last.
 
-    Examples
-    --------
     >>> ranks(np.array([.5, np.nan, .2]))
     array([2, 3, 1])
     """

@@ -86,6 +86,12 @@ def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None
 
     The detector's name may be empty; the pass of `estimate` may have had fewer repeats.
     """
+    versions = {"autoeval": __version__, "python": platform.python_version()}
+    versions |= {
+        name: getattr(sys.modules[name], "__version__", "")
+        for name in LIBRARIES
+        if name in sys.modules
+    }
     n_sets, made_with = estimator.table_["sample_set"].nunique(), estimator.context_
     of_detector = made_with.get("detector")
     boxes = made_with.get("boxes")
@@ -105,7 +111,7 @@ def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None
         "lowest score in the fit": f"{boxes['floor']:.3g}" if boxes else "",
         **of_pass,
         "repeats": _repeats(estimator, estimate),
-        "versions": f"autoeval {__version__}, python {platform.python_version()}, {_versions()}",
+        "versions": ", ".join(f"{name} {version}" for name, version in versions.items() if version),
     }
     return {name: value for name, value in known.items() if value}
 
@@ -139,9 +145,3 @@ def time_table(
         table[f"{name}, s"] = seconds
         table[f"{name}, ms an image"] = [1000 * s / spent["n_images"] for s in seconds]
     return table
-
-
-def _versions() -> str:
-    loaded = {name: sys.modules[name] for name in LIBRARIES if name in sys.modules}
-    known = {name: getattr(module, "__version__", "") for name, module in loaded.items()}
-    return ", ".join(f"{name} {version}" for name, version in known.items() if version)

@@ -136,7 +136,11 @@ class Order(Section):
         more = f"\nand {counted(n_more, 'more site')}" if n_more > 0 else ""
         unit = find_target(self.watched.target).unit
         head = f"Sites by {self.watched.target}, in {unit}, the worst first:"
-        why = "".join(f"\nno change estimated for {line}" for line in self._unwatched())
+        sites, why = self.watched.table.sites, ""
+        if "unwatched" in sites:  # those of one reason together
+            reasons = sites[sites["unwatched"] != ""].groupby("unwatched", sort=False)["group"]
+            for reason, groups in reasons:
+                why += f"\nno change estimated for {listed(list(groups))}: {reason}"
         return f"{head}\n\n{to_terminal(format_cells(table, {}))}{more}{why}"
 
     def parts(self) -> Sequence[Part]:
@@ -145,14 +149,6 @@ class Order(Section):
 
     def to_dict(self) -> dict[str, Any]:
         return {"sites": known_rows(self.watched.table.sites)}
-
-    def _unwatched(self) -> list[str]:
-        """List the sites without an estimated change, those of one reason together."""
-        sites = self.watched.table.sites
-        if "unwatched" not in sites:
-            return []
-        reasons = sites[sites["unwatched"] != ""].groupby("unwatched", sort=False)["group"]
-        return [f"{listed(list(groups))}: {reason}" for reason, groups in reasons]
 
     def _table(self) -> pd.DataFrame:
         target, sites = find_target(self.watched.target), self.watched.table.sites
