@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
 from autoeval.metasets.seed_set import named_rng
-from autoeval.monitoring.fitting import change_errors as errors
-from autoeval.monitoring.fitting.changed_images import ChangedImages
+from autoeval.monitoring.fitting import fit_change as errors
 from autoeval.monitoring.fitting.fit_change import (
     CLEAN_BOXES,
     HALF_SIZE,
@@ -19,7 +18,7 @@ from autoeval.monitoring.fitting.fit_change import (
     NO_KIND,
     ChangeInputs,
 )
-from autoeval.monitoring.fitting.known_changes import KnownChanges, known_changes
+from autoeval.monitoring.fitting.known_changes import ChangedImages, KnownChanges, known_changes
 from autoeval.report.sections import Part, StudyReport
 from autoeval.research.studies import change_alarms as alarms
 from autoeval.runtime.progress import progress_bar
