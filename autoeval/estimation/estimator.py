@@ -25,7 +25,7 @@ from autoeval.estimation.labelling import plan_site, priors_of_targets
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.observation.source_domain import SourceDomain
+from autoeval.estimation.observation.presets import SourceDomain
 from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.site import Categories, Site, site_of_images

@@ -18,8 +18,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings, light
-from autoeval.estimation.observation.source_domain import SourceDomain
+from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings, SourceDomain, light
 from autoeval.estimation.observation.teacher_boxes import OF_FILES, Teacher, load_teacher
 from autoeval.estimation.pair_table import CATEGORY
 from autoeval.estimation.reference_statistics import ReferenceStatistics

@@ -18,11 +18,10 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.evaluation import FitResult, evaluate_pairs, has_families
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.labelling import assistance_of
-from autoeval.estimation.meta_set import score_meta_set
+from autoeval.estimation.meta_set import BOXES_FILE, apart, recorded_sites, score_meta_set
 from autoeval.estimation.methods import make_method
+from autoeval.estimation.observation.detector_identity import LoadDetector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.recording import BOXES_FILE, apart, recorded_sites
-from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
 from autoeval.estimation.protocol import BASELINE, leave_one_source_out
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics

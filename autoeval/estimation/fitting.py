@@ -27,8 +27,8 @@ from autoeval.estimation.evaluation import (
 from autoeval.estimation.labelling import assistance_of, site_of_set
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.pair_table import pair_rows
 from autoeval.estimation.reference_statistics import different_floors, joined_statistics
@@ -172,7 +172,7 @@ def fit_labelled(
     boxes = SiteBoxes.of_evidence(evidence, categories)
     made = training_set(
         boxes,
-        truth_of_samples(boxes, truth),
+        truth_of_samples(boxes.clean, truth),
         name=name,
         family=family,
         problems=(*seed_set.problems, *lost),

@@ -17,7 +17,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.meta_set import seed_set_digest
 from autoeval.estimation.observation.detector_identity import kept_with
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.source_domain import SourceDomain
+from autoeval.estimation.observation.presets import SourceDomain
 from autoeval.metasets.recipe import own_images
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet

@@ -24,8 +24,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, site_scores
 from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.pass_log import PassLog
-from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes, check_floor
 from autoeval.estimation.warnings import unseen_share

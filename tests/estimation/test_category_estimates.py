@@ -11,8 +11,8 @@ from autoeval.estimation.categories import (
     stack_categories,
 )
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.observation.observing import Tally
 from autoeval.estimation.observation.presets import PassSettings
-from autoeval.estimation.observation.tally import Tally
 from autoeval.estimation.score_table import Rows
 from autoeval.metasets.sample_set import Sample
 

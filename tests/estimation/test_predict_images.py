@@ -14,9 +14,8 @@ from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import RESAMPLES
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
+from autoeval.estimation.observation.presets import BY_PRODUCTS, SourceDomain, preset
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.observation.source_domain import SourceDomain
 from autoeval.metasets import Task
 from autoeval.scores.agreement import ScaleAP
 from autoeval.scores.box_stability_settings import BoxStabilitySettings

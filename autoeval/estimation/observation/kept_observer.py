@@ -25,11 +25,14 @@ from autoeval.detections import (
     Detections,
     Evidence,
 )
-from autoeval.estimation.observation.detector_identity import is_identified, kept_with
+from autoeval.estimation.observation.detector_identity import (
+    LoadDetector,
+    TravellingObserver,
+    is_identified,
+    kept_with,
+)
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
-from autoeval.estimation.observation.pass_log import PassLog
-from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
+from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
 from autoeval.metasets.sample_set import FileSamples, Sample
 from autoeval.runtime.job import Advance, Executor, Job, LocalExecutor
 from autoeval.runtime.jobs import run_jobs

@@ -13,7 +13,7 @@ import pandas as pd
 from autoeval.detections import Detections
 from autoeval.estimation.meta_set import sample_set_jobs
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.estimation.observation.samples import PassLog
 from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes, own_images
 from autoeval.metasets.sample_set import Sample
 from autoeval.metasets.seed_set import SeedSet

@@ -130,5 +130,5 @@ def _estimated_levels(
 
 def _training_set(images: ChangedImages, categories: Sequence[str]) -> TrainingSet:
     boxes = SiteBoxes.of_evidence([record.evidence() for record in images.records], categories)
-    truth = truth_of_samples(boxes, images.truth)
+    truth = truth_of_samples(boxes.clean, images.truth)
     return training_set(boxes, truth, name=images.site, family=images.family, everywhere=True)

@@ -17,7 +17,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.meta_set import sample_set_jobs
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.estimation.observation.samples import PassLog
 from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes
 from autoeval.metasets.recipe import own_images as draw_own_images
 from autoeval.metasets.seed_set import SeedSet

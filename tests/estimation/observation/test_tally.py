@@ -8,7 +8,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.observation.tally import merged
 from autoeval.metasets import SampleSet, load_seed_set, own_images
 from autoeval.runtime.shards import TorchShards
 
@@ -49,7 +48,9 @@ def test_parts_of_a_pass_add_up_to_the_whole_to_the_last_bit(ranks, tmp_path):
     parts = [OnePart(rank, ranks) for rank in range(ranks)]
     for part in parts:
         rows_of(samples, part)
-    tally = merged([part.sent for part in parts])
+    tally, *others = (part.sent for part in parts)
+    for other in others:
+        tally.merge(other)
     rows = [without_seconds(row) for row in tally.rows()]
     assert same(rows, rows_of(samples))
     assert rows[0]["n_images"] == 6 and "5.png" in rows[0]["unreadable"]
@@ -63,4 +64,5 @@ def test_a_part_without_images_changes_nothing(tmp_path):
     with pytest.raises(InputError, match="None of the 0 images"):
         rows_of(samples, empty)
     expected = rows_of(samples, full)
-    assert same([without_seconds(r) for r in merged([empty.sent, full.sent]).rows()], expected)
+    empty.sent.merge(full.sent)
+    assert same([without_seconds(row) for row in empty.sent.rows()], expected)
