@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES, inside, source_interval
 from autoeval.estimation.methods import Method, make_method, readable
+from autoeval.estimation.pair_table import stack_categories
 from autoeval.estimation.score_table import SEED, Rows, seed_rows, sources
 from autoeval.targets import find_target
 
@@ -23,25 +24,6 @@ def categories_of(table: pd.DataFrame, target: str) -> list[str]:
     ['car', 'van']
     """
     return [name.partition("/")[2] for name in table if name.startswith(f"{target}/")]
-
-
-def stack_categories(
-    table: pd.DataFrame, categories: Sequence[str], columns: Sequence[str]
-) -> pd.DataFrame:
-    """Turn the columns of each category into rows.
-
-    table: columns ``name/category`` for each of ``columns`` and ``categories``.
-    Returned: the rows of every category in turn, with a column ``category`` and the plain
-        ``columns``; what a table lacks is missing from it.
-    """
-    own_columns = {"category", *columns}
-    plain = table[[name for name in table if "/" not in name and name not in own_columns]]
-    parts = []
-    for category in categories:
-        names = {f"{c}/{category}": c for c in columns if f"{c}/{category}" in table}
-        own = table[list(names)].rename(columns=names)
-        parts.append(pd.concat([plain, own], axis=1).assign(category=category))
-    return pd.concat(parts, ignore_index=True)
 
 
 class PartialPooling:
@@ -123,12 +105,12 @@ def estimate_categories(
     known = {name.partition("/")[0] for name in table if "/" in name}
     features = readable(make_method(method), known)
     columns = (*features, target)
-    stacked = stack_categories(table, categories, columns) if categories else pd.DataFrame()
+    stacked = stack_categories(table, categories) if categories else pd.DataFrame()
     if stacked.empty or not set(columns) <= set(stacked):
         raise InputError(
             f"Expected columns such as {target}/CATEGORY for a task of several categories."
         )
-    new_rows = stack_categories(rows, categories, features)
+    new_rows = stack_categories(rows, categories)
     fits = {name: stacked["source"] != name for name in sources(table)}
     whole = _estimate(stacked, new_rows, method, target)
     without = {

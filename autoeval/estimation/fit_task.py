@@ -15,7 +15,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.evaluation import FitResult, evaluate_pairs, has_families
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.meta_set import BOXES_FILE, apart, recorded_sites, score_meta_set
@@ -23,7 +22,13 @@ from autoeval.estimation.methods import make_method
 from autoeval.estimation.observation.detector_identity import LoadDetector
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
-from autoeval.estimation.protocol import BASELINE, leave_one_source_out
+from autoeval.estimation.protocol import (
+    BASELINE,
+    FitResult,
+    evaluate_pairs,
+    has_families,
+    leave_one_source_out,
+)
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.estimation.score_table import SEED, seed_rows, sources
 from autoeval.estimation.site_boxes import SiteBoxes

@@ -18,12 +18,6 @@ from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.calibrating import CalibratedSets
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
-from autoeval.estimation.evaluation import (
-    FitResult,
-    evaluate_pairs,
-    has_families,
-    worse_than_constant,
-)
 from autoeval.estimation.labelling import assistance_of, site_of_set
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector, Observer
@@ -31,6 +25,12 @@ from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.pair_table import pair_rows
+from autoeval.estimation.protocol import (
+    FitResult,
+    evaluate_pairs,
+    has_families,
+    worse_than_constant,
+)
 from autoeval.estimation.reference_statistics import different_floors, joined_statistics
 from autoeval.estimation.site import any_task
 from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes
@@ -291,7 +291,7 @@ def _fitted(
 ) -> AccuracyEstimator:
     """Fit and evaluate; a warning of the evaluation is repeated by every estimate."""
     estimator = AccuracyEstimator(target=target, level=level).fit_rows(table, **saved)
-    pairs = estimator.regression_.rows_  # type: ignore[attr-defined]
+    pairs = estimator.regression_.rows_  # type: ignore[union-attr]
     results = evaluate_pairs(pairs, target=target, level=level)
     useless = worse_than_constant(results)
     estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()

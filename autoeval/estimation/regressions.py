@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -193,33 +192,7 @@ class SourceRegression:
         )
 
 
-class Regression(Protocol):
-    """From scores to an `Estimate`; see `SourceRegression` and `BayesianRegression`."""
-
-    target: str
-    table_: pd.DataFrame
-    sources_: list[str]
-    training_range_: dict[str, tuple[float, float]]
-
-    @property
-    def residuals_(self) -> np.ndarray:
-        """Absolute errors on what was left out, empty where nothing could be."""
-
-    @property
-    def features_(self) -> tuple[str, ...]:
-        """Scores that it reads."""
-
-    def fit(self, table: pd.DataFrame) -> Self:
-        """Fit on a score table."""
-
-    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
-        """Estimate from the scores of one set of images."""
-
-    def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return the estimate of each repeat."""
-
-    def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of the table by what does not know its source."""
+Regression = BayesianRegression | SourceRegression
 
 
 def make_regression(method: str, *, target: str = "mAP", level: float = 0.9) -> Regression:

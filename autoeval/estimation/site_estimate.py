@@ -125,7 +125,7 @@ def estimate_site(
 ) -> Estimate:
     """Estimate the accuracy at a site.
 
-    site: for a regression on sample sets with its scores; see `score_images`.
+    site: for a regression on sample sets with its scores; see `site_of_images`.
     others: of other targets: average precisions, and precision, recall and F1 at a threshold.
     score_thr: boxes with a lower score count in no score.
     Returned: with the site, whose row holds the scores.

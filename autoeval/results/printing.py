@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from autoeval.estimation.evaluation import FitResult
+from autoeval.estimation.protocol import FitResult
 from autoeval.report.sections import Report, written_files
 
 

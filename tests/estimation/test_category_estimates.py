@@ -8,11 +8,11 @@ from autoeval.estimation.categories import (
     PartialPooling,
     estimate_categories,
     shrunken_means,
-    stack_categories,
 )
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.observation.observing import Tally
 from autoeval.estimation.observation.presets import PassSettings
+from autoeval.estimation.pair_table import stack_categories
 from autoeval.estimation.score_table import Rows
 from autoeval.metasets.sample_set import Sample
 
@@ -45,7 +45,7 @@ def test_columns_of_categories_become_rows():
     table = pd.DataFrame(
         {"source": ["a"], "ac": [9.0], "ac/car": [0.5], "ac/van": [0.7], "mAP/car": [0.2]}
     )
-    stacked = stack_categories(table, ["car", "van"], ["ac", "mAP"])
+    stacked = stack_categories(table, ["car", "van"])
     assert stacked["category"].tolist() == ["car", "van"]
     assert stacked["ac"].tolist() == [0.5, 0.7]
     assert stacked["mAP"].tolist()[0] == 0.2
@@ -69,7 +69,7 @@ def test_offsets_within_chance_are_dropped_and_rare_categories_keep_less():
 
 
 def test_partial_pooling_finds_the_offsets_of_the_categories():
-    stacked = stack_categories(score_table(noise=0.001), list(OFFSET), ["ac", "mAP"])
+    stacked = stack_categories(score_table(noise=0.001), list(OFFSET))
     rows = Rows(**{name: stacked[name].to_numpy() for name in stacked})
     fitted = PartialPooling("ac").fit(rows, "mAP")
     assert fitted.offsets_ == pytest.approx(OFFSET, abs=0.03)
