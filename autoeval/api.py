@@ -155,23 +155,41 @@ def fit(
         )
     assert detector is not None
     loaded, load, loading = load_any(detector, teacher)
-    wanted |= {"teacher": load_teacher(teacher), "loading": loading, "batch_size": batch_size}
     if task is None:
         assert labels is not None
-        keep = Keeping(folder, executor, load) if folder else None
-        return _written(fit_labelled(loaded, labels, keep=keep, **origin, **wanted), folder)
-    return _fit_task(
-        loaded,
-        task,
-        folder,
-        settings=settings,
+        fitted = fit_labelled(
+            loaded,
+            labels,
+            teacher=load_teacher(teacher),
+            keep=Keeping(folder, executor, load) if folder else None,
+            loading=loading,
+            batch_size=batch_size,
+            **origin,
+            **wanted,
+        )
+        return _written(fitted, folder)
+    from autoeval.estimation.fit_task import fit_task
+    from autoeval.estimation.kept_domain import reference_domain
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.presets import light
+
+    if folder is None:
+        raise InputError("A fit on a task needs a folder to keep what is scored: `work_dir`.")
+    settings = replace(settings or light(), teacher=load_teacher(teacher))
+    observer: Observer = Observer(loaded, task, settings, batch_size=batch_size)
+    if reference is not None:
+        observer = observer.changed(domain=reference_domain(observer, reference, folder))
+    return fit_task(
+        observer,
+        task.load_seed_sets(),
         meta_set=meta_set,
-        reference=reference,
+        work_dir=folder,
         methods=methods,
-        pseudo_labels=pseudo_labels,
-        pseudo_words=pseudo_words,
         executor=executor,
         load=load,
+        pseudo_labels=None if pseudo_labels is None else Path(pseudo_labels),
+        pseudo_words=pseudo_words,
+        loading=loading,
         **wanted,
     )
 
@@ -463,39 +481,3 @@ def _written(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstim
             folder / ESTIMATOR, folder / SCORES
         )
     return estimator
-
-
-def _fit_task(
-    detector: Any,
-    task: Task,
-    folder: Path | None,
-    *,
-    settings: PassSettings | None,
-    teacher: Teacher | None,
-    reference: str | None,
-    target: str,
-    batch_size: int,
-    pseudo_labels: PathLike | None,
-    **options: Any,
-) -> AccuracyEstimator:
-    from autoeval.estimation.fit_task import fit_task
-    from autoeval.estimation.kept_domain import reference_domain
-    from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.presets import light
-
-    if folder is None:
-        raise InputError("A fit on a task needs a folder to keep what is scored: `work_dir`.")
-    settings = replace(settings or light(), teacher=teacher)
-    observer: Observer = Observer(detector, task, settings, batch_size=batch_size)
-    if reference is not None:
-        domain = reference_domain(observer, reference, folder)
-        settings = replace(settings, domain=domain)
-        observer = Observer(detector, task, settings, batch_size=batch_size)
-    return fit_task(
-        observer,
-        task.load_seed_sets(),
-        target=target,
-        work_dir=folder,
-        pseudo_labels=None if pseudo_labels is None else Path(pseudo_labels),
-        **options,
-    )

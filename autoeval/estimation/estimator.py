@@ -336,7 +336,8 @@ class AccuracyEstimator(EstimatorPasses):
             shards=shards,
             watch=watch,
         )
-        return found.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
+        of_fit = self.statistics_.warnings if "boxes" in self.context_ else ()
+        return found.warned((*of_fit, *identity_warnings(detector)))
 
     def plan_labels(
         self,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +31,7 @@ from autoeval.estimation.protocol import (
     worse_than_constant,
 )
 from autoeval.estimation.reference_statistics import different_floors, joined_statistics
-from autoeval.estimation.site import any_task
+from autoeval.estimation.site import any_task, own_words
 from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes
 from autoeval.estimation.training_set import (
     TrainingSet,
@@ -46,15 +45,13 @@ from autoeval.estimation.training_set import (
 )
 from autoeval.metasets.task import Task
 
-if TYPE_CHECKING:
-    from autoeval.metasets.seed_set import SeedSet
-
-
 PAIR = ["source", "category"]
+TEACHER = "teacher"
+NOT_COMPARED = ("measures", "domain", TEACHER)
 
 
 def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Join the pairs of score tables; see `autoeval.estimation.pair_table`."""
+    """Join the pairs of score tables, each of which counts once; see `pair_table`."""
     parts = {name: pair_rows(table) for name, table in tables.items()}
     rows = pd.concat(parts.values(), ignore_index=True)
     twice = rows[rows.duplicated(PAIR)]
@@ -64,26 +61,17 @@ def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             f"{listed(names, most=10)}: in more than one of {listed(list(tables))}. Each labelled "
             "place counts once: leave one of them out."
         )
-    _refuse_same_scores(rows)
-    return rows
-
-
-def _refuse_same_scores(rows: pd.DataFrame) -> None:
-    """Refuse pairs whose accuracies and scores are all equal: one set by two names."""
     measured = rows.select_dtypes("number").drop(columns="repeat", errors="ignore")
     measured = measured.dropna(axis=1, how="all").assign(category=rows["category"])
     same = measured.duplicated(keep=False) & (rows["mAP"] > 0)
-    if not same.any():
-        return
-    first, *_ = (part for _, part in rows[same].groupby([*measured], dropna=False))
-    names = [f"{category} of {source}" for source, category in first[PAIR].to_numpy()]
-    raise InputError(
-        f"{int(same.sum())} pairs have equal scores and accuracies, such as {listed(names)}: one "
-        "labelled set by several names? Each counts once: leave one of them out."
-    )
-
-
-TEACHER = "teacher"
+    if same.any():
+        first, *_ = (part for _, part in rows[same].groupby([*measured], dropna=False))
+        names = [f"{category} of {source}" for source, category in first[PAIR].to_numpy()]
+        raise InputError(
+            f"{int(same.sum())} pairs have equal scores and accuracies, such as {listed(names)}: "
+            "one labelled set by several names? Each counts once: leave one of them out."
+        )
+    return rows
 
 
 def fit_files(
@@ -147,15 +135,24 @@ def fit_labelled(
     from autoeval.metasets.seed_set import load_seed_set
 
     content = read_labels(Path(labels), img_dir)
-    categories = _shared(content.categories, detector.categories, content.path)
+    labelled = content.categories
+    categories = tuple(word for word in detector.categories if word in labelled)
+    if not categories:
+        raise InputError(
+            f"The labels {content.path} and the detector have no word in common. The labels have "
+            f"{listed(labelled, most=10)}; the detector has {listed(detector.categories, most=10)}."
+            " Convert the labels to the detector's words, or write a task file with `mapping`."
+        )
     name = Path(labels).stem
     seed_set = load_seed_set(name, labels, img_dir, categories, {word: word for word in categories})
-    _refuse_few_labels(seed_set)
-    own = {word: [word] for word in detector.categories}
+    n_true = [
+        np.bincount(image.labels[~image.iscrowd], minlength=len(categories))
+        for image in seed_set.images
+    ]
+    if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
+        raise too_few_labels(name)
     settings = replace(light(), teacher=teacher)
-    observer: Observer = Observer(
-        detector, any_task(own, detector.categories), settings, batch_size=batch_size
-    )
+    observer: Observer = Observer(detector, own_words(detector), settings, batch_size=batch_size)
     observer = keeping(observer, keep)
     lookup = any_task({word: [word] for word in categories}, detector.categories).lookup(
         detector.categories
@@ -188,18 +185,6 @@ def fit_labelled(
         detector=detector,
         calibrate=calibrate,
     )
-
-
-def _refuse_few_labels(seed_set: SeedSet) -> None:
-    """Refuse before the detector is run what would be refused afterwards."""
-    n_true = np.array(
-        [
-            np.bincount(image.labels[~image.iscrowd], minlength=len(seed_set.categories))
-            for image in seed_set.images
-        ]
-    )
-    if not any(map(is_labelled_enough, n_true.T)):
-        raise too_few_labels(seed_set.name)
 
 
 def fit_sets(
@@ -252,7 +237,11 @@ def join_fits(
         _check_alike(first, one, name, other)
     rows = joined_rows({name: fit.table_ for name, fit in fits.items()})
     calibrations = [fit.calibration_ for fit in fits.values() if fit.calibration_ is not None]
-    of_sites = {name: of for fit in fits.values() for name, of in _calibrations(fit).items()}
+    of_sites: dict[str, Any] = {}
+    for fit in fits.values():
+        if fit.calibration_ is not None:
+            of_sites |= dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
+            of_sites |= fit.context_.get(CALIBRATIONS, {})
     statistics = [fit.statistics_ for fit in fits.values()]
     context = {name: of for name, of in one.context_.items() if name != "task"}
     if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
@@ -270,14 +259,6 @@ def join_fits(
         problems=tuple(different_floors(statistics, list(fits))),
         loading=one.loading_,
     )
-
-
-def _calibrations(fit: AccuracyEstimator) -> dict[str, Any]:
-    """Return the calibration with which each site of a fit was scored."""
-    if fit.calibration_ is None:
-        return {}
-    own = dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
-    return {**own, **fit.context_.get(CALIBRATIONS, {})}
 
 
 def _fitted(
@@ -301,19 +282,6 @@ def _fitted(
     return estimator
 
 
-def _shared(
-    labelled: Sequence[str], words: Sequence[str], path: str | os.PathLike[str]
-) -> tuple[str, ...]:
-    shared = tuple(word for word in words if word in set(labelled))
-    if not shared:
-        raise InputError(
-            f"The labels {path} and the detector have no word in common. The labels have "
-            f"{listed(labelled, most=10)}; the detector has {listed(words, most=10)}. Convert the "
-            "labels to the detector's words, or write a task file with `mapping`."
-        )
-    return shared
-
-
 def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyEstimator) -> None:
     """Refuse other detectors and passes; a teacher that some had is not read."""
     before, now = (
@@ -330,9 +298,6 @@ def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyE
         refuse_differences(before, now)
     except InputError as error:
         raise InputError(f"{first} and {name} do not go together. {error}") from error
-
-
-NOT_COMPARED = ("measures", "domain", TEACHER)
 
 
 def _without(of_pass: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -41,11 +41,9 @@ def observe_source_domain(
     score_thr = observer.settings.stability.score_thr
     wanted = "prototypes" in observer.settings.wants
     wants = ("features", "prototypes") if wanted else ("features",)
-    settings = replace(observer.settings, repeats=0, wants=wants)
-    plain = Observer(observer.detector, observer.task, settings, batch_size=observer.batch_size)
     pooled, prototypes = FrechetDistance(), PrototypeRatio()
     scores, correct = [np.zeros(0)], [np.zeros(0, bool)]
-    for sample, evidence in plain.each(samples):
+    for sample, evidence in observer.changed(repeats=0, wants=wants).each(samples):
         if evidence.features is not None:
             pooled.update(evidence)
         if evidence.prototypes is not None:

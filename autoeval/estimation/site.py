@@ -24,7 +24,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, site_scores
 from autoeval.estimation.intervals import RESAMPLED, RESAMPLES
 from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
-from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes, check_floor
@@ -248,6 +248,12 @@ def any_task(named: Categories, words: Sequence[str]) -> Task:
             f"{', '.join(words)}."
         )
     return Task("any", tuple(named), (), mapping)
+
+
+def own_words(detector: ImageDetector) -> Task:
+    """Make a task without data whose categories are the detector's own words."""
+    words = detector.categories
+    return any_task({word: [word] for word in words}, words)
 
 
 def words_of(categories: Categories) -> dict[str, str]:

@@ -161,6 +161,11 @@ class Observer(Generic[D]):
     def __repr__(self) -> str:
         return f"<Observer of '{self.task.name}' by {self.detector!r}>"
 
+    def changed(self, **settings: Any) -> Observer[D]:
+        """Return the same with other settings."""
+        changed = replace(self.settings, **settings)
+        return Observer(self.detector, self.task, changed, batch_size=self.batch_size)
+
     @cached_property
     def lookup(self) -> np.ndarray:
         """Task category of each detector category, -1 for none; of shape (K,), int."""
