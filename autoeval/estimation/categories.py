@@ -48,11 +48,11 @@ class PartialPooling:
         self.common_: Method = make_method(self.method).fit(rows, target)
         own = rows.of_kind(SEED)
         errors = own[target].astype(np.float64) - self.common_.predict(own)
-        by_category = {
-            str(category): _mean_by(errors[part], own["source"][part])
-            for category in np.unique(own["category"])
-            if np.isfinite(errors[part := own["category"] == category]).any()
-        }
+        names = ["category", "source"]
+        means = pd.DataFrame({"error": errors} | {name: own[name] for name in names})
+        means = means.groupby(names)["error"].mean()
+        known = means[np.isfinite(means)].groupby(level="category")
+        by_category = {str(category): of.to_numpy() for category, of in known}
         self.sources_ = {name: len(values) for name, values in by_category.items()}
         self.offsets_ = shrunken_means(by_category)
         return self
@@ -164,9 +164,3 @@ def _row(
         "interval_method": interval.method,
         "sources": len(evaluated) if len(evaluated) >= MIN_SOURCES else len(true),
     }
-
-
-def _mean_by(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Mean of the finite values of each group that has any."""
-    series = pd.Series(values).groupby(groups).mean()
-    return series[np.isfinite(series)].to_numpy()

@@ -79,19 +79,16 @@ def sampling_error(
     n_units = int(rows[N_BLOCKS].iloc[0]) if N_BLOCKS in rows else n_images
     if fixed and len(fixed) == len(features):
         return SamplingError(math.nan, tuple(_warnings(fixed, n_images, n_units, 0)), n_units)
-    draws = predict(_drawn_again(rows, features)).reshape(len(rows), -1).mean(axis=0)
-    undefined = float(np.isnan(draws).mean())
-    warnings = tuple(_warnings(fixed, n_images, n_units, undefined))
-    return SamplingError(bootstrap_std(draws, n_units), warnings, n_units)
-
-
-def _drawn_again(rows: pd.DataFrame, features: Sequence[str]) -> Rows:
     parts = []
     for row in rows.sort_values("repeat").to_dict("records"):
         drawn = row[RESAMPLED]
         columns = {name: (row | drawn)[name] for name in ("repeat", *features)}
         parts.append(pd.DataFrame(columns, index=range(len(next(iter(drawn.values()))))))
-    return Rows.of(pd.concat(parts), features)
+    drawn_again = Rows.of(pd.concat(parts), features)
+    draws = predict(drawn_again).reshape(len(rows), -1).mean(axis=0)
+    undefined = float(np.isnan(draws).mean())
+    warnings = tuple(_warnings(fixed, n_images, n_units, undefined))
+    return SamplingError(bootstrap_std(draws, n_units), warnings, n_units)
 
 
 def _warnings(fixed: Sequence[str], n_images: int, n_units: int, undefined: float) -> Iterator[str]:

@@ -90,23 +90,16 @@ class KnownSite:
         index = {str(self.pairs.category[k]): k for k in np.flatnonzero(self._own)}
         of = np.array([index.get(str(category), -1) for category in new.category])
         seen = of >= 0
-        scores = (pairs[:, expected_ap] + SMOOTHED for pairs in (new.x, self.pairs.x[of]))
-        after, before = scores
+        after, before = (x[:, expected_ap] + SMOOTHED for x in (new.x, self.pairs.x[of]))
         ratio = np.where(seen, np.minimum(after / before, MOST), 1.0)
         accuracy = self.rows[self.target].to_numpy(float)[of]
         more = CHANGE_STD**2 + (CHANGE_ERROR * (ratio - 1) * accuracy) ** 2
         own = new.sampling * (self.fitted.sampling / self.pairs.sampling)[of] + more
-        family, place = (np.full(len(new), name, object) for name in (self._family, self.name))
-        x, sampling = (
-            np.where(seen[:, None], self.pairs.x[of], new.x),
-            np.where(seen, own, new.sampling),
-        )
-        pairs = Pairs(x, sampling, family, place, new.category)
-        return pairs, ratio
-
-    @property
-    def _family(self) -> str:
-        return str(self.pairs.family[self._own][0])
+        names = (str(self.pairs.family[self._own][0]), self.name)
+        x = np.where(seen[:, None], self.pairs.x[of], new.x)
+        sampling = np.where(seen, own, new.sampling)
+        family, place = (np.full(len(new), name, object) for name in names)
+        return Pairs(x, sampling, family, place, new.category), ratio
 
     @cached_property
     def _own(self) -> np.ndarray:

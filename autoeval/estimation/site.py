@@ -129,8 +129,11 @@ def site_of_files(
                 "of these images?"
             )
     if folder:
-        path = Path(str(files.clean))
-        problems += boxes_beyond(path, replace(clean, images=_some_sizes(clean.images, folder)))
+        paths = {file.image_id: file.path for file in folder}
+        sized, n = list(clean.images), len(clean.images)
+        for k in np.linspace(0, n - 1, min(SIZES_READ, n)).astype(int).tolist():
+            sized[k] = replace(sized[k], size=image_size(paths[sized[k].image_id]))
+        problems += boxes_beyond(Path(str(files.clean)), replace(clean, images=tuple(sized)))
     unseen = unseen_share(clean)
     later = copies(clean)
     if len(later):
@@ -146,18 +149,6 @@ def site_of_files(
         problems=tuple(problems),
         images=folder,
         unseen=max(unseen, statistics.unseen),
-    )
-
-
-def _some_sizes(
-    images: Sequence[LabelledImage], files: Sequence[ImageFile]
-) -> tuple[LabelledImage, ...]:
-    """Read the sizes of some images of a folder, spread over it."""
-    paths = {file.image_id: file.path for file in files}
-    chosen = set(np.linspace(0, len(images) - 1, min(SIZES_READ, len(images))).astype(int).tolist())
-    return tuple(
-        replace(image, size=image_size(paths[image.image_id])) if k in chosen else image
-        for k, image in enumerate(images)
     )
 
 
