@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.data.predictions.category_words import read_names
-from autoeval.data.predictions.reading import files_by_place
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
@@ -141,18 +140,30 @@ def fit(
     folder = None if work_dir is None else Path(work_dir)
     wanted: dict[str, Any] = {"target": target, "level": level}
     if join:
-        return _written(_join(join, **wanted), folder)
+        paths = [Path(path) for path in join]
+        paths = [(path / ESTIMATOR if path.is_dir() else path).resolve() for path in paths]
+        if len(set(paths)) < 2:
+            raise InputError("--join takes two work dirs or more, of fits of one detector.")
+        fits = {str(path): AccuracyEstimator.load(path) for path in paths}
+        return _written(join_fits(fits, **wanted), folder)
     _check_sources(labels, predictions, detector, task, family)
     task = load_task(task, data_root) if isinstance(task, str | os.PathLike) else task
     wanted["calibrate"] = calibrate
     origin: dict[str, Any] = {"img_dir": img_dir, "family": family}
     if predictions is not None:
         words = read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
-        options: dict[str, Any] = {"names": words or {}, "truncated": truncated}
-        files = _files(predictions, half_size_predictions, teacher, options, task is not None)
-        return _written(
-            fit_files(labels=labels, task=task, files=files, **origin, **wanted), folder
+        fitted = fit_files(
+            predictions,
+            labels=labels,
+            task=task,
+            half_size=half_size_predictions,
+            teacher=teacher,
+            names=words,
+            truncated=truncated,
+            **origin,
+            **wanted,
         )
+        return _written(fitted, folder)
     assert detector is not None
     loaded, load, loading = load_any(detector, teacher)
     if task is None:
@@ -431,44 +442,6 @@ def _check_sources(labels: Any, predictions: Any, detector: Any, task: Any, fami
         raise InputError(
             "Expected either predictions (--predictions PATH) or a detector (--detector ALIAS)."
         )
-
-
-def _files(
-    predictions: PathLike,
-    half_size: PathLike | None,
-    teacher: Any,
-    options: Mapping[str, Any],
-    of_task: bool,
-) -> PredictionFiles | dict[str, PredictionFiles]:
-    """Name the prediction files of a labelled set, or of each source of a task."""
-    if teacher is not None and not isinstance(teacher, str | os.PathLike):
-        raise InputError("With predictions the teacher is named by its predictions, too.")
-    if not of_task:
-        return PredictionFiles(predictions, half_size, teacher, **options)
-    folder = Path(predictions)
-    if not folder.is_dir():
-        raise InputError(
-            f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "
-            "source."
-        )
-    return {
-        name: PredictionFiles(
-            path,
-            Path(half_size) / path.name if half_size else None,
-            Path(teacher) / path.name if teacher else None,
-            **options,
-        )
-        for name, path in files_by_place(folder).items()
-    }
-
-
-def _join(folders: Sequence[PathLike], target: str, level: float) -> AccuracyEstimator:
-    paths = [Path(path) for path in folders]
-    paths = [(path / ESTIMATOR if path.is_dir() else path).resolve() for path in paths]
-    if len(set(paths)) < 2:
-        raise InputError("--join takes two work dirs or more, of fits of one detector.")
-    fits = {str(path): AccuracyEstimator.load(path) for path in paths}
-    return join_fits(fits, target=target, level=level)
 
 
 def _written(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstimator:

@@ -162,23 +162,13 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; NaN becomes None."""
-        values = self._figures() | {"warnings": list(self.warnings)}
-        values["features"] = {k: _plain(v) for k, v in self.features.items()}
-        values["per_category"] = {
-            category: {k: _plain(v) for k, v in of.items()}
-            for category, of in self.per_category.items()
-        }
-        values["beside"] = {
-            name: {k: _plain(v) for k, v in of.items()} for name, of in self.beside.items()
-        }
-        values["advice"] = list(self.advice)
-        return {key: _plain(value) for key, value in values.items()}
+        return _plain(self._figures())
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row, features as columns, warnings joined by ``"; "``."""
-        row = self._figures() | {"warnings": "; ".join(self.warnings)}
+        row = self._figures()
+        row |= {name: "; ".join(row[name]) for name in ("warnings", "advice")}
         features = row.pop("features")
-        row["advice"] = "; ".join(self.advice)
         for category, of in (row.pop("per_category") | row.pop("beside")).items():
             row |= {f"{name}/{category}": value for name, value in of.items()}
         return pd.DataFrame([row | features])
@@ -284,4 +274,8 @@ class Estimate:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(of) for key, of in value.items()}
+    if isinstance(value, tuple):
+        return list(value)
     return None if isinstance(value, float) and value != value else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.calibration import ScoreCalibration
+from autoeval.data.predictions.reading import files_by_place
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
@@ -75,34 +77,47 @@ def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def fit_files(
+    predictions: PathLike,
     *,
     labels: PathLike | None = None,
     task: Task | None = None,
-    files: PredictionFiles | Mapping[str, PredictionFiles],
+    half_size: PathLike | None = None,
+    teacher: Any = None,
+    names: Mapping[str, str] | None = None,
+    truncated: bool = False,
     img_dir: PathLike | None = None,
     family: str | None = None,
-    target: str = "mAP",
-    level: float = 0.9,
-    calibrate: bool = True,
+    **options: Any,
 ) -> AccuracyEstimator:
     """Fit on prediction files: of one labelled set, or of the sources of a task.
 
+    predictions, half_size, teacher: for a task folders with ``NAME.json`` for each source.
     labels: one labelled set, every category of which is a source.
     task: instead: its categories are to be expected in all images of its sources.
-    files: for a task by the name of the source.
+    **options: of `fit_sets`.
     """
-    context: dict[str, Any] = {}
+    if teacher is not None and not isinstance(teacher, str | os.PathLike):
+        raise InputError("With predictions the teacher is named by its predictions, too.")
     if labels is not None:
-        assert isinstance(files, PredictionFiles)
+        files = PredictionFiles(predictions, half_size, teacher, names or {}, truncated)
         sets = [labels_with_files(labels, files, img_dir=img_dir, family=family)]
-    else:
-        assert task is not None and isinstance(files, Mapping)
-        sets = task_with_files(task, files)
-        words: dict[str, list[str]] = {name: [name] for name in task.categories}
-        for word, name in task.detector_mapping.items():
-            words[name].append(word)
-        context["task"] = {"name": task.name, "words": words}
-    return fit_sets(sets, context=context, target=target, level=level, calibrate=calibrate)
+        return fit_sets(sets, context={}, **options)
+    assert task is not None
+    folder = Path(predictions)
+    if not folder.is_dir():
+        raise InputError(
+            f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "
+            "source."
+        )
+    of_sources = {}
+    for name, path in files_by_place(folder).items():
+        half, taught = (Path(of) / path.name if of else None for of in (half_size, teacher))
+        of_sources[name] = PredictionFiles(path, half, taught, names or {}, truncated)
+    words: dict[str, list[str]] = {name: [name] for name in task.categories}
+    for word, name in task.detector_mapping.items():
+        words[name].append(word)
+    context = {"task": {"name": task.name, "words": words}}
+    return fit_sets(task_with_files(task, of_sources), context=context, **options)
 
 
 def fit_labelled(

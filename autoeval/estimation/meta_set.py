@@ -123,18 +123,14 @@ def _job(seed_set: SeedSet, recipe: Recipe, made_with: dict[str, Any]) -> Job:
         "source": seed_set.name,
         "sample_set": recipe.recipe_id,
         "kind": SAMPLE if recipe.steps else SEED,
-        "transforms": ", ".join(_describe(step.name, step.magnitude) for step in recipe.steps),
+        "transforms": ", ".join(
+            step.name if step.magnitude is None else f"{step.name} {step.magnitude:.3g}"
+            for step in recipe.steps
+        ),
     }
     key = f"{seed_set.name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
-    return Job(_file_name(key), len(recipe.image_ids), SampleSet(seed_set, recipe), columns)
-
-
-def _describe(name: str, magnitude: float | None) -> str:
-    return name if magnitude is None else f"{name} {magnitude:.3g}"
-
-
-def _file_name(key: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in key)
+    file_name = "".join(c if c.isalnum() or c in "-_." else "_" for c in key)
+    return Job(file_name, len(recipe.image_ids), SampleSet(seed_set, recipe), columns)
 
 
 def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -54,13 +54,10 @@ def pieces(names: Sequence[str]) -> Iterator[range]:
     """
     start = 0
     for position, name in enumerate(names, start=1):
-        if position - start == MOST or _ends(name) or position == len(names):
+        drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
+        if position - start == MOST or drawn % MEAN == 0 or position == len(names):
             yield range(start, position)
             start = position
-
-
-def _ends(name: str) -> bool:
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % MEAN == 0
 
 
 COLUMNS = ("boxes", "scores", "labels")
@@ -211,15 +208,14 @@ class KeptObserver(Observer[D]):
                     yield from super().each(samples, some, log=log)
 
     def _jobs(self, samples: FileSamples) -> list[Job]:
-        names = [samples.unread(k).image_id for k in range(len(samples))]
-        return [self._job(samples, names, piece) for piece in pieces(names)]
-
-    def _job(self, samples: FileSamples, names: list[str], piece: range) -> Job:
-        images = [(names[k], samples.stamp(k)) for k in piece]
-        content = repr((self._made_with, images))
-        key = hashlib.sha256(content.encode()).hexdigest()[:20]
-        payload = (self._part(samples, piece), len(piece))
-        return Job(key, len(piece), payload, {"made_with": self._made_with})
+        names, jobs = [samples.unread(k).image_id for k in range(len(samples))], []
+        for piece in pieces(names):
+            images = [(names[k], samples.stamp(k)) for k in piece]
+            content = repr((self._made_with, images))
+            key = hashlib.sha256(content.encode()).hexdigest()[:20]
+            payload = (self._part(samples, piece), len(piece))
+            jobs.append(Job(key, len(piece), payload, {"made_with": self._made_with}))
+        return jobs
 
     @cached_property
     def _made_with(self) -> str:
