@@ -20,8 +20,7 @@ class BenchResult:
     """Held-out results of many methods on one score table.
 
     absent: why a method has no results, such as a score that the detector cannot give.
-    coverage: share of (source, repeat) whose true value lies in the interval, each repeat estimated
-        on its own; NaN where no interval can be formed.
+    coverage: share of (source, repeat) whose true value lies in the interval; NaN without any.
     """
 
     results: Mapping[str, LeaveOneSourceOut]

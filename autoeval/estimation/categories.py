@@ -30,11 +30,9 @@ class PartialPooling:
     """One regressor for all categories, and for each an offset that is shrunk to none.
 
     The offset of a category is its mean error over sources; it is kept to the share
-    :math:`τ² / (τ² + σ² / m)`, with m the number of sources that hold the category, σ² the variance
-    of errors between sources and τ² that between categories beyond chance, by the method of moments
-    (DerSimonian & Laird 1986). A category that hardly occurs is so estimated as any other.
-
-    sources_: number of sources whose own images hold each category.
+    :math:`τ² / (τ² + σ² / m)`, with m the number of sources that hold the category (`sources_`), σ²
+    the variance of errors between sources and τ² that between categories beyond chance, by the
+    method of moments (DerSimonian & Laird 1986).
     """
 
     def __init__(self, method: str) -> None:
@@ -98,8 +96,7 @@ def estimate_categories(
     """Estimate the accuracy of each category, with an interval by source.
 
     Returned: one row a category: ``category``, ``estimate``, ``lower``, ``upper``,
-        ``interval_method``, ``sources`` (whose own images hold it). An interval needs three such
-        sources.
+        ``interval_method``, ``sources`` (whose own images hold it; an interval needs three).
     """
     categories = categories_of(table, target)
     known = {name.partition("/")[0] for name in table if "/" in name}

@@ -32,10 +32,7 @@ def draw_training(
 
     Large marks are the own images of a source. On the line an estimate is right.
 
-    estimates (len(table),): of a regressor that has not seen the source; see
-        `SourceRegression.predict_left_out`.
-    target: column of the true values.
-    scale: values are drawn times this.
+    estimates (len(table),): of a regressor that has not seen the source. Values are times `scale`.
     """
     keys = ["source", "sample_set", "kind"]
     drawn = table.assign(estimate=scale * estimates, true=scale * table[target])

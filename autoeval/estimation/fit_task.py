@@ -67,12 +67,10 @@ def fit_task(
     run goes on.
 
     observer: the seed of its settings also draws the recipes.
-    meta_set: sample sets to make of each; None for its own images alone, all that the default
-        reads.
+    meta_set: sample sets to make of each; None for its own images alone, all the default reads.
     methods: the first becomes the estimator; the constant predictor is always evaluated, too.
-    target: ``mAP``, ``mAP50`` or ``mAP75``; by the default method also one at a threshold, such as
-        ``recall@0.3``, which is evaluated pair by pair of source and category.
-    executor, load: where sample sets are scored; see `score_meta_set`.
+    target: by the default method also one at a threshold, such as ``recall@0.3``, which is
+        evaluated pair by pair of source and category.
     pseudo_labels: folder with a second detector's boxes on the sources; see `with_pseudo_labels`.
     loading: how the detector is loaded; kept with the estimator.
     """

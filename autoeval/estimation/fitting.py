@@ -138,12 +138,8 @@ def fit_labelled(
 
     labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
         training: its accuracy there would be too high.
-    img_dir: folder of the images; by default where the format has it.
-    family: where the set comes from, if others that it is joined with come from there too; by
-        default its own name.
+    family: where the set comes from, if others that it is joined with come from there too.
     teacher: a stronger detector; agreement with it becomes a score.
-    keep: where to keep what is observed, and who observes: the same call goes on where one was
-        interrupted.
     loading: how the detector is loaded; kept with the estimator.
     """
     from autoeval.metasets import SampleSet, own_images

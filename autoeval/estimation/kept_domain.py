@@ -64,13 +64,10 @@ def observe_source_domain(
 
 
 def correct_boxes(found: Detections, boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Tell which boxes match a labelled object of their category with an IoU of at least .5.
+    """Return which boxes match a labelled object of their category with an IoU of at least .5.
 
     Each object goes to the best-scored box that overlaps it so, as in COCO's evaluation.
-
-    boxes (M, 4): labelled objects as xyxy, pixels.
-    labels (M,), int
-    Returned: (len(found),), bool.
+    boxes (M, 4): labelled objects as xyxy, pixels; labels (M,).
 
     >>> one = np.array([[0., 0., 4., 4.]])
     >>> twice = Detections(np.repeat(one, 2, 0), np.array([.3, .9]), np.zeros(2))

@@ -49,10 +49,7 @@ def sampling_stds(ranking: RankedDetections) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class KnownSite:
-    """A site of a fit.
-
-    rows: the N pairs of the fit.
-    """
+    """A site of a fit with N pairs, `rows`."""
 
     name: str
     rows: pd.DataFrame
@@ -81,11 +78,11 @@ class KnownSite:
         return replace(self.pairs, sampling=sampling)
 
     def of_new(self, new: Pairs, expected_ap: int) -> tuple[Pairs, np.ndarray]:
-        """Return new pairs as pairs of this site, and the ratio of their accuracy to it.
+        """Return M new pairs as pairs of this site, and the ratio (M,) of their accuracy to it.
 
-        new: M pairs; a category that was not labelled here keeps its scores and sampling error.
-        expected_ap: column of that score.
-        Returned: pairs; ratio (M,) (1 for a category that was not labelled here).
+        expected_ap: column of that score. A category that was not labelled here keeps its scores
+            and
+            sampling error; its ratio is 1.
         """
         index = {str(self.pairs.category[k]): k for k in np.flatnonzero(self._own)}
         of = np.array([index.get(str(category), -1) for category in new.category])

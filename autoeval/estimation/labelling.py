@@ -67,8 +67,7 @@ def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str
     """Take label-free estimates with their errors out of an `Estimate`.
 
     error: from `error_elsewhere`; for single categories, since those are what was left out.
-    Returned: by name: that of the target, such as ``mAP``, and ``mAP/<category>``; without those
-        for which there is no interval.
+    Returned: those with an interval, named as the target, such as ``mAP``, and ``mAP/<category>``.
     """
     whole = {"value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
     several = estimate.per_category
@@ -83,8 +82,7 @@ def priors_of_targets(
 ) -> dict[str, ValueWithError]:
     """Take the label-free estimates of several targets; see `priors_of`.
 
-    regressions: by target, on the scores of the estimate; that of the estimate's own target is
-        among them.
+    regressions: by target, on the scores of the estimate; its own target is among them.
     """
     assert estimate.site is not None
     rows = pd.DataFrame(estimate.site.row["rows"])
@@ -152,14 +150,10 @@ def plan_site(
 ) -> LabelPlan:
     """Draw images of a site to label; for precision of those with a box over the threshold.
 
-    priors: label-free estimates: of each target, such as ``mAP``, and of each category,
-        ``mAP/<category>``.
-    target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
-    n, seed: how many images, and the seed of their draw.
+    priors: label-free estimates of each target, such as ``mAP``, and category, ``mAP/<category>``.
     frames: says that numbered files are frames; see `blocks_of`.
     pseudo_labels: COCO results of a better detector on the same images, where the estimator was
-        fitted with such.
-    pseudo_words: category for each of its words that counts; by default equal words.
+        fitted with such; pseudo_words: category for each of its words, by default equal words.
     detector: fingerprint; by default one of the boxes.
     point: threshold at which precision, recall and F1 are wanted, too.
     everywhere: for precision, too, draw from all images.

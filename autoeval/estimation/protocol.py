@@ -39,11 +39,10 @@ class LeaveOneSourceOut:
 
     per_source: one row a source: ``source``, ``family``, ``n_images``, ``true``, ``estimate`` (mean
         over repeats), ``std`` (over repeats), ``error`` (mean over repeats of the absolute error),
-        ``error_std`` (standard deviation of that error over repeats; NaN with one), ``lower``,
-        ``upper``, ``interval_method``, ``missing``: the method has no estimate of this source, and
-        what stands there is that of the constant, so that all methods are judged on the same
-        sources. In [0, 1].
-    error_by_repeat (n_repeats,): mean over sources of the absolute error, for each repeat.
+        ``error_std`` (its standard deviation; NaN with one), ``lower``, ``upper``,
+        ``interval_method``, ``missing`` (the estimate is the constant's, since the method has none
+        of this source, so that all methods are evaluated on the same sources). In [0, 1].
+    error_by_repeat (n_repeats,): mean absolute error over sources.
     correlation: ``r2`` and ``spearman`` between the score and mAP over all sample sets, for a
         method of one feature; empty otherwise.
     """
@@ -57,11 +56,10 @@ class LeaveOneSourceOut:
     def summary(self) -> dict[str, Any]:
         """Return the figures over all sources; means count each family once.
 
-        ``mean_absolute_error`` and its ``std`` over repeats (the paper's "Avg. RMSE"),
-        ``pooled_rmse``, ``r2`` (coefficient of determination of the held-out estimates; negative
-        when worse than their own mean), ``spearman``, ``coverage`` and mean ``width`` of the
-        intervals, ``missing`` (sources without an estimate of the method's own), and ``score_r2``,
-        ``score_spearman`` from `correlation`.
+        ``std`` of the mean absolute error is over repeats (the paper's "Avg. RMSE"); ``r2`` is the
+        coefficient of determination of the held-out estimates, negative when worse than their own
+        mean; ``missing`` counts sources without an estimate of the method's own; ``score_`` figures
+        are from `correlation`.
         """
         table = self.per_source
         true, estimate = table["true"].to_numpy(), table["estimate"].to_numpy()
@@ -185,8 +183,8 @@ def evaluate_pairs(
 ) -> tuple[LeaveOneSourceOut, ...]:
     """Estimate every pair without its family; with few families, without its group of categories.
 
-    table: a pair table. Where it has fewer than three families, its rows are dealt into ten groups
-        in turn: the result then holds for other categories of the same sites, not for other sites.
+    table: a pair table. With fewer than three families its rows are dealt into ten groups in turn:
+        the result then holds for other categories of the same sites, not for other sites.
     Returned: of the default method and of the constant (the mean of the others), one row a pair;
         empty for fewer than three pairs.
     """
@@ -252,12 +250,11 @@ def _names(rows: pd.DataFrame) -> list[str]:
 class FitResult:
     """The evidence for and against a fitted estimator.
 
-    cross_validation: leave-one-group-out results: those of the estimator's method first, those of
-        the constant last; empty where there is too little to leave out.
+    cross_validation: results of the estimator's method first, those of the constant last; empty
+        where there is too little to leave out.
     by_category: whether groups of categories of the same sites were left out, since there are fewer
         than three families. That tells nothing of other sites.
-    reliability: see `autoeval.estimation.calibrating.reliability`; None where nothing was
-        calibrated.
+    reliability: see `calibrating.reliability`; None where nothing was calibrated.
     """
 
     table: pd.DataFrame

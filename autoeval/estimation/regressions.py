@@ -40,11 +40,9 @@ class SourceRegression:
     """Regresses accuracy on scores, one regressor for each dropout repeat.
 
     The estimate is the mean over repeats (Yang et al. 2024, section 5.3). With three sources or
-    more, each source is also left out once, and how far it is then missed gives the interval.
+    more, the errors on each source by the others give the interval.
 
-    target: column to estimate; a name in `autoeval.targets.TARGETS`.
-    training_range_: smallest and largest value in the sample sets, for each feature that the
-        estimate uses.
+    training_range_: smallest and largest value in the sample sets of each feature it reads.
     """
 
     def __init__(self, method: str = "fused", *, target: str = "mAP", level: float = 0.9) -> None:
@@ -79,8 +77,7 @@ class SourceRegression:
         """Estimate from the scores of one set of images.
 
         rows: one row for each repeat: ``repeat``, ``n_images``, ``skipped_share`` and the features.
-            Where `Observer.rows` drew the images again, the sampling error of the images widens the
-            interval; see `autoeval.estimation.intervals.widened`.
+            Where `Observer.rows` drew the images again, the sampling error widens the interval.
         """
         self._check_fitted()
         scores = self._scores(rows)

@@ -43,10 +43,9 @@ class Site:
 
     boxes: in the categories that are estimated.
     named: whether these were named; otherwise those that are detected are estimated.
-    warnings, problems: of the boxes and of the images; what was left out.
+    problems: what was left out of boxes and images.
     unseen: see `autoeval.estimation.warnings.unseen_share`.
-    evidence: of each image, where a detector was run.
-    least_stable: images whose boxes move most under dropout, where there was any.
+    evidence, least_stable: of each image, where a detector was run; those that move most, if any.
     detector: fingerprint of the detector; empty where it is not known.
     known: source of the fit of which these are new images; empty for a new site.
     row: counts, seconds spent, and ``unreadable``; see `Observer.rows`.
@@ -98,8 +97,8 @@ def site_of_files(
 
     images: all images that the detector was run on; see `read_image_list`. By default those that
         the predictions name.
-    categories: categories to be expected in all images, each with the detector's words for it. By
-        default every category that is detected, on the images where it is.
+    categories: expected in all images, each with the detector's words for it. By default every
+        category that is detected, on the images where it is.
     """
     folder: Sequence[ImageFile] = ()
     known: Sequence[LabelledImage] | None

@@ -41,9 +41,8 @@ FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """One labelled set of a fit.
+    """One labelled set of a fit, with boxes in the categories of `truth`.
 
-    boxes: in the categories of `truth`.
     statistics: of the boxes in the detector's own words; its warnings are those of this set.
     everywhere: whether it is of a task, whose categories are evaluated on all its images; otherwise
         each is on those that hold it.

@@ -37,8 +37,7 @@ def estimate_warnings(
 ) -> tuple[str, ...]:
     """List why an estimate may be wrong.
 
-    training_range: smallest and largest value of each feature in training; equal where there is one
-        pair.
+    training_range: smallest and largest value of each feature in training.
     skipped_share: share of (image, repeat) with no box on at least one side.
 
     >>> known = {"n_images": 60, "skipped_share": 0, "backbone": "ResNet"}
@@ -89,9 +88,7 @@ ENOUGH_BOXES = 100
 def another_scale(found: Predictions, floor: float, highest: float) -> Iterator[str]:
     """Say where the scores of new predictions begin or end elsewhere than those of the fit.
 
-    A threshold is the same number in every file that one command exports, and a detector that is
-    sure of something anywhere reaches scores close to its highest. Only the ends tell of a scale:
-    between them, less confidence is what a worse place looks like.
+    Only the ends show a scale: between them, less confidence is what a worse site looks like.
 
     floor, highest: lowest and highest score in the fit; 0 for a highest that is not known.
     """

@@ -133,12 +133,11 @@ class MixedModel:
         return self
 
     def predict(self, pairs: Pairs, *, average: np.ndarray | None = None) -> Mixture:
-        """Predict the accuracies of pairs, or of averages over them.
+        """Predict the accuracies of M pairs, or of averages over them, with their sampling error.
 
-        pairs: M pairs; a family, place, category or pair that was seen in `fit` shares its effect.
+        pairs: a family, place, category or pair that was seen in `fit` shares its effect.
         average (K, M): weights of pairs in each of K averages; by default each pair on its own.
             What the pairs share does not average out.
-        Returned: of M, or K, quantities. Their sampling error by `Pairs.sampling` is included.
         """
         average = np.eye(len(pairs)) if average is None else average
         x, known = self.scaling.apply(pairs.x), self.scaling.apply(self.pairs_.x)
@@ -155,10 +154,9 @@ class MixedModel:
         return Mixture(self.weights_, np.array(means), np.array(stds))
 
     def draw(self, pairs: Pairs, *, draws: int, seed: int = 0) -> np.ndarray:
-        """Draw the accuracies of pairs together: what is not known of the line they share.
+        """Draw the accuracies of M pairs, none of a family of the fit, together: (draws, M).
 
-        pairs: M pairs, none of a family that was seen in `fit`.
-        Returned: (draws, M): each column is distributed as `predict` says.
+        Each column is distributed as `predict` says; what is not known of the line they share.
         """
         rng = np.random.default_rng(seed)
         x = (self.scaling.apply(self.pairs_.x), self.scaling.apply(pairs.x))

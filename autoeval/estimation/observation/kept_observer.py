@@ -136,10 +136,7 @@ OTHERWISE = "as another detector saw them, or the same with other settings or ca
 
 @dataclass(frozen=True)
 class Keeping:
-    """Where what is observed is kept, and who observes.
-
-    folder: pieces lie in its subfolder `OBSERVED`.
-    """
+    """Where what is observed is kept (in the subfolder `OBSERVED`), and who observes."""
 
     folder: Path
     executor: Executor | None = None
@@ -167,9 +164,8 @@ class KeptObserver(Observer[D]):
     """An observer whose pass is kept in a folder, piece by piece.
 
     What it yields is always read from there, so that an interrupted pass ends with the same bits.
-    A piece counts as long as detector, settings, task and the files of its images are the same.
-    What cannot be observed is tried again by `each`, which then raises as any observer does.
-    Samples are `FileSamples`.
+    A piece counts as long as detector, settings, task and the files of its images, which are
+    `FileSamples`, are the same. `each` tries again what could not be observed.
     """
 
     def __init__(self, observer: Observer[D], keep: Keeping) -> None:

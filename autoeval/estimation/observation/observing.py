@@ -180,11 +180,10 @@ class Observer(Generic[D]):
     def each(
         self, samples: Samples, numbers: Iterable[int] | None = None, *, log: PassLog | None = None
     ) -> Iterator[tuple[Sample, Evidence]]:
-        """Yield the images that can be read, each with what the detector leaves of it.
+        """Yield the images that can be read, each with its evidence in the categories of the task.
 
-        numbers: which of them; all by default.
-        log: receives what cannot be read, and the time spent.
-        Yielded: sample; evidence (labelled by the categories of the task).
+        numbers: which of them; all by default. log: receives what cannot be read, and the time
+            spent.
         """
         for _, sample, evidence in self.stream(samples, self._observe, numbers, log=log):
             evidence = evidence.relabel(self.lookup)
@@ -201,10 +200,9 @@ class Observer(Generic[D]):
         *,
         log: PassLog | None = None,
     ) -> Iterator[tuple[int, Sample, Seen]]:
-        """Yield images with their numbers and what ``observe(images, image_ids)`` says of them.
+        """Yield images with their numbers and what ``observe(images, image_ids)`` makes of them.
 
-        See `each`, which is this with the detector's plain `observe`. Images on which it fails are
-        named in the log; its error is raised if it fails on eight before it has seen any.
+        See `each`, which is this with the detector's plain `observe`, and `observe_batches`.
         """
         log, numbers = log or PassLog(), range(len(samples)) if numbers is None else numbers
         yield from observe_batches(
@@ -222,19 +220,18 @@ class Observer(Generic[D]):
     ) -> list[dict[str, Any]]:
         """Compute all scores of a set of images, and mAP where there are labels.
 
-        advance: called with the number of images done, for a progress bar.
-        watch: called with the evidence of each image, labelled by the categories of the task.
-        shards: which processes share the images; all return the rows of the whole, with the seconds
-            of all processes added up. ``advance`` and ``watch`` hear of the images of this process
-            alone.
+        advance: called with the number of images done; watch: with the evidence of each. With
+            `shards`
+            both hear of the images of this process alone; the rows are of the whole in all of them.
         resamples: draw the images again as often, with replacement, by the seed of the settings;
             where the samples have ``blocks``, block by block.
         Returned: one row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``,
             ``unreadable`` (names and reasons), ``absent`` (JSON: why a score is not there), seconds
-            spent, the features, and ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what
-            else the settings measure. With `resamples` also ``resampled``: the features of the sets
-            drawn again, a dict of feature to ndarray of shape (resamples,), the same draws in all
-            repeats, and ``n_blocks``, how many blocks they were drawn from.
+            spent, the features, ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what else
+            the
+            settings measure. With `resamples` also ``resampled``, the features of the sets drawn
+            again
+            by name, (resamples,), and ``n_blocks``, how many blocks they were drawn from.
         """
         shards = shards or Undivided()
         tally = self.tally(samples, shards.part(len(samples)), advance=advance, watch=watch)
@@ -269,10 +266,9 @@ class Observer(Generic[D]):
         return tally
 
     def context(self) -> dict[str, Any]:
-        """Say what scores are made with, for an estimator to remember and to compare.
+        """Describe what scores are made with, for an estimator to remember and to compare.
 
-        The number of repeats and the further evidence are left out: each repeat and each score
-        stands on its own.
+        Without the number of repeats and the further evidence: each stands on its own.
         """
         described = self.settings.to_dict()
         del described["repeats"], described["wants"]

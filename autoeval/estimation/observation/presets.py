@@ -104,11 +104,9 @@ class PassSettings:
     """All that decides the numbers of a pass, apart from the detector and the images.
 
     repeats: perturbed passes an image; with none, the scores that need none remain.
-    measures: what to measure beside mAP where there are labels.
-    wants: further evidence to take from the detector, for the scores that need it; see
-        `Detector.observe`. Without it they are absent, and no other number changes.
-    domain: the detector's training domain, for the scores that compare with it.
-    teacher: a stronger detector, for the score that compares with it.
+    measures: what to measure with mAP where there are labels.
+    wants: further evidence for the scores that need it; see `Detector.observe`.
+    domain, teacher: the training domain and a stronger detector, for scores that compare with them.
     """
 
     dropout: DropoutSpec = field(default_factory=DropoutSpec)
@@ -140,9 +138,7 @@ class PassSettings:
     ) -> Self:
         """Read what `to_dict` wrote, for a pass without labels: it measures nothing.
 
-        values: with ``dropout``, ``stability`` and ``seed``.
-        repeats, wants, domain, teacher: not read from ``values``, which may lack the first two and
-            holds mere digests of the others.
+        values: with ``dropout``, ``stability`` and ``seed``; all else is not read from it.
         """
         dropout, stability = values["dropout"], values["stability"]
         return cls(
