@@ -171,7 +171,7 @@ def read_coco_counts(path: Path, category: str | None = None) -> GroundTruth:
         for im in content.images
     }
     names = {im.image_id: im.file_name for im in content.images}
-    return GroundTruth(images, (*content.problems, *([notes] if crowds else [])), names)
+    return GroundTruth(images, (*content.warnings, *([notes] if crowds else [])), names)
 
 
 def _category(path: Path, category: str, content: LabelSet) -> str:

@@ -129,7 +129,7 @@ class ImageFile:
 def load_image_folder(
     path: str | os.PathLike[str],
     img_dir: str | os.PathLike[str] | None = None,
-    problems: list[str] | None = None,
+    warnings: list[str] | None = None,
 ) -> tuple[ImageFile, ...]:
     """List the images of a folder or of an annotation file; no image is opened.
 
@@ -137,14 +137,14 @@ def load_image_folder(
     passed over); ids are paths relative to it with forward slashes, in natural order (``2.jpg``
     before ``10.jpg``). Of a COCO JSON file the annotations, if any, are not used; its file names
     are relative to `img_dir`, by default ``images`` beside the file where there is one, else its
-    own folder; files missing on disk stay in the list, and reading them says so. `problems` takes
+    own folder; files missing on disk stay in the list, and reading them says so. `warnings` takes
     which of its entries are malformed and left out; without it they are refused.
     """
     path = Path(path)
     if path.is_dir():
         images = _in_folder(path)
     elif path.is_file():
-        images = _in_file(path, None if img_dir is None else Path(img_dir), problems)
+        images = _in_file(path, None if img_dir is None else Path(img_dir), warnings)
     else:
         raise InputError(f"No folder or annotation file {path}: check the path.")
     if not images:
@@ -173,14 +173,14 @@ def suffix_of(name: str) -> str:
 
 
 def _in_file(
-    ann_file: Path, img_dir: Path | None, problems: list[str] | None
+    ann_file: Path, img_dir: Path | None, warnings: list[str] | None
 ) -> tuple[ImageFile, ...]:
     if img_dir is None:
         beside = ann_file.parent / "images"
         img_dir = beside if beside.is_dir() else ann_file.parent
     return tuple(
         ImageFile(image.image_id, image_path(img_dir, image.file_name))
-        for image in read_coco_images(ann_file, problems)
+        for image in read_coco_images(ann_file, warnings)
     )
 
 

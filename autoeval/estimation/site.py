@@ -43,7 +43,7 @@ class Site:
 
     boxes: in the categories that are estimated.
     named: whether these were named; otherwise those that are detected are estimated.
-    problems: what was left out of boxes and images.
+    left_out: what was left out of boxes and images.
     unseen: see `autoeval.estimation.warnings.unseen_share`.
     evidence, least_stable: of each image, where a detector was run; those that move most, if any.
     detector: fingerprint of the detector; empty where it is not known.
@@ -54,7 +54,7 @@ class Site:
     boxes: SiteBoxes
     named: bool = False
     warnings: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     unseen: float = 0.0
     backbone: str = BLACK_BOX
     evidence: tuple[Evidence, ...] = ()
@@ -102,9 +102,9 @@ def site_of_files(
     """
     folder: Sequence[ImageFile] = ()
     known: Sequence[LabelledImage] | None
-    problems = list[str]()
+    left_out = list[str]()
     if isinstance(images, str | os.PathLike):
-        known, where = read_image_list(images, problems), str(images)
+        known, where = read_image_list(images, left_out), str(images)
         folder = load_image_folder(images) if Path(images).is_dir() else ()
         if folder and Path(files.clean).is_dir():  # boxes as shares of the images
             known = with_sizes(known, images)
@@ -112,7 +112,7 @@ def site_of_files(
         known, where = images, "the list of images"
     found = files.read(known, where=where, numbers=statistics.numbers)
     clean = found.clean
-    problems += found.problems
+    left_out += found.left_out
     warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
     warnings += check_floor(clean, "the file", truncated=files.truncated)
     # A file that lists an image without a box lists all of them.
@@ -132,7 +132,7 @@ def site_of_files(
         sized, n = list(clean.images), len(clean.images)
         for k in np.linspace(0, n - 1, min(SIZES_READ, n)).astype(int).tolist():
             sized[k] = replace(sized[k], size=image_size(paths[sized[k].image_id]))
-        problems += boxes_beyond(Path(str(files.clean)), replace(clean, images=tuple(sized)))
+        left_out += boxes_beyond(Path(str(files.clean)), replace(clean, images=tuple(sized)))
     unseen = unseen_share(clean)
     later = copies(clean)
     if len(later):
@@ -145,7 +145,7 @@ def site_of_files(
         found,
         named=bool(categories),
         warnings=tuple(warnings),
-        problems=tuple(problems),
+        left_out=tuple(left_out),
         images=folder,
         unseen=max(unseen, statistics.unseen),
     )

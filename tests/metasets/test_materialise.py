@@ -30,7 +30,7 @@ def test_what_is_written_reads_back_the_same(sample_set, tmp_path):
     assert materialise(sample_set, tmp_path / "out") == ()
     ann_file = tmp_path / "out" / "annotations.json"
     written = load_seed_set("again", ann_file, tmp_path / "out", tuple(SAME), SAME)
-    assert written.problems == ()
+    assert written.warnings == ()
     again = SampleSet(written, own_images(written))
     for old, new in zip(sample_set, again, strict=True):
         assert old.image_id == new.image_id
@@ -71,8 +71,8 @@ def test_unreadable_images_are_left_out_and_named_each_time(street, tmp_path):
     street.images[1].path.write_bytes(b"no image")
     sample_set = SampleSet(street, own_images(street))
     for _ in range(2):
-        (problem,) = materialise(sample_set, tmp_path)
-        assert "2.png: not an image" in problem
+        (warning,) = materialise(sample_set, tmp_path)
+        assert "2.png: not an image" in warning
     document = json.loads((tmp_path / "annotations.json").read_text())
     assert [image["id"] for image in document["images"]] == [1, 3]
 

@@ -23,7 +23,7 @@ def test_boxes_become_xyxy_with_the_labels_of_the_task(make_coco):
     assert (first.height, first.width) == (40, 60) and first.path.is_file()
     assert second.boxes.shape == (0, 4) and second.boxes.dtype == np.float64
     assert third.labels.tolist() == [0, 1] and third.iscrowd.tolist() == [True, False]
-    assert seed_set.n_boxes == 3 and seed_set.problems == ()
+    assert seed_set.n_boxes == 3 and seed_set.warnings == ()
 
 
 def test_several_categories_can_become_one(make_coco):
@@ -36,8 +36,8 @@ def test_boxes_of_categories_outside_the_mapping_are_counted(make_coco):
     boxes = [(1, "car", 5, 6, 10, 20), (1, "person", 1, 1, 2, 2), (2, "person", 1, 1, 2, 2)]
     seed_set = load(make_coco(boxes))
     assert seed_set.n_boxes == 1
-    (problem,) = seed_set.problems
-    assert problem == "boxes of categories that the mapping lacks, left out: 2 (person 2)"
+    (warning,) = seed_set.warnings
+    assert warning == "boxes of categories that the mapping lacks, left out: 2 (person 2)"
 
 
 def test_bad_boxes_are_repaired_or_dropped_and_counted(make_coco):
@@ -52,7 +52,7 @@ def test_bad_boxes_are_repaired_or_dropped_and_counted(make_coco):
     seed_set = load(make_coco(boxes))
     assert [len(image.boxes) for image in seed_set.images] == [0, 0, 2]
     assert seed_set.images[2].boxes.tolist() == [[0, 30, 5, 40], [50.5, 0, 60, 40]]
-    flat, outside, clipped = seed_set.problems
+    flat, outside, clipped = seed_set.warnings
     assert flat.startswith("boxes without area") and flat.endswith("dropped: 2 (image ids: 1)")
     assert outside == "boxes wholly outside their image, dropped: 2 (image ids: 2)"
     assert clipped.startswith("boxes that reached") and clipped.endswith("1 (image ids: 3)")
@@ -63,7 +63,7 @@ def test_images_missing_on_disk_are_named(make_coco):
     (img_dir / "2.png").unlink()
     seed_set = load((ann_file, img_dir))
     assert [image.image_id for image in seed_set.images] == ["1", "3"] and seed_set.n_boxes == 1
-    assert seed_set.problems == (f"images missing in {img_dir}: 1 (2.png)",)
+    assert seed_set.warnings == (f"images missing in {img_dir}: 1 (2.png)",)
 
 
 def test_a_file_name_longer_than_the_system_allows_is_a_missing_image(make_coco):
@@ -177,7 +177,7 @@ def test_what_is_there_twice_is_counted(make_coco):
     boxes = [box, box, box, (1, "car", 5, 6, 10, 21), (2, *box[1:])]
     seed_set = load(make_coco(boxes, change=edit("images", 1, file_name="1.png")))
     assert seed_set.n_boxes == 5
-    assert seed_set.problems == (
+    assert seed_set.warnings == (
         "boxes given more than once, kept: 2 (image ids: 1)",
         "image files listed under more than one id, kept: 1 (1.png)",
     )

@@ -118,7 +118,7 @@ def test_real_seed_sets_load_without_problems(shared, configs, name, n_seed_sets
     seed_sets = task.load_seed_sets()
     assert len(seed_sets) == n_seed_sets
     for seed_set in seed_sets:
-        assert seed_set.problems == () and seed_set.categories == (name,)
+        assert seed_set.warnings == () and seed_set.categories == (name,)
     described = (shared / "real" / "README.md").read_text()
     for seed_set in seed_sets:
         row = f"{name}/{seed_set.name} | {len(seed_set.images)} | {seed_set.n_boxes} |"
@@ -138,7 +138,7 @@ def test_labels_of_any_format_in_one_line(make_coco, tmp_path):
     (record,) = seed_set.images
     assert record.path == img_dir.resolve() / "1.png"
     assert record.boxes.tolist() == [[15, 10, 45, 30]]
-    assert seed_set.problems == (
+    assert seed_set.warnings == (
         "images without labels, left out: 2 (2.png, 3.png)",
         "boxes of categories that the mapping lacks, left out: 1 (dog 1)",
     )
@@ -154,7 +154,7 @@ def test_classes_by_number_are_mapped_by_number(make_coco, tmp_path):
     line = "dict(name='a', labels='set/labels', layout='yolo', mapping={2: 'vehicle'})"
     path = write(tmp_path, f"name = 'x'; categories = ['vehicle']; seed_sets = [{line}]")
     (seed_set,) = load_task(path, tmp_path).load_seed_sets()
-    assert seed_set.n_boxes == 1 and "named by their numbers" in seed_set.problems[0]
+    assert seed_set.n_boxes == 1 and "named by their numbers" in seed_set.warnings[0]
 
 
 def files(name, word, labels="a.json", family=None):

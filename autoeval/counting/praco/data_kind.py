@@ -110,7 +110,7 @@ def load_coco_classes(
     seen: dict[str, None] = {}
     for part in parts:
         content = read_coco(part.ann_file)
-        warnings += content.problems
+        warnings += content.warnings
         mapping = _mapping(part, content)
         seen.update(dict.fromkeys(mapping.values()))
         images += _images(part, content, mapping, warnings, need_images)

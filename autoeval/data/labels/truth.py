@@ -17,7 +17,7 @@ class Truth:
     """The N labelled boxes of M images.
 
     `image` and `label` (N,) int64 index into `images` and `categories`; `boxes` (N, 4) float64 are
-    xyxy, pixels; evaluation ignores boxes that mark a `crowd` (N,). `problems` say what was left
+    xyxy, pixels; evaluation ignores boxes that mark a `crowd` (N,). `warnings` say what was left
     out.
     """
 
@@ -27,7 +27,7 @@ class Truth:
     label: np.ndarray
     boxes: np.ndarray
     crowd: np.ndarray
-    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -59,12 +59,12 @@ class Truth:
         huge = ~(np.abs(xyxy) < FARTHEST).all(axis=1)
         flat = ~huge & np.any(xyxy[:, 2:] <= xyxy[:, :2], axis=1)
         kinds = {f"with an edge beyond {FARTHEST:.0e} pixels": huge, "without area": flat}
-        problems = tuple(
+        warnings = tuple(
             f"labelled boxes {kind}, left out: {bad.sum()}"
             for kind, bad in kinds.items()
             if bad.any()
         )
-        return replace(truth.where(~(huge | flat)), problems=problems)
+        return replace(truth.where(~(huge | flat)), warnings=warnings)
 
     def where(self, mask: np.ndarray) -> Truth:
         """Keep the boxes that a mask or an index array selects, and all images."""

@@ -20,7 +20,7 @@ class Predictions:
     `categories` are its K words; `image` and `label` (N,) int64 index into `images` and
     `categories`; `boxes` (N, 4) float32 are xyxy, pixels; `scores` (N,) float32 are in [0, 1].
     `numbers` has the word for each number of a category, as far as the file has or uses numbers.
-    `problems` say what was left out on the way or is odd, `warnings` why its boxes may be misread;
+    `left_out` names what was left out or is odd, `warnings` say why its boxes may be misread;
     `n_unplaced` images of the file are not among `images`.
     """
 
@@ -31,7 +31,7 @@ class Predictions:
     boxes: np.ndarray
     scores: np.ndarray
     numbers: dict[str, str]
-    problems: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     n_unplaced: int = 0
 
