@@ -163,8 +163,7 @@ class Estimate:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row, features as columns, warnings joined by ``"; "``."""
-        row = self._figures()
-        row |= {name: "; ".join(row[name]) for name in ("warnings", "advice")}
+        row = self._figures() | {"warnings": "; ".join(self.warnings)}
         features = row.pop("features")
         for category, of in (row.pop("per_category") | row.pop("beside")).items():
             row |= {f"{name}/{category}": value for name, value in of.items()}
