@@ -33,7 +33,7 @@ from autoeval.estimation.reference_statistics import ReferenceStatistics, joined
 from autoeval.estimation.score_table import SEED, seed_rows, sources
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
-from autoeval.labels.labelled_site import LabelledSite, with_pseudo_labels
+from autoeval.labels.labelled_site import with_pseudo_labels
 from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.report.tables import counted
@@ -112,17 +112,32 @@ def fit_task(
     assistance, why = assistance_of(sites)
     warnings += why
     calibrated = None
-    if sites and DEFAULT_METHOD in evaluated:
-        calibrated = CalibratedSets.of([_training_set(of) for of in sites], calibrate=calibrate)
+    sets = [
+        TrainingSet(
+            of.name,
+            of.family,
+            SiteBoxes(of.pool.found),
+            of.truth,
+            ReferenceStatistics.of(of.pool.found),
+            everywhere=True,
+        )
+        for of in sites
+    ]
+    if sets and DEFAULT_METHOD in evaluated:
+        calibrated = CalibratedSets.of(sets, calibrate=calibrate)
         table = _with_calibrated(table, calibrated.rows)
     check = calibrated.check if calibrated else ConfidenceCheck()
     warnings += check.warnings
     estimator = AccuracyEstimator(methods[0], target=target, level=level)
     write_table(files[0], table)
-    context = {**observer.context(), "boxes": _statistics(observer, sites, check)}
+    statistics = ReferenceStatistics(())
+    if sets:
+        statistics = joined_statistics([of.statistics for of in sets]).warning(*check.warnings)
+        statistics = replace(statistics, widening=check.widening)
+    statistics = replace(statistics, categories=tuple(observer.detector.categories))
     estimator.fit_rows(
         table,
-        context=context,
+        context={**observer.context(), "boxes": statistics.to_dict()},
         calibration=calibrated.calibration if calibrated else None,
         label_assistance=assistance,
         loading=loading,
@@ -162,24 +177,6 @@ def _with_calibrated(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     own = joined["kind"] == SEED
     nothing = {name: None if rows[name].dtype == object else np.nan for name in rows}
     return joined.assign(**{name: joined[name].where(own, no) for name, no in nothing.items()})
-
-
-def _training_set(site: LabelledSite) -> TrainingSet:
-    found = site.pool.found
-    statistics = ReferenceStatistics.of(found)
-    boxes = SiteBoxes(found)
-    return TrainingSet(site.name, site.family, boxes, site.truth, statistics, everywhere=True)
-
-
-def _statistics(
-    observer: Observer, sites: Sequence[LabelledSite], check: ConfidenceCheck
-) -> dict[str, Any]:
-    """Describe the boxes of the sources in the detector's own words."""
-    if not sites:
-        return ReferenceStatistics(tuple(observer.detector.categories)).to_dict()
-    statistics = joined_statistics([ReferenceStatistics.of(site.pool.found) for site in sites])
-    statistics = replace(statistics.warning(*check.warnings), widening=check.widening)
-    return replace(statistics, categories=tuple(observer.detector.categories)).to_dict()
 
 
 def _evaluate(

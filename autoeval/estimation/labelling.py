@@ -217,21 +217,16 @@ def _pool(
     """Describe the boxes; where categories are not given, those that were estimated."""
     if site.named and site.evidence:
         return pool_of_evidence(site.evidence, site.boxes.clean.categories)
-    boxes = _with_sizes(site)
+    files = {image.image_id: getattr(image, "path", None) for image in site.images}
+    images = []
+    for image in site.boxes.clean.images:  # whose size is read where it is not known
+        path = files.get(image.image_id) if image.size is None else None
+        header = read_header(path) if path is not None else None
+        size = (header.height, header.width) if header else image.size
+        images.append(LabelledImage(image.image_id, image.file_name, size))
+    boxes = site.boxes.with_images(tuple(images))
     if site.named:
         return pool_of_boxes(boxes)
     names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
     names = names or [site.only_category]
     return pool_of_boxes(boxes.as_categories(names, {name: name for name in names}))
-
-
-def _with_sizes(site: Site) -> SiteBoxes:
-    """Read the sizes of images that are at hand and whose size is not known."""
-    files = {image.image_id: getattr(image, "path", None) for image in site.images}
-    images = []
-    for image in site.boxes.clean.images:
-        path = files.get(image.image_id) if image.size is None else None
-        header = read_header(path) if path is not None else None
-        size = (header.height, header.width) if header else image.size
-        images.append(LabelledImage(image.image_id, image.file_name, size))
-    return site.boxes.with_images(tuple(images))

@@ -65,7 +65,14 @@ class SourceRegression:
         self._left_out: list[dict[int, Method]] = []
         self.residuals_ = np.zeros(0)  # absolute errors on the own images of left-out sources
         if len(self.sources_) >= MIN_SOURCES:
-            self._leave_each_source_out(rows)
+            residuals = []
+            source, _ = pd.factorize(rows["source"])  # numbered in the order of `sources_`
+            for rest, held_out in LeaveOneGroupOut().split(source, groups=source):
+                fitted = self._fit_repeats(rows.where(rest))
+                own = rows.where(held_out).of_kind(SEED)
+                residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))
+                self._left_out.append(fitted)
+            self.residuals_ = np.array(residuals)
         self.training_range_ = {
             name: (float(sample_rows(table)[name].min()), float(sample_rows(table)[name].max()))
             for name in features
@@ -162,16 +169,6 @@ class SourceRegression:
             )
             for repeat in np.unique(rows["repeat"])
         }
-
-    def _leave_each_source_out(self, rows: Rows) -> None:
-        residuals = []
-        source, _ = pd.factorize(rows["source"])  # numbered in the order of `sources_`
-        for rest, held_out in LeaveOneGroupOut().split(source, groups=source):
-            fitted = self._fit_repeats(rows.where(rest))
-            own = rows.where(held_out).of_kind(SEED)
-            residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))
-            self._left_out.append(fitted)
-        self.residuals_ = np.array(residuals)
 
     def _per_repeat(self, fitted: dict[int, Method], rows: Rows) -> np.ndarray:
         """Estimate each row by the regressor of its repeat, shape (n_repeats,)."""
