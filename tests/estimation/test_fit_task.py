@@ -163,7 +163,7 @@ def test_two_sources_give_an_estimator_that_is_not_evaluated(detector, task, tmp
 
 def test_one_call_fits_as_the_parts_do(known, detector, tmp_path):
     parts, _, task = known
-    options = {"methods": ["bos"], "meta_set": META_SET, "settings": SETTINGS}
+    options = {"methods": ["bos", "bayes"], "meta_set": META_SET, "settings": SETTINGS}
     result = autoeval.fit(detector=detector, task=task, work_dir=tmp_path / "one", **options)
     pd.testing.assert_frame_equal(
         result.table_.drop(columns=TIMINGS), parts.table_.drop(columns=TIMINGS)
@@ -171,7 +171,7 @@ def test_one_call_fits_as_the_parts_do(known, detector, tmp_path):
     assert repr(result) == "<AccuracyEstimator of mAP by 'bos', level 0.9, fitted on 4 sources>"
     n_rows = 4 * (1 + 3) * 2
     assert repr(result.fit_result_).startswith(
-        f"<FitResult of {n_rows} rows, evaluated: 'bos', 'constant', left out: "
+        f"<FitResult of {n_rows} rows, evaluated: 'bos', 'bayes', 'constant', left out: "
     )
     assert result.detector_ is detector
 
