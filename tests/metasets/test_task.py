@@ -180,13 +180,16 @@ def test_one_task_stays_as_it_is():
     assert (merged.categories, merged.seed_sets) == (CARS.categories, CARS.seed_sets)
 
 
-def test_one_name_for_different_data_is_refused():
-    other = Task("people", ("person",), (files("street", "person", "c.json"),))
-    with pytest.raises(InputError, match=r"seed set 'street', one in a\.json"):
-        merge_tasks([CARS, other])
+CLASHES = [
+    (
+        Task("people", ("person",), (files("street", "person", "c.json"),)),
+        r"seed set 'street', one in a\.json",
+    ),
+    (Task("vans", ("van",), (), {"bus": "van"}), "'bus' for different categories"),
+]
 
 
-def test_one_word_for_two_categories_is_refused():
-    other = Task("vans", ("van",), (), {"bus": "van"})
-    with pytest.raises(InputError, match="'bus' for different categories"):
+@pytest.mark.parametrize(("other", "message"), CLASHES)
+def test_one_name_for_different_data_or_categories_is_refused(other, message):
+    with pytest.raises(InputError, match=message):
         merge_tasks([CARS, other])
