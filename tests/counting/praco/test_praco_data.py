@@ -182,6 +182,11 @@ def test_released_files(mucca):
 
 
 def test_split_and_class_files_where_they_are(mucca):
+    every = load_mucca(mucca, need_images=False)
+    for name in ("images", "classes"):
+        write(mucca, f"multiclass_split_{name}.json", {"test": []})
+    found = load_mucca(mucca, need_images=False)
+    assert found.classes == every.classes and len(found.images) == len(every.images) == 2
     write(mucca, "multiclass_split_images.json", {"test": ["mcac_2.jpg"]})
     write(mucca, "multiclass_split_classes.json", {"test": ["cups", "plates", "bowls"]})
     write(mucca, "class_mapping.json", {"0": "cups", "1": "bowls", "2": "plates"})
