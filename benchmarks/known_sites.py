@@ -151,7 +151,7 @@ def observed_sites(work_dir: Path) -> list[dict[str, TrainingSet]]:
         labels = [
             (own.reshape(-1, 4), label, crowd) for own, label, crowd in zip(*parts, strict=True)
         ]
-        name, truth = str(first["source"]), truth_of_samples(boxes, labels)
+        name, truth = str(first["source"]), truth_of_samples(boxes.clean, labels)
         made = TrainingSet(
             name, family(name), boxes, truth, ReferenceStatistics.of(boxes.clean), everywhere=True
         )

@@ -13,9 +13,8 @@ from autoeval.data.image_folder import ImageFile
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.observation.detector_identity import identity_warnings
+from autoeval.estimation.observation.detector_identity import LoadDetector, identity_warnings
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import BLACK_BOX, Categories
 from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes

@@ -17,7 +17,7 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, without_each_fold
 from autoeval.estimation.meta_set import sample_set_jobs
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet, training_set, truth_of_samples
 from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes, own_images
@@ -203,7 +203,7 @@ def known_changes(
     sets = []
     for images in untouched.values():
         boxes = SiteBoxes.of_evidence([of.evidence() for of in images.records], categories)
-        truth = truth_of_samples(boxes, images.truth)
+        truth = truth_of_samples(boxes.clean, images.truth)
         one = training_set(boxes, truth, name=images.site, family=images.family, everywhere=True)
         sets.append(one)
     if len({of.family for of in sets}) < 2:

@@ -16,11 +16,10 @@ from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.observation.detector_identity import LoadDetector, TravellingObserver
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.presets import light
-from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
+from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
 from autoeval.estimation.site import Categories, any_task
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of

@@ -17,7 +17,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.meta_set import sample_set_jobs
 from autoeval.estimation.observation.kept_observer import pack_evidence, unpack_evidence
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.estimation.observation.samples import PassLog
 from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes
 from autoeval.metasets.recipe import own_images as draw_own_images
 from autoeval.metasets.seed_set import SeedSet

@@ -9,9 +9,8 @@ from typing import Any
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.evaluation import worse_than_constant
 from autoeval.estimation.operating_curve import expected_curve
-from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.estimation.protocol import LeaveOneSourceOut, worse_than_constant
 from autoeval.report.page import Page
 from autoeval.report.sections import Report, Section
 from autoeval.report.tables import counted
