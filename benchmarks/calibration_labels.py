@@ -125,8 +125,8 @@ def checks(sets: Sequence[TrainingSet]) -> Iterator[dict[str, Any]]:
                 row = {"set": of.name, "size": size, "scores": kind, "right": int(hits.sum())}
                 row["area"] = roc_area(known, hits)[0] if 0 < hits.sum() < len(hits) else np.nan
                 try:
-                    doubt = check_confidences([checked])
-                    yield row | {"refused": False, "share": doubt.share}
+                    check = check_confidences([checked])
+                    yield row | {"refused": False, "share": check.share}
                 except InputError:
                     yield row | {"refused": True, "share": 1.0}
 

@@ -31,6 +31,7 @@ INSTEAD = {
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 # The same words in names of code, by their parts: `_tell`, `foreign_files`, `BoxLesson`.
 PARTS = {"caution", "cautions", "doubts", "film", "films", "foreign", "guard", "guards", "judge"}
+PARTS |= {"advice", "problem", "problems"}
 PARTS |= {"judged", "lesson", "lessons", "stray", "strays", "strange", "tell", "tells", "told"}
 # Packages that hold no such name; the others follow.
 NAMED = ("commands", "counting", "demo", "metrics", "report", "research", "results", "runtime")

@@ -123,7 +123,7 @@ def _print_summary(
             f"  {seed_set.name:{width}}  {len(seed_set.images):5} images, "
             f"{seed_set.n_boxes:6} boxes: {len(own)} sample sets of {len(own[0].image_ids)} images"
         )
-        for warning in seed_set.problems:
+        for warning in seed_set.warnings:
             print(f"    warning: {warning}")
 
 

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
 
     labels = load_labels(args.labels, args.img_dir, layout=args.layout, **_options(args.option))
     write_coco(labels, args.out)
-    for warning in labels.problems:
+    for warning in labels.warnings:
         print(f"note: {warning}")
     if labels.unlabelled:
         names = listed(labels.unlabelled)

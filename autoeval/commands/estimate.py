@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         as_json=args.json,
         more=lambda: export(args.export, estimate) if args.export else [],
     )
-    if estimate.advice and estimator.label_assistance_ is not None and not args.json:
+    if estimate.width_warning and estimator.label_assistance_ is not None and not args.json:
         print(f"\nnext step, images to label:\n  {_label_plan(args)}")
     return 0
 

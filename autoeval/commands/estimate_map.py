@@ -204,7 +204,7 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
     else:
         estimator = _fit_detector(args, task)
     if shards.leads and estimator.fit_result_:
-        for warning in estimator.fit_result_.problems:
+        for warning in estimator.fit_result_.warnings:
             print(f"note: {warning}", file=sys.stderr)
     return estimator
 

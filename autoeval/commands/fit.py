@@ -106,8 +106,8 @@ def run(args: argparse.Namespace) -> int:
         warnings = tuple(seen_in_training(estimator, args.labels))
         for warning in warnings:
             print(f"warning: {warning}", file=sys.stderr)
-        warnings = (*estimator.fit_result_.problems, *warnings)
-        estimator.fit_result_ = replace(estimator.fit_result_, problems=warnings)
+        warnings = (*estimator.fit_result_.warnings, *warnings)
+        estimator.fit_result_ = replace(estimator.fit_result_, warnings=warnings)
     name = detector.name if detector else ""
     known = about(
         args.command_line,

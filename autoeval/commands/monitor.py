@@ -348,7 +348,7 @@ def _report(
     if args.json_lines:
         print(json_lines(watched.table.rows))
     elif args.quiet:
-        lines = (Alarms(watched).text(), *caught, RunWarnings(watched.problems).text())
+        lines = (Alarms(watched).text(), *caught, RunWarnings(watched.warnings).text())
         print("\n".join(filter(None, lines)), end="\n" if any(lines) else "")
     else:
         print(f"{report.text()}\n\n{written_files(written)}")
@@ -387,8 +387,8 @@ def _candidate(args: argparse.Namespace) -> tuple[pd.DataFrame, tuple[str, ...]]
     else:
         stores = RecordStore(args.work_dir), RecordStore(args.work_dir / CANDIDATE)
         sites = sites_of_records(*stores, expected_categories(current, categories))
-    table, problems = compare_at_sites(current, candidate, sites, categories=categories)
-    return table, (*lost, *problems)
+    table, not_compared = compare_at_sites(current, candidate, sites, categories=categories)
+    return table, (*lost, *not_compared)
 
 
 def _observe_candidate(

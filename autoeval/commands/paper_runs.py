@@ -75,7 +75,7 @@ class PaperRun:
             load=required_detector(self.options),
         )
         assert estimator.fit_result_ is not None
-        _print_warnings(estimator.fit_result_.problems)
+        _print_warnings(estimator.fit_result_.warnings)
         return estimator.table_
 
     def _with_training_domain(self) -> Observer[Any]:

@@ -100,30 +100,27 @@ def dataset_counts(dataset: Any) -> list[float]:
     ]
 
 
-def _arguments(dataset: Any, edges: Sequence[float], seed: int | None) -> dict[str, Any]:
-    rank, world_size = get_dist_info()
-    return {
-        "bin_of_item": CountBins(tuple(edges)).assign_nearest(dataset_counts(dataset)),
-        "seed": sync_random_seed() if seed is None else seed,
-        "num_replicas": world_size,
-        "rank": rank,
-    }
+class _OfDataset(BinSampler):
+    """A sampler as mmengine builds it: on all processes, with a seed that they share."""
+
+    def __init__(self, dataset: Any, edges: Sequence[float], seed: int | None = None) -> None:
+        rank, world_size = get_dist_info()
+        super().__init__(
+            CountBins(tuple(edges)).assign_nearest(dataset_counts(dataset)),
+            seed=sync_random_seed() if seed is None else seed,
+            num_replicas=world_size,
+            rank=rank,
+        )
 
 
 @DATA_SAMPLERS.register_module()
-class RoundRobinDatasetSampler(RoundRobinSampler):
+class RoundRobinDatasetSampler(_OfDataset, RoundRobinSampler):
     """One item from each bin in turn, as mmengine builds it; a seed of None is drawn and shared."""
 
-    def __init__(self, dataset: Any, edges: Sequence[float], seed: int | None = None) -> None:
-        super().__init__(**_arguments(dataset, edges, seed))
-
 
 @DATA_SAMPLERS.register_module()
-class RandomBinDatasetSampler(RandomBinSampler):
+class RandomBinDatasetSampler(_OfDataset, RandomBinSampler):
     """An item of a random bin; the parameters are those of `RoundRobinDatasetSampler`."""
-
-    def __init__(self, dataset: Any, edges: Sequence[float], seed: int | None = None) -> None:
-        super().__init__(**_arguments(dataset, edges, seed))
 
 
 def bin_loss(

@@ -90,13 +90,12 @@ def merged_notes(named: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
     ['no objects', 'a: odd']
     """
     names: dict[str, list[str]] = {}
-    everyone: list[str] = []
+    everyone: dict[str, None] = {}
     for name, notes in named:
-        everyone += [name] if name not in everyone else []
+        everyone[name] = None
         for note in dict.fromkeys(notes):
             names.setdefault(note, []).append(name)
-    several = len(everyone) > 1
     return [
-        note if several and own == everyone else f"{', '.join(own)}: {note}"
+        note if own == [*everyone] and len(own) > 1 else f"{', '.join(own)}: {note}"
         for note, own in names.items()
     ]

@@ -99,25 +99,17 @@ def _standing(
             f"{run} has no measure to rank by: expected one of {listed(RANKED_BY)} in measures.csv "
             f"but got {listed(table.columns, 20)}."
         )
-    value = table[measure].to_numpy(np.float64)
-    of_model = [intervals.get((measure, model), (np.nan, np.nan)) for model in table["model"]]
-    # The column of a CAPTURe run holds the interval of its main measure.
-    own = measure in ("sMAPE", "accuracy") and {"low", "high"} <= {*table}
-    ends = table[["low", "high"]].to_numpy() if own else np.reshape(of_model, (-1, 2))
-    rising = measure.startswith(RISING)
-    ranked = pd.DataFrame(
-        {
-            "model": table["model"].to_numpy(),
-            "rank": pd.Series(value).rank(ascending=not rising).to_numpy(),
-            "value": value,
-            "low": ends[:, 0],
-            "high": ends[:, 1],
-        }
-    )
-    order = ranked.sort_values("rank", kind="stable").index.to_numpy()
-    columns = [c for c in table if c not in ("task", "low", "high")]
-    by_rank = table.iloc[order][columns].reset_index(drop=True)
-    return Standing(run, measure, ranked.iloc[order].reset_index(drop=True), by_rank)
+    rank = table[measure].astype(np.float64).rank(ascending=not measure.startswith(RISING))
+    table = table.assign(rank=rank).sort_values("rank", kind="stable", ignore_index=True)
+    ranked = table[["model", "rank"]].assign(value=table[measure].astype(np.float64))
+    # The columns of a CAPTURe run hold the interval of its main measure.
+    if measure in ("sMAPE", "accuracy") and {"low", "high"} <= {*table}:
+        ranked[["low", "high"]] = table[["low", "high"]]
+    else:
+        ends = [intervals.get((measure, model), (np.nan, np.nan)) for model in table["model"]]
+        ranked[["low", "high"]] = np.reshape(ends, (-1, 2))
+    measures = table.drop(columns=["rank", "task", "low", "high"], errors="ignore")
+    return Standing(run, measure, ranked, measures)
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -184,10 +176,11 @@ def _standing_chart(standing: Standing) -> Figure:
 
 def _caption(standing: Standing) -> str:
     table = standing.table
-    best = table[table["rank"] == table["rank"].min()]
-    missing = int(table["value"].isna().sum())
-    text = f"Models without a value, not drawn: {missing}." if missing else ""
+    best, missing = table[table["rank"] == table["rank"].min()], int(table["value"].isna().sum())
+    sentences = []
     if len(best):
         value = number_text(best["value"].iloc[0], "{:.4g}")
-        text = f"Best: {listed(best['model'].tolist())} with {value}. {text}".strip()
-    return text
+        sentences.append(f"Best: {listed(best['model'].tolist())} with {value}.")
+    if missing:
+        sentences.append(f"Models without a value, not drawn: {missing}.")
+    return " ".join(sentences)

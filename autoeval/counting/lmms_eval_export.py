@@ -17,11 +17,9 @@ from autoeval.counting.praco.data import CountingSet
 from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path, write_text
 
-FEATURES: dict[type, tuple[str, Any]] = {
-    str: ("string", pa.string()),
-    int: ("int64", pa.int64()),
-    bool: ("bool", pa.bool_()),
-}
+INTEGER, TRUTH = ("int64", pa.int64()), ("bool", pa.bool_())
+# Fields of rows that are no text, as the ``datasets`` library and Arrow call their types.
+TYPES = {"count": INTEGER, "ground_truth": INTEGER, "num_occluded": INTEGER, "own": TRUTH}
 _UTILS = '''"""Needs this package: pip install --no-deps autoeval is enough."""
 
 from autoeval.counting.lmms_eval_tasks import *  # noqa: F403
@@ -55,7 +53,6 @@ def write_task(
     folder: Path,
     name: str,
     rows: Sequence[Mapping[str, Any]],
-    columns: Mapping[str, type],
     *,
     process: str,
     metrics: Mapping[str, tuple[str, bool]],
@@ -63,20 +60,19 @@ def write_task(
 ) -> None:
     """Write ``NAME.parquet`` (a row a question), ``NAME.yaml`` and ``utils.py``.
 
-    `columns` are the fields besides ``image``; `process` is the function of ``utils.py`` that
-    scores an answer; `metrics` are how lmms-eval aggregates each, and whether a larger value is
-    better.
+    `process` is the function of ``utils.py`` that scores an answer; `metrics` are how lmms-eval
+    aggregates each, and whether a larger value is better.
     """
     data = folder / f"{name}.parquet"
     # The metadata name the types of the columns for the ``datasets`` library.
     features: dict[str, dict[str, str]] = {}
     fields = []
-    if "image" in rows[0]:
-        features["image"] = {"_type": "Image"}
-        fields.append(pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])))
-    for column, kind in columns.items():
-        dtype, arrow = FEATURES[kind]
+    for column in rows[0]:
+        dtype, arrow = TYPES.get(column, ("string", pa.string()))
         features[column] = {"dtype": dtype, "_type": "Value"}
+        if column == "image":
+            arrow = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+            features[column] = {"_type": "Image"}
         fields.append(pa.field(column, arrow))
     notes = {"huggingface": json.dumps({"info": {"features": features}})}
     table = pa.Table.from_pylist(list(rows), schema=pa.schema(fields, metadata=notes))
@@ -97,9 +93,6 @@ def write_task(
     write_text(folder / "utils.py", _UTILS)
 
 
-_TEXTS = ("image_file", "question", "target", "choices", "object", "shape")
-_NUMBERS = ("ground_truth", "num_occluded")
-_CAPTURE_COLUMNS = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_NUMBERS, int)}
 _CAPTURE_METRICS = {"smape": ("mean", False), "exact": ("mean", True), "skipped": ("mean", False)}
 
 
@@ -117,16 +110,31 @@ def export_lmms_eval(
     for task in tasks:
         if task.variant == INPAINTED or task.samples > 1:
             raise InputError(f"The task {task.name} cannot be exported.")
-        rows = [_row(split, task, book, item) for item in task.items(split.items)]
+        choice = task.kind == CHOICE
+        rows = [
+            {
+                "image": {
+                    "bytes": split.image_path(item, task.variant).read_bytes(),
+                    "path": item.image_file,
+                },
+                "image_file": item.image_file,
+                "question": task.question(item, book),
+                "target": str(task.truth(item)),
+                "choices": ", ".join(PATTERN_CHOICES) if choice else "",
+                "object": item.object_name,
+                "shape": item.shape or "",
+                "ground_truth": item.ground_truth,
+                "num_occluded": item.num_occluded,
+            }
+            for item in task.items(split.items)
+        ]
         if not rows:
             raise InputError(f"No item of {split.folder} has what the task {task.name} needs.")
         name = f"capture_{split.items[0].split}_{task.name}".replace("-", "_")
-        choice = task.kind == CHOICE
         write_task(
             folder,
             name,
             rows,
-            _CAPTURE_COLUMNS,
             process="process_choice" if choice else "process_count",
             metrics={n: how for n, how in _CAPTURE_METRICS.items() if not choice or n != "smape"},
             max_tokens=max_tokens,
@@ -135,29 +143,7 @@ def export_lmms_eval(
     return names
 
 
-def _row(split: CaptureSplit, task: CaptureTask, book: PromptBook, item: Any) -> dict[str, Any]:
-    return {
-        "image": {
-            "bytes": split.image_path(item, task.variant).read_bytes(),
-            "path": item.image_file,
-        },
-        "image_file": item.image_file,
-        "question": task.question(item, book),
-        "target": str(task.truth(item)),
-        "choices": ", ".join(PATTERN_CHOICES) if task.kind == CHOICE else "",
-        "object": item.object_name,
-        "shape": item.shape or "",
-        "ground_truth": item.ground_truth,
-        "num_occluded": item.num_occluded,
-    }
-
-
 QUESTION = "How many {} are there in the image? Answer with a number; 0 if there are none."
-_PRACO_COLUMNS = {
-    **dict.fromkeys(("image_path", "image_id", "class", "question", "target"), str),
-    "own": bool,
-    "count": int,
-}
 _PRACO_METRICS = {
     "nmn": ("!function utils.aggregate_nmn", False),
     "pccn": ("!function utils.aggregate_pccn", True),
@@ -201,7 +187,6 @@ def export_praco(
         folder,
         name,
         rows,
-        _PRACO_COLUMNS,
         process="process_praco",
         metrics=_PRACO_METRICS,
         max_tokens=max_tokens,

@@ -34,7 +34,16 @@ def read_columns(
     path = Path(path)
     frame = _read(path)
     if frame.columns.dtype == object or frame.columns.dtype == "str":
-        frame = _named(path, frame)
+        found = {}
+        for name, aliases in ALIASES.items():
+            if matching := [c for c in frame.columns if str(c).lower() in aliases]:
+                found[name] = frame[matching[0]]
+        if "id" not in found or len(found) < 2:
+            raise InputError(
+                f"{path} has the columns {listed(frame.columns, most=20)}: expected 'id' and "
+                "'target', 'pred' or both."
+            )
+        frame = pd.DataFrame(found)
     elif frame.shape[1] in by_position:
         frame.columns = pd.Index(by_position[frame.shape[1]])
     else:
@@ -80,32 +89,12 @@ def _read(path: Path) -> pd.DataFrame:
         raise InputError(f"{path} is empty.") from None
     except (OSError, ValueError) as error:
         raise InputError(f"Cannot read {path}: {error}.") from None
-    if not _is_number(frame.iloc[0, -1]):
+    try:
+        float(frame.iloc[0, -1] or "nan")
+    except ValueError:  # the first row is a header
         frame.columns = pd.Index(frame.iloc[0].str.strip())
         frame = frame.iloc[1:].reset_index(drop=True)
     return frame
-
-
-def _named(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
-    found = {}
-    for name, aliases in ALIASES.items():
-        matching = [c for c in frame.columns if str(c).lower() in aliases]
-        if matching:
-            found[name] = frame[matching[0]]
-    if "id" not in found or len(found) < 2:
-        raise InputError(
-            f"{path} has the columns {listed(frame.columns, most=20)}: expected 'id' and 'target', "
-            "'pred' or both."
-        )
-    return pd.DataFrame(found)
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field or "nan")
-    except ValueError:
-        return False
-    return True
 
 
 def true_counts(path: str | os.PathLike[str], frame: pd.DataFrame) -> np.ndarray:
@@ -145,9 +134,8 @@ class CountPredictions:
         """Return the rows of an index array or a mask, with further notes."""
         index = np.arange(len(self))[rows]
         ids = tuple(self.ids[i] for i in index)
-        return CountPredictions(
-            self.name, ids, self.target[index], self.pred[index], self.notes + notes
-        )
+        target, pred = self.target[index], self.pred[index]
+        return CountPredictions(self.name, ids, target, pred, self.notes + notes)
 
 
 def read_predictions(
@@ -237,14 +225,12 @@ def join_truth(predictions: CountPredictions, truth: Mapping[str, float]) -> Cou
             f"{listed(predictions.ids, most=3)}; of the truth: {listed(list(truth), most=3)}."
         )
     notes = []
-    if not known.all():
-        lacking = _where(predictions.ids, ~known)
+    if lacking := _where(predictions.ids, ~known):
         notes.append(
             f"{len(lacking)} predictions without a true count were left out: {listed(lacking)}"
         )
     predicted = set(predictions.ids)
-    missing = [image_id for image_id in truth if image_id not in predicted]
-    if missing:
+    if missing := [image_id for image_id in truth if image_id not in predicted]:
         notes.append(f"{len(missing)} images of the truth have no prediction: {listed(missing)}")
     kept = predictions.select(known, *notes)
     target = np.array([truth[image_id] for image_id in kept.ids], np.float64)

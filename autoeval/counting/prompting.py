@@ -194,39 +194,36 @@ def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
     columns = ["id", "pred", "status"]
     written = [write_table(folder / "predictions.csv", table[columns])]
     if "points" in table:
-        points = {row.id: _points(row) for row in table.itertuples()}
+        points: dict[str, dict[str, Any] | None] = {}
+        for row in table.to_dict("records"):
+            found = None
+            if isinstance(row["points"], list):
+                found = {"points": row["points"], "H": row["size"][0], "W": row["size"][1]}
+                if isinstance(row.get("scores"), list):
+                    found["scores"] = row["scores"]
+            points[row["id"]] = found
         written.append(write_json(folder / "points.json", points, indent=None))
     return written
 
 
 def _count(prompted: PromptedCounter, prompt: str, images: Sequence[UnlabelledImage]) -> list[Cell]:
-    unread, requests = [], []
+    cells: list[Cell] = []
+    requests = []
     for image in images:
         try:
             requests.append(CountRequest(image.read(), [prompt], image.image_id, prompt))
         except UnreadableImageError as error:
             status = f"{UNREADABLE}: {error.reason}"
-            unread.append({"image": image.image_id, "count": None, "status": status})
-    results = prompted.count(requests)
-    return unread + [_cell(r, found[0]) for r, found in zip(requests, results, strict=True)]
-
-
-def _cell(request: CountRequest, result: CountResult) -> Cell:
-    cell: Cell = {"image": request.image_id, "count": number(result.count)}
-    cell |= result_fields(result, {})
-    if result.text is not None:
-        cell["text"] = result.text
-    points = result.centres
-    if points is not None and is_done(cell):
-        cell |= {"points": points.tolist(), "size": request.image.shape[:2]}
-        if result.scores is not None:
-            cell["scores"] = np.asarray(result.scores).tolist()
-    return cell
-
-
-def _points(row: Any) -> dict[str, Any] | None:
-    if not isinstance(row.points, list):
-        return None
-    found = {"points": row.points, "H": row.size[0], "W": row.size[1]}
-    scores = getattr(row, "scores", None)
-    return found | ({"scores": scores} if isinstance(scores, list) else {})
+            cells.append({"image": image.image_id, "count": None, "status": status})
+    for request, [result] in zip(requests, prompted.count(requests), strict=True):
+        cell: Cell = {"image": request.image_id, "count": number(result.count)}
+        cell |= result_fields(result, {})
+        if result.text is not None:
+            cell["text"] = result.text
+        points = result.centres
+        if points is not None and is_done(cell):
+            cell |= {"points": points.tolist(), "size": request.image.shape[:2]}
+            if result.scores is not None:
+                cell["scores"] = np.asarray(result.scores).tolist()
+        cells.append(cell)
+    return cells

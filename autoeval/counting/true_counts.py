@@ -16,7 +16,6 @@ from autoeval.counting.counters.mmdet import find_category
 from autoeval.counting.predictions import read_columns, true_counts
 from autoeval.data.coco import read_coco
 from autoeval.data.json_file import read_json
-from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
@@ -146,42 +145,33 @@ def _image(path: Path, image_id: str, entry: Any) -> ImageTruth:
     return truth
 
 
-def read_coco_counts(path: Path, category: str | None = None) -> GroundTruth:
+def _coco_counts(path: Path, category: str | None) -> GroundTruth:
     """Count the boxes of each image, of one category or all; their centres are the points."""
     content = read_coco(path)
-    wanted = {*content.categories} if category is None else {_category(path, category, content)}
+    wanted = {*content.categories}
+    if category is not None:
+        try:
+            wanted = {content.categories[find_category(category, content.categories)]}
+        except InputError:
+            raise InputError(
+                f"{path} has no category '{category}', or several that it could mean: its "
+                f"categories are {listed(content.categories, most=100) or 'none'}."
+            ) from None
     centres: dict[str, list[tuple[float, float]]] = {im.image_id: [] for im in content.images}
-    crowds: dict[str, int] = {}
+    crowds: list[str] = []
     for box in content.boxes:
         if box.category in wanted and box.iscrowd:
-            crowds[box.image_id] = crowds.get(box.image_id, 0) + 1
+            crowds.append(box.image_id)
         elif box.category in wanted:
             x, y, width, height = box.xywh
             centres[box.image_id].append((x + width / 2, y + height / 2))
-    notes = (
-        f"{sum(crowds.values())} boxes that mark a crowd were not counted (image ids: "
-        f"{listed(list(crowds))})"
-    )
-    images = {
-        im.image_id: ImageTruth(
-            float(len(centres[im.image_id])),
-            np.array(centres[im.image_id], np.float64).reshape(-1, 2),
-            im.size,
-        )
-        for im in content.images
-    }
-    names = {im.image_id: im.file_name for im in content.images}
-    return GroundTruth(images, (*content.problems, *([notes] if crowds else [])), names)
-
-
-def _category(path: Path, category: str, content: LabelSet) -> str:
-    try:
-        return content.categories[find_category(category, content.categories)]
-    except InputError:
-        raise InputError(
-            f"{path} has no category '{category}', or several that it could mean: its categories "
-            f"are {listed(content.categories, most=100) or 'none'}."
-        ) from None
+    notes = list(content.warnings)
+    if crowds:
+        names = listed(list(dict.fromkeys(crowds)))
+        notes.append(f"{len(crowds)} boxes that mark a crowd were not counted (image ids: {names})")
+    images = {im.image_id: truth_of_points(centres[im.image_id], im.size) for im in content.images}
+    file_names = {im.image_id: im.file_name for im in content.images}
+    return GroundTruth(images, tuple(notes), file_names)
 
 
 FORMS = {2: ("id", "target"), 3: ("id", "target", "stratum")}
@@ -197,7 +187,7 @@ def read_truth(path: str | os.PathLike[str], category: str | None = None) -> Gro
     path = Path(path)
     content = read_json(path) if path.suffix == ".json" and not path.is_dir() else None
     if _is_coco(content):
-        return read_coco_counts(path, category)
+        return _coco_counts(path, category)
     if category is not None:
         raise InputError(
             f"A category ('{category}') can be chosen of COCO annotations only, and {path} holds "
@@ -207,7 +197,13 @@ def read_truth(path: str | os.PathLike[str], category: str | None = None) -> Gro
         return _read_folder(path)
     if path.suffix == ".mat":
         return GroundTruth({image_id_of(path): read_mat(path)})
-    return _read_counts(path) if content is None else truth_of_json(content, path)
+    if content is not None:
+        return truth_of_json(content, path)
+    frame = read_columns(path, FORMS)
+    if "target" not in frame:
+        raise InputError(f"{path} has no column 'count' or 'target'.")
+    counts = true_counts(path, frame).tolist()
+    return GroundTruth({i: ImageTruth(n) for i, n in zip(frame["id"], counts, strict=True)})
 
 
 def has_categories(path: str | os.PathLike[str]) -> bool:
@@ -220,20 +216,10 @@ def _is_coco(content: object) -> bool:
     return isinstance(content, dict) and "images" in content and "annotations" in content
 
 
-def _read_counts(path: Path) -> GroundTruth:
-    frame = read_columns(path, FORMS)
-    if "target" not in frame:
-        raise InputError(f"{path} has no column 'count' or 'target'.")
-    counts = true_counts(path, frame).tolist()
-    return GroundTruth({i: ImageTruth(n) for i, n in zip(frame["id"], counts, strict=True)})
-
-
 def _read_folder(folder: Path) -> GroundTruth:
-    for suffix in (".mat", ".json", ".txt"):
-        files = sorted(folder.glob(f"*{suffix}"))
-        if files:
-            break
-    else:
+    found = (sorted(folder.glob(f"*{suffix}")) for suffix in (".mat", ".json", ".txt"))
+    files = next(filter(None, found), [])
+    if not files:
         raise InputError(f"{folder} holds no .mat, .json or .txt file of points.")
     images: dict[str, ImageTruth] = {}
     for file in files:

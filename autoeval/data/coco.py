@@ -25,39 +25,39 @@ def read_coco(path: str | os.PathLike[str]) -> LabelSet:
 
     It is JSON with ``images`` and, where it is labelled, ``annotations`` and ``categories``. What
     is malformed in these lists, and an annotation of an image or a category that they do not hold,
-    is left out and counted in the problems.
+    is left out and counted in the warnings.
     """
-    path, problems = Path(path), list[str]()
+    path, warnings = Path(path), list[str]()
     document = _read_json(path)
-    images = tuple(_each(path, document, "images", _image, problems))
+    images = tuple(_each(path, document, "images", _image, warnings))
     known = _unique(path, [image.image_id for image in images])
-    categories = dict(_each(path, document, "categories", _category, problems))
+    categories = dict(_each(path, document, "categories", _category, warnings))
     boxes = _each(
-        path, document, "annotations", lambda entry: _box(entry, known, categories), problems
+        path, document, "annotations", lambda entry: _box(entry, known, categories), warnings
     )
     return LabelSet(
         path,
         images,
         tuple(categories.values()),
         tuple(boxes),
-        problems=tuple(problems),
+        warnings=tuple(warnings),
         numbers=tuple(str(number) for number in categories),
     )
 
 
 def read_coco_images(
-    path: str | os.PathLike[str], problems: list[str] | None = None
+    path: str | os.PathLike[str], warnings: list[str] | None = None
 ) -> tuple[LabelledImage, ...]:
     """Read the list of images of an annotation file, whatever else it holds.
 
-    `problems` takes what is malformed and left out; without it that is refused.
+    `warnings` takes what is malformed and left out; without it that is refused.
     """
     path, found = Path(path), list[str]()
     images = tuple(_each(path, _read_json(path), "images", _image, found))
     _unique(path, [image.image_id for image in images])
-    if found and problems is None:
+    if found and warnings is None:
         raise InputError(f"{path}: {found[0]}.")
-    (problems if problems is not None else []).extend(found)
+    (warnings if warnings is not None else []).extend(found)
     return images
 
 
@@ -100,14 +100,14 @@ def _each(
     document: dict[str, Any],
     name: str,
     parse: Callable[[Any], Any],
-    problems: list[str],
+    warnings: list[str],
 ) -> list:
     entries = document.get(name) or []
     if not isinstance(entries, list):
         raise InputError(f"{path}: expected '{name}' to be a list, got {type(entries).__name__}.")
     bad = BadItems(str(path), name)
     parsed = bad.read(entries, parse)
-    problems += bad.problems(problems)
+    warnings += bad.warnings(warnings)
     return parsed
 
 

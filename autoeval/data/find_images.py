@@ -105,9 +105,9 @@ def find_images(
     if path.is_file() and suffix in VIDEOS | SUFFIXES:
         return _of_paths([path], every)
     refuse_archive(path)
-    problems = list[str]()
-    images = load_image_folder(path, img_dir, problems)
-    return FoundImages(images, tuple(problems))
+    left_out = list[str]()
+    images = load_image_folder(path, img_dir, left_out)
+    return FoundImages(images, tuple(left_out))
 
 
 def _in_folder(folder: Path, every: str | None) -> FoundImages:

@@ -129,7 +129,7 @@ class ImageFile:
 def load_image_folder(
     path: str | os.PathLike[str],
     img_dir: str | os.PathLike[str] | None = None,
-    problems: list[str] | None = None,
+    warnings: list[str] | None = None,
 ) -> tuple[ImageFile, ...]:
     """List the images of a folder or of an annotation file; no image is opened.
 
@@ -137,7 +137,7 @@ def load_image_folder(
     passed over); ids are paths relative to it with forward slashes, in natural order (``2.jpg``
     before ``10.jpg``). Of a COCO JSON file the annotations, if any, are not used; its file names
     are relative to `img_dir`, by default ``images`` beside the file where there is one, else its
-    own folder; files missing on disk stay in the list, and reading them says so. `problems` takes
+    own folder; files missing on disk stay in the list, and reading them says so. `warnings` takes
     which of its entries are malformed and left out; without it they are refused.
     """
     path = Path(path)
@@ -149,7 +149,7 @@ def load_image_folder(
         folder = Path(img_dir or (beside if beside.is_dir() else path.parent))
         images = tuple(
             ImageFile(image.image_id, image_path(folder, image.file_name))
-            for image in read_coco_images(path, problems)
+            for image in read_coco_images(path, warnings)
         )
     else:
         raise InputError(f"No folder or annotation file {path}: check the path.")

@@ -59,7 +59,7 @@ class BadItems:
     >>> bad = BadItems("a.json", "widths")
     >>> bad.read(["3", "4", ""], float)
     [3.0, 4.0]
-    >>> bad.problems()
+    >>> bad.warnings()
     ("widths left out: 1 of 3 (widths[2] is malformed: could not convert string to float: '')",)
     """
 
@@ -87,7 +87,7 @@ class BadItems:
         except MALFORMED as error:
             self._add(name, error)
 
-    def problems(self, before: Iterable[str] = ()) -> tuple[str, ...]:
+    def warnings(self, before: Iterable[str] = ()) -> tuple[str, ...]:
         """Return what was left out, in one sentence, where anything was.
 
         `before` is what was left out of other lists, which may be the reason. Raises `InputError`

@@ -33,7 +33,7 @@ from autoeval.estimation.pair_table import (
 )
 from autoeval.estimation.panel_prior import regression_prior
 from autoeval.estimation.score_table import sources
-from autoeval.estimation.warnings import advice, estimate_warnings
+from autoeval.estimation.warnings import estimate_warnings, width_warning
 from autoeval.regression import (
     MixedModel,
     Mixture,
@@ -162,7 +162,7 @@ class BayesianRegression:
             sampling_std=sampling.std,
             per_category=dict(zip(names, each, strict=True)),
             raw=interval.raw,
-            advice=advice(interval, self.target),
+            width_warning=width_warning(interval, self.target),
         )
 
     def site_rows(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -100,8 +100,8 @@ class Estimate:
         The value before it was brought into the range of the target; NaN where it is not known.
     beside : dict of str to dict
         ``value``, ``lower`` and ``upper`` of other targets, from the same pass.
-    advice : tuple of str
-        What to do where the interval is too wide; printed before the value.
+    width_warning : str
+        That the interval is too wide to act on, and what helps; printed before the value.
     site : Site, optional
         The boxes that it was made from.
     """
@@ -123,7 +123,7 @@ class Estimate:
     per_category: dict[str, dict[str, float]] = field(default_factory=dict)
     raw: float = math.nan
     beside: dict[str, dict[str, float]] = field(default_factory=dict)
-    advice: tuple[str, ...] = ()
+    width_warning: str = ""
     site: Site | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
@@ -138,7 +138,7 @@ class Estimate:
         else:
             interval = self.interval_method
         lines = [
-            *self.advice,
+            *filter(None, [self.width_warning]),
             f"{head}, from {counted(self.n_images, 'image')} (method: {self.method})",
             f"{self.level:.0%} interval: {interval}",
             *self._two_parts(),
@@ -171,14 +171,12 @@ class Estimate:
         values["beside"] = {
             name: {k: _plain(v) for k, v in of.items()} for name, of in self.beside.items()
         }
-        values["advice"] = list(self.advice)
         return {key: _plain(value) for key, value in values.items()}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row, features as columns, warnings joined by ``"; "``."""
         row = self._figures() | {"warnings": "; ".join(self.warnings)}
         features = row.pop("features")
-        row["advice"] = "; ".join(self.advice)
         for category, of in (row.pop("per_category") | row.pop("beside")).items():
             row |= {f"{name}/{category}": value for name, value in of.items()}
         return pd.DataFrame([row | features])

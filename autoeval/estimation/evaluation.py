@@ -99,7 +99,7 @@ class FitResult:
 
     table: pd.DataFrame
     cross_validation: tuple[LeaveOneSourceOut, ...] = ()
-    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     by_category: bool = False
     reliability: pd.DataFrame | None = None
     files: tuple[Path, ...] = ()
@@ -113,5 +113,5 @@ class FitResult:
         methods = ", ".join(f"'{result.method}'" for result in self.cross_validation) or "nothing"
         return (
             f"<FitResult of {len(self.table)} rows, evaluated: {methods}, left out: "
-            f"{len(self.problems)}>"
+            f"{len(self.warnings)}>"
         )

@@ -95,8 +95,8 @@ def fit_task(
         executor=executor,
         load=load,
     )
-    problems = [f"{seed_set.name}: {p}" for seed_set in seed_sets for p in seed_set.problems]
-    table = _usable(table, counts.failed, "mAP" if at_threshold else target, problems)
+    warnings = [f"{seed_set.name}: {p}" for seed_set in seed_sets for p in seed_set.warnings]
+    table = _usable(table, counts.failed, "mAP" if at_threshold else target, warnings)
     task = observer.task
     table["family"] = table["source"].map(task.families).fillna(table["source"])
     if len(task.categories) == 1:
@@ -108,13 +108,13 @@ def fit_task(
     if pseudo_labels is not None:
         sites = [with_pseudo_labels(site, pseudo_labels, pseudo_words) for site in sites]
     assistance, why = assistance_of(sites)
-    problems += why
+    warnings += why
     calibrated = None
     if sites and DEFAULT_METHOD in evaluated:
         calibrated = CalibratedSets.of([_training_set(of) for of in sites], calibrate=calibrate)
         table = _with_calibrated(table, calibrated.rows)
     check = calibrated.check if calibrated else ConfidenceCheck()
-    problems += check.warnings
+    warnings += check.warnings
     estimator = AccuracyEstimator(methods[0], target=target, level=level)
     write_table(files[0], table)
     context = {**observer.context(), "boxes": _statistics(observer, sites, check)}
@@ -133,11 +133,11 @@ def fit_task(
         pairs = estimator.regression_.rows_
         results = [*evaluate_pairs(pairs, target=target, level=level)]
     else:
-        results = _evaluate(table, evaluated, target, level, problems)
+        results = _evaluate(table, evaluated, target, level, warnings)
     estimator.fit_result_ = FitResult(
         table,
         tuple(results),
-        tuple(problems),
+        tuple(warnings),
         by_category=pairs is not None and not has_families(pairs),
         reliability=calibrated.bins if calibrated else None,
         files=files,
@@ -181,11 +181,11 @@ def _statistics(
 
 
 def _evaluate(
-    table: pd.DataFrame, methods: Sequence[str], target: str, level: float, problems: list[str]
+    table: pd.DataFrame, methods: Sequence[str], target: str, level: float, warnings: list[str]
 ) -> list[Any]:
     families = list(dict.fromkeys(table["family"]))
     if len(families) < MIN_SOURCES:
-        problems.append(
+        warnings.append(
             f"{counted(len(families), 'family', 'families')} of sources ({', '.join(families)}): "
             f"with fewer than {MIN_SOURCES} none can be left out, so the error at other sites was "
             "not measured; add sources of other origin"
@@ -196,8 +196,8 @@ def _evaluate(
         try:
             results.append(leave_one_source_out(table, method, target=target, level=level))
         except InputError as error:
-            problems.append(f"{method} was not evaluated: {error}")
-    problems += [
+            warnings.append(f"{method} was not evaluated: {error}")
+    warnings += [
         f"{result.method} has no estimate for {result.summary()['missing']} of "
         f"{len(result.per_source)} sources; the constant's stands there"
         for result in results
@@ -207,17 +207,17 @@ def _evaluate(
 
 
 def _usable(
-    table: pd.DataFrame, failed: dict[str, str], target: str, problems: list[str]
+    table: pd.DataFrame, failed: dict[str, str], target: str, warnings: list[str]
 ) -> pd.DataFrame:
     """Leave out failed jobs, and sources whose own images have no rows or no labels."""
     if failed:
         first = next(iter(failed.values()))
-        problems.append(f"{counted(len(failed), 'sample set')} failed, left out; first: {first}")
+        warnings.append(f"{counted(len(failed), 'sample set')} failed, left out; first: {first}")
     table = table[table["status"] == OK] if len(table) else table
     if table.empty:
-        raise InputError("No sample set could be scored. " + " ".join(problems[-1:]))
+        raise InputError("No sample set could be scored. " + " ".join(warnings[-1:]))
     own = seed_rows(table)
     known = set(own.loc[own[target].notna(), "source"])
     for source in [name for name in sources(table) if name not in known]:
-        problems.append(f"{source}: its own images could not be scored, so it was left out")
+        warnings.append(f"{source}: its own images could not be scored, so it was left out")
     return table[table["source"].isin(known)].reset_index(drop=True)

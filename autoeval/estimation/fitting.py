@@ -175,7 +175,7 @@ def fit_labelled(
         truth_of_samples(boxes, truth),
         name=name,
         family=family,
-        problems=(*seed_set.problems, *lost),
+        left_out=(*seed_set.warnings, *lost),
     )
     statistics = replace(made.statistics, categories=detector.categories)
     context = {name: of for name, of in observer.context().items() if name != "task"}
@@ -217,17 +217,17 @@ def fit_sets(
     statistics = [of.statistics for of in sets]
     calibrated = CalibratedSets.of(sets, calibrate=calibrate)
     check = calibrated.check
-    problems = [f"{of.name}: {problem}" for of in sets for problem in of.problems]
-    problems += different_floors(statistics, [of.name for of in sets])
-    warnings = (*(warning for of in statistics for warning in of.warnings), *check.warnings)
+    warnings = [f"{of.name}: {warning}" for of in sets for warning in of.left_out]
+    warnings += different_floors(statistics, [of.name for of in sets])
+    repeated = (*(warning for of in statistics for warning in of.warnings), *check.warnings)
     together = replace(joined_statistics(statistics), widening=check.widening)
     assistance, why = assistance_of([site_of_set(of) for of in sets])
     return _fitted(
         calibrated.rows.dropna(axis=1, how="all"),
-        context={**context, "boxes": together.warning(*warnings).to_dict()},
+        context={**context, "boxes": together.warning(*repeated).to_dict()},
         calibration=calibrated.calibration,
         label_assistance=assistance,
-        problems=(*problems, *warnings, *why),
+        warnings=(*warnings, *repeated, *why),
         bins=calibrated.bins,
         **options,
     )
@@ -267,7 +267,7 @@ def join_fits(
         level=level,
         calibration=ScoreCalibration.mean(calibrations) if calibrations else None,
         label_assistance=one.label_assistance_,
-        problems=tuple(different_floors(statistics, list(fits))),
+        warnings=tuple(different_floors(statistics, list(fits))),
         loading=one.loading_,
     )
 
@@ -285,7 +285,7 @@ def _fitted(
     *,
     target: str = "mAP",
     level: float = 0.9,
-    problems: tuple[str, ...],
+    warnings: tuple[str, ...],
     bins: pd.DataFrame | None = None,
     **saved: Any,
 ) -> AccuracyEstimator:
@@ -296,7 +296,7 @@ def _fitted(
     useless = worse_than_constant(results)
     estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()
     estimator.fit_result_ = FitResult(
-        estimator.table_, results, problems, by_category=not has_families(pairs), reliability=bins
+        estimator.table_, results, warnings, by_category=not has_families(pairs), reliability=bins
     )
     return estimator
 

@@ -43,7 +43,7 @@ class Site:
 
     boxes: in the categories that are estimated.
     named: whether these were named; otherwise those that are detected are estimated.
-    warnings, problems: of the boxes and of the images; what was left out.
+    warnings, left_out: of the boxes and of the images; what was left out.
     unseen: see `autoeval.estimation.warnings.unseen_share`.
     evidence: of each image, where a detector was run.
     least_stable: images whose boxes move most under dropout, where there was any.
@@ -55,7 +55,7 @@ class Site:
     boxes: SiteBoxes
     named: bool = False
     warnings: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     unseen: float = 0.0
     backbone: str = BLACK_BOX
     evidence: tuple[Evidence, ...] = ()
@@ -103,9 +103,9 @@ def site_of_files(
     """
     folder: Sequence[ImageFile] = ()
     known: Sequence[LabelledImage] | None
-    problems = list[str]()
+    left_out = list[str]()
     if isinstance(images, str | os.PathLike):
-        known, where = read_image_list(images, problems), str(images)
+        known, where = read_image_list(images, left_out), str(images)
         folder = load_image_folder(images) if Path(images).is_dir() else ()
         if folder and Path(files.clean).is_dir():  # boxes as shares of the images
             known = with_sizes(known, images)
@@ -113,7 +113,7 @@ def site_of_files(
         known, where = images, "the list of images"
     found = files.read(known, where=where, numbers=statistics.numbers)
     clean = found.clean
-    problems += found.problems
+    left_out += found.left_out
     warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
     warnings += check_floor(clean, "the file", truncated=files.truncated)
     # A file that lists an image without a box lists all of them.
@@ -130,7 +130,7 @@ def site_of_files(
             )
     if folder:
         path = Path(str(files.clean))
-        problems += boxes_beyond(path, replace(clean, images=_some_sizes(clean.images, folder)))
+        left_out += boxes_beyond(path, replace(clean, images=_some_sizes(clean.images, folder)))
     unseen = unseen_share(clean)
     later = copies(clean)
     if len(later):
@@ -143,7 +143,7 @@ def site_of_files(
         found,
         named=bool(categories),
         warnings=tuple(warnings),
-        problems=tuple(problems),
+        left_out=tuple(left_out),
         images=folder,
         unseen=max(unseen, statistics.unseen),
     )

@@ -131,10 +131,10 @@ class SiteBoxes:
         return Evidence(known.image_id, known.size or (0, 0), clean, **others)
 
     @property
-    def problems(self) -> list[str]:
+    def left_out(self) -> list[str]:
         """What was left out of the predictions of each pass."""
         every = [self.clean, *(getattr(self, name) for name in PASSES if name in self.passes)]
-        return [problem for of in every for problem in of.problems]
+        return [warning for of in every for warning in of.left_out]
 
     def _each(self, change: Callable[[Predictions], Predictions]) -> Self:
         changed = {

@@ -53,7 +53,7 @@ class TrainingSet:
     truth: Truth
     statistics: ReferenceStatistics
     everywhere: bool = False
-    problems: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @cached_property
     def matches(self) -> tuple[np.ndarray, np.ndarray]:
@@ -77,9 +77,9 @@ class TrainingSet:
         every = [of.average_precision()[0] for of, enough in pairs if enough and of.n_true.any()]
         return np.array(every or [np.nan])
 
-    def with_problem(self, problem: str) -> Self:
-        """Return the same with one more problem."""
-        return self.changed(problems=(*self.problems, problem))
+    def noting(self, note: str) -> Self:
+        """Return the same with one more line of what was left out."""
+        return self.changed(left_out=(*self.left_out, note))
 
     def changed(self, **fields: Any) -> Self:
         """Return the same with other fields than boxes and truth, and what is computed of these."""
@@ -109,7 +109,7 @@ def training_set(
     family: str | None = None,
     everywhere: bool = False,
     statistics: ReferenceStatistics | None = None,
-    problems: Sequence[str] = (),
+    left_out: Sequence[str] = (),
     warnings: Sequence[str] = (),
 ) -> TrainingSet:
     """Evaluate a labelled set, and check its labels against the boxes.
@@ -124,7 +124,7 @@ def training_set(
         truth,
         statistics or ReferenceStatistics.of(boxes.clean),
         everywhere,
-        (*problems, *truth.problems),
+        (*left_out, *truth.warnings),
     )
     if not any(made.enough):
         raise too_few_labels(name)
@@ -133,7 +133,7 @@ def training_set(
     categories = zip(truth.categories, made.rankings, made.enough, strict=True)
     rare = [name for name, of, enough in categories if of.n_true.any() and not enough]
     if rare:
-        made = made.with_problem(
+        made = made.noting(
             f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
             f"images, left out: {len(rare)} ({listed(rare)})"
         )
@@ -247,7 +247,7 @@ def _with_files(
         family=family,
         everywhere=everywhere,
         statistics=statistics,
-        problems=(*content.problems, *of_split, *found.problems, *floor),
+        left_out=(*content.warnings, *of_split, *found.left_out, *floor),
         warnings=(
             *found.clean.warnings,
             *uncovered,
@@ -257,7 +257,7 @@ def _with_files(
     )
     if np.nanmax(made.right_at_half) > ALL_WRONG:
         return made
-    return made.with_problem(
+    return made.noting(
         f"no category of {files.clean} is right anywhere (mAP50 under 1): do its category numbers "
         "and image ids mean what the labels mean? Write words and file names into it"
     )

@@ -45,25 +45,23 @@ def estimate_warnings(
     >>> estimate_warnings(.4, {"bos": .9}, {"bos": (.2, .8)}, **known)
     ('bos is 0.900, outside the 0.200 to 0.800 seen in training: the estimate is an extrapolation',)
     """
-    reasons = [_out_of_range(name, features[name], training_range[name]) for name in features]
+    found = [_out_of_range(name, features[name], training_range[name]) for name in features]
     if math.isnan(value):
-        reasons.append("no estimate: the scores cannot be computed on these images")
+        found.append("no estimate: the scores cannot be computed on these images")
     elif value < doubtful:
-        reasons.append(
+        found.append(
             f"the estimate is under {doubtful:.0%}, where scores are known to lose their "
             "correlation with mAP"
         )
     if n_images < MIN_IMAGES:
-        reasons.append(
-            f"only {counted(n_images, 'image')}: under {MIN_IMAGES} the scores are noisy"
-        )
+        found.append(f"only {counted(n_images, 'image')}: under {MIN_IMAGES} the scores are noisy")
     if skipped_share > MANY_SKIPPED:
-        reasons.append(
+        found.append(
             f"{skipped_share:.0%} of the images have no box before or after dropout: not counted"
         )
     if backbone not in VALIDATED_BACKBONES:
-        reasons.append(f"the method was never validated on a {backbone} backbone")
-    return tuple(reason for reason in reasons if reason)
+        found.append(f"the method was never validated on a {backbone} backbone")
+    return tuple(filter(None, found))
 
 
 def _out_of_range(name: str, value: float, seen: tuple[float, float]) -> str:
@@ -173,21 +171,21 @@ def _lowest(found: Predictions) -> np.ndarray:
 TOO_WIDE = 0.15
 
 
-def advice(interval: PredictionInterval, target: str = "mAP") -> tuple[str, ...]:
-    """Say that an interval is too wide to act on, and what helps, as it was measured.
+def width_warning(interval: PredictionInterval, target: str = "mAP") -> str:
+    """Warn of an interval that is too wide to act on, with what helps, as it was measured.
 
     The figures are those of ``docs/results/generality.md`` and ``docs/results/labels.md``.
     """
     if interval.reach <= TOO_WIDE:
-        return ()
+        return ""
     if OperatingPoint.of(target):
         return (
             f"too wide to act on: ±{100 * interval.reach:.0f} points. Twenty labelled images of "
-            "this site help most (`autoeval label plan`; measured: recall ±6 to 9)",
+            "this site help most (`autoeval label plan`; measured: recall ±6 to 9)"
         )
     return (
         f"too wide to act on: ±{100 * interval.reach:.0f} points. More labelled sites help little "
         "(measured: ±15 to 19 from one labelled set, ±15 to 17 from 37 sites); twenty labelled "
         "images of this site help most (`autoeval label plan`). Which of several sites is better, "
-        "and whether a site has changed, is known more precisely",
+        "and whether a site has changed, is known more precisely"
     )

@@ -127,7 +127,7 @@ def match_labels(
             "average precision is not defined. Are the labels finished? If so, label more images."
         )
     return LabelledSubset(
-        images, truth, (*_warnings(labels, unknown, truth, len(known)), *truth.problems)
+        images, truth, (*_warnings(labels, unknown, truth, len(known)), *truth.warnings)
     )
 
 
@@ -164,7 +164,7 @@ def _words(
 
 
 def _warnings(labels: LabelSet, unknown: list[str], truth: Truth, k: int) -> list[str]:
-    warnings = list(labels.problems)
+    warnings = list(labels.warnings)
     if unknown:
         warnings.append(
             f"labelled images that are not in the pool, left out: {len(unknown)} "

@@ -73,16 +73,16 @@ SMALL_AREA = 32**2
 class Look:
     """What was seen of one set of images.
 
-    Of the N that can be read there are `hashes`, 0 where not `hashed` (flat images have none), and
-    `brightness`, the mean of the pixels, 0 to 255; `unreadable` has names and reasons of the
-    others.
+    Of the N that can be read there is the `brightness` (N,), the mean of the pixels, 0 to 255.
+    `hashes` (M,) uint64 are those of the images `hashed`, all but flat ones; `unreadable` has names
+    and reasons of the images that cannot be read.
     """
 
     name: str
     image_ids: tuple[str, ...]
-    hashes: np.ndarray
-    hashed: np.ndarray
     brightness: np.ndarray
+    hashed: tuple[str, ...]
+    hashes: np.ndarray
     unreadable: tuple[str, ...]
 
     @property
@@ -95,47 +95,42 @@ def look_at(
     name: str, samples: Samples, *, advance: Callable[[int], object] = lambda n: None
 ) -> Look:
     """Read every image of a set once; `advance` is called with 1 after each."""
-    names, hashes, brightness, unreadable = [], [], [], []
+    brightness, hashes, unreadable = list[tuple[str, float]](), list[tuple[str, int]](), list[str]()
     for k in range(len(samples)):
         try:
             sample = samples[k]
         except UnreadableImageError as error:
             unreadable.append(str(error))
         else:
-            names.append(sample.image_id)
-            hashes.append(perceptual_hash(sample.image))
-            brightness.append(float(sample.image.mean()))
+            brightness.append((sample.image_id, float(sample.image.mean())))
+            if (bits := perceptual_hash(sample.image)) is not None:
+                hashes.append((sample.image_id, bits))
         advance(1)
     return Look(
         name,
-        tuple(names),
-        np.array([value or 0 for value in hashes], np.uint64),
-        np.array([value is not None for value in hashes], bool),
-        np.array(brightness),
+        tuple(image_id for image_id, _ in brightness),
+        np.array([mean for _, mean in brightness]),
+        tuple(image_id for image_id, _ in hashes),
+        np.array([bits for _, bits in hashes], np.uint64),
         tuple(unreadable),
     )
 
 
 def n_alike(look: Look) -> int:
     """Count the images of a set that have a near copy in it."""
-    return int((alike(look.hashes[look.hashed]) >= 0).sum())
+    return int((alike(look.hashes) >= 0).sum())
 
 
 def copies_across(looks: Sequence[Look]) -> Iterator[str]:
     """Tell which sets share images, one sentence for each pair, the first named by example."""
     for one, other in combinations(looks, 2):
-        found = alike(one.hashes[one.hashed], other.hashes[other.hashed])
-        if (found >= 0).any():
-            names, others = _names(one), _names(other)
-            pairs = [f"{names[k]} ~ {others[found[k]]}" for k in np.flatnonzero(found >= 0)]
+        found = alike(one.hashes, other.hashes)
+        pairs = [f"{one.hashed[k]} ~ {other.hashed[m]}" for k, m in enumerate(found) if m >= 0]
+        if pairs:
             yield (
-                f"{len(pairs)} of {len(names)} images of {one.name} look like images of "
+                f"{len(pairs)} of {len(one.hashed)} images of {one.name} look like images of "
                 f"{other.name}: {listed(pairs, 3)}"
             )
-
-
-def _names(look: Look) -> list[str]:
-    return [name for name, hashed in zip(look.image_ids, look.hashed, strict=True) if hashed]
 
 
 @dataclass(frozen=True, eq=False)

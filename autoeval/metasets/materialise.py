@@ -37,24 +37,24 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
     if ann_file.exists():
         if bar is not None:
             bar.update(len(sample_set))
-        return tuple(json.loads(ann_file.read_text(encoding="utf-8"))["info"]["problems"])
+        return tuple(json.loads(ann_file.read_text(encoding="utf-8"))["info"].get("warnings", ()))
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
-    problems = []
+    warnings = []
     for index in range(len(sample_set)):
         try:
             sample = sample_set[index]
         except UnreadableImageError as error:
-            problems.append(str(error))
+            warnings.append(str(error))
         else:
             images.append(_write_image(sample, folder))
             annotations += _annotations(sample, images[-1]["id"], len(annotations) + 1)
         if bar is not None:
             bar.update()
     if not images:
-        raise InputError(f"No image of {folder.name} can be read. {problems[0]}")
+        raise InputError(f"No image of {folder.name} can be read. {warnings[0]}")
     content = {
-        "info": {"recipe": sample_set.recipe.to_dict(), "problems": problems},
+        "info": {"recipe": sample_set.recipe.to_dict(), "warnings": warnings},
         "images": images,
         "annotations": annotations,
         "categories": [
@@ -63,7 +63,7 @@ def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) ->
         ],
     }
     write_json(ann_file, content, indent=None)
-    return tuple(problems)
+    return tuple(warnings)
 
 
 def _write_image(sample: Sample, folder: Path) -> dict[str, Any]:

@@ -47,14 +47,14 @@ class ImageRecord:
 class SeedSet:
     """A labelled data set of one environment.
 
-    `images` exist on disk, in the order of the label files; `problems` say what was left out or
+    `images` exist on disk, in the order of the label files; `warnings` say what was left out or
     repaired on the way.
     """
 
     name: str
     categories: tuple[str, ...]
     images: tuple[ImageRecord, ...]
-    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def n_boxes(self) -> int:
@@ -78,28 +78,28 @@ def load_seed_set(
     `mapping` gives the category of the task for each category of the labels that counts. By default
     it follows from `words`, the category of the task for words that labels may use, and from the
     categories' own names. What is left out or clipped, and what is there twice, is counted and
-    named in `problems`.
+    named in `warnings`.
     """
     content = load_labels(labels, img_dir, layout=layout, **(options or {}))
     mapping = _mapping(content, categories, mapping, words)
-    problems = list(content.problems)
-    found = _find_images(content, problems)
+    warnings = list(content.warnings)
+    found = _find_images(content, warnings)
     by_image: dict[str, list[LabelledBox]] = {image.image_id: [] for image, _ in found}
-    for box in _mapped(content, mapping, problems):
+    for box in _mapped(content, mapping, warnings):
         by_image.get(box.image_id, []).append(box)
-    problems += _twice_there(content, [path for _, path in found])
+    warnings += _twice_there(content, [path for _, path in found])
     index = {category: i for i, category in enumerate(categories)}
     numbers = {category: index[target] for category, target in mapping.items()}
     faults: dict[str, Counter[str]] = {kind: Counter() for kind in _FAULTS}
     records = [
         _record(image, path, by_image[image.image_id], numbers, faults) for image, path in found
     ]
-    problems += [
+    warnings += [
         f"{what}: {faults[kind].total()} (image ids: {listed(faults[kind])})"
         for kind, what in _FAULTS.items()
         if faults[kind].total()
     ]
-    return SeedSet(name, tuple(categories), tuple(records), tuple(problems))
+    return SeedSet(name, tuple(categories), tuple(records), tuple(warnings))
 
 
 def _mapping(
@@ -135,13 +135,13 @@ def _mapping(
     return chosen
 
 
-def _find_images(content: LabelSet, problems: list[str]) -> list[tuple[LabelledImage, Path]]:
+def _find_images(content: LabelSet, warnings: list[str]) -> list[tuple[LabelledImage, Path]]:
     img_dir = content.img_dir
     if img_dir is None or not img_dir.is_dir():
         raise InputError(f"No image folder {img_dir} (for {content.path}): check the path.")
     if content.unlabelled:
         names, n = listed(content.unlabelled), len(content.unlabelled)
-        problems.append(f"images without labels, left out: {n} ({names})")
+        warnings.append(f"images without labels, left out: {n} ({names})")
     placed = [(image, image_path(img_dir, image.file_name)) for image in content.images]
     missing = [image.file_name for image, path in placed if not os.path.isfile(path)]
     if len(missing) == len(placed):
@@ -151,14 +151,14 @@ def _find_images(content: LabelSet, problems: list[str]) -> list[tuple[LabelledI
             "Give the folder that its file names are relative to."
         )
     if missing:
-        problems.append(
+        warnings.append(
             f"images missing in {img_dir}: {len(missing)} ({printable(listed(missing))})"
         )
     return [(image, path) for image, path in placed if os.path.isfile(path)]
 
 
 def _mapped(
-    content: LabelSet, mapping: Mapping[str, str], problems: list[str]
+    content: LabelSet, mapping: Mapping[str, str], warnings: list[str]
 ) -> list[LabelledBox]:
     # An area that is ignored for any category is so for each one of the task.
     one_word = {target: word for word, target in mapping.items()}.values()
@@ -172,7 +172,7 @@ def _mapped(
             others[box.category] += 1
     if others:
         counts = [f"{category} {n}" for category, n in others.most_common()]
-        problems.append(
+        warnings.append(
             f"boxes of categories that the mapping lacks, left out: {others.total()} "
             f"({listed(counts, most=10)})"
         )

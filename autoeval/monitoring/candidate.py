@@ -44,17 +44,17 @@ def compare_at_sites(
     candidate = candidate.for_target(current.target)
     fits = {CURRENT: current, CANDIDATE: candidate}
     check_fits(fits)
-    rows, problems = [], []
+    rows, warnings = [], []
     for site, read in sites.items():
         try:
             found = dict(zip(fits, read(), strict=True))
             result = compare_sites(fits, found, categories=categories, level=level)
         except InputError as error:
-            problems.append(f"{site}: {error}")
+            warnings.append(f"{site}: {error}")
             continue
         rows.append({"site": site, "n_images": result.n_images, **_of_candidate(result.overall)})
     table = pd.DataFrame(rows, columns=COLUMNS)
-    return table.sort_values("difference", ascending=False, ignore_index=True), tuple(problems)
+    return table.sort_values("difference", ascending=False, ignore_index=True), tuple(warnings)
 
 
 def sites_of_predictions(

@@ -173,14 +173,14 @@ def watch_sites(
     if shards and not shards.leads:
         return None
     index = store.index()
-    problems = (*_lost(images, vanished, index, counts), *identity_warnings(detector))
+    warnings = (*_lost(images, vanished, index, counts), *identity_warnings(detector))
     return _watched(
         store,
         index,
         estimator,
         plan,
         observer.task.categories,
-        problems,
+        warnings,
         backbone=detector.backbone,
         began=began,
     )
@@ -273,7 +273,7 @@ def watch_predictions(
     reader = ResultsReader(statistics, categories, clock, plan.depth, names or {}, truncated)
     files = find_results(predictions, half_size=half_size_predictions, image_list=images_list)
     began = time.time()
-    problems, unseen = read_results(files, reader, store)
+    warnings, unseen = read_results(files, reader, store)
     index = store.index()
     missing = [NO_SIGNALS, *([] if half_size_predictions else [NO_HALF_SIZE])]
     if len(index) and index["taken"].isna().any():
@@ -284,7 +284,7 @@ def watch_predictions(
         estimator,
         plan,
         tuple(categories),
-        problems,
+        warnings,
         backbone=BLACK_BOX,
         began=began,
         unseen=unseen,
@@ -298,7 +298,7 @@ def _watched(
     estimator: AccuracyEstimator,
     plan: WatchPlan,
     categories: Sequence[str],
-    problems: Sequence[str],
+    warnings: Sequence[str],
     *,
     backbone: str,
     began: float,
@@ -321,7 +321,7 @@ def _watched(
     )
     if not table.names:
         store.release()
-        reasons = "; ".join([*index["unreadable"].head(3), *problems[:3]]) or "they vanished"
+        reasons = "; ".join([*index["unreadable"].head(3), *warnings[:3]]) or "they vanished"
         raise InputError(f"No image of any site can be read: {reasons}")
     if plan.changes:
         calibration = estimator.calibration_ or calibration_prior().calibration
@@ -336,7 +336,7 @@ def _watched(
         for group, rows in index.groupby("group")
         for warning in time_warnings(rows, plan.by)
     ]
-    every = (*problems, *times)
+    every = (*warnings, *times)
     return Watched(table, estimator.target, plan.by, every, clocks, n_new, missing)
 
 

@@ -29,7 +29,7 @@ class Watched:
     table: SiteTable
     target: str
     by: str  # see `periods`
-    problems: tuple[str, ...] = ()  # what could not be read, doubtful times
+    warnings: tuple[str, ...] = ()  # what could not be read, doubtful times
     clocks: dict[str, int] | None = None  # how many images have their time from each source
     n_new: int = 0  # images observed in this run
     missing: tuple[str, ...] = ()  # what this run does not have, and what that means

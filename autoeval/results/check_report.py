@@ -161,7 +161,7 @@ def _row(source: Examined) -> dict[str, Any]:
 def _of_labels(source: Examined) -> Iterator[str]:
     if source.seed_set is None:
         return
-    yield from source.seed_set.problems
+    yield from source.seed_set.warnings
     if not source.seed_set.n_boxes:
         yield "no box of the task's categories, so it has no mAP and will be left out"
     absent = set(range(len(source.seed_set.categories))) - {

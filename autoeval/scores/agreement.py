@@ -122,7 +122,6 @@ class Agreement(Score):
             self._match()
 
     def merge(self, other: Self) -> None:
-        """Take in all that ``other`` has seen."""
         self._matched = [*self._match(), *other._match()]
 
     def compute(self) -> dict[str, float]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from typing_extensions import Self
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.scores.base import (
     ConfidenceScore,
     RatioScore,
-    ScoreContext,
+    Sums,
     count_over,
     feature_names,
     rising,
@@ -35,9 +34,7 @@ class AverageThresholdedConfidence(ConfidenceScore):
     features = rising(*feature_names("atc"))
     source = "Garg et al. 2022, adapted to boxes by Yang et al. 2024, section 5.1"
 
-    def measure_images(
-        self, scores: np.ndarray, image: np.ndarray, n_images: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
         """Return the sums of scores over each threshold and the numbers of them."""
         above = np.empty((n_images, len(self.names)))
         for k, threshold in enumerate(self.thresholds):
@@ -77,7 +74,7 @@ class SourceThreshold(RatioScore):
 
     Parameters
     ----------
-    threshold : float, optional
+    source_threshold : float, optional
         Without it there is no score.
     score_thr : float
         Only boxes with a score above it count, here as in the fit.
@@ -86,26 +83,17 @@ class SourceThreshold(RatioScore):
     name = "atc_source"
     meaning = "share of boxes over a threshold that was fitted on labelled images"
     features = rising("atc_source")
+    given = ("score_thr", "source_threshold")
+    ungiven = "no confidence threshold was fitted on labelled source data"
     needs_domain = True
     source = "Garg et al. 2022, equation 2"
 
-    def __init__(self, threshold: float | None = None, *, score_thr: float = 0.05) -> None:
+    def __init__(self, source_threshold: float | None = None, *, score_thr: float = 0.05) -> None:
         super().__init__(score_thr=score_thr)
-        self.threshold = threshold
-
-    @classmethod
-    def make(cls, context: ScoreContext) -> Self:
-        """Make the score with the threshold of the training domain."""
-        return cls(context.source_threshold, score_thr=context.score_thr)
-
-    def absence(self, evidence: Evidence) -> str | None:
-        """Say why there is no score, None if there is."""
-        if self.threshold is None:
-            return "no confidence threshold was fitted on labelled source data"
-        return super().absence(evidence)
+        self.source_threshold = source_threshold
 
     def measure(self, evidence: Evidence) -> tuple[int, int]:
         """Return the number of boxes that reach the threshold, and of all boxes."""
         scores = evidence.clean.above(self.score_thr).scores.astype(np.float64)
-        threshold = math.inf if self.threshold is None else self.threshold
+        threshold = math.inf if self.source_threshold is None else self.source_threshold
         return int(np.sum(scores >= threshold)), len(scores)

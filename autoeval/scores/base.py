@@ -75,11 +75,11 @@ def exceed(values: np.ndarray) -> np.ndarray:
 class ScoreContext:
     """What a pass knows that scores may ask for.
 
-    stability: how boxes are compared; its ``score_thr`` holds for every score.
+    settings: how boxes are compared; its ``score_thr`` holds for every score.
     calibration: from confidences to true-positive probabilities, fitted on labelled source data.
     """
 
-    stability: BoxStabilitySettings
+    settings: BoxStabilitySettings
     reference: FeatureStatistics | None = None
     source_threshold: float | None = None
     calibration: ScoreCalibration | None = None
@@ -87,7 +87,7 @@ class ScoreContext:
     @property
     def score_thr(self) -> float:
         """Only boxes with a score above it count."""
-        return self.stability.score_thr
+        return self.settings.score_thr
 
 
 class Score(ABC):
@@ -111,6 +111,10 @@ class Score(ABC):
     needs : frozenset of str
         Fields of `Evidence` that it reads beside the clean boxes: ``perturbed``, ``candidates``,
         ``logits``, ``features``, ``views``, ``half_size``, ``teacher``.
+    given : tuple of str
+        Parameters of its constructor, and attributes, that are fields of `ScoreContext`.
+    ungiven : str
+        Why there is no score where one of them is None.
     needs_domain : bool
         Whether it compares with the detector's training domain.
     per_image : bool
@@ -125,6 +129,8 @@ class Score(ABC):
     meaning: ClassVar[str]
     features: ClassVar[Mapping[str, Direction]]
     needs: ClassVar[frozenset[str]] = frozenset()
+    given: ClassVar[tuple[str, ...]] = ()
+    ungiven: ClassVar[str]
     needs_domain: ClassVar[bool] = False
     per_image: ClassVar[bool] = False
     source: ClassVar[str]
@@ -132,11 +138,13 @@ class Score(ABC):
 
     @classmethod
     def make(cls, context: ScoreContext) -> Self:
-        """Make the score that a pass needs."""
-        return cls()
+        """Make the score with what the pass knows of `given`."""
+        return cls(**{name: getattr(context, name) for name in cls.given})
 
     def absence(self, evidence: Evidence) -> str | None:
         """Say why such evidence gives no score, None if it does."""
+        if any(getattr(self, name) is None for name in self.given):
+            return self.ungiven
         reasons = (evidence.why_missing(name) for name in sorted(self.needs))
         return next((reason for reason in reasons if reason), None)
 
@@ -175,32 +183,30 @@ class RatioScore(Score):
     The sums are rounded once, so that merged shards equal the whole to the last bit.
     """
 
+    given: ClassVar[tuple[str, ...]] = ("score_thr",)
+
     def __init__(self, *, score_thr: float = 0.05) -> None:
         self.score_thr = score_thr
         self.names = tuple(self.features)
         self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
-
-    @classmethod
-    def make(cls, context: ScoreContext) -> Self:
-        """Make the score with the score threshold of the pass."""
-        return cls(score_thr=context.score_thr)
 
     @abstractmethod
     def measure(self, evidence: Evidence) -> tuple[ArrayLike, ArrayLike]:
         """Return what one image adds to the numerators and the denominators, (F,) or one number."""
 
     def update(self, evidence: Evidence) -> None:
-        """Take in one image."""
-        above, below = self.measure(evidence)
-        self._blocks.append((self._row(above), self._row(below)))
+        above, below = (
+            np.broadcast_to(np.asarray(side, np.float64), (1, len(self.names)))
+            for side in self.measure(evidence)
+        )
+        self._blocks.append((above, below))
 
     def merge(self, other: Self) -> None:
-        """Take in all that ``other`` has seen."""
         self._blocks.extend(other._blocks)
 
     def compute(self) -> dict[str, float]:
         """Return the ratio of each feature, NaN where its denominator is 0."""
-        above, below = (self._sums(side) for side in (0, 1))
+        above, below = ([math.fsum(of) for of in self._rows(side).T] for side in (0, 1))
         return {
             name: a / b if b else math.nan
             for name, a, b in zip(self.names, above, below, strict=True)
@@ -212,18 +218,13 @@ class RatioScore(Score):
         ratios = np.divide(above, below, out=np.full(above.shape, math.nan), where=below != 0)
         return dict(zip(self.names, ratios.T, strict=True))
 
-    def _row(self, values: ArrayLike) -> np.ndarray:
-        row = np.empty((1, len(self.names)))
-        row[:] = values
-        return row
-
     def _rows(self, side: int) -> np.ndarray:
         """Return the numerators (0) or the denominators (1) of all images, (M, F)."""
         blocks = [block[side] for block in self._blocks]
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.names)))
 
-    def _sums(self, side: int) -> list[float]:
-        return [math.fsum(column) for column in self._rows(side).T]
+
+Sums = tuple[np.ndarray, np.ndarray]
 
 
 class ConfidenceScore(RatioScore):
@@ -240,9 +241,7 @@ class ConfidenceScore(RatioScore):
         self.names = tuple(self.features if names is None else names)
 
     @abstractmethod
-    def measure_images(
-        self, scores: np.ndarray, image: np.ndarray, n_images: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
         """Return what each image adds to the numerators and the denominators.
 
         scores (N,), float32: confidences over the threshold.
@@ -251,7 +250,6 @@ class ConfidenceScore(RatioScore):
         """
 
     def measure(self, evidence: Evidence) -> tuple[ArrayLike, ArrayLike]:
-        """Return what one image adds, (F,)."""
         scores = evidence.clean.above(self.score_thr).scores
         above, below = self.measure_images(scores, np.zeros(len(scores), np.int64), 1)
         return above[0], below[0]

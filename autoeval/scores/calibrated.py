@@ -18,7 +18,7 @@ from autoeval.metrics.operating_point import (
     image_counts,
     value_of,
 )
-from autoeval.scores.base import Score, ScoreContext, rising
+from autoeval.scores.base import Score, rising
 from autoeval.scores.registry import register
 from autoeval.targets import OperatingPoint
 
@@ -56,6 +56,8 @@ class CalibratedScores(Score):
     name = "calibrated"
     meaning = "expected average precision, share of likely boxes, size of boxes; calibrated"
     features = rising("expected_ap", "likely_share", "box_size")
+    given = ("calibration",)
+    ungiven = "no calibration was fitted on labelled images"
     source = "this project (docs/explanation/calibration.md), after Kull et al. 2017"
 
     def __init__(
@@ -66,19 +68,7 @@ class CalibratedScores(Score):
         self.points = {name: point for name, point in named.items() if point}
         self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]] = []
 
-    @classmethod
-    def make(cls, context: ScoreContext) -> Self:
-        """Make the scores with the calibration that was fitted on labelled images."""
-        return cls(context.calibration)
-
-    def absence(self, evidence: Evidence) -> str | None:
-        """Say why there is no score, None if there is."""
-        if self.calibration is None:
-            return "no calibration was fitted on labelled images"
-        return super().absence(evidence)
-
     def update(self, evidence: Evidence) -> None:
-        """Take in one image."""
         clean = evidence.clean
         area = np.full(len(clean), float(np.prod(evidence.image_size)))
         of_one = np.zeros(len(clean), np.int64)
@@ -110,7 +100,6 @@ class CalibratedScores(Score):
         self.__dict__.pop("_found", None)
 
     def merge(self, other: Self) -> None:
-        """Take in all that ``other`` has seen."""
         self._parts.extend(other._parts)
         self.__dict__.pop("_found", None)
 

@@ -1,16 +1,14 @@
-"""Scores from the confidences of the clean boxes alone."""
+"""Scores from confidences and numbers of boxes."""
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 
-from autoeval.boxes import box_iou
-from autoeval.detections import Detections, Evidence
+from autoeval.detections import Evidence
 from autoeval.scores.base import (
     ConfidenceScore,
     RatioScore,
+    Sums,
     count_over,
     falling,
     feature_names,
@@ -34,9 +32,7 @@ class AverageConfidence(ConfidenceScore):
     features = rising("ac")
     source = "Guillory et al. 2021, adapted to boxes by Yang et al. 2024, section 5.1"
 
-    def measure_images(
-        self, scores: np.ndarray, image: np.ndarray, n_images: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
         """Return the sum of the scores of each image and the number of its boxes."""
         above = np.bincount(image, scores.astype(np.float64), minlength=n_images)
         return above[:, None], count_over([0.0], scores, image, n_images)
@@ -56,9 +52,7 @@ class PredictionScore(ConfidenceScore):
     features = rising(*feature_names("ps"))
     source = "Hendrycks & Gimpel 2017, adapted to boxes by Yang et al. 2024, section 5.1"
 
-    def measure_images(
-        self, scores: np.ndarray, image: np.ndarray, n_images: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
         """Return the numbers of confident boxes, and of all boxes."""
         above = count_over(self.thresholds, scores, image, n_images)
         return above, np.repeat(count_over([0.0], scores, image, n_images), above.shape[1], axis=1)
@@ -79,9 +73,7 @@ class BoxShare(ConfidenceScore):
     features = rising(*feature_names("box_share"))
     source = "Hendrycks & Gimpel 2017, taken image by image"
 
-    def measure_images(
-        self, scores: np.ndarray, image: np.ndarray, n_images: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
         """Return the shares of boxes over each threshold, and 1."""
         n_boxes = np.bincount(image, minlength=n_images)[:, None]
         above = count_over(self.thresholds, scores, image, n_images) / np.maximum(n_boxes, 1)
@@ -103,9 +95,7 @@ class ConfidentImages(ConfidenceScore):
     features = rising(*feature_names("confident_images"))
     source = "this project"
 
-    def measure_images(
-        self, scores: np.ndarray, image: np.ndarray, n_images: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
         """Return whether each image has such a box, and 1."""
         above = (count_over(self.thresholds, scores, image, n_images) > 0).astype(np.float64)
         return above, np.ones_like(above)
@@ -126,9 +116,7 @@ class BestBox(ConfidenceScore):
     features = rising("best_box")
     source = "this project"
 
-    def measure_images(
-        self, scores: np.ndarray, image: np.ndarray, n_images: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
         """Return the highest score of each image, and 1."""
         above = np.zeros((n_images, 1))
         np.maximum.at(above[:, 0], image, scores)
@@ -182,42 +170,43 @@ class DetectionRatio(RatioScore):
         return (sum(counts) / n if n else 0.0, skipped), (repeats if n else 0, repeats)
 
 
-LEAST_OVERLAP = 0.5
+def contrastive_confidence(
+    scores: np.ndarray, *, threshold: float = 0.3, weight: float = 5.0
+) -> float:
+    """Mean score of an image's positives less a multiple of the mean score of its negatives.
+
+    scores (N,): all scores that the detector gives, low ones included.
+    threshold: positives are the boxes with a score of at least this, negatives are the others.
+    weight: multiple of the negatives' mean (λ).
+    Returned: a side without boxes has mean 0.
+
+    >>> round(contrastive_confidence(np.array([.9, .7, .1])), 6)
+    0.3
+    """
+    positive = scores >= scores.dtype.type(threshold)
+    return _mean(scores[positive]) - weight * _mean(scores[~positive])
 
 
 @register
-class CumulativeConsensus(RatioScore):
-    r"""Best overlaps of boxes with those of another view, mean over pairs of views and images.
+class ContrastiveConfidence(RatioScore):
+    r"""Mean contrastive confidence of a set of images.
 
-    .. math:: CCS = \frac{1}{M} \sum_i \frac{1}{|P_i|} \sum_{(a, b) \in P_i}
-              \frac{\sum_{j \in a} o_j(b) + \sum_{k \in b} o_k(a)}{n_a + n_b}
+    .. math:: CC = \frac{1}{M} \sum_{i=1}^{M} (mean\{s_{ij} ≥ .3\} - λ · mean\{s_{ij} < .3\}), λ = 5
 
-    where o is the largest IoU of a box with a box of the same category in the other view, 0 under
-    β, and P holds the pairs of views of an image of which at least one has a box; images without
-    such a pair are left out.
-
-    The paper leaves open what follows; here the views are the image as it is and its photometric
-    alterations (`autoeval.detectors.altered_images`), so that no box has to be mapped back;
-    β is .5; both directions of a pair count; boxes count from the score threshold of the pass.
+    Meant for detectors without non-maximum suppression, whose many unused queries are the
+    negatives: no score threshold applies before it.
     """
 
-    name = "ccs"
-    meaning = "how well boxes of every two views of an image overlap"
-    features = rising("ccs")
-    needs = frozenset({"views"})
-    source = "Manoharan et al. 2025, Cumulative Consensus Score"
+    name = "contrastive_confidence"
+    meaning = "mean score of confident boxes less five times that of all others"
+    features = rising("contrastive_confidence")
+    given = ()
+    source = "Park et al. 2024 (arXiv 2412.01782)"
 
     def measure(self, evidence: Evidence) -> tuple[float, int]:
-        """Return the mean over the pairs of views, and whether there is one."""
-        views = [of.above(self.score_thr) for of in (evidence.clean, *evidence.views)]
-        pairs = [(a, b) for a, b in combinations(views, 2) if len(a.labels) + len(b.labels)]
-        return (float(np.mean([consensus(a, b) for a, b in pairs])), 1) if pairs else (0.0, 0)
+        """Return the value of one image, and 1."""
+        return contrastive_confidence(evidence.clean.scores), 1
 
 
-def consensus(a: Detections, b: Detections) -> float:
-    """Return the mean over the boxes of two views, at least one, of the best overlap."""
-    overlaps = box_iou(a.boxes.astype(np.float64), b.boxes.astype(np.float64))
-    overlaps = np.where(a.labels[:, None] == b.labels[None, :], overlaps, 0.0)
-    overlaps = np.where(overlaps >= LEAST_OVERLAP, overlaps, 0.0)
-    best = (overlaps.max(axis=axis, initial=0.0).sum() for axis in (0, 1))
-    return float(sum(best)) / (len(a.labels) + len(b.labels))
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean(dtype=np.float64)) if len(values) else 0.0

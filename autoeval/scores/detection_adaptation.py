@@ -14,7 +14,7 @@ from typing_extensions import Self
 
 from autoeval.boxes import box_iou
 from autoeval.detections import Classified, Evidence
-from autoeval.scores.base import RatioScore, Score, ScoreContext, falling, rising
+from autoeval.scores.base import RatioScore, Score, falling, rising
 from autoeval.scores.feature_statistics import FeatureStatistics
 from autoeval.scores.registry import register
 
@@ -113,6 +113,8 @@ class PrototypeRatio(Score):
     meaning = "distances between categories' features, over their shift from the training domain"
     features = rising("das_prototypes")
     needs = frozenset({"prototypes"})
+    given = ("reference",)
+    ungiven = "no prototypes of the detector's training domain were given"
     needs_domain = True
     per_image = True
     source = SOURCE
@@ -121,23 +123,10 @@ class PrototypeRatio(Score):
         self.reference = None if reference is None else reference.prototypes
         self.sums: np.ndarray | None = None
 
-    @classmethod
-    def make(cls, context: ScoreContext) -> Self:
-        """Make the score with the prototypes of the training domain."""
-        return cls(context.reference)
-
-    def absence(self, evidence: Evidence) -> str | None:
-        """Say why there is no score, None if there is."""
-        if self.reference is None:
-            return "no prototypes of the detector's training domain were given"
-        return super().absence(evidence)
-
     def update(self, evidence: Evidence) -> None:
-        """Take in one image."""
         self._add(evidence.require("prototypes").astype(np.float64))
 
     def merge(self, other: Self) -> None:
-        """Take in all that ``other`` has seen."""
         if other.sums is not None:
             self._add(other.sums)
 

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
-from autoeval.scores.base import Score, ScoreContext, falling, undirected
+from autoeval.scores.base import Score, falling, undirected
 from autoeval.scores.registry import register
 
 
@@ -52,6 +52,7 @@ class Energy(Score):
     meaning = "free energy of the class logits: its mean, and its spread over the boxes"
     features = falling("energy") | undirected("energy_mde", "energy_spread")
     needs = frozenset({"logits"})
+    given = ("score_thr",)
     source = "Peng et al. 2024, equations 3 and 4"
 
     def __init__(self, *, temperature: float = 1.0, score_thr: float = 0.05) -> None:
@@ -59,13 +60,7 @@ class Energy(Score):
         self.score_thr = score_thr
         self._parts: list[tuple[int, float, float]] = []
 
-    @classmethod
-    def make(cls, context: ScoreContext) -> Self:
-        """Make the score with the score threshold of the pass."""
-        return cls(score_thr=context.score_thr)
-
     def update(self, evidence: Evidence) -> None:
-        """Take in one image."""
         logits = evidence.require("logits")[evidence.clean.scores > self.score_thr]
         if len(logits):
             values = energy(logits, temperature=self.temperature)
@@ -74,7 +69,6 @@ class Energy(Score):
             self._parts.append((0, 0.0, -math.inf))
 
     def merge(self, other: Self) -> None:
-        """Take in all that ``other`` has seen."""
         self._parts.extend(other._parts)
 
     def compute(self) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing_extensions import Self
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.scores.base import Score, ScoreContext, falling
+from autoeval.scores.base import Score, falling
 from autoeval.scores.feature_statistics import FeatureStatistics
 from autoeval.scores.registry import register
 
@@ -62,6 +62,8 @@ class FrechetDistance(Score):
     meaning = "Fréchet distance of backbone features to those of the training domain"
     features = falling("fd")
     needs = frozenset({"features"})
+    given = ("reference",)
+    ungiven = "no feature statistics of the detector's training domain were given"
     needs_domain = True
     per_image = True
     source = "Deng & Zheng 2021, adapted to detectors by Yang et al. 2024, section 5.1"
@@ -71,25 +73,12 @@ class FrechetDistance(Score):
         self._seen: FeatureStatistics | None = None
         self._waiting: list[np.ndarray] = []
 
-    @classmethod
-    def make(cls, context: ScoreContext) -> Self:
-        """Make the score with the features of the training domain."""
-        return cls(context.reference)
-
-    def absence(self, evidence: Evidence) -> str | None:
-        """Say why there is no score, None if there is."""
-        if self.reference is None:
-            return "no feature statistics of the detector's training domain were given"
-        return super().absence(evidence)
-
     def update(self, evidence: Evidence) -> None:
-        """Take in one image."""
         self._waiting.append(evidence.require("features"))
         if len(self._waiting) == CHUNK:
             self.statistics()
 
     def merge(self, other: Self) -> None:
-        """Take in all that ``other`` has seen."""
         self._add(other.statistics())
 
     def compute(self) -> dict[str, float]:

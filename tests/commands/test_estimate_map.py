@@ -38,7 +38,7 @@ def test_json_holds_what_the_score_table_holds(command, tmp_path, capsys):
     assert {r["source"]: r["true"] for r in result["per_source"]["bos"]} == own.to_dict()
     estimate = result["estimate"]
     assert estimate["lower"] <= estimate["value"] <= estimate["upper"]
-    assert any("only 5 images" in guard for guard in estimate["warnings"])
+    assert any("only 5 images" in warning for warning in estimate["warnings"])
 
 
 def test_a_saved_estimator_gives_the_same_estimate(command, tmp_path, capsys):
@@ -120,14 +120,14 @@ def test_a_full_disk_is_told_without_a_traceback(command, monkeypatch, capsys):
     assert "No space left on device" in capsys.readouterr().err
 
 
-def test_new_images_that_are_a_source_s_own_are_a_caution(command, tmp_path, capsys):
+def test_new_images_that_are_a_source_s_own_give_a_warning(command, tmp_path, capsys):
     write_world(tmp_path / "new", 205, n_images=3, seed=9)
     for k in (1, 2):
         own = (tmp_path / "worlds" / "w2" / "images" / f"{k}.png").read_bytes()
         (tmp_path / "new" / "images" / f"own{k}.png").write_bytes(own)
     assert main([*command, "--images", str(tmp_path / "new" / "images"), "--json"]) == 0
-    guards = json.loads(capsys.readouterr().out)["estimate"]["warnings"]
-    (found,) = (guard for guard in guards if "are images of source" in guard)
+    warnings = json.loads(capsys.readouterr().out)["estimate"]["warnings"]
+    (found,) = (warning for warning in warnings if "are images of source" in warning)
     assert found.startswith("2 of 5 new images are images of source w2 (own1.png, own2.png)")
 
 

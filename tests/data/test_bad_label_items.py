@@ -79,8 +79,8 @@ def test_one_of_three(write, layout):
     options = {"every": 1, "sets": "set06"} if layout == "caltech" else {}
     img_dir = folder / "img" if image.startswith("img/{") or layout == "caltech" else None
     found = load_labels(folder / labels, img_dir, layout=layout, **options)
-    (problem,) = [text for text in found.problems if "left out: 1 of 3" in text]
-    assert problem.startswith(("label files", "lines", "frames", "images"))
+    (warning,) = [text for text in found.warnings if "left out: 1 of 3" in text]
+    assert warning.startswith(("label files", "lines", "frames", "images"))
     assert len(found.images) == (3 if layout == "yolo" else 2)
 
 
@@ -92,7 +92,7 @@ def test_an_image_of_a_mat_file(write):
         cells[0, k] = {"cityname": "ulm", "im_name": f"{k + 1}.png", "bbs": numbers}
     savemat(folder / "anno_val.mat", {"anno_val_aligned": cells})
     labels = load_labels(folder / "anno_val.mat", layout="citypersons")
-    assert len(labels.images) == 2 and "images left out: 1 of 3" in labels.problems[0]
+    assert len(labels.images) == 2 and "images left out: 1 of 3" in labels.warnings[0]
 
 
 COCO = {
@@ -137,7 +137,7 @@ def test_one_entry_of_a_coco_file(tmp_path, key, change, n_boxes):
     assert len(labels.boxes) == n_boxes
     assert len(labels.images) == (2 if key == "images" else 3)
     if n_boxes == 2:
-        assert f"{key} left out: 1 of 3 ({key}[2] is malformed: " in labels.problems[0]
+        assert f"{key} left out: 1 of 3 ({key}[2] is malformed: " in labels.warnings[0]
         with pytest.raises(InputError, match=rf"{key}\[1\] is malformed.*2 of 3"):
             read_coco(coco_with(tmp_path, key, 2, **change))
 
@@ -145,21 +145,21 @@ def test_one_entry_of_a_coco_file(tmp_path, key, change, n_boxes):
 def test_lists_of_images_name_what_they_lack(tmp_path, write):
     write({f"{n}.png": None for n in (1, 2, 3)})
     path = coco_with(tmp_path, "images", height="tall")
-    assert find_images(path).skipped == (read_coco(path).problems[0],)
-    problems = []
-    assert len(read_image_list(path, problems)) == 2 and "images[2]" in problems[0]
+    assert find_images(path).skipped == (read_coco(path).warnings[0],)
+    warnings = []
+    assert len(read_image_list(path, warnings)) == 2 and "images[2]" in warnings[0]
     with pytest.raises(InputError, match=r"images\[2\] is malformed"):
         read_coco_images(path)  # where nothing could be said
     document = json.loads(path.read_text())
     boxes = [{**box, "score": 0.5} for box in document["annotations"]]
     path.write_text(json.dumps({**document, "annotations": boxes}))
-    assert "images left out: 1 of 3 (images[2]" in read_predictions(path).problems[0]
+    assert "images left out: 1 of 3 (images[2]" in read_predictions(path).left_out[0]
 
 
 def test_half_are_not_most():
     bad = BadItems("a", "numbers")
-    assert bad.read("11xx", int) == [1, 1] and len(bad.problems()) == 1
+    assert bad.read("11xx", int) == [1, 1] and len(bad.warnings()) == 1
     bad = BadItems("a", "numbers")
     assert bad.read("1xxx", int) == [1]
     with pytest.raises(InputError, match=r"a: first; numbers\[1\].* 3 of 4 numbers"):
-        bad.problems(["first"])
+        bad.warnings(["first"])

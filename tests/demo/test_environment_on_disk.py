@@ -42,7 +42,7 @@ def test_annotations_are_those_of_the_pictures(street):
 def test_it_loads_as_a_seed_set_without_a_complaint(street):
     mapping = {"vehicle": "vehicle"}
     args = (street / "annotations.json", street / "images", ["vehicle"], mapping)
-    assert load_seed_set("day_street", *args).problems == ()
+    assert load_seed_set("day_street", *args).warnings == ()
 
 
 def test_more_images_keep_the_first(street, tmp_path):

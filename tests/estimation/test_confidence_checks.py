@@ -28,7 +28,7 @@ def test_the_area_counts_pairs_and_equal_scores_half():
     assert area == 3.5 / 4 and error == pytest.approx(np.sqrt(5 / 48))
 
 
-def test_confidences_in_an_order_raise_no_doubt():
+def test_confidences_in_an_order_raise_no_warning():
     assert check_confidences([labelled("a", 0), labelled("b", 1)]) == ConfidenceCheck()
 
 
@@ -71,8 +71,8 @@ def test_few_boxes_by_chance_are_a_warning_and_a_wider_interval():
     few = full.changed(boxes=full.boxes)
     few.__dict__["matches"] = (full.matches[0], full.matches[1] | (np.arange(600) % 6 > 0))
     few.__dict__["rankings"] = full.rankings
-    doubt = check_confidences([few])
-    assert 0.05 < doubt.widening < 0.9 and "may say little" in doubt.warnings[0]
+    check = check_confidences([few])
+    assert 0.05 < check.widening < 0.9 and "may say little" in check.warnings[0]
 
 
 @pytest.mark.parametrize(

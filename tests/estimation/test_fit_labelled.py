@@ -82,8 +82,8 @@ def test_categories_with_a_handful_of_boxes_are_named_and_left_out(tmp_path):
     labels.write_text(json.dumps(content))
     fit = fit_labelled(BrightnessDetector(), labels, img_dir=images)
     assert "spoon" not in set(fit.table_["category"]) and len(fit.table_) == 7
-    problems = fit.fit_result_.problems
-    assert any("left out: 1 (spoon)" in problem for problem in problems)
+    warnings = fit.fit_result_.warnings
+    assert any("left out: 1 (spoon)" in warning for warning in warnings)
 
 
 def test_few_labels_are_refused_before_the_detector_is_run(tmp_path):

@@ -143,7 +143,7 @@ def test_a_failing_sample_set_is_named_and_the_rest_goes_on(task, tmp_path):
 
     result = fit(Moody(), task, tmp_path / "work")
     assert len(result.table_) == (4 * 4 - 1) * 2
-    first = result.fit_result_.problems[0]
+    first = result.fit_result_.warnings[0]
     assert "1 sample set failed" in first and "device is gone" in first
 
 
@@ -156,7 +156,7 @@ def test_two_sources_give_an_estimator_that_is_not_evaluated(detector, task, tmp
     )
     found = result.fit_result_
     assert found.cross_validation == ()
-    assert any("2 families of sources" in p and "was not measured" in p for p in found.problems)
+    assert any("2 families of sources" in p and "was not measured" in p for p in found.warnings)
     rows = result.table_[result.table_["kind"] == "seed"].head(2)
     estimate = result.predict_rows(rows)
     assert estimate.interval_method == "predictive" and estimate.upper - estimate.lower > 0.3

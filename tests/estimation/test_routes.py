@@ -59,7 +59,7 @@ def predict_by_callable(estimator, sites, **options):
 
 def numbers_of(estimate):
     plain = estimate.to_dict()
-    return {name: of for name, of in plain.items() if name not in ("warnings", "advice")}
+    return {name: of for name, of in plain.items() if name not in ("warnings", "width_warning")}
 
 
 def test_equal_boxes_give_equal_scores_and_accuracies_to_the_last_bit(both):
@@ -93,7 +93,7 @@ def test_the_fit_of_one_category(sites, tmp_path):
     assert fitted.fit_result_.cross_validation == ()
     estimate = fitted.predict(images=sites[1] / IMAGES, categories={"car": ["car"]})
     assert 0 <= estimate.lower < estimate.value < estimate.upper <= 1
-    assert estimate.upper - estimate.lower > 0.3 and estimate.advice  # one pair says little
+    assert estimate.upper - estimate.lower > 0.3 and estimate.width_warning  # one pair says little
     clean, half = write_predictions(load_black_box(name), one)
     by_files = autoeval.fit(labels, predictions=clean, half_size_predictions=half)
     np.testing.assert_array_equal(by_files.table_[SCORES], fitted.table_[SCORES])

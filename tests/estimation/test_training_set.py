@@ -91,7 +91,7 @@ def test_save_and_load(table, tmp_path):
     assert str(loaded.predict_site(site(6))) == str(estimator.predict_site(site(6)))
 
 
-def test_other_targets_are_listed_and_a_wide_interval_comes_with_advice(table):
+def test_other_targets_are_listed_and_a_wide_interval_comes_with_a_warning(table):
     estimate = fitted(table).predict_site(site(6))
     for name in ("mAP50", "mAP75"):
         alone = fitted(table, target=name).predict_site(site(6))
@@ -99,8 +99,8 @@ def test_other_targets_are_listed_and_a_wide_interval_comes_with_advice(table):
             assert estimate.beside[name][end] == pytest.approx(getattr(alone, end), abs=1e-12)
     wide = fitted(table, level=0.999).predict_site(site(6))
     for one in (estimate, wide):
-        assert bool(one.advice) == ((one.upper - one.lower) / 2 > 0.15)
-    assert wide.advice
+        assert bool(one.width_warning) == ((one.upper - one.lower) / 2 > 0.15)
+    assert wide.width_warning
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -219,14 +219,14 @@ def test_a_training_set_names_itself_in_its_warnings():
     found = random_found(0)
     sure = found.where(found.scores > 0.5)
     half = truth_from(sure)
-    made = training_set(SiteBoxes(sure), half.where(half.image < 11), name="val", problems=["a"])
+    made = training_set(SiteBoxes(sure), half.where(half.image < 11), name="val", left_out=["a"])
     assert made.family == "val"
     assert [word for word, of in zip(WORDS, made.enough, strict=True) if of] == [
         "car",
         "bus",
         "dog",
     ]
-    first, rare = made.problems
+    first, rare = made.left_out
     assert first == "a" and rare.endswith("left out: 2 (cat, cow)")
     warning, unlabelled = made.statistics.warnings
     assert unlabelled.startswith("val: ") and "are on no labelled object" in unlabelled

@@ -1,4 +1,4 @@
-"""Laws that all corruptions obey."""
+"""Laws that all transforms, and all corruptions, obey."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,20 @@ from pictures import picture, textured
 
 from autoeval.errors import InputError
 from autoeval.metasets.recipe import load_metaset_config
-from autoeval.metasets.transforms import CORRUPTIONS, TransformStep, apply_step, get_transform
+from autoeval.metasets.transforms import (
+    CORRUPTIONS,
+    MILD,
+    RELEASED_MIX,
+    TransformStep,
+    apply_step,
+    get_transform,
+)
 
 NO_BOXES = np.zeros((0, 4))
 # What these three add is random and can hide what they take away: see test_weather.py.
 ADDING = {"snow", "frost", "fog"}
 RANDOM = ADDING | {"gaussian_noise", "shot_noise", "impulse_noise", "motion_blur"}
-RANDOM |= {"elastic_transform"}
+RANDOM |= {"elastic_transform", RELEASED_MIX}
 
 
 def corrupt(name, severity, image, *, boxes=NO_BOXES, seed=0):
@@ -38,7 +45,7 @@ def test_the_change_grows_with_severity(name):
     assert (np.diff(changes) > 0).all(), changes
 
 
-@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize("name", [*CORRUPTIONS, *MILD, RELEASED_MIX])
 @pytest.mark.parametrize(
     "image",
     [
@@ -54,15 +61,16 @@ def test_the_change_grows_with_severity(name):
     ids=["wide", "high", "grey", "black", "white", "small", "row", "pixel"],
 )
 def test_any_image_gives_a_new_one_of_the_same_kind(name, image):
-    before = image.copy()
-    for severity in (1, 3, 5):
-        corrupted, _ = corrupt(name, severity, image)
+    before, transform = image.copy(), get_transform(name)
+    for place in (0, transform.n_magnitudes // 2, transform.n_magnitudes - 1):
+        corrupted, _ = corrupt(name, transform.magnitude(place), image)
         assert corrupted.shape == image.shape and corrupted.dtype == np.uint8
-        assert corrupted.flags.c_contiguous and not np.shares_memory(corrupted, image)
+        assert corrupted.flags.c_contiguous
+        assert name not in CORRUPTIONS or not np.shares_memory(corrupted, image)
     np.testing.assert_array_equal(before, image)
 
 
-@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize("name", [*CORRUPTIONS, RELEASED_MIX])
 def test_the_generator_decides_and_nothing_else(name):
     image = textured(60, 90)
     one, again = corrupt(name, 3, image, seed=1)[0], corrupt(name, 3, image, seed=1)[0]

@@ -165,13 +165,10 @@ def test_gaussian_noise_has_the_mean_and_deviation_it_says(std):
     assert noise.std() == pytest.approx(np.sqrt((255 * std) ** 2 + 1 / 12), rel=0.01)
 
 
-def test_gaussian_noise_is_clipped_at_both_ends():
+def test_gaussian_noise_is_clipped_at_both_ends_and_differs_between_channels_and_neighbours():
     noisy = gaussian_noise(plain(128), rng(), std=0.38)
     assert (noisy == 0).mean() == pytest.approx(norm.cdf(-127.5 / 96.9), rel=0.03)
     assert (noisy == 255).mean() == pytest.approx(norm.sf(126.5 / 96.9), rel=0.03)
-
-
-def test_gaussian_noise_differs_between_channels_and_neighbours():
     noisy = gaussian_noise(plain(128), rng(), std=0.1)
     assert abs(np.corrcoef(noisy.reshape(-1, 3).T)[0, 1]) < 0.01
     assert abs(np.corrcoef(noisy[:, 1:, 0].ravel(), noisy[:, :-1, 0].ravel())[0, 1]) < 0.01

@@ -21,22 +21,20 @@ def blank(height, width):
     return np.zeros((height, width, 3), np.uint8)
 
 
-def test_quarter_turn_by_hand():
-    """In a 100 x 60 image about (50, 30): up becomes left, so (x, y) goes to (20 + y, 80 - x)."""
-    moved = rotate_boxes(np.array([[60.0, 20.0, 70.0, 25.0]]), 90, (60, 100))
-    np.testing.assert_allclose(moved, [[40, 10, 45, 20]], atol=1e-9)
+R = math.sqrt(2)
+TURNS = [
+    # In a 100 x 60 image about (50, 30) up becomes left: (x, y) goes to (20 + y, 80 - x).
+    ([60, 20, 70, 25], 90, (60, 100), [40, 10, 45, 20]),
+    # A square of side 2 about the centre becomes a diamond of half-diagonal sqrt(2).
+    ([29, 9, 31, 11], 45, (20, 60), [30 - R, 10 - R, 30 + R, 10 + R]),
+    # Half a turn mirrors both axes.
+    ([1, 2, 4, 8], 180, (20, 60), [56, 12, 59, 18]),
+]
 
 
-def test_eighth_turn_by_hand():
-    """A square of side 2 about the centre becomes a diamond of half-diagonal sqrt(2)."""
-    moved = rotate_boxes(np.array([[29.0, 9.0, 31.0, 11.0]]), 45, (20, 60))
-    r = math.sqrt(2)
-    np.testing.assert_allclose(moved, [[30 - r, 10 - r, 30 + r, 10 + r]], atol=1e-9)
-
-
-def test_half_turn_mirrors_both_axes():
-    moved = rotate_boxes(np.array([[1.0, 2.0, 4.0, 8.0]]), 180, (20, 60))
-    np.testing.assert_allclose(moved, [[56, 12, 59, 18]], atol=1e-9)
+@pytest.mark.parametrize(("box", "degrees", "size", "expected"), TURNS)
+def test_turns_by_hand(box, degrees, size, expected):
+    np.testing.assert_allclose(rotate_boxes(np.array([box], float), degrees, size), [expected])
 
 
 angles = st.floats(-180, 180)
@@ -96,13 +94,8 @@ def test_boxes_are_clipped_and_dropped_by_the_share_left():
     np.testing.assert_allclose(half[0], [20, 50, 30, 60], atol=1e-9)
     _, _, kept = rotate(blank(60, 100), boxes, 90, min_visibility=0.51)
     assert kept.tolist() == [2]
-
-
-def test_without_a_minimum_only_boxes_wholly_outside_go():
-    _, boxes, kept = rotate(blank(60, 100), [[0, 0, 10, 10], [0, 0, 21, 10]], 90, min_visibility=0)
-    assert kept.tolist() == [1] and boxes.shape == (1, 4)
-
-
-def test_no_boxes():
-    _, boxes, kept = rotate(blank(10, 20), np.zeros((0, 4)), 10)
-    assert boxes.shape == (0, 4) and kept.shape == (0,)
+    # Without a minimum only boxes wholly outside go.
+    _, left, kept = rotate(blank(60, 100), [[0, 0, 10, 10], [0, 0, 21, 10]], 90, min_visibility=0)
+    assert kept.tolist() == [1] and left.shape == (1, 4)
+    _, left, kept = rotate(blank(10, 20), np.zeros((0, 4)), 10)
+    assert left.shape == (0, 4) and kept.shape == (0,)

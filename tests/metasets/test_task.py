@@ -118,7 +118,7 @@ def test_real_seed_sets_load_without_problems(shared, configs, name, n_seed_sets
     seed_sets = task.load_seed_sets()
     assert len(seed_sets) == n_seed_sets
     for seed_set in seed_sets:
-        assert seed_set.problems == () and seed_set.categories == (name,)
+        assert seed_set.warnings == () and seed_set.categories == (name,)
     described = (shared / "real" / "README.md").read_text()
     for seed_set in seed_sets:
         row = f"{name}/{seed_set.name} | {len(seed_set.images)} | {seed_set.n_boxes} |"
@@ -138,7 +138,7 @@ def test_labels_of_any_format_in_one_line(make_coco, tmp_path):
     (record,) = seed_set.images
     assert record.path == img_dir.resolve() / "1.png"
     assert record.boxes.tolist() == [[15, 10, 45, 30]]
-    assert seed_set.problems == (
+    assert seed_set.warnings == (
         "images without labels, left out: 2 (2.png, 3.png)",
         "boxes of categories that the mapping lacks, left out: 1 (dog 1)",
     )
@@ -154,7 +154,7 @@ def test_classes_by_number_are_mapped_by_number(make_coco, tmp_path):
     line = "dict(name='a', labels='set/labels', layout='yolo', mapping={2: 'vehicle'})"
     path = write(tmp_path, f"name = 'x'; categories = ['vehicle']; seed_sets = [{line}]")
     (seed_set,) = load_task(path, tmp_path).load_seed_sets()
-    assert seed_set.n_boxes == 1 and "named by their numbers" in seed_set.problems[0]
+    assert seed_set.n_boxes == 1 and "named by their numbers" in seed_set.warnings[0]
 
 
 def files(name, word, labels="a.json", family=None):
@@ -180,13 +180,16 @@ def test_one_task_stays_as_it_is():
     assert (merged.categories, merged.seed_sets) == (CARS.categories, CARS.seed_sets)
 
 
-def test_one_name_for_different_data_is_refused():
-    other = Task("people", ("person",), (files("street", "person", "c.json"),))
-    with pytest.raises(InputError, match=r"seed set 'street', one in a\.json"):
-        merge_tasks([CARS, other])
+CLASHES = [
+    (
+        Task("people", ("person",), (files("street", "person", "c.json"),)),
+        r"seed set 'street', one in a\.json",
+    ),
+    (Task("vans", ("van",), (), {"bus": "van"}), "'bus' for different categories"),
+]
 
 
-def test_one_word_for_two_categories_is_refused():
-    other = Task("vans", ("van",), (), {"bus": "van"})
-    with pytest.raises(InputError, match="'bus' for different categories"):
+@pytest.mark.parametrize(("other", "message"), CLASHES)
+def test_one_name_for_different_data_or_categories_is_refused(other, message):
+    with pytest.raises(InputError, match=message):
         merge_tasks([CARS, other])

@@ -13,9 +13,9 @@ from autoeval.scores.confidence_scores import (
     BestBox,
     BoxShare,
     ConfidentImages,
+    ContrastiveConfidence,
     PredictionScore,
 )
-from autoeval.scores.contrastive_confidence import ContrastiveConfidence
 from autoeval.scores.entropy import EntropyBelow, EntropyMean, EntropyScore, binary_entropy
 
 # five boxes count: .04 is under the score threshold

@@ -3,9 +3,13 @@ import math
 import pytest
 from made import computed, evidence, found
 
-from autoeval.scores.box_stability import ConfidenceStability, ViewConsistency, confidence_stability
+from autoeval.scores.box_stability import (
+    ConfidenceStability,
+    CumulativeConsensus,
+    ViewConsistency,
+    confidence_stability,
+)
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.confidence_scores import CumulativeConsensus
 
 UNIT, SHIFTED, FAR = [0, 0, 2, 2], [1, 0, 3, 2], [10, 0, 12, 2]
 

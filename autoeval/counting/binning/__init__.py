@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.binning.bins import CountBins, load_bins, smoothed_frequencies, whole_counts
-from autoeval.counting.binning.paper import (
+from autoeval.counting.binning.bins import (
     PUBLISHED,
     PUBLISHED_GAMMA,
+    CountBins,
     bayesian_blocks_bins,
     find_bins,
+    load_bins,
     paper_bins,
     published_bins,
     released_bins,
+    smoothed_frequencies,
+    whole_counts,
 )
 from autoeval.errors import InputError
 from autoeval.runtime.progress import progress_bar

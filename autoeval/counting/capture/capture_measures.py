@@ -56,16 +56,13 @@ def by_factor(result: TaskResult, factor: str) -> pd.DataFrame:
 
 def paired_difference(original: TaskResult, occluded: TaskResult) -> dict[str, Any]:
     """Compare the sMAPE of the same images, drawn in pairs: occluded - original (Table 2)."""
-    both = original.frame.merge(occluded.frame, on="image_file", suffixes=("_a", "_b"))
-    truth, first, second = (
-        both[name].to_numpy(float) for name in ("truth_a", "value_a", "value_b")
-    )
+    first, second = _paired_terms(original, occluded)
     return {
         "model": original.model,
-        "n": len(both),
-        "original": smape(truth, first),
-        "occluded": smape(truth, second),
-        **_with_ends("difference", smape_terms(truth, second) - smape_terms(truth, first)),
+        "n": len(first),
+        "original": float(first.mean()),
+        "occluded": float(second.mean()),
+        **_with_ends("difference", second - first),
     }
 
 
@@ -75,27 +72,30 @@ def model_difference(a: TaskResult, b: TaskResult) -> dict[str, Any]:
     The bootstrap draws both answers to an item together; ``better`` names the better model where
     the interval excludes 0.
     """
-    both = a.frame.merge(b.frame, on="image_file", suffixes=("_a", "_b"))
+    first, second = _paired_terms(a, b)
     patterns = a.task.kind == CHOICE
-    first, second = (
-        100.0 * (both[f"value_{k}"] == both[f"truth_{k}"]).to_numpy()
-        if patterns
-        else smape_terms(both[f"truth_{k}"].to_numpy(float), both[f"value_{k}"].to_numpy(float))
-        for k in ("a", "b")
-    )
     found = _with_ends("difference", first - second)
     clear = found["low"] > 0 or found["high"] < 0
     return {
         "task": a.task.name,
         "A": a.model,
         "B": b.model,
-        "n": len(both),
+        "n": len(first),
         "measure": "accuracy" if patterns else "sMAPE",
         "of A": float(first.mean()),
         "of B": float(second.mean()),
         **found,
         "better": (a if (found["low"] > 0) == patterns else b).model if clear else "",
     }
+
+
+def _paired_terms(a: TaskResult, b: TaskResult) -> list[np.ndarray]:
+    """Return the terms (N,) of the main measure of both, over the items that both have."""
+    shared = a.frame[["image_file"]].merge(b.frame[["image_file"]])
+    frames = [shared.merge(result.frame) for result in (a, b)]
+    if a.task.kind == CHOICE:
+        return [100.0 * _right(frame) for frame in frames]
+    return [smape_terms(*counts(frame)) for frame in frames]
 
 
 def confusion(result: TaskResult, *, most: int = 30) -> pd.DataFrame:

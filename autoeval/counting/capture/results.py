@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.capture.answers import extract_count
-from autoeval.counting.capture.split import CaptureItem, CaptureSplit
+from autoeval.counting.capture.split import CaptureSplit
 from autoeval.counting.capture.tasks import CHOICE, CaptureTask
 from autoeval.counting.predictions import LARGEST
 from autoeval.counting.prompting import is_done
@@ -65,25 +65,38 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
     Of several samples, the commonest answer is the value and its share of all, skipped ones
     included, the confidence.
     """
-    items = task.items(split.items)
-    kept, warnings = _one_each(rows, {item.image_file for item in items})
-    kept, unread = readable(kept, task)
-    warnings += [*unread, *_contradictions(kept, items)]
+    items = {item.image_file: item for item in task.items(split.items)}
     by_image: dict[str, list[Row]] = {}
+    bad, differing = list[str](), list[str]()
+    kept, warnings = _one_each(rows, items)
     for row in kept:
-        by_image.setdefault(row["image_file"], []).append(row)
+        name, stated = row["image_file"], row.get("ground_truth")
+        read = _read(row, task)
+        by_image.setdefault(name, []).append(read)
+        if read["value"] is None and is_done(row) and row.get("value") is not None:
+            bad.append(name)
+        if stated is not None and _count(stated) != items[name].ground_truth:
+            differing.append(f"{name} ({stated}, here {items[name].ground_truth})")
     records = [
         {
-            "image_file": item.image_file,
+            "image_file": name,
             "truth": task.truth(item),
-            **_combine(by_image.get(item.image_file, []), task),
+            **_combine(by_image.get(name, []), task),
             "shape": item.shape,
             "ground_truth": item.ground_truth,
             "num_occluded": item.num_occluded,
         }
-        for item in items
+        for name, item in items.items()
     ]
     frame = pd.DataFrame(records)
+    if bad:
+        what = "pattern" if task.kind == CHOICE else "count"
+        warnings.append(f"{len(bad)} values are no {what} and taken as skipped: {listed(bad)}")
+    if differing:
+        warnings.append(
+            f"{len(differing)} answers state another true count than the split, whose counts are "
+            f"used: {listed(differing, most=3)}"
+        )
     for status in (MISSING, FAILED):
         names = frame.loc[frame["status"] == status, "image_file"].tolist()
         if names:
@@ -124,7 +137,7 @@ def _released_row(record: Mapping[str, Any], model: str, task: str) -> dict[str,
     }
 
 
-def _one_each(rows: Iterable[Row], known: set[str]) -> tuple[list[Row], list[str]]:
+def _one_each(rows: Iterable[Row], known: Container[str]) -> tuple[list[Row], list[str]]:
     answers: dict[tuple[str, int], Row] = {}
     times: Counter[str] = Counter()
     unknown: Counter[str] = Counter()
@@ -166,44 +179,16 @@ def _combine(rows: Sequence[Row], task: CaptureTask) -> dict[str, Any]:
     return {"value": value, "status": OK, "confidence": confidence}
 
 
-def readable(rows: Iterable[Row], task: CaptureTask) -> tuple[list[Row], list[str]]:
-    """Turn the values of answers into counts or patterns; others become skipped, and are named."""
-    found: list[Row] = []
-    bad = []
-    for row in rows:
-        value = row.get("value")
-        if not is_done(row) or value is None:
-            found.append(row)
-            continue
-        if task.kind == CHOICE:
-            read: Any = value if isinstance(value, str) and value else None
-        else:
-            read = _count(value)
-        if read is None:
-            bad.append(row["image_file"])
-            row = {**row, "status": SKIPPED}
-        found.append({**row, "value": read})
-    what = "pattern" if task.kind == CHOICE else "count"
-    warnings = [f"{len(bad)} values are no {what} and taken as skipped: {listed(bad)}"]
-    return found, warnings if bad else []
-
-
-def _contradictions(rows: Iterable[Row], items: Sequence[CaptureItem]) -> list[str]:
-    """Name the answers that state another true count than the split does."""
-    truth = {item.image_file: item.ground_truth for item in items}
-    differing = [
-        f"{row['image_file']} ({row['ground_truth']}, here {truth[row['image_file']]})"
-        for row in rows
-        if row.get("ground_truth") is not None
-        and row["image_file"] in truth
-        and _count(row["ground_truth"]) != truth[row["image_file"]]
-    ]
-    if not differing:
-        return []
-    return [
-        f"{len(differing)} answers state another true count than the split, whose counts are used: "
-        f"{listed(differing, most=3)}"
-    ]
+def _read(row: Row, task: CaptureTask) -> Row:
+    """Turn the value of an answer into a count or pattern; without one it is a skipped answer."""
+    value = row.get("value")
+    if not is_done(row) or value is None:
+        return {**row, "value": value}
+    if task.kind == CHOICE:
+        value = value if isinstance(value, str) and value else None
+    else:
+        value = _count(value)
+    return {**row, "value": value, "status": SKIPPED if value is None else row["status"]}
 
 
 def _count(value: Any) -> float | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,21 +46,14 @@ LABELS = {
 _SHADE_OF_WHITE = 0.6
 
 
-def measures_table(results: Sequence[TaskResult]) -> pd.DataFrame:
-    """Measure every result; one row each."""
-    return pd.DataFrame([measure(result) for result in results])
-
-
 def difference_table(results: Sequence[TaskResult]) -> pd.DataFrame:
     """Compare original and occluded images, for models that have answers about both."""
     totals = {(r.model, r.task.name): r for r in results}
-    models = dict.fromkeys(result.model for result in results)
-    rows = [
-        paired_difference(totals[model, f"total-{ORIGINAL}"], totals[model, f"total-{OCCLUDED}"])
-        for model in models
-        if (model, f"total-{ORIGINAL}") in totals and (model, f"total-{OCCLUDED}") in totals
+    both = [
+        [totals.get((model, f"total-{variant}")) for variant in (ORIGINAL, OCCLUDED)]
+        for model in dict.fromkeys(result.model for result in results)
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame([paired_difference(a, b) for a, b in both if a and b])
 
 
 def model_table(results: Sequence[TaskResult]) -> pd.DataFrame:
@@ -77,22 +68,25 @@ def model_table(results: Sequence[TaskResult]) -> pd.DataFrame:
 
 
 def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> FiledPage:
-    """Build the report page of one or more models on one split."""
+    """Build the report page of one or more models on one split.
+
+    Its tables, by name, are ``measures``, ``differences``, ``models``, ``published``, ``items`` and
+    those of each task.
+    """
     kind = split.items[0].split
     page = FiledPage(f"CAPTURe, {kind} split: counting behind an occluder")
     page.add_text(f"{len(split.items)} pairs of images.", ABOUT)
     page.add_warnings(merged_notes((f"{r.model}, {r.task.name}", r.warnings) for r in results))
-    page.tables["measures"] = measures_table(results)
-    for title, choice in (("Counts", False), ("Patterns, accuracy in %", True)):
-        chosen = [result for result in results if (result.task.kind == CHOICE) == choice]
-        if chosen:
-            page.add_table(measures_table(chosen), title, formats=FORMATS)
-    differences = difference_table(results)
+    rows = [measure(result) for result in results]
+    page.tables["measures"] = pd.DataFrame(rows)
+    for title, main in (("Counts", "sMAPE"), ("Patterns, accuracy in %", "accuracy")):
+        if chosen := [row for row in rows if main in row]:
+            page.add_table(pd.DataFrame(chosen), title, formats=FORMATS)
+    differences, models = difference_table(results), model_table(results)
     if len(differences):
         page.add_heading("Original against occluded")
         caption = "sMAPE of the same items, paired"
         page.file_table("differences", differences, caption, formats=FORMATS)
-    models = model_table(results)
     if len(models):
         page.add_heading("Model against model")
         caption = "The same items, paired: A - B with its 95 % interval"
@@ -101,17 +95,9 @@ def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> FiledPag
     page.file_table("published", published, "Published, for comparison", formats=FORMATS)
     for task in dict.fromkeys(result.task for result in results):
         _add_task(page, [result for result in results if result.task == task])
-    return page
-
-
-def write_report(
-    split: CaptureSplit, results: Sequence[TaskResult], folder: str | os.PathLike[str]
-) -> list[Path]:
-    """Write ``report.html``, its tables as CSV, ``items.csv``, and its figures."""
-    page = capture_page(split, results)
     items = [r.frame.assign(model=r.model, task=r.task.name) for r in results]
     page.tables["items"] = pd.concat(items, ignore_index=True)
-    return page.write_all(Path(folder))
+    return page
 
 
 def _add_task(page: FiledPage, results: Sequence[TaskResult]) -> None:
@@ -135,11 +121,8 @@ def _add_task(page: FiledPage, results: Sequence[TaskResult]) -> None:
         table = confusion(result)
         name = f"{task.name}_confusion_{folder_name(result.model)}"
         page.tables[name] = table.rename_axis(index="truth", columns=None)
-        page.file_figure(
-            name,
-            confusion_chart(table),
-            f"{result.model}: truth (rows) by answer (columns), number of items",
-        )
+        caption = f"{result.model}: truth (rows) by answer (columns), number of items"
+        page.file_figure(name, confusion_chart(table), caption)
 
 
 def factor_chart(tables: Sequence[pd.DataFrame], factor: str) -> Figure:

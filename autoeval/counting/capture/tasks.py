@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -34,13 +33,7 @@ class PromptBook:
         """Return the question for the total number in the ``occluded`` or ``original`` image."""
         return _fill(self.templates["total"][item.split][variant][self.model], item)
 
-    def fill(self, name: str, item: CaptureItem, **values: str) -> str:
-        """Return the question of another task with ``values`` in its places."""
-        return _fill(self.templates[name], item, **values)
 
-
-Question = Callable[[CaptureItem, PromptBook], str]
-Truth = Callable[[CaptureItem], int | str | None]
 PATTERN_CHOICES = ("rectangle", "triangle", "circle")
 SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
 
@@ -49,20 +42,36 @@ SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
 class CaptureTask:
     """A task of CAPTURe.
 
-    `variant` is the image shown: original, occluded or inpainted. An item whose `truth` is None
-    does not have the task. `oracle_fact` is the fact that the question gives away (see `fact`).
+    `variant` is the image shown: original, occluded or inpainted. `prompt` is the question's name
+    in a `PromptBook`, `asked` the field of an item that answers it. `oracle_fact` is the fact that
+    the question gives away (see `fact`).
     """
 
     name: str
     variant: str
-    question: Question
-    truth: Truth
+    prompt: str = "total"
+    asked: str = "ground_truth"
     kind: str = COUNT
     oracle_fact: str | None = None
     samples: int = 1
     prompted_confidence: bool = False
 
-    def items(self, items: tuple[CaptureItem, ...]) -> list[CaptureItem]:
+    def question(self, item: CaptureItem, book: PromptBook) -> str:
+        """Return what is asked about an item."""
+        total = book.total(item, ORIGINAL if self.variant == INPAINTED else self.variant)
+        if self.prompt == "total":
+            return total
+        values = {"question": total, "choices": ", ".join(PATTERN_CHOICES)}
+        if self.oracle_fact is not None:
+            values["coordinates"] = coordinates(fact(item, self.oracle_fact))
+        return _fill(book.templates[self.prompt], item, **values)
+
+    def truth(self, item: CaptureItem) -> int | str | None:
+        """Return the right answer; None where an item does not have the task."""
+        known = getattr(item, self.asked)
+        return known if self.kind == COUNT or known in PATTERN_CHOICES else None
+
+    def items(self, items: Iterable[CaptureItem]) -> list[CaptureItem]:
         """Return the items that have this task."""
         return [
             item
@@ -73,61 +82,22 @@ class CaptureTask:
         ]
 
 
-_ground_truth = attrgetter("ground_truth")
-
-
-def _total(variant: str) -> Question:
-    return lambda item, book: book.total(item, variant)
-
-
-def _confident(variant: str) -> Question:
-    return lambda item, book: book.fill("confidence", item, question=book.total(item, variant))
-
-
-def _oracle(name: str, prompt: str) -> Question:
-    return lambda item, book: book.fill(
-        prompt, item, question=book.total(item, OCCLUDED), coordinates=coordinates(fact(item, name))
-    )
-
-
-def _pattern(item: CaptureItem, book: PromptBook) -> str:
-    return book.fill("pattern", item, choices=", ".join(PATTERN_CHOICES))
-
-
-def _shape(item: CaptureItem) -> str | None:
-    return item.shape if item.shape in PATTERN_CHOICES else None
-
-
-def _both(
-    name: str, ask: Callable[[str], Question], truth: Truth = _ground_truth, **options: Any
-) -> list[CaptureTask]:
+def _both(name: str, **options: Any) -> list[CaptureTask]:
     """Make a task on original and one on occluded images."""
-    variants = (ORIGINAL, OCCLUDED)
-    return [CaptureTask(f"{name}-{v}", v, ask(v), truth, **options) for v in variants]
-
-
-def _oracle_task(which: str) -> CaptureTask:
-    known = f"{which}_points"
-    ask = _oracle(known, f"oracle_{which}")
-    return CaptureTask(f"oracle-{which}", OCCLUDED, ask, _ground_truth, oracle_fact=known)
+    return [CaptureTask(f"{name}-{v}", v, **options) for v in (ORIGINAL, OCCLUDED)]
 
 
 TASKS = {
     task.name: task
     for task in (
-        *_both("total", _total),
-        CaptureTask(
-            "occluded-only",
-            OCCLUDED,
-            lambda item, book: book.fill("occluded_only", item),
-            attrgetter("num_occluded"),
-        ),
-        *_both("pattern", lambda variant: _pattern, _shape, kind=CHOICE),
-        _oracle_task("all"),
-        _oracle_task("visible"),
-        CaptureTask("inpainted", INPAINTED, _total(ORIGINAL), _ground_truth),
-        *_both("confidence", _confident, prompted_confidence=True),
-        *_both("sampled", _total, samples=SAMPLES),
+        *_both("total"),
+        CaptureTask("occluded-only", OCCLUDED, "occluded_only", "num_occluded"),
+        *_both("pattern", prompt="pattern", asked="shape", kind=CHOICE),
+        CaptureTask("oracle-all", OCCLUDED, "oracle_all", oracle_fact="all_points"),
+        CaptureTask("oracle-visible", OCCLUDED, "oracle_visible", oracle_fact="visible_points"),
+        CaptureTask("inpainted", INPAINTED),
+        *_both("confidence", prompt="confidence", prompted_confidence=True),
+        *_both("sampled", samples=SAMPLES),
     )
 }
 SHIPPED = shipped_config("counting", "capture", "prompts.py")

@@ -28,12 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from autoeval.counting.capture.results import collect, group_rows, read_answers
-    from autoeval.counting.capture.run_page import (
-        FORMATS,
-        measures_table,
-        model_table,
-        write_report,
-    )
+    from autoeval.counting.capture.run_page import FORMATS, capture_page
     from autoeval.counting.capture.split import open_split
     from autoeval.counting.capture.tasks import get_task
     from autoeval.counting.filed_page import merged_notes
@@ -50,11 +45,11 @@ def run(args: argparse.Namespace) -> int:
     ]
     if not results:
         raise InputError(f"No answers in {', '.join(map(str, args.answers))}.")
-    written = write_report(split, results, args.work_dir)
-    print(to_terminal(format_cells(measures_table(results), FORMATS)))
-    models = model_table(results)
-    if len(models):
-        print("\n" + to_terminal(format_cells(models, FORMATS)))
+    page = capture_page(split, results)
+    written = page.write_all(args.work_dir)
+    print(to_terminal(format_cells(page.tables["measures"], FORMATS)))
+    if "models" in page.tables:
+        print("\n" + to_terminal(page.for_people["models"]))
     for note in merged_notes((f"{r.model}, {r.task.name}", r.warnings) for r in results):
         print(f"note: {note}")
     print("written:\n" + "\n".join(f"  {path}" for path in written))

@@ -1,8 +1,9 @@
-"""Options that the commands of counting share, those of counters included."""
+"""What the commands of counting share: options, and comparing printed figures with our own."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,9 @@ from autoeval.counting import DEFAULT_MODE, MODES
 
 if TYPE_CHECKING:
     from autoeval.counting.counters import Counter
+    from autoeval.report.sections import Section
+
+Make = Callable[[str, Mapping[str, Any]], "tuple[Section, Sequence[str]]"]
 
 BATCH_SIZE = 8  # as in `autoeval.counting.prompting`
 
@@ -54,6 +58,14 @@ def add_exclude(parser: argparse.ArgumentParser) -> None:
     """Declare ``--exclude``, lists of image ids."""
     details = "lists of image ids to leave out, such as images of several classes"
     parser.add_argument("--exclude", **REPEATABLE, metavar="FILE", help=details)
+
+
+def add_praco_data(parser: argparse.ArgumentParser) -> None:
+    """Declare where PrACo's images and classes come from."""
+    parser.add_argument("--data", required=True, metavar="DATA", help="see above")
+    parser.add_argument("--data-root", metavar="DIR", help="folder with the data of a config file")
+    parser.add_argument("--split", default="test", help="of FSC-147 (default: %(default)s)")
+    add_exclude(parser)
 
 
 def add_counter_options(
@@ -116,3 +128,62 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number from 1 up but got '{text}'")
     return number
+
+
+def add_reproduce_options(
+    parser: argparse.ArgumentParser, paper: str, *, tables: str, figures: str = ""
+) -> None:
+    """Declare the options of commands that compare; `paper` names a file in ``configs/papers``."""
+    parser.add_argument(
+        "--table",
+        nargs="+",
+        default=[],
+        metavar="N",
+        help=f"{tables} (default: all, unless --figure is given)",
+    )
+    if figures:
+        parser.add_argument("--figure", nargs="+", default=[], metavar="N", help=figures)
+    parser.add_argument("--data-root", metavar="DIR", help="the data, see above")
+    add_predictions(parser, "see above")
+    add_mode(parser)
+    add_work_dir(parser, f"reproduce_{paper}")
+    add_json(parser)
+
+
+def reproduce(
+    args: argparse.Namespace,
+    paper: str,
+    title: str,
+    *,
+    table: Make,
+    figure: Make,
+    missing: Mapping[str, Sequence[str]] | None = None,
+) -> int:
+    """Make what was requested, print it with what is missing, and write page and files.
+
+    `table` and `figure` make one section from its name and entry in ``configs/papers`` and say what
+    it lacks; `missing` is what else does.
+    """
+    from autoeval.counting.filed_page import PAGE, write_sections
+    from autoeval.counting.reproduce.printed_grid import ModeSection
+    from autoeval.data.config_file import read_paper
+    from autoeval.report.sections import Remarks, Report, printed_text
+
+    numbers = getattr(args, "figure", [])
+    tables, downloads = read_paper(paper, args.table)
+    figures = read_paper(paper, numbers, kind="figure")[0] if numbers else {}
+    if figures and not args.table:
+        tables = {}
+    sections: list[Section] = [ModeSection(args.mode)]
+    texts = [f"{name}: {text}" for name, lacking in (missing or {}).items() for text in lacking]
+    for kind, entries, make in (("table", tables, table), ("figure", figures, figure)):
+        for name, entry in entries.items():
+            section, lacking = make(name, entry)
+            sections.append(section)
+            texts += [f"{kind} {name}: {text}" for text in lacking]
+    if texts:
+        texts += [f"Get the {what} from {where}" for what, where in downloads.items()]
+    report = Report(title, [*sections, Remarks("missing", "What is missing", texts)])
+    write_sections(report, args.work_dir)
+    print(printed_text(report, [args.work_dir / PAGE, args.work_dir], as_json=args.json))
+    return 0

@@ -10,7 +10,6 @@ into the folder --work-dir.
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +19,7 @@ from autoeval.counting.commands.common_options import add_json, add_mode, add_wo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-
-    from autoeval.counting.evaluation.compare import CountComparison
-    from autoeval.counting.evaluation.localisation import Localisation
-    from autoeval.counting.evaluation.model_measures import CountEvaluation
+    from autoeval.counting.binning import CountBins
     from autoeval.counting.predictions import CountPredictions
 
 # As in `autoeval.counting`, which takes seconds to import; the tests hold that they are equal.
@@ -95,8 +90,9 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     from autoeval.counting.evaluation.compare import compare_models
-    from autoeval.counting.evaluation.evaluation_report import evaluation_json, write_files
+    from autoeval.counting.evaluation.evaluation_report import CountReport
     from autoeval.counting.evaluation.inputs import check_category, read_inputs
+    from autoeval.counting.evaluation.model_measures import evaluate_counts
     from autoeval.counting.filed_page import PAGE
 
     check_category(args.category, [*([args.truth] if args.truth else []), *(args.fit_bins or [])])
@@ -105,52 +101,14 @@ def run(args: argparse.Namespace) -> int:
     )
     compared = len(found.models) > 1 and not args.separate
     counted = np.all([m.answered for m in found.models], axis=0) if compared else None
-    evaluations = _evaluate(args, found.models, counted)
     draws = {"n_resamples": args.n_resamples, "seed": args.seed}
+    evaluations = [
+        evaluate_counts(model, bins, mode=args.mode, counted=counted, **draws)
+        for model, bins in zip(found.models, _bins(args, found.models), strict=True)
+    ]
     comparison = compare_models(evaluations, **draws) if compared else None
     places = found.places(distances=args.match_distance, images=args.images)
-    notes = [*found.notes, *_notes(args, counted)]
-    write_files(args.work_dir, evaluations, comparison, notes, places)
-    if args.json:
-        print(evaluation_json(evaluations, comparison, notes, places))
-        return 0
-    _print(evaluations, comparison, notes, places)
-    print(f"\n{mode_line(args.mode)}\nReport: {args.work_dir / PAGE}")
-    return 0
-
-
-def _evaluate(
-    args: argparse.Namespace, models: Sequence[CountPredictions], counted: np.ndarray | None
-) -> list[CountEvaluation]:
-    from autoeval.counting.evaluation.inputs import choose_bins
-    from autoeval.counting.evaluation.model_measures import evaluate_counts
-
-    choose = partial(
-        choose_bins,
-        bins=args.bins,
-        bins_name=args.bins_name,
-        fit_on=args.fit_bins,
-        category=args.category,
-        binning=args.binning,
-        gamma=args.gamma,
-    )
-    first = choose(models[0])
-    own = args.separate and args.bins is None and args.fit_bins is None
-    return [
-        evaluate_counts(
-            model,
-            choose(model) if own else first,
-            mode=args.mode,
-            counted=counted,
-            n_resamples=args.n_resamples,
-            seed=args.seed,
-        )
-        for model in models
-    ]
-
-
-def _notes(args: argparse.Namespace, counted: np.ndarray | None) -> list[str]:
-    notes = []
+    notes = list(found.notes)
     if counted is not None and not counted.all():
         notes.append(
             f"{(~counted).sum()} images that a model skipped enter no measure but its sMAPE"
@@ -160,7 +118,33 @@ def _notes(args: argparse.Namespace, counted: np.ndarray | None) -> list[str]:
             "The bins were fitted on the true counts that are evaluated here: bins of the training "
             "counts (--fit-bins) or published ones (--bins) make results comparable"
         )
-    return notes
+    report = CountReport(evaluations, comparison, notes, places)
+    report.write(args.work_dir)
+    if args.json:
+        print(report.to_json())
+    else:
+        print(f"{report.text()}\n\n{mode_line(args.mode)}\nReport: {args.work_dir / PAGE}")
+    return 0
+
+
+def _bins(args: argparse.Namespace, models: Sequence[CountPredictions]) -> list[CountBins]:
+    """Return the bins of each model: of its own true counts where data sets are separate."""
+    from autoeval.counting.evaluation.inputs import choose_bins
+
+    own = args.separate and args.bins is None and args.fit_bins is None
+    found = [
+        choose_bins(
+            model,
+            bins=args.bins,
+            bins_name=args.bins_name,
+            fit_on=args.fit_bins,
+            category=args.category,
+            binning=args.binning,
+            gamma=args.gamma,
+        )
+        for model in (models if own else models[:1])
+    ]
+    return found if own else found * len(models)
 
 
 def _gamma(text: str) -> float | None:
@@ -168,33 +152,3 @@ def _gamma(text: str) -> float | None:
         return None if text == "cv" else float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected a number or cv but got '{text}'") from None
-
-
-def _print(
-    evaluations: Sequence[CountEvaluation],
-    comparison: CountComparison | None,
-    notes: Sequence[str],
-    places: Sequence[Localisation],
-) -> None:
-    from autoeval.counting.evaluation.evaluation_report import SHOWN, all_notes, measures_table
-    from autoeval.counting.evaluation.localisation import side_by_side
-    from autoeval.report.tables import format_cells, to_terminal
-
-    columns = ["bin", "n", "mean", "std", "bias"]
-    tables = [e.table[columns] for e in evaluations] if comparison is None else [comparison.per_bin]
-    for table in tables:
-        formats = {name: "{:.2f}" for name in table.columns if table[name].dtype == float}
-        print(to_terminal(format_cells(table, formats)) + "\n")
-    measures = measures_table(evaluations)[["model", *SHOWN, "TPER AUC relative"]]
-    formats = {name: "{:.2f}" for name in SHOWN} | {"TPER AUC relative": "{:.3f}"}
-    print(to_terminal(format_cells(measures, formats)))
-    if comparison is not None:
-        pairs = comparison.pairs
-        formats = {c: "{:.3g}" for c in pairs.columns if pairs[c].dtype == float}
-        print("\n" + to_terminal(format_cells(pairs, formats)))
-    if places:
-        table = side_by_side(places)
-        formats = {p.name: "{:.3f}" for p in places}
-        print("\n" + to_terminal(format_cells(table, formats)))
-    for note in [*notes, *all_notes(evaluations, places)]:
-        print(f"note: {note}")

@@ -10,14 +10,13 @@ into the folder --work-dir. Predictions made elsewhere (--predictions) need no i
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autoeval.counting import mode_line
 from autoeval.counting.commands.common_options import (
     add_counter_options,
-    add_exclude,
     add_mode,
+    add_praco_data,
     add_predictions,
     add_run_options,
     add_work_dir,
@@ -28,7 +27,6 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     from autoeval.counting.praco.data import CountingSet
     from autoeval.counting.praco.mosaic_run import MosaicRecipe
-    from autoeval.counting.prompting import PromptedCounter
 
 # As in `mosaic_run`, which takes a second to import.
 LAYOUTS, RELEASED_SEED = ("released", "paper"), 123
@@ -36,10 +34,7 @@ LAYOUTS, RELEASED_SEED = ("released", "paper"), 123
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--data", required=True, metavar="DATA", help="see above")
-    parser.add_argument("--data-root", metavar="DIR", help="folder with the data of a config file")
-    parser.add_argument("--split", default="test", help="of FSC-147 (default: %(default)s)")
-    add_exclude(parser)
+    add_praco_data(parser)
     counters = parser.add_argument_group("counters")
     add_counter_options(counters, example="configs/counting/praco/yolox_nano.py", required=False)
     add_predictions(
@@ -87,7 +82,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from autoeval.counting.filed_page import PAGE
+    from autoeval.counting.praco.data import single_class
     from autoeval.counting.praco.data_kind import load_counting_set
+    from autoeval.counting.praco.evaluation_page import write_outcome, write_plus_plus
+    from autoeval.counting.praco.plus_plus import with_objects
+    from autoeval.counting.prompting import check_names
 
     if not args.counter and not args.predictions:
         raise InputError(
@@ -102,61 +101,53 @@ def run(args: argparse.Namespace) -> int:
         exclude=args.exclude,
         need_images=bool(args.counter),
     )
-    run_tests = _run_multi_class if args.multi_class else _run_both
-    print(run_tests(args, counting_set))
-    print(mode_line(args.mode))
-    print(f"\nReport: {args.work_dir / PAGE}")
+    fit = with_objects if args.multi_class else single_class
+    counting_set = fit(counting_set).first(args.limit)
+    results, panels = _of_counters(args, counting_set)
+    results += _of_files(args, counting_set)
+    check_names([result.name for result in results])
+    draws = {"n_resamples": args.n_resamples}
+    if args.multi_class:
+        print(write_plus_plus(args.work_dir, results, counting_set, **draws))
+    else:
+        print(write_outcome(args.work_dir, results, counting_set, panels, **draws))
+    print(f"{mode_line(args.mode)}\n\nReport: {args.work_dir / PAGE}")
     return 0
 
 
-def _run_both(args: argparse.Namespace, counting_set: CountingSet) -> str:
+def _of_counters(
+    args: argparse.Namespace, counting_set: CountingSet
+) -> tuple[list[Any], dict[str, list]]:
+    """Run the tests with each counter; return the results, and pictures of mosaics by model."""
     from autoeval.counting.journal import folder_name
-    from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
-    from autoeval.counting.praco.data import single_class
-    from autoeval.counting.praco.evaluation_page import write_outcome
+    from autoeval.counting.praco.both_tests import evaluate_counter
+    from autoeval.counting.praco.plus_plus import evaluate_multi_class
     from autoeval.counting.praco.praco_charts import choose_mosaics, mosaic_panels
-    from autoeval.counting.prompting import check_names
+    from autoeval.counting.prompting import PromptedCounter
 
-    counting_set = single_class(counting_set).first(args.limit)
-    recipes = _pairs(args, counting_set)
-    results, panels = [], {}
-    for prompted, settings in _prompted_counters(args):
-        folder = args.work_dir / folder_name(prompted.counter.name)
-        result = evaluate_counter(
-            prompted,
-            counting_set,
-            recipes,
-            folder,
-            settings=settings,
-            mode=args.mode,
-            divisions=args.grid,
-        )
+    recipes = _pairs(args, counting_set) if args.counter and not args.multi_class else []
+    results: list[Any] = []
+    panels = {}
+    threads = {"workers": args.workers, "batch_size": args.batch_size}
+    for counter, settings in load_counters(args):
+        prompted = PromptedCounter(counter, args.prompt, args.reference_class, **threads)
+        folder = args.work_dir / folder_name(counter.name)
+        options = {"settings": settings, "mode": args.mode, "divisions": args.grid}
+        if args.multi_class:
+            results.append(evaluate_multi_class(prompted, counting_set, folder, **options))
+            continue
+        result = evaluate_counter(prompted, counting_set, recipes, folder, **options)
         results.append(result)
         if result.measured is not None:
             chosen = choose_mosaics(result.measured)
             panels[result.name] = mosaic_panels(prompted, counting_set, chosen)
-    results += [
-        evaluate_files(path.parent, model, counting_set, mode=args.mode)
-        for model, path in _of_files(args, counting_set)
-    ]
-    check_names([result.name for result in results])
-    return write_outcome(args.work_dir, results, counting_set, panels, n_resamples=args.n_resamples)
-
-
-def _prompted_counters(args: argparse.Namespace) -> list[tuple[PromptedCounter, dict]]:
-    from autoeval.counting.prompting import PromptedCounter
-
-    options = {"workers": args.workers, "batch_size": args.batch_size}
-    return [
-        (PromptedCounter(counter, args.prompt, args.reference_class, **options), settings)
-        for counter, settings in load_counters(args)
-    ]
+    return results, panels
 
 
 def _pairs(args: argparse.Namespace, counting_set: CountingSet) -> list[MosaicRecipe]:
     from autoeval.counting.praco.mosaic_run import all_pairs, draw_pairs, read_pairs, write_pairs
 
-    if args.pairs == "none" or not args.counter:
+    if args.pairs == "none":
         return []
     if args.pairs == "released":
         recipes = draw_pairs(
@@ -170,46 +161,25 @@ def _pairs(args: argparse.Namespace, counting_set: CountingSet) -> list[MosaicRe
     return recipes
 
 
-def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[tuple[str, Path]]:
-    """Find the prediction files of every model in the folders."""
+def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[Any]:
+    """Measure the prediction files of every model in the folders."""
+    from autoeval.counting.praco.both_tests import evaluate_files
+    from autoeval.counting.praco.plus_plus import evaluate_multi_class_file
     from autoeval.counting.praco.released_csv import find_released
 
-    found: list[tuple[str, Path]] = []
+    results: list[Any] = []
     for folder in args.predictions:
         models = find_released(folder, counting_set.name, multi_class=args.multi_class)
         if not models:
             form = f"Inference_Test1_MODEL_{counting_set.name}.csv"
             more = f" or multiclass_MODEL_{counting_set.name}1.csv" if args.multi_class else ""
             raise InputError(f"No file {form}{more} in {folder}: check the folder and --split.")
-        found += models.items()
-    return found
-
-
-def _run_multi_class(args: argparse.Namespace, counting_set: CountingSet) -> str:
-    from autoeval.counting.journal import folder_name
-    from autoeval.counting.praco.evaluation_page import write_plus_plus
-    from autoeval.counting.praco.plus_plus import (
-        evaluate_multi_class,
-        evaluate_multi_class_file,
-        with_objects,
-    )
-    from autoeval.counting.prompting import check_names
-
-    counting_set = with_objects(counting_set).first(args.limit)
-    options = {"divisions": args.grid, "mode": args.mode}
-    results = [
-        evaluate_multi_class(
-            prompted,
-            counting_set,
-            args.work_dir / folder_name(prompted.counter.name),
-            settings=settings,
-            **options,
-        )
-        for prompted, settings in _prompted_counters(args)
-    ]
-    results += [
-        evaluate_multi_class_file(path, model, counting_set, **options)
-        for model, path in _of_files(args, counting_set)
-    ]
-    check_names([result.name for result in results])
-    return write_plus_plus(args.work_dir, results, counting_set, n_resamples=args.n_resamples)
+        for model, path in models.items():
+            results.append(
+                evaluate_multi_class_file(
+                    path, model, counting_set, divisions=args.grid, mode=args.mode
+                )
+                if args.multi_class
+                else evaluate_files(path.parent, model, counting_set, mode=args.mode)
+            )
+    return results

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import argparse
 
-from autoeval.counting.commands.common_options import add_exclude, add_work_dir, positive
+from autoeval.counting.commands.common_options import add_praco_data, add_work_dir, positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--data", required=True, metavar="DATA", help="see above")
-    parser.add_argument("--data-root", metavar="DIR", help="folder with the data of a config file")
-    parser.add_argument("--split", default="test", help="of FSC-147 (default: %(default)s)")
-    add_exclude(parser)
+    add_praco_data(parser)
     add_work_dir(parser, "praco_tasks")
     parser.add_argument("--question", metavar="TEXT", help="template; {} is the class")
     parser.add_argument("--limit", type=positive, metavar="N", help="the first N images only")

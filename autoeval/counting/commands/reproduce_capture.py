@@ -15,7 +15,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from autoeval.counting.commands.reproduce_options import add_reproduce_options, reproduce
+from autoeval.counting.commands.common_options import add_reproduce_options, reproduce
 
 if TYPE_CHECKING:
     from autoeval.report.sections import Section

@@ -12,11 +12,14 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from autoeval.counting.commands.common_options import add_exclude
-from autoeval.counting.commands.reproduce_options import add_reproduce_options, reproduce
+from autoeval.counting.commands.common_options import (
+    add_exclude,
+    add_reproduce_options,
+    reproduce,
+)
 
 if TYPE_CHECKING:
-    from autoeval.counting.reproduce.printed_praco import PracoModels
+    from autoeval.counting.reproduce.printed_praco import Models
     from autoeval.report.sections import Section
 
 PAPER = "praco"
@@ -46,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
     known = read_paper(PAPER, [MAIN])[0][MAIN]["rows"]
 
-    def models(entry: Mapping[str, Any]) -> PracoModels:
+    def models(entry: Mapping[str, Any]) -> tuple[Models, list[str]]:
         return read_models(
             args.data_root,
             args.predictions,
@@ -58,13 +61,13 @@ def run(args: argparse.Namespace) -> int:
         )
 
     def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
-        found = models(entry)
-        return praco_table(name, entry, found, mode=args.mode), found.missing
+        found, missing = models(entry)
+        return praco_table(name, entry, found, mode=args.mode), missing
 
     def figure(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
-        found = models(entry)
+        found, missing = models(entry)
         if "classes" in entry:
-            return negative_class_figure(name, entry, found), found.missing
-        return drift_figure(name, entry, found, mode=args.mode), found.missing
+            return negative_class_figure(name, entry, found), missing
+        return drift_figure(name, entry, found, mode=args.mode), missing
 
     return reproduce(args, PAPER, "PrACo, printed and own", table=table, figure=figure)

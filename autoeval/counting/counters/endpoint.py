@@ -1,37 +1,27 @@
-"""Vision-language models behind an OpenAI-compatible HTTP endpoint, with retries."""
+"""Vision-language models behind an OpenAI-compatible HTTP endpoint, by the client of `openai`."""
 
 from __future__ import annotations
 
 import base64
-import email.utils
-import http.client
 import json
 import os
-import time
-import urllib.error
 import urllib.parse
-import urllib.request
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
 
 from autoeval.errors import InputError
 
-LARGEST_ANSWER = 10_000_000
-_BUSY = {408, 409, 425, 429, 500, 502, 503, 504, 529}
-_LOCAL = {"localhost", "127.0.0.1", "::1"}
+if TYPE_CHECKING:
+    import openai
+
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_NO_KEY = "no-key"  # the client refuses an empty one
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would take the key to another server."""
-
-    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirect)
+class EndpointError(RuntimeError):
+    """One request that failed for good; others may succeed."""
 
 
 class EndpointAsk:
@@ -39,6 +29,11 @@ class EndpointAsk:
 
     Of `max_tokens` the paper gives 4096 to GPT-4o, 4000 to InternVL2, 2000 to Molmo and 8192 to
     Qwen2-VL (appendix A.2). A temperature of None leaves it to the endpoint.
+
+    The key is that of the environment variable `key_variable`, appears in no message, and goes
+    unencrypted to this machine only. No connection, `timeout` seconds of silence and a busy server
+    (408, 409, 429 and 5xx) are tried `retries` times more, after the server's ``Retry-After`` or
+    pauses that double; one beyond `longest_wait` seconds ends the run.
     """
 
     concurrent = True
@@ -50,12 +45,36 @@ class EndpointAsk:
         *,
         max_tokens: int = 4096,
         temperature: float | None = None,
-        **options: Any,
+        key_variable: str = "OPENAI_API_KEY",
+        timeout: float = 120.0,
+        retries: int = 5,
+        longest_wait: float = 120.0,
     ) -> None:
+        try:
+            import openai
+        except ImportError as error:
+            raise InputError(
+                "Models behind an endpoint need openai: pip install 'autoeval[endpoint]'"
+            ) from error
+        key = os.environ.get(key_variable, "").strip() if key_variable else ""
+        host = _check_address(url, key_variable if key else "")
         self.model = model
         self.max_tokens = max_tokens
         self.temperature = temperature
-        self.poster = JsonPoster(f"{url.rstrip('/')}/chat/completions", **options)
+        self.key_variable = key_variable
+        self.longest_wait = longest_wait
+        self.client = openai.OpenAI(
+            base_url=url,
+            api_key=key or _NO_KEY,
+            # Stated, so that none comes from the client's own environment variables.
+            default_headers={"Authorization": f"Bearer {key or _NO_KEY}"},
+            timeout=timeout,
+            max_retries=retries,
+            # A redirect, or a proxy before this machine, would take the key elsewhere.
+            http_client=openai.DefaultHttpxClient(
+                follow_redirects=False, trust_env=host not in _LOCAL
+            ),
+        )
 
     def __call__(
         self,
@@ -67,9 +86,12 @@ class EndpointAsk:
     ) -> str:
         """Return the answer to ``prompt`` about ``image`` (H, W, 3) uint8 BGR, or about no image.
 
-        ``temperature`` takes the place of the counter's own; ``seed`` is passed on. For errors see
-        `JsonPoster.post`.
+        ``temperature`` takes the place of the counter's own; ``seed`` is passed on. Raises
+        `EndpointError` if this request fails for good, `InputError` if none can succeed: the key is
+        refused, the address is wrong, or the server asks to wait too long.
         """
+        import openai
+
         body: dict[str, Any] = {
             "model": self.model,
             "max_tokens": self.max_tokens,
@@ -80,17 +102,47 @@ class EndpointAsk:
             body["temperature"] = chosen
         if seed is not None:
             body["seed"] = seed
-        return self._text_of(self.poster.post(body))
-
-    def _text_of(self, answer: dict[str, Any]) -> str:
         try:
-            content = answer["choices"][0]["message"]["content"]
+            reply = self.client.chat.completions.with_raw_response.create(**body)
+        except openai.APIStatusError as error:
+            raise self._explain(error) from None
+        except openai.OpenAIError as error:
+            raise EndpointError(self._clean(f"{error} {error.__cause__ or ''}")) from None
+        text = reply.http_response.text
+        try:
+            content = json.loads(text)["choices"][0]["message"]["content"]
+        except ValueError:
+            raise EndpointError(f"the answer is no JSON: {self._clean(text)}") from None
         except (KeyError, IndexError, TypeError):
-            raise EndpointError(f"no message in: {self.poster.clean(str(answer))}") from None
+            raise EndpointError(f"no message in: {self._clean(text)}") from None
         if isinstance(content, list):
             parts = (part.get("text") for part in content if isinstance(part, dict))
             return "".join(str(part) for part in parts if part)
         return "" if content is None else str(content)
+
+    def _explain(self, error: openai.APIStatusError) -> Exception:
+        code, headers = error.status_code, error.response.headers
+        reason = f"HTTP {code}: {self._clean(error.response.text)}"
+        if code in (401, 403):
+            given = "not set" if self.client.api_key == _NO_KEY else "set"
+            return InputError(
+                f"{self.client.base_url} refuses the key in the environment variable "
+                f"{self.key_variable} ({given}). {reason}"
+            )
+        if code in (404, 405) or 300 <= code < 400:
+            place = headers.get("Location", "")
+            return InputError(f"{self.client.base_url} is not the address. {reason} {place}")
+        asked = headers.get("Retry-After", "")
+        if asked.isdecimal() and int(asked) > self.longest_wait:
+            return InputError(
+                f"{self.client.base_url} asks to wait {asked} s, longer than "
+                f"{self.longest_wait:.0f} s. The same command goes on from here later."
+            )
+        return EndpointError(reason)
+
+    def _clean(self, text: str) -> str:
+        """Shorten a text for a message, with the key struck out."""
+        return text.replace(self.client.api_key, "***")[:300]
 
 
 def _content(image: np.ndarray | None, prompt: str) -> list[dict[str, Any]]:
@@ -101,136 +153,16 @@ def _content(image: np.ndarray | None, prompt: str) -> list[dict[str, Any]]:
     return [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}, text]
 
 
-class EndpointError(RuntimeError):
-    """One request that failed for good; others may succeed."""
-
-
-class JsonPoster:
-    """Posts JSON with retries.
-
-    The key is read from the environment at every request, appears in no message, and goes
-    unencrypted to this machine only. What may pass is repeated `retries` times: no connection,
-    `timeout` seconds of silence, a busy server (429 and 5xx), an answer that is no JSON object.
-    Pauses begin at `wait` seconds and double up to `longest_wait`, or are the server's
-    ``Retry-After``; one beyond `longest_wait` ends the run.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        *,
-        key_variable: str = "OPENAI_API_KEY",
-        timeout: float = 120.0,
-        retries: int = 5,
-        wait: float = 1.0,
-        longest_wait: float = 120.0,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self.url = url
-        self.key_variable = key_variable
-        self.timeout = timeout
-        self.retries = retries
-        self.wait = wait
-        self.longest_wait = longest_wait
-        self.sleep = sleep
-        self._check_address()
-
-    def post(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Post ``body`` and return the JSON object that comes back.
-
-        Raises `EndpointError` if this request fails for good, `InputError` if none can succeed: the
-        key is refused, the address is wrong, or the server asks to wait too long.
-        """
-        data = json.dumps(body).encode()
-        for attempt in range(self.retries + 1):
-            try:
-                return _read_object(self._send(data))
-            except urllib.error.HTTPError as error:
-                try:
-                    said = error.read(300).decode(errors="replace")
-                except (OSError, http.client.HTTPException):
-                    said = error.reason
-                reason = f"HTTP {error.code}: {self.clean(said)}"
-                pause = self._pause(error, attempt, reason)
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                reason = self.clean(f"{type(error).__name__}: {error}")
-                pause = self._backoff(attempt)
-            if attempt < self.retries:
-                self.sleep(pause)
-        raise EndpointError(f"gave up after {self.retries + 1} tries; the last: {reason}")
-
-    def _send(self, data: bytes) -> bytes:
-        headers = {"Content-Type": "application/json", "User-Agent": "autoeval"}
-        if key := self._key():
-            headers["Authorization"] = f"Bearer {key}"
-        request = urllib.request.Request(self.url, data, headers, method="POST")
-        with _OPENER.open(request, timeout=self.timeout) as reply:
-            return reply.read(LARGEST_ANSWER + 1)
-
-    def _pause(self, error: urllib.error.HTTPError, attempt: int, reason: str) -> float:
-        if error.code in (401, 403):
-            raise InputError(
-                f"{self.url} refuses the key in the environment variable {self.key_variable} "
-                f"({'set' if self._key() else 'not set'}). {reason}"
-            ) from None
-        if error.code in (404, 405) or 300 <= error.code < 400:
-            place = error.headers.get("Location", "")
-            raise InputError(f"{self.url} is not the address. {reason} {place}".strip()) from None
-        if error.code not in _BUSY:
-            raise EndpointError(reason) from None
-        asked = _retry_after(error.headers.get("Retry-After"))
-        if asked is not None and asked > self.longest_wait:
-            raise InputError(
-                f"{self.url} asks to wait {asked:.0f} s, longer than {self.longest_wait:.0f} s. "
-                "The same command goes on from here later."
-            ) from None
-        return self._backoff(attempt) if asked is None else asked
-
-    def _backoff(self, attempt: int) -> float:
-        return min(self.wait * 2**attempt, self.longest_wait)
-
-    def _key(self) -> str:
-        return os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
-
-    def clean(self, text: str) -> str:
-        """Shorten a text for a message, with the key struck out."""
-        key = self._key()
-        return (text.replace(key, "***") if key else text)[:300]
-
-    def _check_address(self) -> None:
-        parts = urllib.parse.urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError(f"Expected an http(s) address of an endpoint but got '{self.url}'.")
-        if parts.username or parts.password:
-            raise InputError("The address holds a password; give a key in the environment instead.")
-        if parts.scheme == "http" and parts.hostname not in _LOCAL and self._key():
-            raise InputError(
-                f"{self.url} would get the key in {self.key_variable} unencrypted. Use https, or "
-                "key_variable='' if the server needs no key."
-            )
-
-
-def _read_object(content: bytes) -> dict[str, Any]:
-    if len(content) > LARGEST_ANSWER:
-        raise ValueError(f"the answer is larger than {LARGEST_ANSWER} bytes")
-    try:
-        answer = json.loads(content)
-    except ValueError:
-        raise ValueError(f"the answer is no JSON: {content[:80]!r}") from None
-    if not isinstance(answer, dict):
-        raise ValueError(f"the answer is no JSON object: {content[:80]!r}")
-    return answer
-
-
-def _retry_after(value: str | None) -> float | None:
-    """Read seconds, or a date, out of a ``Retry-After`` header."""
-    if not value:
-        return None
-    try:
-        return max(float(value), 0.0)
-    except ValueError:
-        pass
-    try:
-        return max(email.utils.parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
-    except (TypeError, ValueError):
-        return None
+def _check_address(url: str, key_variable: str) -> str:
+    """Return the host of `url`; `key_variable` is empty where no key is sent."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(f"Expected an http(s) address of an endpoint but got '{url}'.")
+    if parts.username or parts.password:
+        raise InputError("The address holds a password; give a key in the environment instead.")
+    if parts.scheme == "http" and parts.hostname not in _LOCAL and key_variable:
+        raise InputError(
+            f"{url} would get the key in {key_variable} unencrypted. Use https, or "
+            "key_variable='' if the server needs no key."
+        )
+    return parts.hostname

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.evaluation.model_measures import CountEvaluation
-from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_mean
+from autoeval.counting.measures.bootstrap import bootstrap_mean
 from autoeval.counting.measures.count_errors import as_pairs
 from autoeval.errors import InputError
 
@@ -52,46 +52,23 @@ def compare_models(
         best = values == values.min(axis=1, keepdims=True)
         won = [names[row.argmax()] if row.sum() == 1 else TIE for row in best]
         per_bin[winner] = np.where(per_bin["n"] > 1, won, ONE_IMAGE)
-    pairs = [_pair(a, b, n_resamples, seed) for a, b in combinations(evaluations, 2)]
+    target, draws = first.counted.target, {"n_resamples": n_resamples, "seed": seed}
+    pairs = [
+        {"A": a.name, "B": b.name} | compare_paired(target, a.counted.pred, b.counted.pred, **draws)
+        for a, b in combinations(evaluations, 2)
+    ]
     return CountComparison(per_bin, pd.DataFrame(pairs))
-
-
-def _pair(a: CountEvaluation, b: CountEvaluation, n_resamples: int, seed: int) -> dict[str, object]:
-    found = compare_paired(
-        a.counted.target, a.counted.pred, b.counted.pred, n_resamples=n_resamples, seed=seed
-    )
-    return {
-        "A": a.name,
-        "B": b.name,
-        "MAE A - B": found.difference.value,
-        "low": found.difference.low,
-        "high": found.difference.high,
-        "Wilcoxon p": found.p_value,
-        "A nearer": found.better,
-        "B nearer": found.worse,
-        "equal": found.equal,
-    }
-
-
-@dataclass(frozen=True)
-class PairedComparison:
-    """How the absolute errors of two models differ on the same images.
-
-    `difference` is the mean of |error of A| - |error of B|, below 0 where A is better; `p_value` is
-    of Wilcoxon's signed-rank test; the numbers are of images where A is nearer, B, and neither.
-    """
-
-    difference: MeasureInterval
-    p_value: float
-    better: int
-    worse: int
-    equal: int
 
 
 def compare_paired(
     target: Any, pred_a: Any, pred_b: Any, *, n_resamples: int = 1000, seed: int = 0
-) -> PairedComparison:
-    """Compare two models image by image, on true counts (N,) and those of the two."""
+) -> dict[str, float]:
+    """Compare the absolute errors of two models on true counts (N,) of the same images.
+
+    ``MAE A - B`` is the mean of |error of A| - |error of B|, below 0 where A is better, with its
+    interval from ``low`` to ``high``; ``Wilcoxon p`` is of the signed-rank test; the others are
+    numbers of images.
+    """
     from scipy.stats import wilcoxon
 
     target, pred_a = as_pairs(target, pred_a)
@@ -99,6 +76,12 @@ def compare_paired(
     difference = np.abs(pred_a - target) - np.abs(pred_b - target)
     images = np.arange(len(target))
     interval = bootstrap_mean(difference, images, n_resamples=n_resamples, seed=seed)
-    p_value = float(wilcoxon(difference).pvalue) if difference.any() else 1.0
-    better, worse = int((difference < 0).sum()), int((difference > 0).sum())
-    return PairedComparison(interval, p_value, better, worse, len(target) - better - worse)
+    return {
+        "MAE A - B": interval.value,
+        "low": interval.low,
+        "high": interval.high,
+        "Wilcoxon p": float(wilcoxon(difference).pvalue) if difference.any() else 1.0,
+        "A nearer": int((difference < 0).sum()),
+        "B nearer": int((difference > 0).sum()),
+        "equal": int((difference == 0).sum()),
+    }

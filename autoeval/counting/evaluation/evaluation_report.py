@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from autoeval.counting.evaluation.localisation import Localisation, side_by_side
 from autoeval.counting.evaluation.model_measures import CountEvaluation, pooled_std_warnings
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.measures.tper import TperCurve
-from autoeval.report.tables import number_text
+from autoeval.report.tables import format_cells, number_text, to_terminal
 from autoeval.runtime.files import write_text
 
 WINNERS = ("winner", "winner of std")  # columns of a comparison
@@ -35,11 +36,24 @@ def plot_bins(
     table = evaluations[0].table
     figure = Figure(figsize=(max(7.0, 0.55 * len(table) + 2.5), 6.2), layout="constrained")
     axes = figure.subplots(2, 1, sharex=True)
+    models = [evaluation.name for evaluation in evaluations]
+    width = 0.8 / len(evaluations)
     for panel, statistic, winner in zip(axes, ("mean", "std"), WINNERS, strict=True):
-        _draw_bars(panel, evaluations, statistic)
+        for k, evaluation in enumerate(evaluations):
+            heights = evaluation.table[statistic].to_numpy()
+            at = np.arange(len(heights)) + (k - (len(evaluations) - 1) / 2) * width
+            panel.bar(at, heights, width, color=_color(k), label=label_text(evaluation.name))
+        highest = max(evaluation.table[statistic].max() for evaluation in evaluations)
+        _count_axis(panel, "y", 0, 1.3 * max(highest, 1.0))
+        panel.grid(axis="y", alpha=0.3)
+        panel.set_axisbelow(True)
         panel.set_ylabel(f"{statistic} of |error|")
-        if comparison is not None:
-            _mark_winners(panel, evaluations, comparison.per_bin[winner])
+        place: dict[str, Any] = {"transform": panel.get_xaxis_transform(), "clip_on": False}
+        winners = () if comparison is None else comparison.per_bin[winner]
+        for position, name in enumerate(winners):  # a square below the bin
+            if name in models:
+                color = _color(models.index(name))
+                panel.plot(position, -0.03, marker="s", ms=6, color=color, **place)
     names = [f"{name}\nn = {n}" for name, n in zip(table["bin"], table["n"], strict=True)]
     axes[1].set_xticks(range(len(table)), names, rotation=60, ha="right", fontsize=8)
     axes[1].tick_params(axis="x", length=0, pad=10)
@@ -131,29 +145,6 @@ def _count_axis(axes: Axes, axis: str, low: float, high: float) -> None:
     axes.set(**options)
 
 
-def _draw_bars(axes: Axes, evaluations: Sequence[CountEvaluation], statistic: str) -> None:
-    width = 0.8 / len(evaluations)
-    for k, evaluation in enumerate(evaluations):
-        heights = evaluation.table[statistic].to_numpy()
-        at = np.arange(len(heights)) + (k - (len(evaluations) - 1) / 2) * width
-        axes.bar(at, heights, width, color=_color(k), label=label_text(evaluation.name))
-    highest = max(evaluation.table[statistic].max() for evaluation in evaluations)
-    _count_axis(axes, "y", 0, 1.3 * max(highest, 1.0))
-    axes.grid(axis="y", alpha=0.3)
-    axes.set_axisbelow(True)
-
-
-def _mark_winners(
-    axes: Axes, evaluations: Sequence[CountEvaluation], winners: Sequence[str]
-) -> None:
-    names = [evaluation.name for evaluation in evaluations]
-    for position, winner in enumerate(winners):
-        if winner in names:
-            color = _color(names.index(winner))
-            place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "clip_on": False}
-            axes.plot(position, -0.03, marker="s", ms=6, color=color, **place)
-
-
 def _color(k: int) -> tuple[float, ...]:
     return mpl.colormaps["tab10"](k % 10)
 
@@ -166,86 +157,94 @@ def measures_table(evaluations: Sequence[CountEvaluation]) -> pd.DataFrame:
     return pd.DataFrame([{"model": e.name, **e.measures} for e in evaluations])
 
 
-def write_files(
-    folder: Path,
-    evaluations: Sequence[CountEvaluation],
-    comparison: CountComparison | None,
-    notes: Sequence[str] = (),
-    places: Sequence[Localisation] = (),
-) -> None:
-    """Write ``report.html``, its tables and figures, ``bins.json`` and ``evaluation.json``.
+@dataclass(frozen=True, eq=False)
+class CountReport:
+    """Evaluations of one or several models; `places` are of those that predicted points."""
 
-    There is no ``bins.json`` where models have bins of their own, which ``evaluation.json`` holds.
-    """
-    if all(e.bins == evaluations[0].bins for e in evaluations):
-        evaluations[0].bins.save(folder / "bins.json")
-    text = evaluation_json(evaluations, comparison, notes, places)
-    write_text(folder / "evaluation.json", text + "\n")
-    evaluation_page(evaluations, comparison, notes, places).write_all(folder)
+    evaluations: Sequence[CountEvaluation]
+    comparison: CountComparison | None = None
+    notes: Sequence[str] = ()
+    places: Sequence[Localisation] = ()
+
+    def write(self, folder: Path) -> None:
+        """Write ``report.html``, its tables and figures, ``bins.json`` and ``evaluation.json``.
+
+        There is no ``bins.json`` where models have bins of their own: ``evaluation.json`` has them.
+        """
+        first = self.evaluations[0].bins
+        if all(e.bins == first for e in self.evaluations):
+            first.save(folder / "bins.json")
+        write_text(folder / "evaluation.json", self.to_json() + "\n")
+        self.page().write_all(folder)
+
+    def to_json(self) -> str:
+        """Return everything but the single predictions as JSON."""
+        content: dict[str, Any] = {"models": [e.to_dict() for e in self.evaluations]}
+        content["notes"] = list(self.notes)
+        if self.comparison is not None:
+            content["pairs"] = self.comparison.pairs.to_dict("records")
+        if self.places:
+            content["localisation"] = {p.name: p.table.to_dict("records") for p in self.places}
+        return json.dumps(_plain(content), indent=1)
+
+    def all_notes(self) -> list[str]:
+        """Return the notes, those on several models once."""
+        said = [(e.name, e.notes) for e in self.evaluations]
+        said += [(place.name, place.notes) for place in self.places]
+        of_bins = pooled_std_warnings((e.counted, e.bins) for e in self.evaluations)
+        return [*self.notes, *merged_notes(said), *of_bins]
+
+    def text(self) -> str:
+        """Return what the terminal shows."""
+        shown = [e.table[["bin", "n", "mean", "std", "bias"]] for e in self.evaluations]
+        if self.comparison is not None:
+            shown = [self.comparison.per_bin]
+        tables = [_to_terminal(table, "{:.2f}") for table in shown]
+        measures = measures_table(self.evaluations)[["model", *SHOWN, "TPER AUC relative"]]
+        formats = dict.fromkeys(SHOWN, "{:.2f}") | {"TPER AUC relative": "{:.3f}"}
+        tables.append(to_terminal(format_cells(measures, formats)))
+        if self.comparison is not None:
+            tables.append(_to_terminal(self.comparison.pairs, "{:.3g}"))
+        if self.places:
+            tables.append(_to_terminal(side_by_side(self.places), "{:.3f}"))
+        notes = [f"note: {note}" for note in self.all_notes()]
+        return "\n".join(["\n\n".join(tables), *notes])
+
+    def page(self) -> FiledPage:
+        """Build the page."""
+        page = FiledPage(f"How well does it count? {', '.join(e.name for e in self.evaluations)}")
+        for e in self.evaluations:
+            interval, around = e.intervals["pooled MAE"], ""
+            if interval.low == interval.low:
+                around = f"95 % interval {_two(interval.low)} to {_two(interval.high)}; "
+            page.add_headline(
+                f"Pooled MAE, {e.name}",
+                _two(e.measures["pooled MAE"]),
+                f"± {_two(e.measures['pooled std'])} within bins; {around}"
+                f"{e.measures['counted']:.0f} images, global std {_two(e.measures['std'])}",
+            )
+        page.add_warnings(self.all_notes())
+        _add_bins(page, self.evaluations, self.comparison)
+        _add_errors(page, self.evaluations)
+        if self.places:
+            page.add_heading("Where it counts")
+            page.file_table(
+                "localisation",
+                side_by_side(self.places),
+                "Predicted against true points: matching at a distance, normalised average "
+                "precision, and GAME(L), the count error summed over 4^L tiles of an image.",
+                sortable=False,
+            )
+        return page
 
 
-def evaluation_json(
-    evaluations: Sequence[CountEvaluation],
-    comparison: CountComparison | None = None,
-    notes: Sequence[str] = (),
-    places: Sequence[Localisation] = (),
-) -> str:
-    """Return everything but the single predictions as JSON; the parameters are `write_files`'."""
-    content: dict[str, Any] = {"models": [e.to_dict() for e in evaluations], "notes": list(notes)}
-    if comparison is not None:
-        content["pairs"] = comparison.pairs.to_dict("records")
-    if places:
-        content["localisation"] = {p.name: p.table.to_dict("records") for p in places}
-    return json.dumps(_plain(content), indent=1)
+def _two(value: float) -> str:
+    return number_text(value, "{:.2f}")
 
 
-def evaluation_page(
-    evaluations: Sequence[CountEvaluation],
-    comparison: CountComparison | None = None,
-    notes: Sequence[str] = (),
-    places: Sequence[Localisation] = (),
-) -> FiledPage:
-    """Build the report page; the parameters are those of `write_files`."""
-    names = ", ".join(e.name for e in evaluations)
-    page = FiledPage(f"How well does it count? {names}")
-    for e in evaluations:
-        page.add_headline(f"Pooled MAE, {e.name}", *_headline(e))
-    page.add_warnings([*notes, *all_notes(evaluations, places)])
-    _add_bins(page, evaluations, comparison)
-    _add_errors(page, evaluations)
-    if places:
-        page.add_heading("Where it counts")
-        page.file_table(
-            "localisation",
-            side_by_side(places),
-            "Predicted against true points: matching at a distance, normalised average precision, "
-            "and GAME(L), the count error summed over 4^L tiles of an image.",
-            sortable=False,
-        )
-    return page
-
-
-def all_notes(
-    evaluations: Sequence[CountEvaluation], places: Sequence[Localisation] = ()
-) -> list[str]:
-    """Return the notes on all models, each once."""
-    said = [*((e.name, e.notes) for e in evaluations), *((p.name, p.notes) for p in places)]
-    return [*merged_notes(said), *pooled_std_warnings((e.counted, e.bins) for e in evaluations)]
-
-
-def _headline(e: CountEvaluation) -> tuple[str, str]:
-    """Return the large figure and what stands below it."""
-    interval, m = e.intervals["pooled MAE"], e.measures
-    around = (
-        f"95 % interval {number_text(interval.low, '{:.2f}')} to "
-        f"{number_text(interval.high, '{:.2f}')}; "
-        if interval.low == interval.low
-        else ""
-    )
-    return number_text(m["pooled MAE"], "{:.2f}"), (
-        f"± {number_text(m['pooled std'], '{:.2f}')} within bins; {around}"
-        f"{m['counted']:.0f} images, global std {number_text(m['std'], '{:.2f}')}"
-    )
+def _to_terminal(table: pd.DataFrame, spec: str) -> str:
+    floats = table.select_dtypes(float).columns
+    return to_terminal(format_cells(table, dict.fromkeys(floats, spec)))
 
 
 def _add_bins(
@@ -295,8 +294,13 @@ def _add_errors(page: FiledPage, evaluations: Sequence[CountEvaluation]) -> None
             for name, c in e.curves.items()
         ]
     )
+    intervals = pd.DataFrame({"measure": [*evaluations[0].measures]})
+    for e in evaluations:
+        intervals[e.name] = [
+            str(e.intervals.get(name, f"{value:.4g}")) for name, value in e.measures.items()
+        ]
     caption = "Measures; 95 % bootstrap intervals in brackets."
-    page.file_table("intervals", _with_intervals(evaluations), caption, sortable=False)
+    page.file_table("intervals", intervals, caption, sortable=False)
     curves = [(e.name, e.curves["relative"]) for e in evaluations]
     page.file_figure(
         "tper",
@@ -308,16 +312,6 @@ def _add_errors(page: FiledPage, evaluations: Sequence[CountEvaluation]) -> None
     if len(evaluations) > MOST_PANELS:
         caption += f" Only the first {MOST_PANELS} of {len(evaluations)} models are drawn."
     page.file_figure("scatter", plot_scatter(evaluations), caption)
-
-
-def _with_intervals(evaluations: Sequence[CountEvaluation]) -> pd.DataFrame:
-    table = pd.DataFrame({"measure": [*evaluations[0].measures]})
-    for e in evaluations:
-        table[e.name] = [
-            str(e.intervals[name]) if name in e.intervals else f"{value:.4g}"
-            for name, value in e.measures.items()
-        ]
-    return table
 
 
 def _plain(value: Any) -> Any:

@@ -58,7 +58,13 @@ def read_inputs(
     `category` chooses among COCO boxes; files of different data sets are `separate`.
     """
     truth = read_truth(truth_path, usable(category, truth_path)) if truth_path else None
-    names = dict(zip(paths, _names(paths), strict=True))
+    if len(set(paths)) < len(paths):
+        raise InputError(f"The same prediction file was given twice: {', '.join(map(str, paths))}.")
+    # Named by the files, or by the folders that `autoeval count run` wrote them into.
+    short = [p.parent.name if p.stem in OF_RUNS and p.parent.name else p.stem for p in paths]
+    if len(set(short)) < len(short):
+        short = [str(path.with_suffix("")) for path in paths]
+    names = dict(zip(paths, short, strict=True))
     points = {names[p]: read_point_predictions(p) for p in paths if p.suffix == ".json"}
     if points and truth is None:
         raise InputError("Predicted points need true ones, or true counts: give --truth FILE.")
@@ -113,13 +119,3 @@ def check_category(category: str | None, files: Sequence[Path]) -> None:
 def usable(category: str | None, path: Path) -> str | None:
     """Return the category for a file that has categories, None for others."""
     return category if category is not None and has_categories(path) else None
-
-
-def _names(paths: Sequence[Path]) -> list[str]:
-    """Name models by their files, or by the folders that `autoeval count run` wrote them into."""
-    if len(set(paths)) < len(paths):
-        raise InputError(f"The same prediction file was given twice: {', '.join(map(str, paths))}.")
-    names = [p.parent.name if p.stem in OF_RUNS and p.parent.name else p.stem for p in paths]
-    if len(set(names)) == len(names):
-        return names
-    return [str(path.with_suffix("")) for path in paths]

@@ -63,7 +63,10 @@ def evaluate_points(
             assert image is not None and true is not None
             for match in matches:
                 match.update(true, image.points)
-            size = truth.images[image_id].size or image.size or _on_disk(images, image_id)
+            size = truth.images[image_id].size or image.size
+            if size is None and images is not None:
+                names = (image_id, f"{image_id}.jpg", f"{image_id}.png")
+                size = next((size for name in names if (size := image_size(images / name))), None)
             if size is None:
                 sizeless.append(image_id)
             elif min(size) >= 2 ** max(LEVELS):
@@ -99,13 +102,6 @@ def side_by_side(results: Sequence[Localisation]) -> pd.DataFrame:
     """One row for each measure, one column for each model."""
     tables = [r.table.set_index("measure")["value"].rename(r.name) for r in results]
     return pd.concat(tables, axis=1).rename_axis("measure").reset_index()
-
-
-def _on_disk(folder: Path | None, image_id: str) -> tuple[int, int] | None:
-    if folder is None:
-        return None
-    names = (image_id, f"{image_id}.jpg", f"{image_id}.png")
-    return next((size for name in names if (size := image_size(folder / name))), None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,9 +74,14 @@ class _ImageSums:
     def measures(self, sums: np.ndarray) -> dict[str, np.ndarray]:
         """Return the measures (R,) of resamples from their sums (R, bins, columns)."""
         n, off, off2, _, _, squared, signed, percentage, some, tper, *smape = sums.sum(1).T
-        mean, std = self._pooled(sums[:, self.pooled])
+        # Pooled over bins, as `autoeval.counting.measures.count_errors.pooled` does.
+        of_bin, off_bin, _, from_bin, from_bin2 = np.moveaxis(sums[:, self.pooled, :5], 2, 0)
+        within = from_bin2 - from_bin**2 / np.maximum(of_bin, 1)
+        total = of_bin.sum(1)
         with np.errstate(invalid="ignore"):
             mape = percentage / some
+            mean = self.center + off_bin.sum(1) / total
+            std = np.sqrt(within.sum(1).clip(0) / total)
         return {
             "pooled MAE": mean,
             "pooled std": std,
@@ -87,15 +92,6 @@ class _ImageSums:
             "MAPE": mape,
             "TPER AUC relative": tper / n,
         } | ({SMAPE: smape[0] / n} if smape else {})
-
-    def _pooled(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Pool over bins, as `autoeval.counting.measures.count_errors.pooled` does."""
-        n, off, _, from_bin, from_bin2 = np.moveaxis(sums[..., :5], 2, 0)
-        within = from_bin2 - from_bin**2 / np.maximum(n, 1)
-        total = n.sum(1)
-        with np.errstate(invalid="ignore"):
-            mean = self.center + off.sum(1) / total
-            return mean, np.sqrt(within.sum(1).clip(0) / total)
 
 
 ABSURD = 1000  # times the largest true count
@@ -174,21 +170,18 @@ def evaluate_counts(
         "counted": float(len(rows)),
         "skipped": float((~predictions.answered).sum()),
         "without objects": float((target == 0).sum()),
-        "outside the bins": float(_outside(target, bins).sum()),
+        "outside the bins": float((target < bins.edges[0]).sum() + (target > bins.edges[-1]).sum()),
     }
     intervals = measure_intervals(predictions, rows, bins, mode, n_resamples=n_resamples, seed=seed)
-    notes = predictions.notes + _notes(target, pred, bins, mode)
+    notes = predictions.notes + _notes(rows, bins, mode, measures)
     return CountEvaluation(predictions, rows, bins, mode, table, measures, intervals, curves, notes)
 
 
-def _outside(target: np.ndarray, bins: CountBins) -> np.ndarray:
-    index = bins.assign(target)
-    return (index < 0) | (index >= len(bins))
-
-
-def _notes(target: np.ndarray, pred: np.ndarray, bins: CountBins, mode: str) -> tuple[str, ...]:
-    notes = []
-    if outside := int(_outside(target, bins).sum()):
+def _notes(
+    counted: CountPredictions, bins: CountBins, mode: str, measures: dict[str, float]
+) -> tuple[str, ...]:
+    target, pred, notes = counted.target, counted.pred, []
+    if outside := int(measures["outside the bins"]):
         fate = (
             "they enter as bins of their own, 'below' and 'above'"
             if mode == "paper"
@@ -198,7 +191,7 @@ def _notes(target: np.ndarray, pred: np.ndarray, bins: CountBins, mode: str) -> 
             f"{outside} of {len(target)} true counts lie outside the bins "
             f"({bins.edges[0]:g} to {bins.edges[-1]:g}): {fate}"
         )
-    if zeros := int((target == 0).sum()):
+    if zeros := int(measures["without objects"]):
         notes.append(
             f"{zeros} of {len(target)} images have no objects: MAPE leaves them out; TPER counts "
             "them as wrong where the prediction is not 0"
@@ -213,34 +206,19 @@ def _notes(target: np.ndarray, pred: np.ndarray, bins: CountBins, mode: str) -> 
 
 def pooled_std_warnings(models: Iterable[tuple[CountPredictions, CountBins]]) -> list[str]:
     """Say how much the pooled std of each model owes to the choice of bins."""
-    said = [
-        f"{counted.name} " + ", ".join(f"{value:.4g}" for value in _stds(counted, bins))
-        for counted, bins in models
-        if len(bins) > 1 and len(counted) > 1
-    ]
+    said = []
+    for counted, bins in models:
+        if len(bins) > 1 and len(counted) > 1:
+            edges, target, pred = np.array(bins.edges), counted.target, counted.pred
+            coarser = (*bins.edges[:-1:2], bins.edges[-1])  # joined two by two, from the first on
+            finer = np.sort([*edges, *(edges[:-1] + edges[1:]) / 2])  # split in the middle
+            binned = [bins, CountBins(coarser), CountBins(tuple(finer))]
+            stds = [pooled(bin_table(target, pred, some))[1] for some in binned]
+            stds.append(np.abs(pred - target).std())
+            said.append(f"{counted.name} " + ", ".join(f"{value:.4g}" for value in stds))
     if not said:
         return []
     return [
         "The pooled std depends on the bins, so compare it only with figures under the same edges. "
         f"With these, half as many, twice as many, and one: {'; '.join(said)}"
     ]
-
-
-def coarser(bins: CountBins) -> CountBins:
-    """Join bins two by two, from the first on."""
-    return CountBins((*bins.edges[:-1:2], bins.edges[-1]))
-
-
-def finer(bins: CountBins) -> CountBins:
-    """Split every bin in the middle."""
-    edges = np.array(bins.edges)
-    middles = (edges[:-1] + edges[1:]) / 2
-    return CountBins((*np.column_stack([edges[:-1], middles]).ravel(), edges[-1]))
-
-
-def _stds(counted: CountPredictions, bins: CountBins) -> list[float]:
-    of_bins = [
-        pooled(bin_table(counted.target, counted.pred, some))[1]
-        for some in (bins, coarser(bins), finer(bins))
-    ]
-    return [*of_bins, float(np.abs(counted.pred - counted.target).std())]

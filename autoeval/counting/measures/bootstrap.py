@@ -43,15 +43,21 @@ def bootstrap_intervals(
     image of each row. Resamples where a statistic is NaN do not enter its interval.
     """
     _check_draws(len(images), n_resamples)
-    draw = _RowsOfImages(np.asarray(images))
+    _, image_of, sizes = np.unique(np.asarray(images), return_inverse=True, return_counts=True)
+    order = np.argsort(image_of, kind="stable")  # the rows, image by image
+    starts = np.cumsum(sizes) - sizes
     rng = np.random.default_rng(seed)
-    drawn = []
+    results = []
     with progress_bar(n_resamples, "Resampling", unit="draw") as bar:
         for _ in range(n_resamples):
-            drawn.append(statistics(draw(rng)))
+            drawn = rng.integers(len(sizes), size=len(sizes))
+            lengths = sizes[drawn]
+            before = np.cumsum(lengths) - lengths
+            at = np.repeat(starts[drawn] - before, lengths) + np.arange(lengths.sum())
+            results.append(statistics(order[at]))
             bar.update()
     own = statistics(np.arange(len(images)))
-    return percentiles(own, pd.DataFrame(drawn), n_images=len(draw.sizes))
+    return _percentiles(own, pd.DataFrame(results), n_images=len(sizes))
 
 
 def _check_draws(n_rows: int, n_resamples: int) -> None:
@@ -62,7 +68,7 @@ def _check_draws(n_rows: int, n_resamples: int) -> None:
         raise InputError(f"Expected at least one resample but got {n_resamples}.")
 
 
-def percentiles(
+def _percentiles(
     own: Mapping[str, float], drawn: Mapping[str, np.ndarray] | pd.DataFrame, *, n_images: int
 ) -> dict[str, MeasureInterval]:
     """Make intervals of the values of resamples (R,), by measure; NaN of a single image."""
@@ -74,22 +80,6 @@ def percentiles(
         name: MeasureInterval(float(value), float(ends[name].iloc[0]), float(ends[name].iloc[1]))
         for name, value in own.items()
     }
-
-
-class _RowsOfImages:
-    """Draws images with replacement and returns the indices of all their rows."""
-
-    def __init__(self, images: np.ndarray) -> None:
-        _, cluster, self.sizes = np.unique(images, return_inverse=True, return_counts=True)
-        self.order = np.argsort(cluster, kind="stable")
-        self.starts = np.cumsum(self.sizes) - self.sizes
-
-    def __call__(self, rng: np.random.Generator) -> np.ndarray:
-        drawn = rng.integers(len(self.sizes), size=len(self.sizes))
-        sizes = self.sizes[drawn]
-        before = np.cumsum(sizes) - sizes
-        at = np.repeat(self.starts[drawn] - before, sizes) + np.arange(sizes.sum())
-        return self.order[at]
 
 
 def bootstrap_sums(
@@ -129,7 +119,7 @@ def bootstrap_sums(
     found = measures(sums)
     own = {name: float(of_all[0]) for name, of_all in found.items()}
     drawn_values = {name: of_all[1:] for name, of_all in found.items()}
-    return percentiles(own, drawn_values, n_images=n_images)
+    return _percentiles(own, drawn_values, n_images=n_images)
 
 
 def bootstrap_mean(

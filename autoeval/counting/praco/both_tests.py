@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.counters import CountResult
 from autoeval.counting.journal import Cell, CellJournal, check_same_run
 from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.counting.praco.mosaic import locates
 from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
-from autoeval.counting.praco.mosaic_run import MosaicRecipe, counts_only, run_mosaic_test
+from autoeval.counting.praco.mosaic_run import (
+    MosaicRecipe,
+    counts_only,
+    locates,
+    run_mosaic_test,
+    tile_counts,
+)
 from autoeval.counting.praco.released_csv import read_released, write_released
 from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.prompting import (
@@ -34,7 +38,6 @@ from autoeval.runtime.files import write_table
 from autoeval.runtime.progress import announced_bar
 
 KEY = ("image", "class")
-Tiles = Callable[..., list[float]]
 
 
 def run_negative_test(
@@ -42,14 +45,13 @@ def run_negative_test(
     counting_set: CountingSet,
     journal: CellJournal,
     *,
-    tiles: Tiles | None = None,
+    divisions: int | None = None,
 ) -> pd.DataFrame:
     """Count every class in every measured image, without the results in the journal.
 
-    All classes of an image go to the counter at once; ``tiles(result, height, width)`` makes
-    further numbers to keep of each. The table has ``image``, ``class``, ``count`` (NaN where there
-    is none), ``status`` and what else the cells hold. A counter that fails on every prompt ends the
-    run.
+    All classes of an image go to the counter at once. The table has ``image``, ``class``, ``count``
+    (NaN where there is none), ``status`` and what else the cells hold: with `divisions` d also
+    ``tiles``, the counts in 2^d x 2^d tiles. A counter that fails on every prompt ends the run.
     """
     cells = journal.read()
     kept = counting_set.kept
@@ -60,7 +62,7 @@ def run_negative_test(
     }
     waiting = [image for image in kept if wanted[image.image_id]]
     total, items = sum(map(len, wanted.values())), f"prompts on {len(waiting)} images"
-    count = partial(_count, prompted, wanted, tiles)
+    count = partial(_count, prompted, wanted, divisions)
     with (
         journal.writer() as write,
         announced_bar(total, "Negative labels", items=items, unit="prompt") as bar,
@@ -82,44 +84,29 @@ def run_negative_test(
 def _count(
     prompted: PromptedCounter,
     wanted: Mapping[str, list[str]],
-    tiles: Tiles | None,
+    divisions: int | None,
     images: Sequence[CountedImage],
 ) -> list[Cell]:
-    unread: list[Cell] = []
+    cells: list[Cell] = []
     requests = []
     for image in images:
-        classes = wanted[image.image_id]
+        image_id, classes = image.image_id, wanted[image.image_id]
+        true_class = ", ".join(image.points)  # one, or all of an image of several
         try:
-            true_class = ", ".join(image.points)  # one, or all of an image of several
-            requests.append(
-                CountRequest(read_image(image.path), classes, image.image_id, true_class)
-            )
+            requests.append(CountRequest(read_image(image.path), classes, image_id, true_class))
         except UnreadableImageError as error:
-            status = f"{FAILED}: {error.reason}"
-            unread += [
-                {"image": image.image_id, "class": name, "count": None, "status": status}
-                for name in classes
-            ]
-    results = prompted.count(requests)
-    return unread + [
-        _cell(prompted, request, name, result, tiles)
-        for request, of_image in zip(requests, results, strict=True)
-        for name, result in zip(request.classes, of_image, strict=True)
-    ]
-
-
-def _cell(
-    prompted: PromptedCounter,
-    request: CountRequest,
-    name: str,
-    result: CountResult,
-    tiles: Tiles | None,
-) -> Cell:
-    cell: Cell = {"image": request.image_id, "class": name, "count": number(result.count)}
-    cell |= result_fields(result, prompted.privileged(request.true_class))
-    if tiles is not None and is_done(cell):
-        cell["tiles"] = tiles(result, *request.image.shape[:2])
-    return cell
+            failed = {"count": None, "status": f"{FAILED}: {error.reason}"}
+            cells += [{"image": image_id, "class": name, **failed} for name in classes]
+    for request, results in zip(requests, prompted.count(requests), strict=True):
+        privileged = prompted.privileged(request.true_class)
+        for name, result in zip(request.classes, results, strict=True):
+            cell: Cell = {"image": request.image_id, "class": name, "count": number(result.count)}
+            cell |= result_fields(result, privileged)
+            if divisions is not None and is_done(cell):
+                size = request.image.shape[:2]
+                cell["tiles"] = tile_counts(result, *size, divisions=divisions)
+            cells.append(cell)
+    return cells
 
 
 def count_matrix(table: pd.DataFrame, counting_set: CountingSet) -> pd.DataFrame:
@@ -169,13 +156,13 @@ def count_negatives(
     counting_set: CountingSet,
     folder: Path,
     settings: Mapping[str, Any],
-    tiles: Tiles | None = None,
+    divisions: int | None = None,
 ) -> pd.DataFrame:
     """Run the negative-label test in a folder and keep its table; see `run_negative_test`."""
     prompts = {"prompt": prompted.prompt, "reference": prompted.reference}
     check_same_run(folder / "run.json", {**settings, **prompts})
     journal = CellJournal(folder / "negative.jsonl", KEY)
-    table = run_negative_test(prompted, counting_set, journal, tiles=tiles)
+    table = run_negative_test(prompted, counting_set, journal, divisions=divisions)
     write_table(folder / "negative.parquet", table)
     return table
 

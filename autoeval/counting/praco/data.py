@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -39,6 +39,19 @@ class CountedImage:
     def count(self) -> int:
         """Number of objects, of all classes."""
         return sum(map(len, self.points.values()))
+
+
+@dataclass(frozen=True)
+class MosaicPool:
+    """The two halves of the draws, in their order: the class of each image by its id.
+
+    Images that are not measured take part, or their absence would change all later draws; FSC-147's
+    class file holds images of no split, which the authors' code draws all the same.
+    """
+
+    upper: Mapping[str, str]
+    lower: Mapping[str, str]
+    paths: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,31 +112,32 @@ class CountingSet:
 
     def exclude(self, image_ids: Iterable[str], reason: str = ON_THE_LIST) -> CountingSet:
         """Take images out of all measures, by ids with or without suffix, and note others."""
-        by_stem = {Path(name).stem: name for name in self.by_id} | {
-            name: name for name in self.by_id
-        }
+        named = {Path(name).stem: name for name in self.by_id} | {name: name for name in self.by_id}
         wanted = list(image_ids)
-        unknown = [name for name in wanted if name not in by_stem]
-        notes = [f"excluded images that the set does not have: {len(unknown)} ({listed(unknown)})"]
-        return replace(
-            self,
-            excluded={**self.excluded, **{by_stem[w]: reason for w in wanted if w in by_stem}},
-            warnings=(*self.warnings, *(notes if unknown else [])),
-        )
+        unknown = [name for name in wanted if name not in named]
+        notes = left_out({"excluded images that the set does not have": unknown})
+        excluded = {**self.excluded, **{named[w]: reason for w in wanted if w in named}}
+        return replace(self, excluded=excluded, warnings=(*self.warnings, *notes))
+
+
+def left_out(reasons: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Say for each reason how many images it is true of, and which; nothing where there is none."""
+    return tuple(f"{why}: {len(ids)} ({listed(ids)})" for why, ids in reasons.items() if ids)
 
 
 def single_class(counting_set: CountingSet) -> CountingSet:
     """Keep the images of one class; those without objects are excluded by name."""
     images = tuple(image for image in counting_set.images if len(image.points) == 1)
-    warnings = list(counting_set.warnings)
-    for what, unfit in (
-        ("of several classes", [i for i in counting_set.images if len(i.points) > 1]),
-        ("without objects", [i for i in counting_set.images if not i.points]),
-    ):
-        if unfit:
-            names = listed([image.image_id for image in unfit])
-            warnings.append(f"images {what}, left out: {len(unfit)} ({names})")
-    found = replace(counting_set, images=images, warnings=tuple(warnings))
+    unfit = {
+        "images of several classes, left out": [
+            image.image_id for image in counting_set.images if len(image.points) > 1
+        ],
+        "images without objects, left out": [
+            image.image_id for image in counting_set.images if not image.points
+        ],
+    }
+    warnings = (*counting_set.warnings, *left_out(unfit))
+    found = replace(counting_set, images=images, warnings=warnings)
     found = found.exclude([i.image_id for i in images if not i.count], NO_OBJECT)
     if len(found.classes) < 2 or not found.kept:
         raise InputError(
@@ -141,23 +155,3 @@ def read_exclusions(path: str | os.PathLike[str]) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the exclusion list {path}: {error}.") from error
     return [name for line in lines if (name := line.split("#")[0].strip())]
-
-
-@dataclass(frozen=True)
-class MosaicPool:
-    """The two halves of the draws, in their order: the class of each image by its id.
-
-    Images that are not measured take part, or their absence would change all later draws; FSC-147's
-    class file holds images of no split, which the authors' code draws all the same.
-    """
-
-    upper: Mapping[str, str]
-    lower: Mapping[str, str]
-    paths: Mapping[str, Path] = field(default_factory=dict)
-
-    def by_class(self) -> dict[str, list[str]]:
-        """Return the ids to draw from for each class, in their order."""
-        pools: dict[str, list[str]] = {}
-        for image_id, category in self.lower.items():
-            pools.setdefault(category, []).append(image_id)
-        return pools

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.counting.praco.data import CountedImage, CountingSet, read_exclusions
+from autoeval.counting.praco.data import CountedImage, CountingSet, left_out, read_exclusions
 from autoeval.counting.praco.published_sets import is_fsc147, is_mucca, load_fsc147, load_mucca
 from autoeval.data.coco import image_path, read_coco
 from autoeval.data.config_file import read_config
@@ -107,70 +107,53 @@ def load_coco_classes(
     """
     images: list[CountedImage] = []
     warnings: list[str] = []
-    seen: dict[str, None] = {}
+    classes: list[str] = []
     for part in parts:
         content = read_coco(part.ann_file)
-        warnings += content.problems
-        mapping = _mapping(part, content)
-        seen.update(dict.fromkeys(mapping.values()))
-        images += _images(part, content, mapping, warnings, need_images)
+        mapping = {name: name for name in content.categories}
+        if part.mapping is not None:
+            mapping = dict(part.mapping)
+            if absent := [category for category in mapping if category not in content.categories]:
+                raise InputError(
+                    f"The mapping of {part.ann_file} names {listed(absent)}, but the file has "
+                    f"{listed(content.categories, most=100) or 'no category'}."
+                )
+        found, unfit = _images(part, content, mapping, need_images)
+        images += found
+        warnings += [*content.warnings, *left_out(unfit)]
+        classes += mapping.values()
     if not images:
         raise InputError(f"No image is left of {listed([str(p.ann_file) for p in parts])}.")
-    classes = tuple(dict.fromkeys([*seen, *prompt_only]))
-    return CountingSet(name, classes, tuple(images), warnings=tuple(warnings))
-
-
-def _mapping(part: CocoPart, content: LabelSet) -> dict[str, str]:
-    if part.mapping is None:
-        return {category: category for category in content.categories}
-    absent = [category for category in part.mapping if category not in content.categories]
-    if absent:
-        raise InputError(
-            f"The mapping of {part.ann_file} names {listed(absent)}, but the file has "
-            f"{listed(content.categories, most=100) or 'no category'}."
-        )
-    return dict(part.mapping)
+    ordered = tuple(dict.fromkeys([*classes, *prompt_only]))
+    return CountingSet(name, ordered, tuple(images), warnings=tuple(warnings))
 
 
 def _images(
-    part: CocoPart,
-    content: LabelSet,
-    mapping: Mapping[str, str],
-    warnings: list[str],
-    need_images: bool,
-) -> list[CountedImage]:
-    wanted = _wanted(part, content)
+    part: CocoPart, content: LabelSet, mapping: Mapping[str, str], need_images: bool
+) -> tuple[list[CountedImage], dict[str, list[str]]]:
+    """Return the images of a part, and the file names of those that are left out by reason."""
+    names = {image.file_name for image in content.images}
+    keep = names if part.keep is None else set(part.keep)
+    if keep - names:
+        unknown = [name for name in part.keep or () if name not in names]
+        raise InputError(f"{part.ann_file} has no images {listed(unknown)}, which are to be kept.")
     centres: dict[str, dict[str, list]] = {image.image_id: {} for image in content.images}
     for box in content.boxes:
         x, y, width, height = box.xywh
         category = mapping.get(box.category, box.category)
         centres[box.image_id].setdefault(category, []).append((x + width / 2, y + height / 2))
-    points = {
-        image_id: {name: np.array(found, np.float64) for name, found in of_image.items()}
-        for image_id, of_image in centres.items()
-    }
     crowded = {box.image_id for box in content.boxes if box.iscrowd}
     folder, prefix = Path(part.img_dir), f"{part.name}/" if part.name else ""
-    entries = [
-        (im, image_path(folder, im.file_name)) for im in content.images if im.file_name in wanted
-    ]
-    crowds = [im.file_name for im, _ in entries if im.image_id in crowded]
-    missing = [im.file_name for im, path in entries if need_images and not path.is_file()]
-    for what, names in ((f"missing in {folder}", missing), ("with a crowd box", crowds)):
-        if names:
-            warnings.append(f"images {what}, left out: {len(names)} ({listed(names)})")
-    return [
-        CountedImage(prefix + im.file_name, path, points[im.image_id], im.size)
-        for im, path in entries
-        if im.image_id not in crowded and (path.is_file() or not need_images)
-    ]
-
-
-def _wanted(part: CocoPart, content: LabelSet) -> set[str]:
-    names = {image.file_name for image in content.images}
-    if part.keep is None:
-        return names
-    unknown = [name for name in part.keep if name not in names]
-    if unknown:
-        raise InputError(f"{part.ann_file} has no images {listed(unknown)}, which are to be kept.")
-    return set(part.keep)
+    images, missing, crowds = [], [], []
+    for im in content.images:
+        path = image_path(folder, im.file_name)
+        if im.file_name not in keep:
+            continue
+        is_missing = need_images and not path.is_file()
+        missing += [im.file_name] * is_missing
+        crowds += [im.file_name] * (im.image_id in crowded)
+        if not is_missing and im.image_id not in crowded:
+            points = {k: np.array(v, np.float64) for k, v in centres[im.image_id].items()}
+            images.append(CountedImage(prefix + im.file_name, path, points, im.size))
+    reasons = {f"images missing in {folder}": missing, "images with a crowd box": crowds}
+    return images, {f"{why}, left out": unfit for why, unfit in reasons.items()}

@@ -87,7 +87,15 @@ def write_outcome(
             known.append(f"CntF1 {found['CntF1']:.3f}")
         page.add_headline(result.name, f"NMN {found['NMN']:.3f}", ", ".join(known))
     page.add_warnings(said)
-    page.add_text(_data_text(counting_set), *ABOUT, MODES[results[0].mode])
+    kept, with_images = counting_set.kept, {image.category for image in counting_set.kept}
+    absent = [name for name in counting_set.classes if name not in with_images]
+    text = f"{len(kept)} images of {len(with_images)} classes; {len(counting_set.classes)} prompts."
+    if absent:
+        text += f" Asked for but in no image: {listed(absent, most=30)}."
+    if counting_set.excluded:
+        names = listed(counting_set.excluded, most=20)
+        text += f" Excluded: {len(counting_set.excluded)} images ({names})."
+    page.add_text(text, *ABOUT, MODES[results[0].mode])
     table = measures_table(results)
     shown = table[["model", *MEASURES]]
     page.file_table("measures", table, "Measures", shown=shown, formats=FORMATS)
@@ -161,18 +169,6 @@ def _add_intervals(page: FiledPage, results: Sequence[Measured], n_resamples: in
         page.file_table("differences", differences, caption, shown=shown, sortable=False)
 
 
-def _data_text(counting_set: CountingSet) -> str:
-    kept, with_images = counting_set.kept, {image.category for image in counting_set.kept}
-    absent = [name for name in counting_set.classes if name not in with_images]
-    text = f"{len(kept)} images of {len(with_images)} classes; {len(counting_set.classes)} prompts."
-    if absent:
-        text += f" Asked for but in no image: {listed(absent, most=30)}."
-    if counting_set.excluded:
-        names = listed(counting_set.excluded, most=20)
-        text += f" Excluded: {len(counting_set.excluded)} images ({names})."
-    return text
-
-
 def _add_charts(page: FiledPage, results: Sequence[PracoResult]) -> None:
     drifts = {}
     for result in results:
@@ -219,9 +215,10 @@ def _class_chart(table: pd.DataFrame) -> Figure:
 def data_notes(counting_set: CountingSet) -> list[str]:
     """Say what was left out of a set, and why."""
     notes = list(counting_set.warnings)
-    reasons = pd.Series(dict(counting_set.excluded), dtype=object)
-    for reason, ids in reasons.groupby(reasons).groups.items():
-        named = ", ".join(map(str, ids[:5])) + (", ..." if len(ids) > 5 else "")
+    excluded = counting_set.excluded
+    for reason in sorted(set(excluded.values())):
+        ids = [image_id for image_id, why in excluded.items() if why == reason]
+        named = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
         notes.append(f"excluded, {reason}: {len(ids)} images ({named})")
     return notes
 

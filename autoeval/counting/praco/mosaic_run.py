@@ -1,10 +1,11 @@
-"""The mosaic test: pairs of images, and the count of the upper class in both (section 3.3)."""
+"""The mosaic test: pairs of images in one, and the upper class counted in both (section 3.3)."""
 
 from __future__ import annotations
 
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -12,11 +13,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from PIL import Image
 
-from autoeval.counting.counters import CountResult
+from autoeval.counting.counters import DENSITY, POINTS, Counter, CountResult
 from autoeval.counting.journal import Cell, CellJournal
+from autoeval.counting.measures.game import tile_edges
 from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.counting.praco.mosaic import halves, locates, stack, tile_counts
 from autoeval.counting.prompting import (
     CountRequest,
     PromptedCounter,
@@ -33,6 +35,7 @@ from autoeval.runtime.progress import announced_bar
 
 RELEASED_SEED = 123
 LAYOUTS = ("released", "paper")
+TILE_RULE = "absorb"
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,9 @@ def draw_pairs(
     """
     rng = random.Random(seed)
     pool = counting_set.pool
-    pools = pool.by_class()
+    pools: dict[str, list[str]] = {}
+    for image_id, category in pool.lower.items():
+        pools.setdefault(category, []).append(image_id)
     measured = {image.image_id for image in counting_set.kept}
     recipes = []
     for image_id, category in pool.upper.items():
@@ -70,10 +75,11 @@ def draw_pairs(
             if name == category or name not in pools:
                 continue
             candidates = pools[name]
-            if n_negatives == 1:
-                drawn = [rng.choice(candidates)]
-            else:
-                drawn = rng.sample(candidates, min(n_negatives, len(candidates)))
+            drawn = (
+                [rng.choice(candidates)]  # as released; `sample` draws otherwise
+                if n_negatives == 1
+                else rng.sample(candidates, min(n_negatives, len(candidates)))
+            )
             if image_id in measured:
                 recipes += [MosaicRecipe(image_id, category, b, name, layout) for b in drawn]
     return recipes
@@ -103,25 +109,97 @@ def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"Cannot read the mosaic pairs {path}: {error}.") from None
     classes = {**counting_set.pool.lower, **counting_set.pool.upper}
-    wrong = [
-        name
-        for recipe in recipes
-        for name, category in (
-            (recipe.positive, recipe.positive_class),
-            (recipe.negative, recipe.negative_class),
-        )
-        if classes.get(name) != category
-    ]
-    if wrong or any(recipe.layout not in LAYOUTS for recipe in recipes):
-        raise InputError(
-            f"{Path(path)} does not fit {counting_set.name}: "
-            + (
-                f"images unknown or of another class: {listed(sorted(set(wrong)))}."
-                if wrong
-                else f"a layout must be one of {', '.join(LAYOUTS)}."
-            )
-        )
+    named = [(r.positive, r.positive_class) for r in recipes]
+    named += [(r.negative, r.negative_class) for r in recipes]
+    fault = ""
+    if wrong := {name for name, category in named if classes.get(name) != category}:
+        fault = f"images unknown or of another class: {listed(sorted(wrong))}"
+    elif any(recipe.layout not in LAYOUTS for recipe in recipes):
+        fault = f"a layout must be one of {', '.join(LAYOUTS)}"
+    if fault:
+        raise InputError(f"{Path(path)} does not fit {counting_set.name}: {fault}.")
     return recipes
+
+
+def stack(top: np.ndarray, bottom: np.ndarray, layout: str = "released") -> tuple[np.ndarray, int]:
+    """Put one image (H, W, 3) uint8 above another of any size; return the mosaic and its seam.
+
+    The seam is the row at which the lower image starts. ``"released"`` stretches both to H wide and
+    H // 2 high, with H the smaller height; ``"paper"``, which only says "vertically stitching",
+    keeps shapes and shrinks to the smaller width.
+    """
+    if layout == "released":
+        side = min(len(top), len(bottom))
+        sizes = [(side, side // 2)] * 2
+    elif layout == "paper":
+        width = min(top.shape[1], bottom.shape[1])
+        sizes = [(width, round(len(part) * width / part.shape[1])) for part in (top, bottom)]
+    else:
+        raise ValueError(f"Expected the layout 'released' or 'paper' but got {layout!r}.")
+    if any(min(size) < 1 for size in sizes):
+        raise InputError(
+            f"Images of {top.shape[:2]} and {bottom.shape[:2]} pixels (height, width) are too "
+            "small or too different for a mosaic."
+        )
+    # Resized as `PIL.Image.resize` does by default, which the authors use.
+    parts = [
+        np.asarray(Image.fromarray(np.ascontiguousarray(part)).resize(size))
+        for part, size in zip((top, bottom), sizes, strict=True)
+    ]
+    return np.vstack(parts), sizes[0][1]
+
+
+def locates(counter: Counter) -> bool:
+    """Return whether a counter says where it counts, as the mosaic test needs."""
+    return bool({POINTS, DENSITY} & set(counter.capabilities))
+
+
+def halves(result: CountResult, height: int, seam: int) -> tuple[float, float]:
+    """Count in the upper and in the lower part of a mosaic; NaN where the result has no count.
+
+    A point, or else a box by its centre, is in the lower part from the seam on. A row of a density
+    map, which may be coarser than the mosaic of `height` pixels, belongs to the part its middle is
+    in: for two equal parts the map is cut at half its rows, rounded down.
+    """
+    if np.isnan(result.count):
+        return float("nan"), float("nan")
+    centres = result.centres
+    if centres is not None:
+        y = centres[:, 1]
+        return float((y < seam).sum()), float((y >= seam).sum())
+    if result.density is None:
+        raise InputError(
+            "The counter gave a count without points, boxes or a density map, so the counts of the "
+            "two parts of a mosaic cannot be separated."
+        )
+    rows = len(result.density)
+    above = (2 * np.arange(rows) + 1) * height < 2 * seam * rows
+    return float(result.density[above].sum()), float(result.density[~above].sum())
+
+
+def tile_counts(result: CountResult, height: int, width: int, *, divisions: int) -> list[float]:
+    """Count in each tile of an image, row by row, on a grid of 2^d x 2^d with d `divisions`.
+
+    Centres come before a density map, whose negative values are taken as 0.
+    """
+    points = result.centres
+    if points is not None:
+        rows, columns = (tile_edges(side, divisions, TILE_RULE) for side in (height, width))
+        inside = points.clip(0, [width, height])
+        counts = np.histogram2d(inside[:, 1], inside[:, 0], bins=[rows, columns])[0]
+        return counts.ravel().tolist()
+    if result.density is None:
+        raise InputError("Localised measures need points, boxes or a density map, not counts only.")
+    density = np.asarray(result.density, np.float64).clip(0)
+    rows, columns = (tile_edges(side, divisions, TILE_RULE) for side in density.shape)
+    by_rows = np.add.reduceat(density, rows[:-1], axis=0)
+    return np.add.reduceat(by_rows, columns[:-1], axis=1).ravel().tolist()
+
+
+def tiles_of_points(points: np.ndarray, height: int, width: int, *, divisions: int) -> list[float]:
+    """Count true points (N, 2) in each tile; see `tile_counts`."""
+    result = CountResult(float(len(points)), points=points)
+    return tile_counts(result, height, width, divisions=divisions)
 
 
 KEY = ("positive", "negative", "layout")
@@ -207,18 +285,9 @@ def _count(
             image = images[recipe.positive]
             frame = image.size or top_size
             points = image.points[image.category] * [size[1] / frame[1], seam / frame[0]]
-            truth = CountResult(float(len(points)), points=points)
-            cell |= _tiles(result, truth, size, divisions)
+            with suppress(InputError):  # a map or mosaic that is coarser than the grid has no tiles
+                found = tile_counts(result, *size, divisions=divisions)
+                true = tiles_of_points(points, *size, divisions=divisions)
+                cell |= {"tiles": found, "true_tiles": true}
         cells.append(cell)
     return cells
-
-
-def _tiles(
-    result: CountResult, truth: CountResult, size: tuple[int, int], divisions: int
-) -> dict[str, list[float]]:
-    """Count in tiles; a map or mosaic that is coarser than the grid has none."""
-    try:
-        found, true = (tile_counts(r, *size, divisions=divisions) for r in (result, truth))
-    except InputError:
-        return {}
-    return {"tiles": found, "true_tiles": true}

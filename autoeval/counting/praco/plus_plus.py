@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +16,10 @@ from autoeval.counting.measures.count_errors import check_mode
 from autoeval.counting.measures.game import read_density
 from autoeval.counting.praco.both_tests import count_matrix, count_negatives, failures
 from autoeval.counting.praco.data import NO_OBJECT, CountingSet
-from autoeval.counting.praco.mosaic import (
-    localised,
-    locates,
-    quotient,
-    tile_counts,
-    tiles_of_points,
-)
-from autoeval.counting.praco.praco_measures import aligned
+from autoeval.counting.praco.mosaic_run import locates, tile_counts, tiles_of_points
+from autoeval.counting.praco.praco_measures import aligned, localised, quotient
 from autoeval.counting.praco.released_csv import read_counts
-from autoeval.counting.praco.result import Columns, Measured
+from autoeval.counting.praco.result import Columns, Measured, defined_mean
 from autoeval.counting.prompting import PromptedCounter
 from autoeval.data.images import read_image
 from autoeval.data.wording import listed
@@ -53,13 +46,20 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
     error = np.where(positive, np.abs(c - g), 0)
     n_positive, n_negative = positive.sum(1), negative.sum(1)
     own = _mean(error, n_positive)
-    one, average = _distances(c, g, positive, negative)
+    # Mean distance of the negative counts from each positive truth, and from their average.
+    counted = np.where(negative, c, 0)
+    gap = np.abs(g[:, :, None] - counted[:, None, :])
+    both = positive[:, :, None] & negative[:, None, :]
+    one = _mean(np.where(both, gap, 0).sum(2), n_positive * n_negative)
+    centre = np.nan_to_num(_mean(np.where(positive, g, 0), n_positive))
+    away = np.where(negative, np.abs(counted - centre[:, None]), 0)
+    average = _mean(away, n_negative * (n_positive > 0))
     return pd.DataFrame(
         {
             "n_positive": n_positive,
             "n_negative": n_negative,
             "total": g.sum(1),
-            "negative_sum": np.where(negative, c, 0).sum(1),
+            "negative_sum": counted.sum(1),
             "absolute": error.sum(1),
             "squared": (error**2).sum(1),
             "near_one": np.where(np.isnan(own + one), np.nan, own < one),
@@ -68,13 +68,6 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
         },
         index=class_counts.index,
     )
-
-
-def _localised_by_image(localised: pd.DataFrame, images: pd.Index) -> pd.DataFrame:
-    """Sum the localised measures of the classes of each image, for `plus_plus`."""
-    groups = localised.groupby("image")[list(LOCALISED)]
-    sums = groups.sum().add_prefix("sum of ")
-    return sums.join(groups.count().add_prefix("n of ")).reindex(images, fill_value=0)
 
 
 def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str, float]:
@@ -93,11 +86,11 @@ def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str
         "MNP micro": _micro(v["negative_sum"], n),
         "NMN macro": _macro(v["negative_sum"], n * v["total"], fill),
         "NMN micro": _micro(v["negative_sum"], n * v["total"]),
-        "PCCN one at a time": 100 * _average(_filled(v["near_one"], fill)),
-        "PCCN average GT": 100 * _average(_filled(v["near_average"], fill)),
+        "PCCN one at a time": 100 * defined_mean(np.nan_to_num(v["near_one"], nan=fill)),
+        "PCCN average GT": 100 * defined_mean(np.nan_to_num(v["near_average"], nan=fill)),
         "MAE macro": _macro(v["absolute"], p),
         "MAE micro": _micro(v["absolute"], p),
-        "RMSE macro": _average(np.sqrt(quotient(v["squared"], p))),
+        "RMSE macro": defined_mean(np.sqrt(quotient(v["squared"], p))),
         "RMSE micro": float(np.sqrt(_micro(v["squared"], p))),
     }
     for name in LOCALISED:
@@ -108,66 +101,44 @@ def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str
     return found
 
 
-def _distances(
-    c: np.ndarray, g: np.ndarray, positive: np.ndarray, negative: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean distance of the negative counts from each positive truth, and from their average."""
-    n_positive, n_negative = positive.sum(1), negative.sum(1)
-    own = np.where(positive, g, 0)
-    gap = np.abs(g[:, :, None] - np.where(negative, c, 0)[:, None, :])
-    both = positive[:, :, None] & negative[:, None, :]
-    one = _mean(np.where(both, gap, 0).sum(2), n_positive * n_negative)
-    centre = _mean(own, n_positive)
-    away = np.abs(np.where(negative, c, 0) - np.nan_to_num(centre)[:, None])
-    average = _mean(np.where(negative, away, 0), n_negative * (n_positive > 0))
-    return one, average
-
-
 def _mean(values: np.ndarray, n: np.ndarray) -> np.ndarray:
     return quotient(values.sum(1), n)
 
 
-def _filled(values: np.ndarray, fill: float) -> np.ndarray:
-    return np.where(np.isnan(values), fill, values)
-
-
-def _average(values: np.ndarray) -> float:
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else float("nan")
-
-
 def _macro(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> float:
-    return _average(quotient(part, whole, fill))
+    return defined_mean(quotient(part, whole, fill))
 
 
 def _micro(part: np.ndarray, whole: np.ndarray) -> float:
     return float(part[whole > 0].sum() / whole.sum()) if whole.sum() > 0 else float("nan")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class PlusPlusResult(Measured):
     """The answers of one model, images by classes, and what follows from them.
 
-    `localised` has ``image``, ``class`` and the columns of `mosaic.localised` for each class that
+    `localised` has ``image``, ``class`` and the columns of `localised` for each class that
     an image holds, None for a model that gives counts only.
     """
 
     name: str
     counts: pd.DataFrame
     truth: pd.DataFrame
-    by_image: pd.DataFrame
     localised: pd.DataFrame | None
     mode: str = "paper"
     notes: tuple[str, ...] = ()
+    by_image: pd.DataFrame = field(init=False, repr=False)
+    columns: dict[str, np.ndarray] = field(init=False, repr=False)
     higher_is_better = HIGHER_IS_BETTER
 
-    @cached_property
-    def columns(self) -> dict[str, np.ndarray]:
-        """Values of the images that the measures are made of, shape (N,) each."""
-        table = self.by_image
+    def __post_init__(self) -> None:
+        self.by_image = table = plus_plus_by_image(self.counts, self.truth)
         if self.localised is not None:
-            table = table.join(_localised_by_image(self.localised, table.index))
-        return {name: table[name].to_numpy(np.float64) for name in table}
+            self.localised = self.localised[self.localised["image"].isin(table.index)]
+            groups = self.localised.groupby("image")[list(LOCALISED)]
+            sums, n = groups.sum().add_prefix("sum of "), groups.count().add_prefix("n of ")
+            table = table.join(sums.join(n).reindex(table.index, fill_value=0))
+        self.columns = {name: table[name].to_numpy(np.float64) for name in table}
 
     def measure_columns(self, columns: Columns) -> dict[str, float]:
         """Return the measures of `plus_plus`, the localised ones among them."""
@@ -202,15 +173,15 @@ def evaluate_multi_class(
     out (see `with_objects`); localised measures are on 2^d x 2^d tiles, with d `divisions`.
     """
     counting_set = with_objects(counting_set)
-    grid, places = locates(prompted.counter), None
-    tiles = partial(tile_counts, divisions=divisions) if grid else None
-    settings = {**settings, "grid": divisions}
-    table = count_negatives(prompted, counting_set, Path(folder), settings, tiles)
-    if grid:
+    placed, places = locates(prompted.counter), None
+    settings, grid = {**settings, "grid": divisions}, divisions if placed else None
+    table = count_negatives(prompted, counting_set, Path(folder), settings, grid)
+    if placed:
         answered = table.dropna(subset=["count"]).set_index(["image", "class"])
         places = _localised(answered["tiles"].to_dict(), counting_set, divisions)
-    name, notes = prompted.counter.name, failures("prompts", table)
-    return _result(name, count_matrix(table, counting_set), counting_set, places, mode, notes)
+    notes = tuple(failures("prompts", table))
+    counts, truth = count_matrix(table, counting_set), counting_set.class_counts()
+    return PlusPlusResult(prompted.counter.name, counts, truth, places, mode, notes)
 
 
 def evaluate_multi_class_file(
@@ -226,7 +197,8 @@ def evaluate_multi_class_file(
     counts = counts.reindex(columns=list(counting_set.classes))
     found, noted = tiles_on_file(path.parent / "density_maps", counting_set, divisions)
     places = _localised(found, counting_set, divisions) if found else None
-    return _result(model, counts, counting_set, places, mode, [*warnings, *noted])
+    truth = counting_set.class_counts().loc[counts.index]
+    return PlusPlusResult(model, counts, truth, places, mode, (*warnings, *noted))
 
 
 def with_objects(counting_set: CountingSet) -> CountingSet:
@@ -236,21 +208,6 @@ def with_objects(counting_set: CountingSet) -> CountingSet:
     if not found.kept:
         raise InputError(f"No image of {counting_set.name} holds an object.")
     return found
-
-
-def _result(
-    name: str,
-    counts: pd.DataFrame,
-    counting_set: CountingSet,
-    places: pd.DataFrame | None,
-    mode: str,
-    notes: list[str],
-) -> PlusPlusResult:
-    truth = counting_set.class_counts().loc[counts.index]
-    by_image = plus_plus_by_image(counts, truth)
-    if places is not None:
-        places = places[places["image"].isin(counts.index)]
-    return PlusPlusResult(name, counts, truth, by_image, places, mode, tuple(notes))
 
 
 def _localised(tiles: Tiles, counting_set: CountingSet, divisions: int) -> pd.DataFrame:

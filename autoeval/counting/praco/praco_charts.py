@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from autoeval.counting.counters import CountResult
 from autoeval.counting.praco.data import CountingSet
-from autoeval.counting.praco.mosaic import halves
-from autoeval.counting.praco.mosaic_run import make_mosaic
+from autoeval.counting.praco.mosaic_run import halves, make_mosaic
 from autoeval.counting.prompting import PromptedCounter
 from autoeval.data.images import read_image
 
@@ -102,8 +101,13 @@ def draw_panel(mosaic: np.ndarray, seam: int, result: CountResult) -> np.ndarray
         for x, y in (np.asarray(result.points) * scale).reshape(-1, 2):
             color = UPPER_COLOR if y < seam * scale else LOWER_COLOR
             cv2.circle(picture, (round(x), round(y)), 4, color, -1, cv2.LINE_AA)
-    elif result.density is not None:
-        picture = _blend(picture, result.density)
+    elif result.density is not None:  # a map over the picture, each pixel as strong as its density
+        dense = np.asarray(result.density, np.float32).clip(0)
+        dense = cv2.resize(dense, (picture.shape[1], picture.shape[0]))
+        strength = dense / dense.max() if dense.max() > 0 else dense
+        heat = cv2.applyColorMap((255 * strength).astype(np.uint8), cv2.COLORMAP_JET)
+        weight = 0.65 * np.sqrt(strength)[..., None]
+        picture = (picture * (1 - weight) + heat * weight).round().astype(np.uint8)
     line = round(seam * scale)
     cv2.line(picture, (0, line), (picture.shape[1], line), (255, 255, 255), 2)
     upper, lower = halves(result, len(mosaic), seam)
@@ -112,21 +116,10 @@ def draw_panel(mosaic: np.ndarray, seam: int, result: CountResult) -> np.ndarray
     return picture
 
 
-def _blend(picture: np.ndarray, density: np.ndarray) -> np.ndarray:
-    """Lay a map over the picture, each pixel as strong as its density."""
-    size = (picture.shape[1], picture.shape[0])
-    dense = cv2.resize(np.asarray(density, np.float32).clip(0), size)
-    strength = dense / dense.max() if dense.max() > 0 else dense
-    heat = cv2.applyColorMap((255 * strength).astype(np.uint8), cv2.COLORMAP_JET)
-    weight = 0.65 * np.sqrt(strength)[..., None]
-    return (picture * (1 - weight) + heat * weight).round().astype(np.uint8)
-
-
 def _write(picture: np.ndarray, text: str, top: int, color: tuple[int, int, int]) -> None:
-    (width, height), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.6, 2)
+    font, white = cv2.FONT_HERSHEY_SIMPLEX, (255, 255, 255)
+    (width, height), _ = cv2.getTextSize(text, font, 0.6, 2)
     left = picture.shape[1] - width - 14
     cv2.rectangle(picture, (left, top), (picture.shape[1] - 4, top + height + 10), color, -1)
     where = (left + 5, top + height + 5)
-    cv2.putText(
-        picture, text, where, cv2.FONT_HERSHEY_SIMPLEX, 0.6, (255, 255, 255), 2, cv2.LINE_AA
-    )
+    cv2.putText(picture, text, where, font, 0.6, white, 2, cv2.LINE_AA)

@@ -6,16 +6,17 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.count_errors import check_mode
-from autoeval.counting.praco.mosaic import localised, quotient
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
 LARGEST_DRIFT = 50.0
-LOCALISED = {
-    "localised MAE": "MAE",
-    "localised precision": "precision",
-    "localised recall": "recall",
-    "localised f1": "f1",
+LOCALISED = {f"localised {name}": name for name in ("MAE", "precision", "recall", "f1")}
+# Counts of cells by image: what they are called in tables.
+UNDEFINED = {
+    "n_missing": "mosaics without a count",
+    "n_undefined_precision": "mosaics with undefined precision",
+    "n_undefined_f1": "mosaics with undefined F1",
+    "n_clamped": "mosaics with a part below 0, taken as 0",
 }
 
 
@@ -43,11 +44,10 @@ def negative_by_image(
     negative = np.where(is_own, np.nan, values)
     n_negative = (~np.isnan(negative)).sum(1)
     total = np.nansum(negative, axis=1)
-    mean = quotient(total, n_negative)
-    size = mean if mode == "released" else quotient(np.nansum(np.abs(negative), axis=1), n_negative)
-    compared = (
-        mean if mode == "released" else np.where(n_negative > 0, total / (n_negative + 1), np.nan)
-    )
+    mean = size = compared = quotient(total, n_negative)
+    if mode == "paper":
+        size = quotient(np.nansum(np.abs(negative), axis=1), n_negative)
+        compared = np.where(n_negative > 0, total / (n_negative + 1), np.nan)
     error, distance = np.abs(positive - g), np.abs(compared - g)
     near = (error < distance).astype(float)
     if mode == "paper":
@@ -68,18 +68,17 @@ def negative_by_image(
 
 def negative_by_class(by_image: pd.DataFrame) -> pd.DataFrame:
     """Average the measures of the images of each class; PCCN is in %."""
-    groups = by_image.groupby("category", sort=False)
-    table = pd.DataFrame(
+    groups = by_image.assign(squared=by_image["error"] ** 2).groupby("category", sort=False)
+    return pd.DataFrame(
         {
             "images": groups.size(),
             "mean_count": groups["count"].mean(),
             "NMN": groups["nmn"].mean(),
             "PCCN": 100 * groups["near"].mean(),
             "MAE": groups["error"].mean(),
+            "RMSE": np.sqrt(groups["squared"].mean()),
         }
     )
-    squared = by_image.assign(squared=by_image["error"] ** 2).groupby("category", sort=False)
-    return table.assign(RMSE=np.sqrt(squared["squared"].mean()))
 
 
 def confusion(counts: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
@@ -130,7 +129,14 @@ def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     table["recall"] = np.where(undefined, np.nan, right / g)
     p, r = table["precision"].to_numpy(), table["recall"].to_numpy()
     table["f1"] = quotient(2 * p * r, p + r)
-    return _localise(table)
+    if "tiles" not in table:
+        return table
+    lengths = table["tiles"].map(lambda tiles: len(tiles) if isinstance(tiles, list) else 0)
+    placed = table[(lengths > 0) & (lengths == lengths.max())]
+    if not len(placed):
+        return table
+    found = localised(np.array([*placed["tiles"]]), np.array([*placed["true_tiles"]]))
+    return table.join(found[[*LOCALISED.values()]].add_prefix("localised ").set_index(placed.index))
 
 
 def mosaics_by_image(measured: pd.DataFrame, mode: str = "paper") -> pd.DataFrame:
@@ -141,18 +147,16 @@ def mosaics_by_image(measured: pd.DataFrame, mode: str = "paper") -> pd.DataFram
     recall R of the other C - 1 becomes ((C - 1) R + 1) / C. ``own_recall`` is R.
     """
     check_mode(mode)
-    below = (measured["upper"] < 0) | (measured["lower"] < 0)
     groups = measured.assign(
         n_missing=measured["recall"].isna(),
         n_undefined_precision=measured["precision"].isna(),
         n_undefined_f1=measured["f1"].isna(),
-        n_clamped=below,
+        n_clamped=(measured["upper"] < 0) | (measured["lower"] < 0),
     ).groupby("positive", sort=False)
     places = [name for name in LOCALISED if name in measured]
     means = groups[["precision", "recall", "f1", *places]].mean()
     table = means.assign(own_recall=means["recall"], n_mosaics=groups.size())
-    flags = ["n_missing", "n_undefined_precision", "n_undefined_f1", "n_clamped"]
-    table[flags] = groups[flags].sum()
+    table[[*UNDEFINED]] = groups[[*UNDEFINED]].sum()
     if mode == "released":
         upper, count = (measured[name].to_numpy(np.float64) for name in ("upper", "count"))
         filled = np.where(np.isnan(upper), 1, np.minimum(upper.clip(0), count) / count)
@@ -178,14 +182,26 @@ def drift(
     return kept, {"undefined": int((~defined).sum()), "dropped": len(values) - len(kept)}
 
 
-def _localise(table: pd.DataFrame) -> pd.DataFrame:
-    if "tiles" not in table:
-        return table
-    lengths = table["tiles"].map(lambda tiles: len(tiles) if isinstance(tiles, list) else 0)
-    placed = table[(lengths > 0) & (lengths == lengths.max())]
-    if not len(placed):
-        return table
-    found = localised(np.array([*placed["tiles"]]), np.array([*placed["true_tiles"]]))
-    renamed = {of_tiles: name for name, of_tiles in LOCALISED.items()}
-    named = found[list(renamed)].rename(columns=renamed).set_index(placed.index)
-    return table.join(named)
+def localised(predicted: np.ndarray, true: np.ndarray) -> pd.DataFrame:
+    """Compare counts (N, T) of N images (or images and classes) in T tiles each.
+
+    ``TP`` and ``FP`` are sums of min(c, g) and max(c - g, 0), ``MAE`` of |c - g|; 0 / 0 is NaN.
+    """
+    c, g = np.asarray(predicted, np.float64), np.asarray(true, np.float64)
+    right, wrong = np.minimum(c, g).sum(1), (c - g).clip(0).sum(1)
+    precision, recall = quotient(right, right + wrong), quotient(right, g.sum(1))
+    return pd.DataFrame(
+        {
+            "TP": right,
+            "FP": wrong,
+            "MAE": np.abs(c - g).sum(1),
+            "precision": precision,
+            "recall": recall,
+            "f1": quotient(2 * precision * recall, precision + recall),
+        }
+    )
+
+
+def quotient(part: np.ndarray, whole: np.ndarray, fill: float = np.nan) -> np.ndarray:
+    """Divide (N,) by (N,), with `fill` where there is nothing to divide by."""
+    return np.divide(part, whole, out=np.full(len(part), fill), where=whole > 0)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool
+from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool, left_out
 from autoeval.counting.true_counts import GroundTruth, truth_of_json
 from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
@@ -39,7 +39,7 @@ def load_fsc147(
     whatever split it belongs to.
     """
     root = Path(root)
-    names = _entries_of_split(root / SPLITS, split)
+    names = _of_split(root / SPLITS, split)
     class_of = read_classes(root / IMAGE_CLASSES)
     annotation = next((root / name for name in ANNOTATIONS if (root / name).exists()), None)
     if annotation is None:
@@ -57,16 +57,23 @@ def load_fsc147(
         if found is not None
     )
     members = set(names)
-    classes = _classes(
-        root / SPLIT_CLASSES, split, [kind for name, kind in class_of.items() if name in members]
-    )
+    of_images = dict.fromkeys(kind for name, kind in class_of.items() if name in members)
+    classes = tuple(_of_split(root / SPLIT_CLASSES, split, [*of_images]))
+    if unknown := sorted(of_images.keys() - set(classes)):
+        raise InputError(
+            f"Images of the split '{split}' have classes that {root / SPLIT_CLASSES} does not list "
+            f"for it: {listed(unknown)}."
+        )
     upper = {name: class_of[name] for name in names if name in class_of}
     lower = {name: kind for name, kind in class_of.items() if kind in classes}
     pool = MosaicPool(upper, lower, {name: folder / name for name in lower})
     return CountingSet(split, classes, images, warnings=warnings, mosaic_pool=pool)
 
 
-def _entries_of_split(path: Path, split: str) -> list[str]:
+def _of_split(path: Path, split: str, default: list[str] | None = None) -> list[str]:
+    """Read what a file lists for a split; `default` where there is no file."""
+    if default is not None and not path.is_file():
+        return default
     content = read_json(path)
     if not isinstance(content, Mapping) or split not in content:
         has = listed(content, most=20) if isinstance(content, Mapping) else type(content).__name__
@@ -110,31 +117,15 @@ def _complete(
     }
     if folder is not None:
         lacking[f"images missing in {folder}"] = [n for n in names if not (folder / n).is_file()]
-    left_out = set().union(*lacking.values())
-    kept = [name for name in names if name not in left_out]
+    incomplete = set().union(*lacking.values())
+    kept = [name for name in names if name not in incomplete]
     if not kept:
         raise InputError(
             f"No image of the split is complete: of {len(names)}, "
             + ", ".join(f"{len(found)} are {what}" for what, found in lacking.items())
             + "."
         )
-    warnings = [
-        f"{what}: {len(found)} ({listed(found)})" for what, found in lacking.items() if found
-    ]
-    return kept, tuple(warnings)
-
-
-def _classes(path: Path, split: str, of_images: list[str]) -> tuple[str, ...]:
-    if not path.is_file():
-        return tuple(dict.fromkeys(of_images))
-    classes = _entries_of_split(path, split)
-    unknown = sorted(set(of_images) - set(classes))
-    if unknown:
-        raise InputError(
-            f"Images of the split '{split}' have classes that {path} does not list for it: "
-            f"{listed(unknown)}."
-        )
-    return tuple(classes)
+    return kept, left_out(lacking)
 
 
 COUNTS = "multiclass_class_counts_per_image.json"
@@ -161,22 +152,28 @@ def load_mucca(
     root = Path(root)
     counts, points = _objects(root / COUNTS), _objects(root / POINTS)
     listed_classes = list(dict.fromkeys(name for of_image in counts.values() for name in of_image))
-    classes = _of_split(root / CLASSES, split) or listed_classes
-    names = _class_names(root, listed_classes)
-    chosen = _of_split(root / IMAGES, split) or list(counts)
+    classes = _of_split(root / CLASSES, split, listed_classes)
+    names: Mapping[str, Any] = {str(k): name for k, name in enumerate(listed_classes)}
+    if (root / NAMES).is_file():
+        names = read_json(root / NAMES)
+        if not isinstance(names, dict):
+            raise InputError(f"{root / NAMES}: expected an object with a name for each number.")
+    chosen = _of_split(root / IMAGES, split, list(counts))
     unknown = [name for name in chosen if name not in counts or name not in points]
     missing = [n for n in chosen if need_images and not (root / "images" / n).is_file()]
-    left_out = {*unknown, *missing}
-    kept = [name for name in chosen if name not in left_out]
-    images = tuple(_image(root, name, points[name], counts[name], names) for name in kept)
+    incomplete = {*unknown, *missing}
+    images = tuple(
+        _image(root, name, points[name], counts[name], names)
+        for name in chosen
+        if name not in incomplete
+    )
     if not images:
         raise InputError(
             f"No image of {root} is complete: of {len(chosen)}, {len(unknown)} have no points or "
             f"counts and {len(missing)} no file in images/."
         )
-    said = (("images without points or counts", unknown), ("images missing in images/", missing))
-    warnings = tuple(f"{what}: {len(n)} ({listed(n)})" for what, n in said if n)
-    return CountingSet(split, tuple(classes), images, warnings=warnings)
+    lacking = {"images without points or counts": unknown, "images missing in images/": missing}
+    return CountingSet(split, tuple(classes), images, warnings=left_out(lacking))
 
 
 def _image(
@@ -188,7 +185,7 @@ def _image(
 ) -> CountedImage:
     try:
         points = np.array(entry["points"], np.float64).reshape(-1, 2)
-        kinds = np.array([names[str(k)] for k in entry["classes"]], object)
+        kinds = np.array([str(names[str(k)]) for k in entry["classes"]], object)
         size = (HEIGHT, max(1, round(HEIGHT * entry["W"] / entry["H"])))
         if len(points) != len(kinds):
             raise ValueError(f"{len(points)} points and {len(kinds)} classes")
@@ -207,21 +204,3 @@ def _objects(path: Path) -> dict[str, dict[str, Any]]:
     if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
         raise InputError(f"{path}: expected an object with an object for each image.")
     return content
-
-
-def _of_split(path: Path, split: str) -> list[str]:
-    if not path.is_file():
-        return []
-    content = read_json(path)
-    if not isinstance(content, dict) or not isinstance(content.get(split), list):
-        raise InputError(f"{path}: expected a list of names for the split '{split}'.")
-    return [str(name) for name in content[split]]
-
-
-def _class_names(root: Path, in_order: list[str]) -> dict[str, str]:
-    if not (root / NAMES).is_file():
-        return {str(k): name for k, name in enumerate(in_order)}
-    content = read_json(root / NAMES)
-    if not isinstance(content, dict):
-        raise InputError(f"{root / NAMES}: expected an object with a name for each number.")
-    return {str(k): str(name) for k, name in content.items()}

@@ -110,8 +110,19 @@ def read_released(
     (upper, file), (lower, _) = (
         _read(path, counting_set, warnings, mosaics=True) for path in present
     )
+    # A row for each mosaic whose cell is in the file, filled or empty.
     there = upper.index.isin(file.index)[:, None] & upper.columns.isin(file.columns)
-    mosaics = _long(upper, lower, counting_set, there)
+    row, column = np.nonzero(_mosaic_cells(counting_set) & there)
+    own = np.array([image.category for image in counting_set.kept], object)
+    mosaics = pd.DataFrame(
+        {
+            "positive": upper.index.to_numpy(object)[row],
+            "positive_class": own[row],
+            "negative_class": upper.columns.to_numpy(object)[column],
+            "upper": upper.to_numpy()[row, column],
+            "lower": lower.to_numpy()[row, column],
+        }
+    )
     return ReleasedPredictions(model, counts, mosaics, tuple(warnings))
 
 
@@ -136,28 +147,10 @@ def _read(
             "of counts for each class."
         ) from None
     table.index = table.index.astype(str)
-    _refuse(path, table, counting_set)
-    ids = [image.image_id for image in counting_set.kept]
-    whole = table.reindex(index=ids, columns=list(counting_set.classes))
-    expected = _mosaic_cells(counting_set) if mosaics else np.ones(whole.shape, bool)
-    warnings += _gaps(path, table, whole, expected, counting_set)
-    return whole.where(expected).replace([np.inf, -np.inf], np.nan), table
-
-
-def _mosaic_cells(counting_set: CountingSet) -> np.ndarray:
-    """Mask of the cells that hold a mosaic: of other classes, and of classes that have images."""
-    own = np.array([image.category for image in counting_set.kept], object)
-    classes = np.array(counting_set.classes, object)
-    with_images = {image.category for image in counting_set.images}
-    return (own[:, None] != classes) & np.array([name in with_images for name in classes])
-
-
-def _refuse(path: Path, table: pd.DataFrame, counting_set: CountingSet) -> None:
     twice = table.index[table.index.duplicated()].unique()
     if len(twice):
         raise InputError(f"{path}: images must have one row, these have more: {listed(twice)}.")
-    unknown = [name for name in table.columns if name not in counting_set.classes]
-    if unknown:
+    if unknown := [name for name in table.columns if name not in counting_set.classes]:
         raise InputError(
             f"{path} has columns that are no class of {counting_set.name}: {listed(unknown)}. Its "
             f"classes are {listed(counting_set.classes)}. Is it of another split?"
@@ -167,48 +160,30 @@ def _refuse(path: Path, table: pd.DataFrame, counting_set: CountingSet) -> None:
             f"{path} has no row for any image of {counting_set.name}: its rows are "
             f"{listed(table.index)}."
         )
-
-
-def _gaps(
-    path: Path,
-    table: pd.DataFrame,
-    whole: pd.DataFrame,
-    expected: np.ndarray,
-    counting_set: CountingSet,
-) -> list[str]:
+    ids = [image.image_id for image in counting_set.kept]
+    whole = table.reindex(index=ids, columns=list(counting_set.classes))
+    expected = _mosaic_cells(counting_set) if mosaics else np.ones(whole.shape, bool)
+    present = whole.index.isin(table.index)[:, None] & whole.columns.isin(table.columns)
+    n_empty = int((whole.isna() & present & expected).to_numpy().sum())
+    n_infinite = int(np.isinf(whole.to_numpy()[expected]).sum())
     rows = [name for name in whole.index if name not in table.index]
     columns = [name for name in whole.columns if name not in table.columns]
-    present = whole.index.isin(table.index)[:, None] & whole.columns.isin(table.columns)
-    values = whole.to_numpy()
-    n_empty = int((np.isnan(values) & present & expected).sum())
-    n_infinite = int(np.isinf(values[expected]).sum())
     by_id = counting_set.by_id
     unknown = [name for name in table.index if name not in by_id]
-    return [
-        f"{path.name}: {what}"
-        for what, n in (
-            (f"no row for {len(rows)} images ({listed(rows)})", len(rows)),
-            (f"no column for {len(columns)} classes ({listed(columns)})", len(columns)),
-            (f"{n_empty} cells without a count", n_empty),
-            (f"{n_infinite} infinite counts, taken as none", n_infinite),
-            (f"{len(unknown)} rows of unknown images ({listed(unknown)})", len(unknown)),
-        )
-        if n
-    ]
+    gaps = {
+        f"no row for {len(rows)} images ({listed(rows)})": len(rows),
+        f"no column for {len(columns)} classes ({listed(columns)})": len(columns),
+        f"{n_empty} cells without a count": n_empty,
+        f"{n_infinite} infinite counts, taken as none": n_infinite,
+        f"{len(unknown)} rows of unknown images ({listed(unknown)})": len(unknown),
+    }
+    warnings += [f"{path.name}: {what}" for what, n in gaps.items() if n]
+    return whole.where(expected).replace([np.inf, -np.inf], np.nan), table
 
 
-def _long(
-    upper: pd.DataFrame, lower: pd.DataFrame, counting_set: CountingSet, there: np.ndarray
-) -> pd.DataFrame:
-    """Return a row for each mosaic whose cell is there, filled or empty."""
-    row, column = np.nonzero(_mosaic_cells(counting_set) & there)
+def _mosaic_cells(counting_set: CountingSet) -> np.ndarray:
+    """Mask of the cells that hold a mosaic: of other classes, and of classes that have images."""
     own = np.array([image.category for image in counting_set.kept], object)
-    return pd.DataFrame(
-        {
-            "positive": upper.index.to_numpy(object)[row],
-            "positive_class": own[row],
-            "negative_class": upper.columns.to_numpy(object)[column],
-            "upper": upper.to_numpy()[row, column],
-            "lower": lower.to_numpy()[row, column],
-        }
-    )
+    classes = np.array(counting_set.classes, object)
+    with_images = {image.category for image in counting_set.images}
+    return (own[:, None] != classes) & np.array([name in with_images for name in classes])

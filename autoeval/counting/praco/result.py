@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 from autoeval.counting.measures.bootstrap import MeasureInterval, bootstrap_intervals
-from autoeval.counting.measures.count_errors import check_mode
 from autoeval.counting.praco.praco_measures import (
+    LOCALISED,
+    UNDEFINED,
     measure_mosaics,
     mosaics_by_image,
     negative_by_class,
@@ -22,27 +23,24 @@ from autoeval.counting.praco.praco_measures import (
 Columns = Mapping[str, np.ndarray]
 OWN_RECALL = "CntR without the spurious cell"
 MEASURES = ("NMN", "PCCN", "CntP", "CntR", "CntF1", "MAE", "RMSE")
-PLACES = {
-    "localised MAE": "localised MAE",
-    "localised CntP": "localised precision",
-    "localised CntR": "localised recall",
-    "localised CntF1": "localised f1",
-}
+# Measures of PrACo++, and the columns of images that they are means of.
+PLACES = dict(
+    zip(("localised MAE", *(f"localised {m}" for m in MEASURES[2:5])), LOCALISED, strict=True)
+)
 HIGHER_IS_BETTER = ("PCCN", "CntP", "CntR", "CntF1", OWN_RECALL, *(m for m in PLACES if "Cnt" in m))
 COLUMNS = ("nmn", "near", "error", "precision", "recall", "own_recall", "f1", *PLACES.values())
 
 
 class Measured:
-    """Answers of one model that can be measured on any choice of images."""
+    """Answers of one model that can be measured on any choice of images.
+
+    `columns` are the values of the images that the measures are made of, shape (N,) each.
+    """
 
     name: str
     by_image: pd.DataFrame
+    columns: dict[str, np.ndarray]
     higher_is_better: tuple[str, ...]  # how the names of such measures begin
-
-    @cached_property
-    def columns(self) -> dict[str, np.ndarray]:
-        """Values of the images that the measures are made of, shape (N,) each."""
-        raise NotImplementedError
 
     def measure_columns(self, columns: Columns) -> dict[str, float]:
         """Return the measures that follow from columns; NaN where nothing defines one."""
@@ -82,79 +80,38 @@ def compare(results: Sequence[Measured], *, n_resamples: int = 1000) -> pd.DataF
 
     ``better`` is the better model where the 95 % interval excludes 0, else empty.
     """
-    rows = [row for a, b in combinations(results, 2) for row in _differences(a, b, n_resamples)]
+    rows = []
+    for a, b in combinations(results, 2):
+        common = a.images.intersection(b.images, sort=False).to_numpy()
+        difference = partial(_difference, a, b, *(r.images.get_indexer(common) for r in (a, b)))
+        found = bootstrap_intervals(difference, common, n_resamples=n_resamples)
+        for name, d in found.items():
+            better = a.name if (d.low > 0) == a.rises(name) else b.name
+            clear = d.low > 0 or d.high < 0
+            values = (d.value, d.low, d.high, len(common), better if clear else "")
+            rows.append((a.name, b.name, name, *values))
     names = ["A", "B", "measure", "difference", "low", "high", "images", "better"]
     return pd.DataFrame(rows, columns=names)
 
 
-def _differences(
-    a: Measured, b: Measured, n_resamples: int
-) -> list[tuple[str, str, str, float, float, float, int, str]]:
-    common = a.images.intersection(b.images, sort=False)
-    at_a, at_b = (result.images.get_indexer(common) for result in (a, b))
-
-    def differences(rows: np.ndarray) -> dict[str, float]:
-        first, second = a.measure(at_a[rows]), b.measure(at_b[rows])
-        return {name: first[name] - second[name] for name in first if name in second}
-
-    found = bootstrap_intervals(differences, common.to_numpy(), n_resamples=n_resamples)
-    rows = []
-    for name, d in found.items():
-        better = a.name if (d.low > 0) == a.rises(name) else b.name
-        clear = d.low > 0 or d.high < 0
-        values = (d.value, d.low, d.high, len(common), better if clear else "")
-        rows.append((a.name, b.name, name, *values))
-    return rows
+def _difference(
+    a: Measured, b: Measured, at_a: np.ndarray, at_b: np.ndarray, rows: np.ndarray
+) -> dict[str, float]:
+    first, second = a.measure(at_a[rows]), b.measure(at_b[rows])
+    return {name: first[name] - second[name] for name in first if name in second}
 
 
-def measure_images(columns: Columns, mode: str = "paper") -> dict[str, float]:
-    """Return NMN, PCCN (%), MAE and RMSE and, where there are mosaics, CntP, CntR and CntF1.
-
-    NaN is left out of a mean. CntF1 is the mean of the mosaics' F1 in ``released`` (which the
-    published table shows) and the harmonic mean of CntP and CntR in ``paper`` (equation 7).
-    ``released`` adds the recall without the spurious cell. The measures of `PLACES` (PrACo++) are
-    means over the mosaics of an image, then over images.
-    """
-    check_mode(mode)
-    found = {"NMN": _mean(columns["nmn"]), "PCCN": 100 * _mean(columns["near"])}
-    if "precision" in columns:
-        p, r = _mean(columns["precision"]), _mean(columns["recall"])
-        harmonic = 2 * p * r / (p + r) if p + r > 0 else float("nan")
-        f1 = _mean(columns["f1"]) if mode == "released" else harmonic
-        found |= {"CntP": p, "CntR": r, "CntF1": f1}
-    error = columns["error"]
-    found |= {"MAE": _mean(error), "RMSE": float(np.sqrt(_mean(error**2)))}
-    if "precision" in columns and mode == "released":
-        found[OWN_RECALL] = _mean(columns["own_recall"])
-    return found | {name: _mean(columns[c]) for name, c in PLACES.items() if c in columns}
-
-
-def _mean(values: np.ndarray) -> float:
+def defined_mean(values: np.ndarray) -> float:
+    """Return the mean of the values that are not NaN, NaN where none is."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-UNDEFINED = {
-    "n_missing": "mosaics without a count",
-    "n_undefined_precision": "mosaics with undefined precision",
-    "n_undefined_f1": "mosaics with undefined F1",
-    "n_clamped": "mosaics with a part below 0, taken as 0",
-}
 FORMATS = {
-    "NMN": "{:.3f}",
-    "PCCN": "{:.2f}",
-    "CntP": "{:.3f}",
-    "CntR": "{:.3f}",
-    "CntF1": "{:.3f}",
-    "MAE": "{:.2f}",
-    "RMSE": "{:.2f}",
-    OWN_RECALL: "{:.3f}",
-    **dict.fromkeys(PLACES, "{:.3f}"),
-    "localised MAE": "{:.2f}",
-    "recall alone": "{:.3f}",
-    "recall in mosaics": "{:.3f}",
-    "counted below (%)": "{:.1f}",
-    "mean_count": "{:.1f}",
+    **dict.fromkeys((*MEASURES, OWN_RECALL, *PLACES), "{:.3f}"),
+    **dict.fromkeys(("recall alone", "recall in mosaics"), "{:.3f}"),
+    **dict.fromkeys(("PCCN", "MAE", "RMSE", "localised MAE"), "{:.2f}"),
+    **dict.fromkeys(("counted below (%)", "mean_count"), "{:.1f}"),
 }
 
 
@@ -173,6 +130,7 @@ class PracoResult(Measured):
     mode: str = "paper"
     notes: tuple[str, ...] = ()
     by_image: pd.DataFrame = field(init=False, repr=False)
+    columns: dict[str, np.ndarray] = field(init=False, repr=False)
     measured: pd.DataFrame | None = field(init=False, repr=False, default=None)
     higher_is_better = HIGHER_IS_BETTER
 
@@ -181,16 +139,29 @@ class PracoResult(Measured):
         if self.mosaics is not None:
             self.measured = measure_mosaics(self.mosaics, self.truth)
             self.by_image = self.by_image.join(mosaics_by_image(self.measured, self.mode))
-
-    @cached_property
-    def columns(self) -> dict[str, np.ndarray]:
-        """Values of the images that the measures are made of, shape (N,) each."""
         table = self.by_image
-        return {name: table[name].to_numpy(np.float64) for name in COLUMNS if name in table}
+        self.columns = {name: table[name].to_numpy(np.float64) for name in COLUMNS if name in table}
 
     def measure_columns(self, columns: Columns) -> dict[str, float]:
-        """Return the measures of the published table; NaN where nothing defines one."""
-        return measure_images(columns, self.mode)
+        """Return NMN, PCCN (%), MAE and RMSE and, where there are mosaics, CntP, CntR and CntF1.
+
+        NaN is left out of a mean. CntF1 is the mean of the mosaics' F1 in ``released`` (which the
+        published table shows) and the harmonic mean of CntP and CntR in ``paper`` (equation 7).
+        ``released`` adds the recall without the spurious cell. The measures of `PLACES` (PrACo++)
+        are means over the mosaics of an image, then over images.
+        """
+        released = self.mode == "released"
+        mean = {name: defined_mean(values) for name, values in columns.items()}
+        found = {"NMN": mean["nmn"], "PCCN": 100 * mean["near"]}
+        if "precision" in mean:
+            p, r = mean["precision"], mean["recall"]
+            harmonic = 2 * p * r / (p + r) if p + r > 0 else float("nan")
+            found |= {"CntP": p, "CntR": r, "CntF1": mean["f1"] if released else harmonic}
+        rmse = float(np.sqrt(defined_mean(columns["error"] ** 2)))
+        found |= {"MAE": mean["error"], "RMSE": rmse}
+        if "precision" in mean and released:
+            found[OWN_RECALL] = mean["own_recall"]
+        return found | {name: mean[column] for name, column in PLACES.items() if column in mean}
 
     def undefined(self) -> dict[str, int]:
         """Count the cells that could not enter a measure, and those changed on the way there."""
@@ -262,10 +233,8 @@ def class_table(result: PracoResult) -> pd.DataFrame:
     groups = by_image.assign(alone=found).groupby("category", sort=False)
     table["recall alone"] = groups["alone"].mean()
     if result.measured is not None:
-        table["CntP"] = groups["precision"].mean()
-        table["CntR"] = groups["recall"].mean()
-        table["CntF1"] = groups["f1"].mean()
-        table["recall in mosaics"] = groups["own_recall"].mean()
+        means = groups[["precision", "recall", "f1", "own_recall"]].mean()
+        table[["CntP", "CntR", "CntF1", "recall in mosaics"]] = means
         below = (result.measured["lower"] > 0).groupby(result.measured["positive_class"])
         table["counted below (%)"] = 100 * below.mean()
     wrong = by_image[by_image["negative_max"] > 0]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.binning.paper import PUBLISHED, published_bins, released_bins
+from autoeval.counting.binning import PUBLISHED, published_bins, released_bins
 from autoeval.counting.evaluation.evaluation_report import plot_tper
 from autoeval.counting.measures.count_errors import absolute_error, bin_table, pooled
 from autoeval.counting.measures.game import GameScore, read_density
@@ -58,20 +58,15 @@ class CountFile:
 
 def find_count_files(folders: Sequence[PathLike], models: Iterable[str]) -> list[CountFile]:
     """Find the files of all networks in folders and the folders within them."""
-    known = dict.fromkeys(models)
-    return [
-        CountFile(_model(path, Path(folder), known, match), match[1], match[2], path)
-        for folder in folders
-        for path in [*sorted(Path(folder).glob("*")), *sorted(Path(folder).glob("*/*"))]
-        if (match := _NAME.fullmatch(path.name))
-    ]
-
-
-def _model(path: Path, folder: Path, known: dict[str, None], match: re.Match[str]) -> str:
-    name = printed_name(path.parent.name.removesuffix("_txt"), known)
-    if path.parent != folder or name in known:
-        return name
-    return "BL" if match[3] else "DM-Count"
+    known, files = set(models), []
+    for folder in map(Path, folders):
+        for path in [*sorted(folder.glob("*")), *sorted(folder.glob("*/*"))]:
+            if match := _NAME.fullmatch(path.name):
+                model = printed_name(path.parent.name.removesuffix("_txt"), known)
+                if path.parent == folder and model not in known:
+                    model = "BL" if match[3] else "DM-Count"
+                files.append(CountFile(model, match[1], match[2], path))
+    return files
 
 
 CONVENTIONS = {"paper": "paper", "released": "absolute_released"}
@@ -87,12 +82,16 @@ def pooled_figures(
     warnings: list[str] = []
     for file in files:
         try:
-            values = _measured(file, mode)
+            target, pred = file.read()
+            mean, std = pooled(bin_table(target, pred, published_bins(file.dataset), mode))
         except InputError as error:
             warnings.append(f"{file.path.name} of {file.model} is left out: {error}")
             continue
-        row = f"{file.dataset.upper()} {file.model}"
-        own |= {(row, column): value for column, value in values.items()}
+        row, label = f"{file.dataset.upper()} {file.model}", SCHEMES[file.scheme]
+        own |= {(row, f"{label} MAE"): mean, (row, f"{label} std"): std}
+        if file.scheme == "unbinned":
+            overall = absolute_error(target, pred)
+            own |= {(row, f"global {measure}"): overall[measure] for measure in ("MAE", "std")}
     return own, warnings
 
 
@@ -101,15 +100,15 @@ def binned_table(
 ) -> ComparedWithPrint:
     """Compare pooled and global errors, as `pooled_figures` returns them, with Table II."""
     elsewhere = [row for row in entry["global_of_others"] if (row, "global MAE") in own]
-    marks = _marks(entry, {row for row, _ in own}, mode)
     if elsewhere:
         notes = [
             *notes,
             "print has the global figures of models that others released, ours are those of these "
             f"predictions: {listed(elsewhere, most=9)}",
         ]
+    differing = _differing(entry, own, mode)
     return compare_with_print(
-        name, entry, own, row="data set and model", marks=marks, notes=notes, only_own=True
+        name, entry, own, *differing, row="data set and model", notes=notes, only_own=True
     )
 
 
@@ -124,24 +123,13 @@ def ablation_table(
         for measure in ("MAE", "std")
         if (entry["repeats"], f"{scheme} {measure}") in own
     }
-    marks = _marks(entry, {row for row, _ in repeated}, mode)
-    return compare_with_print(name, entry, repeated, row="setting", marks=marks)
+    differing = _differing(entry, repeated, mode)
+    return compare_with_print(name, entry, repeated, *differing, row="setting")
 
 
-def _measured(file: CountFile, mode: str) -> dict[str, float]:
-    target, pred = file.read()
-    mean, std = pooled(bin_table(target, pred, published_bins(file.dataset), mode))
-    label = SCHEMES[file.scheme]
-    values = {f"{label} MAE": mean, f"{label} std": std}
-    if file.scheme == "unbinned":
-        overall = absolute_error(target, pred)
-        values |= {"global MAE": overall["MAE"], "global std": overall["std"]}
-    return values
-
-
-def _marks(entry: Mapping[str, Any], rows: set[str], mode: str) -> str:
-    kept = "true counts outside the bins kept in bins of their own" if mode == "paper" else ""
-    return not_as_printed(available_rows(entry, rows), kept if rows else "")
+def _differing(entry: Mapping[str, Any], own: Own, mode: str) -> list[str]:
+    kept = ["true counts outside the bins kept in bins of their own"]
+    return [available_rows(entry, own), *(kept if own and mode == "paper" else [])]
 
 
 def tper_figure(
@@ -164,20 +152,6 @@ def tper_figure(
                 continue
             label = file.dataset.upper() if "models" in entry else file.model
             curves[label] = tper_curve(target, pred, convention=CONVENTIONS[mode])
-    figure = DrawnFigure(
-        f"figure_{name}",
-        entry["title"],
-        entry["words"],
-        _tables(f"figure_{name}", curves) if curves else (),
-        partial(plot_tper, [*curves.items()], unit=f"θ, {UNITS[mode]}", scale=1),
-        about=f"Share of images whose error is at least θ, in {UNITS[mode]}.",
-        notes=warnings,
-    )
-    wanted = "BL" if "models" in entry else "any network on JHU"
-    return figure, [] if curves else [f"No unbinned predictions of {wanted}."]
-
-
-def _tables(name: str, curves: Mapping[str, TperCurve]) -> list[Part]:
     rows = [
         {"predictions": label, "AUC": c.auc, "share at 100": c.ratio[-1], "images": c.n_images}
         for label, c in curves.items()
@@ -186,10 +160,14 @@ def _tables(name: str, curves: Mapping[str, TperCurve]) -> list[Part]:
         pd.DataFrame({"predictions": label, "threshold": c.thresholds, "share": c.ratio})
         for label, c in curves.items()
     ]
-    return [
-        Part(name, pd.DataFrame(rows), formats=FORMATS),
-        Part(f"{name}_curves", pd.concat(points, ignore_index=True)),
-    ]
+    tables = [Part(f"figure_{name}", pd.DataFrame(rows), formats=FORMATS)] if rows else []
+    if points:
+        tables.append(Part(f"figure_{name}_curves", pd.concat(points, ignore_index=True)))
+    draw = partial(plot_tper, [*curves.items()], unit=f"θ, {UNITS[mode]}", scale=1)
+    about = f"Share of images whose error is at least θ, in {UNITS[mode]}."
+    figure = DrawnFigure(f"figure_{name}", entry, tables, draw, about, warnings)
+    wanted = "BL" if "models" in entry else "any network on JHU"
+    return figure, [] if curves else [f"No unbinned predictions of {wanted}."]
 
 
 LEVELS = (1, 2, 3)
@@ -219,11 +197,9 @@ def bins_table(
             for k, (theirs, ours) in enumerate(pairs)
         ]
     there = len(entry["edges"]) - len(missing) - len(notes)
-    marks = f"{there} of {len(entry['edges'])} data sets" if missing or notes else ""
-    table = pd.DataFrame(rows).assign(decimals=1)
-    section = ComparedWithPrint(
-        f"table_{name}", entry["title"], table, marks=not_as_printed(marks), notes=notes
-    )
+    whole = f"{there} of {len(entry['edges'])} data sets" if missing or notes else ""
+    table, marks = pd.DataFrame(rows).assign(decimals=1), not_as_printed(whole)
+    section = ComparedWithPrint(f"table_{name}", entry["title"], table, marks=marks, notes=notes)
     return section, missing
 
 
@@ -246,9 +222,7 @@ def game_table(
         dataset, _, model = row.partition(" ")
         for scheme, label in SCHEMES.items():
             inside = Path(model, MAPS, f"{dataset.lower()}_{scheme}")
-            found = [
-                Path(folder) / inside for folder in folders if (Path(folder) / inside).is_dir()
-            ]
+            found = [path for folder in folders if (path := Path(folder, inside)).is_dir()]
             if truth is None or not found:
                 continue
             try:
@@ -259,9 +233,9 @@ def game_table(
             for level, *values in score.compute().itertuples(index=False):
                 for measure, value in zip(("mean", "std"), values, strict=True):
                     own[row, f"L={level} {label} {measure}"] = value
-    marks = not_as_printed(available_rows(entry, {row for row, _ in own}))
+    there = available_rows(entry, own)
     table = compare_with_print(
-        name, entry, own, row="data set and model", marks=marks, notes=notes, only_own=True
+        name, entry, own, there, row="data set and model", notes=notes, only_own=True
     )
     return table, [] if own else ["No density maps: expected MODEL/maps/DATASET_SCHEME/*.npy."]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,6 @@ from autoeval.counting.filed_page import merged_notes
 from autoeval.counting.reproduce.printed_grid import (
     DrawnFigure,
     compare_with_print,
-    not_as_printed,
     printed_name,
 )
 from autoeval.counting.true_counts import read_truth
@@ -75,7 +74,15 @@ def read_capture_data(folder: PathLike | None) -> CaptureData:
                 records, warnings = with_points(records, points)
                 notes += warnings
             items[name] = to_items(records)
-    return CaptureData(items, _test_images(folder / SPLIT_FILE), missing, notes)
+    test_images = None
+    if (folder / SPLIT_FILE).is_file():
+        try:
+            test_images = frozenset(read_json(folder / SPLIT_FILE)["test"])
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"Expected the splits of FSC-147 in {folder / SPLIT_FILE}: {error!r}."
+            ) from None
+    return CaptureData(items, test_images, missing, notes)
 
 
 def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> ComparedWithPrint:
@@ -89,7 +96,14 @@ def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> 
         found = data.of(split)
         printed = int(entry["rows"]["images"][column])
         if found:
-            own |= {(row, split): value for row, value in _statistics(split, found).items()}
+            occluded = [item.num_occluded for item in found if item.num_occluded is not None]
+            key = "dot_shape" if split == SYNTHETIC else "object"
+            own |= {
+                ("images", split): len(found),
+                ("object types", split): len({item.record.get(key) for item in found}),
+                ("occluded objects, mean", split): float(np.mean(occluded)) if occluded else np.nan,
+                ("objects, mean", split): float(np.mean([i.ground_truth for i in found])),
+            }
             if without := [item.image_file for item in found if item.num_occluded is None]:
                 notes.append(
                     f"{split}: images without points, which the mean of occluded objects leaves "
@@ -103,8 +117,7 @@ def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> 
         own["images of FSC-147's test split", REAL] = of_test
     if data.notes:
         notes.append(f"{len(data.notes)} differences from FSC-147: {listed(data.notes)}")
-    marks = not_as_printed(*counts)
-    return compare_with_print(name, entry, own, row="statistic", marks=marks, notes=notes)
+    return compare_with_print(name, entry, own, *counts, row="statistic", notes=notes)
 
 
 def histogram_figure(
@@ -112,62 +125,37 @@ def histogram_figure(
 ) -> tuple[DrawnFigure, list[str]]:
     """Count images by their number of objects, or of occluded ones (figures 3 and 4)."""
     items = data.of(entry["split"])
-    read = (i.ground_truth if entry["value"] == "objects" else i.num_occluded for i in items)
+    of_item = "ground_truth" if entry["value"] == "objects" else "num_occluded"
+    read = [getattr(item, of_item) for item in items]
     values = np.array([value for value in read if value is not None], int)
-    table = _bars(values, entry["step"], entry["last"], entry["value"])
+    # Ranges of `step` integers; the numbers from `last` on share one.
+    step, last, what = entry["step"], entry["last"], entry["value"]
+    starts = np.arange(0, last + 1, step)
+    counts = np.bincount(np.minimum(values, last) // step, minlength=len(starts))
+    labels = [str(s) if step == 1 else f"{s} to {s + step - 1}" for s in starts[:-1]]
+    table = pd.DataFrame({what: [*labels, f"{last} or more"], "images": counts})
     notes = []
     if len(values):
         low, high = entry["usual"]
         share = np.mean((values >= low) & (values <= high))
         notes.append(
-            f"{100 * share:.1f} % of {len(values)} images have {low} to {high} {entry['value']}; "
+            f"{100 * share:.1f} % of {len(values)} images have {low} to {high} {what}; "
             f"the fewest are {values.min()}, the most {values.max()}; "
             f"the most objects in an image are {max(i.ground_truth for i in items)}."
         )
-    figure = DrawnFigure(
-        f"figure_{name}",
-        entry["title"],
-        entry["words"],
-        [Part(f"figure_{name}", table)] if len(values) else [],
-        partial(_draw, table, entry["value"]),
-        notes=notes,
-    )
-    return figure, [] if len(values) else [f"no {entry['value']} of {entry['split']} items"]
+    tables = [Part(f"figure_{name}", table)] if len(values) else []
+    figure = DrawnFigure(f"figure_{name}", entry, tables, partial(_draw, table), notes=notes)
+    return figure, [] if len(values) else [f"no {what} of {entry['split']} items"]
 
 
-def _bars(values: np.ndarray, step: int, last: int, name: str) -> pd.DataFrame:
-    """Count values by ranges of `step` integers; those from `last` on share one."""
-    starts = np.arange(0, last + 1, step)
-    counts = np.bincount(np.minimum(values, last) // step, minlength=len(starts))
-    labels = [str(s) if step == 1 else f"{s} to {s + step - 1}" for s in starts[:-1]]
-    return pd.DataFrame({name: [*labels, f"{last} or more"], "images": counts})
-
-
-def _draw(table: pd.DataFrame, name: str) -> Figure:
+def _draw(table: pd.DataFrame) -> Figure:
+    name = table.columns[0]
     figure = Figure(figsize=(8, 3.6), layout="constrained")
     axes = figure.subplots()
     axes.bar(range(len(table)), table["images"])
     axes.set_xticks(range(len(table)), table[name], rotation=60)
     axes.set(xlabel=name, ylabel="images")
     return figure
-
-
-def _statistics(split: str, items: Sequence[CaptureItem]) -> dict[str, float]:
-    occluded = [item.num_occluded for item in items if item.num_occluded is not None]
-    key = "dot_shape" if split == SYNTHETIC else "object"
-    return {
-        "images": len(items),
-        "object types": len({item.record.get(key) for item in items}),
-        "occluded objects, mean": float(np.mean(occluded)) if occluded else np.nan,
-        "objects, mean": float(np.mean([item.ground_truth for item in items])),
-    }
-
-
-def _test_images(path: Path) -> frozenset[str] | None:
-    try:
-        return frozenset(read_json(path)["test"]) if path.is_file() else None
-    except (KeyError, TypeError) as error:
-        raise InputError(f"Expected the splits of FSC-147 in {path}: {error!r}.") from None
 
 
 BACKOFF = "back-off"
@@ -198,15 +186,27 @@ def model_table(
     for cell, result in results.items():
         found = measure(result)
         own[cell] = float(found["accuracy"] if "accuracy" in found else found["sMAPE"])
+    differing, missing = [], []
+    for split, printed in entry["measured"].items():
+        n = len(data.items.get(MEASURED[split], ()))
+        if results and n not in (0, printed):
+            differing.append(f"{n} {split} items ({printed} in print)")
+    there = {column for _, column in results}
+    for split in dict.fromkeys(task[0] for task in entry["tasks"].values()):
+        lacking = [c for c, task in entry["tasks"].items() if task[0] == split and c not in there]
+        if MEASURED[split] not in data.items:
+            missing.append(f"{split}: no {MEASURED[split]}")
+        elif lacking:
+            missing.append(f"{split}: no answers for {'; '.join(lacking)}")
     warnings = ((f"{r.model}, {r.task.name}", r.warnings) for r in results.values())
     table = compare_with_print(
         name,
         {**entry, "columns": dict.fromkeys(entry["columns"], 2)},
         _with_differences(entry, own),
-        marks=_marks(entry["measured"], data, bool(results)),
+        *differing,
         notes=merged_notes(warnings),
     )
-    return table, _missing(entry, data, {column for _, column in results})
+    return table, missing
 
 
 def _with_differences(
@@ -225,54 +225,27 @@ def _with_differences(
     return own
 
 
-def _missing(entry: Mapping[str, Any], data: CaptureData, there: set[str]) -> list[str]:
-    missing = []
-    for split in dict.fromkeys(task[0] for task in entry["tasks"].values()):
-        lacking = [c for c, task in entry["tasks"].items() if task[0] == split and c not in there]
-        if MEASURED[split] not in data.items:
-            missing.append(f"{split}: no {MEASURED[split]}")
-        elif lacking:
-            missing.append(f"{split}: no answers for {'; '.join(lacking)}")
-    return missing
-
-
-def _marks(printed: Mapping[str, int], data: CaptureData, answered: bool) -> str:
-    """Compare the numbers of items, where there are answers."""
-    counts = {s: len(data.items[MEASURED[s]]) for s in printed if MEASURED[s] in data.items}
-    differing = {split: n for split, n in counts.items() if answered and n != printed[split]}
-    return not_as_printed(
-        *(f"{n} {split} items ({printed[split]} in print)" for split, n in differing.items())
-    )
-
-
 def read_all_answers(folders: Sequence[PathLike]) -> dict[Key, Rows]:
     """Read answers in folders, sorted by split, model, task, back-off, or raise `InputError`."""
     found: dict[Key, Rows] = {}
     for folder in map(Path, folders):
-        for split in SPLITS.values():
-            for row in _own(folder / split):
-                found.setdefault(_key(split, row), []).append(row)
-        for split, row in _of_authors(folder):
-            found.setdefault(_key(split, row), []).append(row)
+        for split, row in [*_own(folder), *_of_authors(folder)]:
+            model, backoff = str(row.get("model", "model")), row.get("temperature") is not None
+            found.setdefault((split, model, row["task"], backoff), []).append(row)
     return found
 
 
-def _key(split: str, row: Mapping[str, Any]) -> Key:
-    return split, str(row.get("model", "model")), row["task"], row.get("temperature") is not None
+def _own(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for split in SPLITS.values():
+        for path in sorted((folder / split).rglob("*.jsonl")):
+            yield from ((split, row) for row in read_answers(path))
+        for path in sorted((folder / split).glob("*/*.json")):
+            if path.parent.name in TASKS:
+                yield from ((split, row) for row in read_answers(path, task=path.parent.name))
 
 
-def _own(folder: Path) -> Rows:
-    rows = [row for path in sorted(folder.rglob("*.jsonl")) for row in read_answers(path)]
-    for path in sorted(folder.glob("*/*.json")):
-        if path.parent.name in TASKS:
-            rows += read_answers(path, task=path.parent.name)
-    return rows
-
-
-def _of_authors(folder: Path) -> list[tuple[str, dict[str, Any]]]:
-    return [
-        (SPLITS[match[2]], {**row, "model": MODELS.get(match[1], match[1])})
-        for path in sorted(folder.rglob("*_results.json"))
-        if path.parent.name in FOLDERS and (match := _NAME.fullmatch(path.name))
-        for row in read_answers(path, task=FOLDERS[path.parent.name])
-    ]
+def _of_authors(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in sorted(folder.rglob("*_results.json")):
+        if path.parent.name in FOLDERS and (match := _NAME.fullmatch(path.name)):
+            for row in read_answers(path, task=FOLDERS[path.parent.name]):
+                yield SPLITS[match[2]], {**row, "model": MODELS.get(match[1], match[1])}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +22,18 @@ Own = Mapping[tuple[str, str], float]
 
 
 def compare_with_print(
-    name: str, entry: Mapping[str, Any], own: Own, *, row: str = "model", **options: Any
+    name: str,
+    entry: Mapping[str, Any],
+    own: Own,
+    *differing: str,
+    row: str = "model",
+    **options: Any,
 ) -> ComparedWithPrint:
     """Compare our own values, by row and column, with those of a printed table in `configs/papers`.
 
     Its `entry` has ``rows``, and ``columns`` with their decimals, or ``decimals`` of single rows.
-    Rows that print does not have come behind; `row` says what a row is.
+    Rows that print does not have come behind; `row` says what a row is, `differing` in what our
+    side is not as printed.
     """
     columns: Mapping[str, int] = entry["columns"]
     printed = {
@@ -47,13 +53,14 @@ def compare_with_print(
         for model in models
         for column, decimals in columns.items()
     ]
+    options["marks"] = not_as_printed(*differing)
     return ComparedWithPrint(f"table_{name}", entry["title"], pd.DataFrame(rows), **options)
 
 
-def printed_name(name: str, known: Mapping[str, Any]) -> str:
+def printed_name(name: str, known: Iterable[str]) -> str:
     """Return the name that print has for a model, whatever its case and hyphens; else its own."""
-    plain = {_plain(model): model for model in known}
-    return plain.get(_plain(name), name)
+    plain = {"".join(filter(str.isalnum, model.lower())): model for model in known}
+    return plain.get("".join(filter(str.isalnum, name.lower())), name)
 
 
 def not_as_printed(*parts: str) -> str:
@@ -62,16 +69,12 @@ def not_as_printed(*parts: str) -> str:
     return f"NOT AS PRINTED: {', '.join(found)}" if found else ""
 
 
-def available_rows(entry: Mapping[str, Any], rows: Collection[str]) -> str:
+def available_rows(entry: Mapping[str, Any], own: Own) -> str:
     """Say of how many printed rows there are predictions; empty where it is all."""
-    n, n_printed = len(set(entry["rows"]) & set(rows)), len(entry["rows"])
+    n, n_printed = len(set(entry["rows"]) & {row for row, _ in own}), len(entry["rows"])
     if not n:
         return f"no predictions for any of its {n_printed} rows"
     return f"predictions for {n} of {n_printed} rows" if n < n_printed else ""
-
-
-def _plain(name: str) -> str:
-    return "".join(c for c in name.lower() if c.isalnum())
 
 
 @dataclass(frozen=True)
@@ -95,11 +98,13 @@ class ModeSection(Section):
 
 @dataclass(frozen=True)
 class DrawnFigure(Section):
-    """A figure whose curves print gives no numbers of; the first of `tables` is shown."""
+    """A figure whose curves print gives no numbers of; the first of `tables` is shown.
+
+    `entry` in `configs/papers` has its ``title``, and what print says of it in ``words``.
+    """
 
     name: str
-    title: str
-    words: str
+    entry: Mapping[str, Any]
     tables: Sequence[Part]
     draw: Callable[[], Figure]
     about: str = ""
@@ -108,11 +113,11 @@ class DrawnFigure(Section):
     def text(self) -> str:
         """Return the words and the first table."""
         shown = [to_terminal(format_cells(t.for_people, t.formats)) for t in self.tables[:1]]
-        return "\n".join([self.title, *self._said(), *shown])
+        return "\n".join([self.entry["title"], *self._said(), *shown])
 
     def show(self, page: Page) -> None:
         """Add words, figure and first table to a page."""
-        page.add_heading(self.title)
+        page.add_heading(self.entry["title"])
         page.add_text(*self._said())
         for _, figure in self.figures():
             page.add_figure(figure, self.about)
@@ -134,7 +139,8 @@ class DrawnFigure(Section):
             for part in self.tables[:1]
             for row in part.table.astype(object).where(part.table.notna(), None).to_dict("records")
         ]
-        return {self.name: {"in_print": self.words, "notes": list(self.notes), "rows": rows}}
+        said = {"in_print": self.entry["words"], "notes": list(self.notes)}
+        return {self.name: {**said, "rows": rows}}
 
     def _said(self) -> list[str]:
-        return [f"In print: {self.words}", *filter(None, [self.about]), *self.notes]
+        return [f"In print: {self.entry['words']}", *filter(None, [self.about]), *self.notes]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.reproduce.printed_grid import (
     DrawnFigure,
     compare_with_print,
-    not_as_printed,
     printed_name,
 )
 from autoeval.errors import InputError
@@ -31,35 +29,28 @@ from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
 
 PathLike = str | os.PathLike[str]
+Models = Mapping[str, PracoResult]
 _FORMATS = dict.fromkeys(("mean", "median", "largest"), "{:.3f}")
 
 
 def praco_table(
-    name: str, entry: Mapping[str, Any], models: PracoModels, *, mode: str = "paper"
+    name: str, entry: Mapping[str, Any], models: Models, *, mode: str = "paper"
 ) -> ComparedWithPrint:
     """Compare the measures of models with those in print."""
     own = {
         (model, measure): value
-        for model, result in models.results.items()
+        for model, result in models.items()
         for measure, value in result.measures().items()
     }
-    notes = [f"{model}: {note}" for model, r in models.results.items() for note in r.notes]
+    notes = [f"{model}: {note}" for model, r in models.items() for note in r.notes]
     differing = [
         f"{model} on {len(r.images)} images ({entry['images']} in print)"
-        for model, r in models.results.items()
+        for model, r in models.items()
         if len(r.images) != entry["images"]
     ]
-    if models.results and mode == "paper":
+    if models and mode == "paper":
         differing.append("measures as the paper defines them, not as its figures were made")
-    return compare_with_print(name, entry, own, marks=not_as_printed(*differing), notes=notes)
-
-
-@dataclass(frozen=True)
-class PracoModels:
-    """Measured models by the name that print has for them, and what is missing."""
-
-    results: Mapping[str, PracoResult]
-    missing: Sequence[str]
+    return compare_with_print(name, entry, own, *differing, notes=notes)
 
 
 def read_models(
@@ -71,23 +62,27 @@ def read_models(
     by_folder: str | None = None,
     exclude: Sequence[PathLike] = (),
     mode: str = "paper",
-) -> PracoModels:
-    """Measure the prediction files of one split.
+) -> tuple[Models, list[str]]:
+    """Measure the prediction files of one split, by the names of models in print.
 
     `data_root` is FSC-147's folder, `predictions` folders in the authors' form. `known` are names
     in print, which replace those of files whatever their case and hyphens. Of the model `by_folder`
     each folder holds another setting, called as the folder, and those in `known` are measured.
+    Also returned is what is missing.
     """
-    names = dict.fromkeys(known)
+    names = list(known)
     if data_root is None:
-        return PracoModels({}, ["No folder of FSC-147: give --data-root DIR."])
+        return {}, ["No folder of FSC-147: give --data-root DIR."]
     try:
         found = load_counting_set(data_root, split=split, exclude=exclude, need_images=False)
         found = single_class(found)
     except InputError as error:
-        return PracoModels({}, [str(error)])
+        return {}, [str(error)]
     if by_folder:
-        files = _in_folders(predictions, by_folder, split)
+        wanted = file_name(NEGATIVE, by_folder, split)
+        folders = map(Path, predictions)
+        paths = [[*at.glob(wanted), *sorted(at.glob(f"*/{wanted}"))] for at in folders]
+        files = [(by_folder, path) for found in paths for path in found]
     else:
         files = [each for folder in predictions for each in find_released(folder, split).items()]
     results, warnings = {}, []
@@ -104,24 +99,15 @@ def read_models(
         warnings.append(
             f"No prediction file {inside}{file_name(NEGATIVE, by_folder or 'MODEL', split)}."
         )
-    return PracoModels(results, warnings)
-
-
-def _in_folders(folders: Sequence[PathLike], model: str, split: str) -> list[tuple[str, Path]]:
-    name = file_name(NEGATIVE, model, split)
-    return [
-        (model, path)
-        for folder in folders
-        for path in [*Path(folder).glob(name), *sorted(Path(folder).glob(f"*/{name}"))]
-    ]
+    return results, warnings
 
 
 def drift_figure(
-    name: str, entry: Mapping[str, Any], models: PracoModels, *, mode: str = "paper"
+    name: str, entry: Mapping[str, Any], models: Models, *, mode: str = "paper"
 ) -> DrawnFigure:
     """Draw the drift of the upper count, model by model (figure 4); released drops 50 and more."""
     values, rows = {}, []
-    for model, result in models.results.items():
+    for model, result in models.items():
         if result.measured is None:
             continue
         found, left_out = drift(result.measured, result.by_image["positive"], mode)
@@ -131,42 +117,27 @@ def drift_figure(
             rows.append({"model": model, "n": len(found), **middle, **left_out})
     tables = [Part(f"figure_{name}", pd.DataFrame(rows), formats=_FORMATS)] if rows else []
     about = "Relative change of the count, mosaic against image alone."
-    return DrawnFigure(
-        f"figure_{name}",
-        entry["title"],
-        entry["words"],
-        tables,
-        partial(drift_chart, values),
-        about=about,
-    )
+    return DrawnFigure(f"figure_{name}", entry, tables, partial(drift_chart, values), about)
 
 
-def negative_class_figure(name: str, entry: Mapping[str, Any], models: PracoModels) -> DrawnFigure:
+def negative_class_figure(name: str, entry: Mapping[str, Any], models: Models) -> DrawnFigure:
     """Measure the negative classes that figure 6 shows density maps of, on all images."""
-    rows = [
-        {"model": model, **_by_class(result, entry["classes"])}
-        for model, result in models.results.items()
-    ]
-    formats = dict.fromkeys(entry["classes"], "{:.2f}")
-    table = pd.DataFrame(rows, columns=["model", *entry["classes"]])
-    return DrawnFigure(
-        f"figure_{name}",
-        entry["title"],
-        entry["words"],
-        [Part(f"figure_{name}", table, formats=formats)] if rows else [],
-        partial(_draw_classes, table),
-        about="Mean of the count of an absent class over the true count of the image's own class; "
-        "print shows density maps of images that are not named.",
+    classes, rows = entry["classes"], []
+    for model, result in models.items():
+        row: dict[str, Any] = {"model": model}
+        for kind in classes:
+            truth = result.truth[result.truth["category"] != kind]
+            counts = result.counts[kind].reindex(truth.index) if kind in result.counts else np.nan
+            row[kind] = float((counts / truth["count"]).mean())
+        rows.append(row)
+    table = pd.DataFrame(rows, columns=["model", *classes])
+    part = Part(f"figure_{name}", table, formats=dict.fromkeys(classes, "{:.2f}"))
+    about = (
+        "Mean of the count of an absent class over the true count of the image's own class; print "
+        "shows density maps of images that are not named."
     )
-
-
-def _by_class(result: PracoResult, classes: list[str]) -> dict[str, float]:
-    found = {}
-    for name in classes:
-        absent = result.truth.index[result.truth["category"] != name]
-        counts = result.counts[name].reindex(absent) if name in result.counts else np.nan
-        found[name] = float((counts / result.truth["count"].reindex(absent)).mean())
-    return found
+    draw = partial(_draw_classes, table)
+    return DrawnFigure(f"figure_{name}", entry, [part] if rows else [], draw, about)
 
 
 def _draw_classes(table: pd.DataFrame) -> Figure:

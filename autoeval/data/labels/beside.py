@@ -20,13 +20,13 @@ class LabelPairs:
     """Images, by names relative to `img_dir`, and their label files.
 
     `unlabelled` images have no label file: nobody has looked at them, which is not the same as
-    empty. `problems` are label files without an image, and images that share one.
+    empty. `warnings` are label files without an image, and images that share one.
     """
 
     img_dir: Path
     labelled: dict[str, Path]
     unlabelled: tuple[str, ...]
-    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str]) -> LabelPairs:
@@ -53,7 +53,7 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str])
         )
     unlabelled = tuple(image for image in images if image not in labelled)
     spare = [files[key] for key in files if files[key].name not in others]
-    return LabelPairs(img_dir, labelled, unlabelled, tuple(_problems(labels, labelled, spare)))
+    return LabelPairs(img_dir, labelled, unlabelled, tuple(_warnings(labels, labelled, spare)))
 
 
 def folder_of_images(labels: Path) -> Path:
@@ -112,7 +112,7 @@ def _renamed(
     return ((image, found[0]) for image, found in places.items() if len(found) == 1)
 
 
-def _problems(labels: Path, labelled: dict[str, Path], files: list[Path]) -> Iterator[str]:
+def _warnings(labels: Path, labelled: dict[str, Path], files: list[Path]) -> Iterator[str]:
     shared = {file: n for file, n in Counter(labelled.values()).items() if n > 1}
     if shared:
         names = [str(file.relative_to(labels)) for file in shared]

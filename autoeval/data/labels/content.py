@@ -59,7 +59,7 @@ class LabelSet:
     unlabelled : tuple of str
         Images of the folder that no label file speaks of, as paths relative to it. Formats of one
         label file for each image tell them from images that hold nothing; elsewhere it is empty.
-    problems : tuple of str
+    warnings : tuple of str
         What was left out or repaired, one sentence each.
     numbers : tuple of str
         The number of each category in the files; empty where they name categories by words.
@@ -71,7 +71,7 @@ class LabelSet:
     boxes: tuple[LabelledBox, ...] = field(default=(), repr=False)
     img_dir: Path | None = None
     unlabelled: tuple[str, ...] = field(default=(), repr=False)
-    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
 
 

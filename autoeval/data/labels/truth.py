@@ -52,11 +52,11 @@ class BoxColumns:
 class Truth(BoxColumns):
     """The labelled boxes of a set of images, float64.
 
-    Evaluation ignores boxes that mark a `crowd` (N,). `problems` say what was left out.
+    Evaluation ignores boxes that mark a `crowd` (N,). `warnings` say what was left out.
     """
 
     crowd: np.ndarray
-    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -88,9 +88,9 @@ class Truth(BoxColumns):
         huge = ~(np.abs(xyxy) < FARTHEST).all(axis=1)
         flat = ~huge & np.any(xyxy[:, 2:] <= xyxy[:, :2], axis=1)
         kinds = {f"with an edge beyond {FARTHEST:.0e} pixels": huge, "without area": flat}
-        problems = tuple(
+        warnings = tuple(
             f"labelled boxes {kind}, left out: {bad.sum()}"
             for kind, bad in kinds.items()
             if bad.any()
         )
-        return replace(truth.where(~(huge | flat)), problems=problems)
+        return replace(truth.where(~(huge | flat)), warnings=warnings)

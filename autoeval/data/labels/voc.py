@@ -63,10 +63,10 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
         for entry in root.findall("object"):
             with bad.item(printable(file)):
                 objects.append(_object(file, printable(name), entry))
-    problems = [*pairs.problems, *files.problems(), *bad.problems(), *without_size(unknown)]
+    warnings = [*pairs.warnings, *files.warnings(), *bad.warnings(), *without_size(unknown)]
     first = 0 if any(min(thing.corners[:2]) < 1 for thing in objects) else 1
     if not first:
-        problems.append(
+        warnings.append(
             "boxes begin at pixel 0, so pixels are counted from 0 and not, as in VOC, from 1"
         )
     return LabelSet(
@@ -76,7 +76,7 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
         tuple(_box(thing, first) for thing in objects),
         pairs.img_dir,
         tuple(map(printable, pairs.unlabelled)),
-        tuple(problems),
+        tuple(warnings),
     )
 
 

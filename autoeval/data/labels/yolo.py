@@ -112,11 +112,11 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
                     number, numbers = _parsed(words, names)
                     hulls += len(numbers) > _BOX - 1
                     boxes.append(_box(image, number, numbers, names))
-    problems = [*pairs.problems, *texts.problems(), *bad.problems(), *without_size(unknown)]
+    warnings = [*pairs.warnings, *texts.warnings(), *bad.warnings(), *without_size(unknown)]
     if hulls:
-        problems.append(f"polygons or rotated boxes, read as the boxes around them: {hulls}")
+        warnings.append(f"polygons or rotated boxes, read as the boxes around them: {hulls}")
     if not names.names:
-        problems.append(
+        warnings.append(
             "no data.yaml, classes.txt or obj.names: categories are named by their numbers"
         )
     return LabelSet(
@@ -126,7 +126,7 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
         tuple(boxes),
         pairs.img_dir,
         tuple(map(printable, pairs.unlabelled)),
-        tuple(problems),
+        tuple(warnings),
     )
 
 

@@ -62,7 +62,7 @@ def collect_labels(
     *,
     sizes: Mapping[str, tuple[int, int]] | None = None,
     categories: Iterable[str] = (),
-    problems: Iterable[str] = (),
+    warnings: Iterable[str] = (),
 ) -> LabelSet:
     """Make a label set of the boxes of each image, by its path relative to the image folder.
 
@@ -102,7 +102,7 @@ def collect_labels(
         tuple(boxes),
         img_dir,
         tuple(sorted(map(printable, present - marked.keys()))),
-        (*problems, *([missing] if absent else ()), *without_size(lost)),
+        (*warnings, *([missing] if absent else ()), *without_size(lost)),
     )
 
 

@@ -55,7 +55,7 @@ def read_bdd100k(path: Path, img_dir: Path | None = None) -> LabelSet:
             with bad.item(f"{printable(path)}, frame {position}"):
                 marked[str(frame["name"])] = _bdd100k_boxes(frame)
     folder = first_folder(path, img_dir, places)
-    return collect_labels(path, folder, marked, categories=_BDD100K, problems=bad.problems())
+    return collect_labels(path, folder, marked, categories=_BDD100K, warnings=bad.warnings())
 
 
 def _bdd100k_boxes(frame: dict[str, Any]) -> list[Marked]:
@@ -109,7 +109,7 @@ def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
                     marked.setdefault(row[name], []).append(box)
     except (UnicodeDecodeError, OSError, csv.Error) as error:
         raise InputError(f"{path} is not a CSV file ({error}).") from error
-    return collect_labels(path, folder, marked, problems=bad.problems())
+    return collect_labels(path, folder, marked, warnings=bad.warnings())
 
 
 def _column(path: Path, header: list[str], names: tuple[str, ...]) -> str:
@@ -152,9 +152,9 @@ def read_cityscapes(path: Path, img_dir: Path | None = None, *, split: str = "va
             sizes[name] = (int(content["imgHeight"]), int(content["imgWidth"]))
             marked[name] = [box for entry in content["objects"] for box in _cityscapes_boxes(entry)]
     folder = first_folder(path, img_dir, [path / "leftImg8bit" / split])
-    problems = bad.problems()
+    warnings = bad.warnings()
     return collect_labels(
-        path, folder, marked, sizes=sizes, categories=_CITYSCAPES, problems=problems
+        path, folder, marked, sizes=sizes, categories=_CITYSCAPES, warnings=warnings
     )
 
 
@@ -196,7 +196,7 @@ def read_kitti(path: Path, img_dir: Path | None = None) -> LabelSet:
             marked[f"{file.stem}.png"] = [
                 _kitti_box(line.split()) for line in lines if line.strip()
             ]
-    return collect_labels(path, folder, marked, categories=_KITTI, problems=bad.problems())
+    return collect_labels(path, folder, marked, categories=_KITTI, warnings=bad.warnings())
 
 
 def _kitti_box(words: list[str]) -> Marked:

@@ -52,7 +52,7 @@ def read_exdark(path: Path, img_dir: Path | None = None) -> LabelSet:
                 _exdark_box(line.split()) for line in lines if line.strip() and line[0] != _HEADER
             ]
             marked[spelled.get(name.lower(), name)] = boxes
-    return collect_labels(path, folder, marked, categories=_EXDARK, problems=bad.problems())
+    return collect_labels(path, folder, marked, categories=_EXDARK, warnings=bad.warnings())
 
 
 def _exdark_box(words: list[str]) -> Marked:
@@ -93,14 +93,14 @@ def read_ua_detrac(
     for file in label_files(path, ".xml"):
         with videos.item(printable(file)):
             marked |= _video(file, parse_xml(file, "sequence"), step, frames)
-    problems = (*videos.problems(), *frames.problems())
+    warnings = (*videos.warnings(), *frames.warnings())
     if unlisted == "empty":
         named = {name.partition("/")[0] for name in marked}
         for image in load_image_folder(folder):
             name = image.path.relative_to(folder).as_posix()
             if name.partition("/")[0] in named and (_number(name) - 1) % step == 0:
                 marked.setdefault(name, [])
-    return collect_labels(path, folder, marked, categories=_UA_DETRAC, problems=problems)
+    return collect_labels(path, folder, marked, categories=_UA_DETRAC, warnings=warnings)
 
 
 def _video(

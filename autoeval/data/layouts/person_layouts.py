@@ -67,7 +67,7 @@ def read_caltech(
                         marked[image] = [_caltech_box(entry, key, lowest) for entry in objects]
     folder = first_folder(path, img_dir, [path.parent / "images"])
     return collect_labels(
-        path, folder, marked, categories=[_CALTECH_PERSON], problems=bad.problems()
+        path, folder, marked, categories=[_CALTECH_PERSON], warnings=bad.warnings()
     )
 
 
@@ -123,7 +123,7 @@ def read_citypersons(
     places = [up / "leftImg8bit" / split for up in (root, root.parent)]
     folder = first_folder(path, img_dir, places)
     return collect_labels(
-        path, folder, marked, categories=_CITYPERSONS[1:-1], problems=bad.problems()
+        path, folder, marked, categories=_CITYPERSONS[1:-1], warnings=bad.warnings()
     )
 
 
@@ -202,7 +202,7 @@ def read_crowdhuman(path: Path, img_dir: Path | None = None, *, box: str = "full
                 ]
     folder = first_folder(path, img_dir, [path.parent / "Images"])
     return collect_labels(
-        path, folder, marked, categories=[_CROWDHUMAN_PERSON], problems=bad.problems()
+        path, folder, marked, categories=[_CROWDHUMAN_PERSON], warnings=bad.warnings()
     )
 
 
@@ -240,9 +240,9 @@ def read_eurocity(path: Path, img_dir: Path | None = None, *, split: str = "val"
             sizes[name] = (int(content["imageheight"]), int(content["imagewidth"]))
             marked[name] = [box for entry in content["children"] for box in _eurocity_boxes(entry)]
     folder = first_folder(path, img_dir, [path / "img" / split])
-    problems = bad.problems()
+    warnings = bad.warnings()
     return collect_labels(
-        path, folder, marked, sizes=sizes, categories=_EUROCITY, problems=problems
+        path, folder, marked, sizes=sizes, categories=_EUROCITY, warnings=warnings
     )
 
 

@@ -18,14 +18,14 @@ class Predictions(BoxColumns):
     """The boxes that a detector has found on a set of images, float32.
 
     `categories` are its K words; `scores` (N,) float32 are in [0, 1]. `numbers` has the word for
-    each number of a category, as far as the file has or uses numbers. `problems` say what was left
-    out on the way or is odd, `warnings` why its boxes may be misread; `n_unplaced` images of the
-    file are not among `images`.
+    each number of a category, as far as the file has or uses numbers. `left_out` names what was
+    left out or is odd, `warnings` say why its boxes may be misread; `n_unplaced` images of the file
+    are not among `images`.
     """
 
     scores: np.ndarray
     numbers: dict[str, str]
-    problems: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     n_unplaced: int = 0
 

@@ -29,7 +29,7 @@ class Entries:
 
     `images` are pairs of ``image_id`` and ``file_name``, `categories` of ``category_id`` and word,
     None for what is not there; `image` and `category` (N,) index into them. `boxes` (N, 4) float32
-    are xyxy, pixels; `problems` say which entries were left out and why.
+    are xyxy, pixels; `warnings` say which entries were left out and why.
     """
 
     images: list[tuple[Any, Any]]
@@ -38,7 +38,7 @@ class Entries:
     category: np.ndarray
     boxes: np.ndarray
     scores: np.ndarray
-    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def read_entries(path: Path, content: Iterable[RawColumns]) -> Entries:
@@ -60,7 +60,7 @@ def read_entries(path: Path, content: Iterable[RawColumns]) -> Entries:
             "percentages by 100, and put logits through a sigmoid."
         )
     faults = {what: np.concatenate(bad) for what, bad in gathered.faults.items()}
-    problems = tuple(
+    warnings = tuple(
         f"entries {what}, left out: {len(bad)} (numbers {listed(bad)})"
         for what, bad in faults.items()
         if len(bad)
@@ -69,7 +69,7 @@ def read_entries(path: Path, content: Iterable[RawColumns]) -> Entries:
     if n_usable <= FEWEST_USABLE * n:
         raise InputError(
             f"{path} is not a COCO results file: {n_usable} of its {n} entries can be "
-            f"used. {' '.join(problems)} Expected a list of objects with image_id or file_name, "
+            f"used. {' '.join(warnings)} Expected a list of objects with image_id or file_name, "
             "category_id or category, bbox [left, top, width, height] and score."
         )
     return Entries(
@@ -79,7 +79,7 @@ def read_entries(path: Path, content: Iterable[RawColumns]) -> Entries:
         _joined(gathered.category).astype(np.int64),
         _joined(gathered.boxes),
         _joined(gathered.scores),
-        problems,
+        warnings,
     )
 
 

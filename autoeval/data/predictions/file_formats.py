@@ -110,7 +110,7 @@ class Content(NamedTuple):
     columns: Iterator[RawColumns]
     images: Sequence[LabelledImage] | None = None
     numbers: Mapping[str, str] = MappingProxyType({})
-    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def read_columns(path: Path) -> Content:
@@ -191,6 +191,6 @@ def _document(path: Path) -> Content:
         raise InputError(
             f"{path}: expected 'categories' as a list of objects with id and name ({error!r})."
         ) from error
-    problems = list[str]()
-    images = read_coco_images(path, problems) if document.get("images") else None
-    return Content(columns_of_list(document["annotations"]), images, numbers, tuple(problems))
+    warnings = list[str]()
+    images = read_coco_images(path, warnings) if document.get("images") else None
+    return Content(columns_of_list(document["annotations"]), images, numbers, tuple(warnings))

@@ -16,12 +16,12 @@ from autoeval.errors import InputError
 
 
 def read_image_list(
-    path: str | os.PathLike[str], problems: list[str] | None = None
+    path: str | os.PathLike[str], warnings: list[str] | None = None
 ) -> tuple[LabelledImage, ...]:
     """List images; none is opened.
 
     The path is a text file with a file name or an id a line (those that begin with # are comments),
-    a COCO JSON file, whose annotations are not read, or a folder of images. `problems` takes which
+    a COCO JSON file, whose annotations are not read, or a folder of images. `warnings` takes which
     entries of a JSON file are malformed and left out; without it they are refused.
     """
     path = Path(path)
@@ -30,7 +30,7 @@ def read_image_list(
             LabelledImage(file.image_id, file.image_id, None) for file in load_image_folder(path)
         )
     if path.suffix.lower() == ".json":
-        return read_coco_images(path, problems)
+        return read_coco_images(path, warnings)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:

@@ -209,7 +209,7 @@ def read_predictions(
     Returns
     -------
     Predictions
-        Its problems count what was left out; it warns where its own `categories` are not `numbers`.
+        `left_out` counts what was left out; a warning where its own `categories` are not `numbers`.
 
     Raises
     ------
@@ -222,7 +222,7 @@ def read_predictions(
         content = Content(read_text_folder(path, images, list(numbers or {})))
     else:
         content = read_columns(path)
-    columns, own, given, problems = content
+    columns, own, given, left_out = content
     entries = read_entries(path, columns)
     if images is None and own is not None:
         images, where = own, "its own list of images"
@@ -245,7 +245,7 @@ def read_predictions(
         entries.boxes,
         entries.scores,
         words.numbers,
-        problems + entries.problems + lost,
+        left_out + entries.warnings + lost,
         numbering_conflict(path, given, numbers or {}) if by_number else (),
         int(np.count_nonzero(place < 0)),
     )
@@ -254,7 +254,7 @@ def read_predictions(
         read = read.where(read.image >= 0)
     if on_canvas:
         read = within_images(read)
-    return replace(read, problems=read.problems + unusual_boxes(path, read))
+    return replace(read, left_out=read.left_out + unusual_boxes(path, read))
 
 
 def _place_boxes(

@@ -83,7 +83,7 @@ def observe_changes(
     meta_set: with one transform for each sample set, or with none of these.
     untouched: images of each site, at most, that are observed as they come; those that are changed
         are drawn from them.
-    Returned: observed (the untouched images of a site come first); problems (what could not be
+    Returned: observed (the untouched images of a site come first); warnings (what could not be
         observed, and why).
     """
     seed = observer.settings.seed
@@ -102,7 +102,7 @@ def observe_changes(
         return rows
 
     counts = run_jobs(jobs, work, store, what="observing changed images")
-    problems = [f"{key}: {error}" for key, error in counts.failed.items()]
+    warnings = [f"{key}: {error}" for key, error in counts.failed.items()]
     families = observer.task.families
     tables = [(recipe, store.table([job.key])) for recipe, job in zip(recipes, jobs, strict=True)]
     observed = [
@@ -110,7 +110,7 @@ def observe_changes(
         for recipe, rows in tables
         if len(rows) and (rows["status"] == OK).all()
     ]
-    return observed, tuple(problems)
+    return observed, tuple(warnings)
 
 
 def true_precision(images: ChangedImages, category: int, only: Sequence[int] = ()) -> float:

@@ -63,7 +63,7 @@ class ResultsReader:
                 files, self.statistics, images=file.images, categories=self.categories
             )
             boxes, unseen = site.boxes, site.unseen
-            warnings = [*site.warnings, *site.problems]
+            warnings = [*site.warnings, *site.left_out]
         except NoBoxError:
             if file.images is None:
                 raise
@@ -110,7 +110,7 @@ def read_results(
     """Read the files that are new or have changed, and keep the images that are.
 
     Images that an earlier version of a file had, and that it no longer names, stay. Returns
-    problems (warnings with the files they are of, and files that cannot be read), and the largest
+    warnings (with the files they are of; files that cannot be read), and the largest
     `Site.unseen` of the files of each site. Raises InputError if the store holds records that were
     made with other settings.
     """

@@ -47,7 +47,7 @@ class AvailableData(Section):
         """Say of each source what there is, and of a missing one where it is had."""
         there = [
             f"{s.name}: {len(s.images)} images, {s.n_boxes} boxes"
-            + "".join(f"; {warning}" for warning in s.problems)
+            + "".join(f"; {warning}" for warning in s.warnings)
             for s in self.seed_sets
         ]
         lost = [
@@ -82,9 +82,9 @@ def _thinned(source: Examined, most: int | None) -> Examined:
         return source
     n = len(seed_set.images)
     kept = np.linspace(0, n - 1, most).round().astype(int)
-    problems = (*seed_set.problems, f"{most} of {n} images, at equal distances")
+    warnings = (*seed_set.warnings, f"{most} of {n} images, at equal distances")
     images = tuple(seed_set.images[k] for k in kept)
-    return replace(source, seed_set=replace(seed_set, images=images, problems=problems))
+    return replace(source, seed_set=replace(seed_set, images=images, warnings=warnings))
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,9 @@ class Answer(Section):
         interval = f"No interval ({estimate.interval_method})"
         if low == low:
             interval = f"{estimate.level:.0%} interval: {target.text(low)} to {target.text(high)}"
-        page.add_warnings(list(estimate.advice), title="Before you act on it")
+        page.add_warnings(
+            list(filter(None, [estimate.width_warning])), title="Before you act on it"
+        )
         images = counted(estimate.n_images, "unlabelled image")
         repeats = f"; ± {target.text(estimate.std)} over the dropout repeats"
         if estimate.std != estimate.std:

@@ -80,7 +80,7 @@ def estimate_page(
     site = estimate.site if estimate else None
     plotted = scores_to_plot(estimator)
     at = star(estimate, site.row, LEFT_OUT) if estimate and site else None
-    warnings = (*(fit.problems if fit else ()), *(site.problems if site else ()))
+    warnings = (*(fit.warnings if fit else ()), *(site.left_out if site else ()))
     unreadable = str(site.row.get("unreadable", "")) if site else ""
     times = time_table(fit.table if fit else None, site.row if site else None)
     sections: list[Section] = [

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from autoeval.errors import InputError
 from autoeval.monitoring.order.site_table import FALSE_ALARMS
@@ -110,34 +112,22 @@ PREFIX = "autoeval_site_"
 
 
 def prometheus_text(sites: pd.DataFrame, *, target: str, finished_s: float) -> str:
-    """Write the gauges of all sites."""
-    lines = [
-        "# HELP autoeval_monitor_finished_seconds When the last run ended, since 1970.",
-        "# TYPE autoeval_monitor_finished_seconds gauge",
-        f"autoeval_monitor_finished_seconds {finished_s:.3f}",
-    ]
+    """Write the gauges of all sites in Prometheus's text format; a value of NaN is left out."""
+    registry = CollectorRegistry()
+    finished = "autoeval_monitor_finished_seconds"
+    Gauge(finished, "When the last run ended, since 1970.", registry=registry).set(finished_s)
     if BELOW in sites:
         sites = sites.assign(below=sites[BELOW] != "")
-    for column, (name, meaning) in GAUGES.items():
-        if column in sites:
-            lines += [f"# HELP {PREFIX}{name} {meaning}", f"# TYPE {PREFIX}{name} gauge"]
-            lines += _samples(PREFIX + name, sites["group"], sites[column], target)
+    shown = [(column, *of, target) for column, of in GAUGES.items() if column in sites]
     for column in (of for of in sites if str(of).startswith((FALSE_ALARMS, "recall@"))):
         measure, _, rest = column.partition("@")
         threshold, _, end = rest.partition("_")
-        name = PREFIX + "_".join(filter(None, (measure, end)))
         meaning = "False alarms an image" if column.startswith(FALSE_ALARMS) else "Estimated recall"
-        lines += [f"# HELP {name} {meaning} at a score threshold.", f"# TYPE {name} gauge"]
-        lines += _samples(name, sites["group"], sites[column], f"{measure}@{threshold}")
-    return "\n".join(lines) + "\n"
-
-
-def _samples(name: str, groups: pd.Series, values: pd.Series, target: str) -> Iterator[str]:
-    for group, value in zip(groups, values, strict=True):
-        if not pd.isna(value) and math.isfinite(float(value)):
-            labels = f'site="{_escaped(str(group))}",target="{_escaped(target)}"'
-            yield f"{name}{{{labels}}} {float(value):.10g}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        name = "_".join(filter(None, (measure, end)))
+        shown.append((column, name, f"{meaning} at a score threshold.", f"{measure}@{threshold}"))
+    for column, name, meaning, of_target in shown:
+        gauge = Gauge(PREFIX + name, meaning, ["site", "target"], registry=registry)
+        for group, value in zip(sites["group"], sites[column].astype(float), strict=True):
+            if np.isfinite(value):
+                gauge.labels(group, of_target).set(value)
+    return generate_latest(registry).decode()

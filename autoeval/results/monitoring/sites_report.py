@@ -48,7 +48,7 @@ def sites_report(
             Order(watched, board),
             *([CandidateAtSites(*candidate)] if candidate else []),
             Missing(watched.missing),
-            RunWarnings(watched.problems),
+            RunWarnings(watched.warnings),
             HowSeen(watched),
             About(given),
         ],

@@ -21,8 +21,7 @@ from autoeval.counting.binning import (
     published_bins,
     released_bins,
 )
-from autoeval.counting.binning.bins import smoothed_frequencies
-from autoeval.counting.binning.paper import MAX_VALUES, optimal_partition
+from autoeval.counting.binning.bins import MAX_VALUES, optimal_partition, smoothed_frequencies
 from autoeval.errors import InputError
 
 
@@ -165,7 +164,7 @@ def test_bad_arguments(low, high, gamma):
 
 def test_optimal_partition_refuses_minutes_and_takes_the_first_of_equals():
     with pytest.raises(InputError, match="coarser unit"):
-        optimal_partition(MAX_VALUES + 1, lambda r: np.zeros(r))
+        released_bins(0, MAX_VALUES)
     assert optimal_partition(4, lambda r: np.zeros(r)).tolist() == [0, 4]
 
 

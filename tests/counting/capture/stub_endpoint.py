@@ -22,7 +22,7 @@ class Stub(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append((self.path, dict(self.headers), body))
+        self.server.requests.append((self.path, self.headers, body))
         script = self.server.script
         step = script.pop(0) if len(script) > 1 else script[0]
         if callable(step):

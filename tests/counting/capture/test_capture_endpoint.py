@@ -15,21 +15,27 @@ import pytest
 from stub_endpoint import KEY, ok
 
 from autoeval.counting.counters.adapters import TextCounter, TransformersAsk
-from autoeval.counting.counters.endpoint import EndpointAsk, EndpointError, JsonPoster
+from autoeval.counting.counters.endpoint import EndpointAsk, EndpointError
 from autoeval.errors import InputError
 
 IMAGE = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
 
 
-def ask_of(server, **options):
+@pytest.fixture(autouse=True)
+def waits(monkeypatch):
+    """Seconds that the client would have slept."""
     waits = []
-    ask = EndpointAsk(server.url, "stub", timeout=2, sleep=waits.append, **options)
-    return ask, waits
+    monkeypatch.setattr(time, "sleep", waits.append)
+    return waits
+
+
+def ask_of(server, **options):
+    return EndpointAsk(server.url, "stub", **{"timeout": 2, **options})
 
 
 def test_question_image_settings_and_key_arrive_where_given(serve, monkeypatch):
     server = serve(ok("There are 7."))
-    ask, _ = ask_of(server, max_tokens=99)
+    ask = ask_of(server, max_tokens=99)
     assert ask(IMAGE, "How many?", temperature=0.4, seed=5) == "There are 7."
     path, headers, body = server.requests[0]
     assert path == "/v1/chat/completions" and headers["Authorization"] == f"Bearer {KEY}"
@@ -41,13 +47,14 @@ def test_question_image_settings_and_key_arrive_where_given(serve, monkeypatch):
     np.testing.assert_array_equal(cv2.imdecode(np.frombuffer(sent, np.uint8), 1), IMAGE)
     monkeypatch.delenv("OPENAI_API_KEY")
     server = serve(ok("7"))
-    assert ask_of(server)[0](None, "Read this") == "7"
+    assert ask_of(server)(None, "Read this") == "7"
     _, headers, body = server.requests[0]
-    assert "Authorization" not in headers and not {"temperature", "seed"} & set(body)
+    assert headers["Authorization"] == "Bearer no-key"
+    assert not {"temperature", "seed"} & set(body)
     assert body["messages"][0]["content"] == [{"type": "text", "text": "Read this"}]
 
 
-def test_busy_servers_are_asked_again_and_waiting_doubles_up_to_a_limit(serve):
+def test_busy_servers_are_asked_again_and_waiting_doubles(serve, waits):
     later = formatdate(time.time() + 30, usegmt=True)
     server = serve(
         (429, {"Retry-After": "7"}, {}),
@@ -56,30 +63,26 @@ def test_busy_servers_are_asked_again_and_waiting_doubles_up_to_a_limit(serve):
         (429, {"Retry-After": later}, {}),
         ok("4"),
     )
-    ask, waits = ask_of(server)
-    assert ask(IMAGE, "?") == "4"
-    assert waits[:3] == [7.0, 2.0, 4.0] and 27 < waits[3] <= 30
+    assert ask_of(server)(IMAGE, "?") == "4"
+    assert waits[0] == 7 and waits[1] < waits[2] and 27 < waits[3] <= 30
     server = serve((502, {}, {"error": "down"}))
-    ask, waits = ask_of(server, retries=4, wait=3, longest_wait=10)
-    with pytest.raises(EndpointError, match=r"gave up after 5 tries.*HTTP 502.*down"):
-        ask(IMAGE, "?")
-    assert waits == [3, 6, 10, 10]
+    with pytest.raises(EndpointError, match=r"HTTP 502.*down"):
+        ask_of(server, retries=4)(IMAGE, "?")
+    assert len(server.requests) == 5 and len(waits) == 4 + 4
 
 
 GARBAGE = [b"", b"<html>oops</html>", b"[1, 2]", b"\xff\xfe", b'{"choices": ']
+JSON = {"Content-Type": "application/json"}
 
 
+@pytest.mark.parametrize("headers", [{}, JSON], ids=["untyped", "json"])
 @pytest.mark.parametrize("content", GARBAGE)
-def test_garbage_is_asked_again_and_then_named(serve, content):
-    server = serve((200, {}, content), ok("4"))
-    ask, waits = ask_of(server)
-    assert ask(IMAGE, "?") == "4" and len(waits) == 1
-    ask, _ = ask_of(serve((200, {}, content)), retries=1)
-    with pytest.raises(EndpointError, match="no JSON"):
-        ask(IMAGE, "?")
+def test_garbage_is_named(serve, content, headers):
+    with pytest.raises(EndpointError, match=r"no JSON|no message in"):
+        ask_of(serve((200, headers, content)))(IMAGE, "?")
 
 
-def test_hanging_and_closing_servers_are_asked_again(serve):
+def test_hanging_and_closing_servers_are_asked_again(serve, waits):
     through = threading.Event()
 
     def hang(handler):
@@ -91,9 +94,7 @@ def test_hanging_and_closing_servers_are_asked_again(serve):
     def close(handler):
         handler.connection.shutdown(socket.SHUT_RDWR)
 
-    waits = []
-    ask = EndpointAsk(serve(hang, cut, close, ok("4")).url, "m", timeout=2, sleep=waits.append)
-    assert ask(IMAGE, "?") == "4" and waits == [1, 2, 4]
+    assert ask_of(serve(hang, cut, close, ok("4")))(IMAGE, "?") == "4" and len(waits) == 3
     through.set()
 
 
@@ -102,7 +103,7 @@ EMPTY = [None, "", [], [{"type": "text", "text": ""}]]
 
 @pytest.mark.parametrize("content", EMPTY)
 def test_empty_answers_are_skipped_answers(serve, content):
-    ask, _ = ask_of(serve(ok(content)))
+    ask = ask_of(serve(ok(content)))
     counter = TextCounter(ask, lambda text: float(text) if text else None)
     found = counter.count(IMAGE, "?")
     assert found.status == "skipped" and np.isnan(found.count) and found.text == ""
@@ -110,10 +111,10 @@ def test_empty_answers_are_skipped_answers(serve, content):
 
 def test_answers_in_parts_are_joined_and_answers_without_message_named(serve):
     parts = [{"type": "text", "text": "1"}, {"type": "image"}, {"type": "text", "text": "2"}]
-    assert ask_of(serve(ok(parts)))[0](IMAGE, "?") == "12"
+    assert ask_of(serve(ok(parts)))(IMAGE, "?") == "12"
     for answer in ({"error": {"message": "no credit"}}, {"choices": []}, {"choices": [{}]}):
         with pytest.raises(EndpointError, match="no message in"):
-            ask_of(serve((200, {}, answer)))[0](IMAGE, "?")
+            ask_of(serve((200, {}, answer)))(IMAGE, "?")
 
 
 FATAL = [
@@ -126,37 +127,52 @@ FATAL = [
 
 
 @pytest.mark.parametrize(("step", "message"), FATAL)
-def test_what_no_question_can_survive_ends_the_run(serve, step, message):
+def test_what_no_question_can_survive_ends_the_run(serve, waits, step, message):
     server = serve(step)
-    ask, waits = ask_of(server)
     with pytest.raises(InputError, match=message):
-        ask(IMAGE, "?")
+        ask_of(server)(IMAGE, "?")
     assert waits == [] and len(server.requests) == 1
 
 
-def test_a_refused_question_and_nobody_listening_are_errors_of_the_item(serve):
-    ask, waits = ask_of(serve((400, {}, {"error": "content filter"})))
+def test_a_refused_question_and_nobody_listening_are_errors_of_the_item(serve, waits):
     with pytest.raises(EndpointError, match=r"HTTP 400.*content filter"):
-        ask(IMAGE, "?")
+        ask_of(serve((400, {}, {"error": "content filter"})))(IMAGE, "?")
     assert waits == []
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    ask = EndpointAsk(f"http://127.0.0.1:{port}", "m", retries=1, sleep=lambda s: None)
     with pytest.raises(EndpointError, match="refused"):
-        ask(IMAGE, "?")
+        EndpointAsk(f"http://127.0.0.1:{port}", "m", retries=1)(IMAGE, "?")
 
 
 def test_the_key_is_in_no_message_and_no_log(serve, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     seen = []
     for status, body in ((401, {"e": KEY}), (500, {"e": KEY}), (200, {"e": KEY}), (400, KEY)):
-        ask, _ = ask_of(serve((status, {}, body)), retries=1)
+        ask = ask_of(serve((status, {}, body)), retries=1)
         with pytest.raises((InputError, EndpointError)) as caught:
             ask(IMAGE, "?")
-        seen += [str(caught.value), repr(ask), repr(vars(ask)), repr(vars(ask.poster))]
+        seen += [str(caught.value), repr(ask), repr(vars(ask))]
     seen += [caplog.text, *capfd.readouterr()]
     assert not any(KEY in text for text in seen)
+
+
+def test_neither_proxy_nor_other_keys_of_the_environment_are_used_here(serve, monkeypatch):
+    server = serve(ok("4"))
+    monkeypatch.delenv("no_proxy")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "admin")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer other")
+    for variable, sent in (("OPENAI_API_KEY", KEY), ("", "no-key")):
+        assert ask_of(server, key_variable=variable)(IMAGE, "?") == "4"
+        assert server.requests[-1][1]["Authorization"] == f"Bearer {sent}"
+
+
+def test_a_missing_client_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(InputError, match=r"autoeval\[endpoint\]"):
+        EndpointAsk("http://localhost", "m")
 
 
 ADDRESSES = [
@@ -171,14 +187,14 @@ ADDRESSES = [
 def test_addresses_that_would_leak_or_cannot_work_are_refused(monkeypatch, url, message):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with pytest.raises(InputError, match=message):
-        JsonPoster(url)
+        EndpointAsk(url, "m")
 
 
 def test_a_server_without_key_may_be_anywhere(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    JsonPoster("http://example.org/v1", key_variable="")
+    EndpointAsk("http://example.org/v1", "m", key_variable="")
     monkeypatch.delenv("OPENAI_API_KEY")
-    JsonPoster("http://example.org/v1")
+    EndpointAsk("http://example.org/v1", "m")
 
 
 def test_transformers_get_the_chat_the_image_and_the_limits(monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 
 from autoeval.counting.capture.real import build_real
 from autoeval.counting.capture.split import read_items
+from autoeval.counting.capture.tasks import get_task
 from autoeval.errors import InputError
 
 
@@ -85,6 +86,22 @@ def test_boxes_over_the_edge_and_object_names_become_warnings(source):
     )
     with pytest.raises(InputError, match="None of the 1 items"):
         _build(source, [_record("4.jpg", (5, 10, 50, 40))])
+
+
+def test_the_published_split_takes_points_of_fsc147(source):
+    points = {"1.jpg": {"points": [[10, 10], [60, 60]]}, "2.jpg": {"points": [[10, 10]]}}
+    (source / "fsc.json").write_text(json.dumps(points))
+    records = [_record(f"{k}.jpg", (5, 5, 20, 20), annotation_bboxes=[]) for k in (1, 2, 3)]
+    built = _build(source, records, annotations=source / "fsc.json")
+    assert built.warnings == (
+        "2.jpg: its true count is 2, but the annotations have 1 points",
+        "3.jpg: not in the annotations",
+        "3.jpg: it has no object points, so the oracle tasks leave it out",
+    )
+    with_task = get_task("oracle-visible").items(built.split.items)
+    assert [item.image_file for item in with_task] == ["1.jpg", "2.jpg"]
+    assert with_task[0].num_occluded == 1 and with_task[0].split == "real"
+    assert with_task[0].visible_points.tolist() == [[60, 60]]
 
 
 def test_released_real_metadata_reads_as_items(shared):

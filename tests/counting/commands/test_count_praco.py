@@ -1,12 +1,12 @@
 """``autoeval count praco`` from the command line to the files it leaves."""
 
-import json
 import shutil
 
 import cv2
 import numpy as np
 import pandas as pd
 import pytest
+from counting_files import write_boxes, write_fsc147
 
 from autoeval.cli import main
 
@@ -41,7 +41,7 @@ def data(tmp_path, monkeypatch):
     root = tmp_path / "fsc"
     (root / "images_384_VarV2").mkdir(parents=True)
     rng = np.random.default_rng(0)
-    names, annotation, lines = [], {}, []
+    objects = {}
     for k in range(PER_CLASS * len(CLASSES)):
         name, colour = f"{k}.png", CLASSES[k % 3]
         image = np.zeros((SIZE, SIZE, 3), np.uint8)
@@ -50,12 +50,8 @@ def data(tmp_path, monkeypatch):
         for x, y in points:
             image[y - 1 : y + 1, x - 1 : x + 1, ["blue", "green", "red"].index(colour)] = 255
         cv2.imwrite(str(root / "images_384_VarV2" / name), image)
-        annotation[name] = {"points": points}
-        names.append(name)
-        lines.append(f"{name}\t{colour}\n")
-    (root / "annotation_FSC147_384.json").write_text(json.dumps(annotation))
-    (root / "Train_Test_Val_FSC_147.json").write_text(json.dumps({"test": names}))
-    (root / "ImageClasses_FSC147.txt").write_text("".join(lines))
+        objects[name] = (colour, points)
+    write_fsc147(root, objects)
     (tmp_path / "colour_counter.py").write_text(COUNTER)
     for name, more in (
         ("good", ""),
@@ -147,28 +143,17 @@ def test_counts_only_take_the_negative_test_alone(data, capsys):
 @pytest.fixture
 def coco(data):
     """Two images: two red dots and a green one, which is every class; one green dot."""
-    names = ["red", "green"]
     (data / "coco" / "images").mkdir(parents=True)
-    image = np.zeros((SIZE, SIZE, 3), np.uint8)
-    image[5, [3, 30]] = (0, 0, 255)
-    image[35, 10] = (0, 255, 0)
-    cv2.imwrite(str(data / "coco" / "images" / "x.png"), image)
-    other = np.zeros((SIZE, SIZE, 3), np.uint8)
-    other[5, 30] = (0, 255, 0)
-    cv2.imwrite(str(data / "coco" / "images" / "y.png"), other)
-    corners = [(1, 1, 2.5, 4.5), (1, 1, 29.5, 4.5), (1, 2, 9.5, 34.5), (2, 2, 29.5, 4.5)]
-    document = {
-        "images": [
-            {"id": k, "file_name": f"{n}.png", "height": SIZE, "width": SIZE}
-            for k, n in ((1, "x"), (2, "y"))
-        ],
-        "categories": [{"id": k, "name": name} for k, name in enumerate(names, 1)],
-        "annotations": [
-            {"id": k, "image_id": i, "category_id": c, "bbox": [x, y, 1, 1]}
-            for k, (i, c, x, y) in enumerate(corners)
-        ],
-    }
-    (data / "coco" / "annotations.json").write_text(json.dumps(document))
+    dots = [("x.png", "red", 3, 5), ("x.png", "red", 30, 5), ("x.png", "green", 10, 35)]
+    dots.append(("y.png", "green", 30, 5))
+    images = {name: np.zeros((SIZE, SIZE, 3), np.uint8) for name in ("x.png", "y.png")}
+    for name, colour, x, y in dots:
+        images[name][y, x, ["blue", "green", "red"].index(colour)] = 255
+    for name, image in images.items():
+        cv2.imwrite(str(data / "coco" / "images" / name), image)
+    boxes = [(name, colour, [x - 0.5, y - 0.5, 1, 1]) for name, colour, x, y in dots]
+    path = data / "coco" / "annotations.json"
+    write_boxes(path, [*images], ["red", "green"], boxes, size=(SIZE, SIZE))
     return ["--data", "coco", "--multi-class", "--n-resamples", "50"]
 
 
@@ -210,9 +195,8 @@ def test_multi_class_prediction_files_give_the_same_measures(data, coco):
         np.save(data / "theirs" / "stubborn" / "density_maps" / name, tiles.astype(np.float16))
     for image in (data / "coco" / "images").iterdir():
         image.unlink()
-    document = json.loads((data / "coco" / "annotations.json").read_text())
     (data / "test").mkdir()
-    (data / "test" / "annotations.json").write_text(json.dumps(document))
+    shutil.copy("coco/annotations.json", "test")
     words = ["--data", "test", "--predictions", "theirs", *coco[2:], "--work-dir", "again"]
     assert main(["count", "praco", *words]) == 0
     first, second = (pd.read_csv(f"{name}/measures.csv") for name in ("out", "again"))
@@ -246,17 +230,17 @@ def test_a_folder_with_other_settings_is_refused(data, capsys):
 
 
 def measures_of(*words):
-    assert main(["count", "praco", "--data", "fsc", "--counter", "good.py", *map(str, words)]) == 0
+    assert run("--counter", "good.py", *words) == 0
 
 
 def test_a_limited_run_goes_on_and_workers_change_nothing(data):
-    measures_of("--work-dir", "whole", "--n-resamples", 20)
-    measures_of("--work-dir", "parts", "--n-resamples", 20, "--limit", 5, "--workers", 3)
+    measures_of("--work-dir", "whole")
+    measures_of("--work-dir", "parts", "--limit", 5, "--workers", 3)
     pairs = [pd.read_csv(f"{out}/mosaic_pairs.csv") for out in ("whole", "parts")]
     first = pairs[0][pairs[0]["positive"].isin([f"{k}.png" for k in range(5)])]
     assert first.reset_index(drop=True).equals(pairs[1]) and len(first) == 10
     table = pd.read_csv("parts/colours/per_image.csv")
     assert table["image"].tolist() == [f"{k}.png" for k in range(5)]
-    measures_of("--work-dir", "parts", "--n-resamples", 20, "--workers", 3)
+    measures_of("--work-dir", "parts", "--workers", 3)
     for name in ("measures.csv", "intervals.csv", "colours/per_image.csv"):
         assert (data / "parts" / name).read_bytes() == (data / "whole" / name).read_bytes()

@@ -11,9 +11,8 @@ from autoeval import cli
 from autoeval.counting.binning import CountBins, released_bins
 from autoeval.counting.evaluation.compare import compare_models
 from autoeval.counting.evaluation.evaluation_report import (
-    all_notes,
+    CountReport,
     count_ticks,
-    evaluation_page,
     plot_scatter,
     plot_tper,
 )
@@ -88,7 +87,7 @@ def test_intervals_use_the_same_formulas_and_a_single_image_has_none():
     for name, interval in found.intervals.items():
         assert np.isnan([interval.low, interval.high]).all(), name
     assert str(found.intervals["MAE"]) == "3"
-    assert "nan" not in evaluation_page([found]).render().split("<main>")[1].lower()
+    assert "nan" not in CountReport([found]).page().render().split("<main>")[1].lower()
 
 
 def test_the_winner_of_each_bin_and_models_that_cannot_be_compared():
@@ -117,7 +116,7 @@ def test_the_winner_of_each_bin_and_models_that_cannot_be_compared():
 def test_charts_take_any_name():
     names = ("_hidden", "$x_{", "a\nb", "数")
     evaluations = [evaluate([0, 4, 9, 9, 0], name) for name in names]
-    page = evaluation_page(evaluations, compare_models(evaluations))
+    page = CountReport(evaluations, compare_models(evaluations)).page()
     assert page.render().count("data:image/") == 3
     legend = plot_tper([(e.name, e.curves["relative"]) for e in evaluations]).axes[0].get_legend()
     assert len(legend.get_texts()) == 4
@@ -231,12 +230,12 @@ def test_a_gamma_that_is_no_number_is_refused(files, capsys):
 
 def test_what_is_said_of_all_models_is_said_once():
     found = evaluate([1, 4, 8, 19], target=[1, 2, 8, 9])
-    [note] = all_notes([found])
+    [note] = CountReport([found]).all_notes()
     # Errors 0, 2 and 0, 10. These bins: sqrt((1 + 25) / 2); one bin twice over: std of all four.
     assert "With these, half as many, twice as many, and one: m 3.606, 4.123, 3.606, 4.123" in note
     target = [0, 4, 8, 30]
     both = (("one", target), ("two", [0, 4, 8, -3]))
-    notes = all_notes([evaluate(pred, name, target=target) for name, pred in both])
+    notes = CountReport([evaluate(p, name, target=target) for name, p in both]).all_notes()
     assert sum("true counts lie outside the bins" in note for note in notes) == 1
     assert not any(note.startswith("two: 1 of 4 true counts") for note in notes)
 

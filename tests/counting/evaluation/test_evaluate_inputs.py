@@ -6,10 +6,10 @@ import cv2
 import numpy as np
 import pandas as pd
 import pytest
+from counting_files import write_boxes
 
 from autoeval import cli
-from autoeval.counting.binning import released_bins
-from autoeval.counting.binning.paper import published_bins
+from autoeval.counting.binning import published_bins, released_bins
 from autoeval.counting.evaluation.localisation import evaluate_points, read_point_predictions
 from autoeval.counting.true_counts import read_truth
 from autoeval.errors import InputError
@@ -53,15 +53,10 @@ def test_where_bins_come_from(folder, capsys):
 
 
 def write_coco(path):
-    document = {
-        "images": [{"id": k, "file_name": f"day/{k}.jpg"} for k in (1, 2)],
-        "categories": [{"id": 1, "name": "car"}, {"id": 2, "name": "person"}],
-        "annotations": [
-            {"id": k, "image_id": i, "category_id": c, "bbox": [1, 1, 2, 2]}
-            for k, (i, c) in enumerate([(1, 1), (1, 1), (1, 2), (2, 1)])
-        ],
-    }
-    path.write_text(json.dumps(document))
+    first, second = names = ["day/1.jpg", "day/2.jpg"]
+    found = [(first, "car"), (first, "car"), (first, "person"), (second, "car")]
+    boxes = [(name, category, [1, 1, 2, 2]) for name, category in found]
+    write_boxes(path, names, ["car", "person"], boxes)
 
 
 @pytest.mark.parametrize("names", [("1", "2"), ("day/1.jpg", "day/2.jpg"), ("1.jpg", "2.jpg")])

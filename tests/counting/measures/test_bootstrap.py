@@ -127,15 +127,15 @@ def test_paired_comparison_against_scipy():
     pred_a, pred_b = target + rng.normal(0, 2, 60), target + rng.normal(0, 4, 60)
     found = compare_paired(target, pred_a, pred_b)
     errors = np.abs(pred_a - target), np.abs(pred_b - target)
-    assert found.difference.value == pytest.approx(errors[0].mean() - errors[1].mean())
-    assert found.difference.high < 0
-    assert found.p_value == stats.wilcoxon(*errors).pvalue
-    assert found.better + found.worse == 60 and found.better == (errors[0] < errors[1]).sum()
+    assert found["MAE A - B"] == pytest.approx(errors[0].mean() - errors[1].mean())
+    assert found["high"] < 0
+    assert found["Wilcoxon p"] == stats.wilcoxon(*errors).pvalue
+    assert found["A nearer"] + found["B nearer"] == 60
+    assert found["A nearer"] == (errors[0] < errors[1]).sum()
     rng = np.random.default_rng(6)
     target, a, b = rng.integers(5, 50, 30), rng.normal(20, 9, 30), rng.normal(20, 9, 30)
     forth, back = compare_paired(target, a, b), compare_paired(target, b, a)
-    assert forth.difference.low == pytest.approx(-back.difference.high)
-    assert (forth.better, forth.worse) == (back.worse, back.better)
+    assert forth["low"] == pytest.approx(-back["high"])
+    assert (forth["A nearer"], forth["B nearer"]) == (back["B nearer"], back["A nearer"])
     found = compare_paired([1, 2], [3, 3], [3, 3])
-    assert (found.difference.low, found.difference.high, found.p_value) == (0, 0, 1)
-    assert found.equal == 2
+    assert [found[name] for name in ("low", "high", "Wilcoxon p", "equal")] == [0, 0, 1, 2]

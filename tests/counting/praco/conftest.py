@@ -1,11 +1,11 @@
 """A small data set in FSC-147's layout, and counters that answer from a table."""
 
-import json
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from counting_files import write_fsc147 as write_files
 
 from autoeval.counting.counters import CountResult
 
@@ -21,14 +21,13 @@ def write_fsc147(root: Path) -> Path:
     rng = np.random.default_rng(0)
     for name, (height, width) in SIZES.items():
         cv2.imwrite(str(images / name), rng.integers(0, 256, (height, width, 3), np.uint8))
-    annotation = {
-        name: {"points": [[k + 0.5, 1.0] for k in range(count)]} for name, count in COUNTS.items()
+    objects = {
+        name: (CLASS_OF[name], [[k + 0.5, 1.0] for k in range(count)])
+        for name, count in COUNTS.items()
     }
-    (root / "annotation_FSC147_384.json").write_text(json.dumps(annotation))
-    (root / "Train_Test_Val_FSC_147.json").write_text(json.dumps({"test": list(COUNTS), "val": []}))
+    write_files(root, objects, classes=["a", "b", "c"])
     lines = [f"{name}\t{category}\n" for name, category in CLASS_OF.items()]
     (root / "ImageClasses_FSC147.txt").write_text("".join(lines))
-    (root / "Split_Classes_FSC147.json").write_text(json.dumps({"test": ["a", "b", "c"]}))
     return root
 
 

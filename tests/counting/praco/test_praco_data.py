@@ -8,6 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from counting_files import write_boxes
 
 from autoeval.counting.praco.data import read_exclusions, single_class
 from autoeval.counting.praco.data_kind import CocoPart, load_coco_classes, load_counting_set
@@ -89,19 +90,8 @@ def write_coco(folder, boxes):
     for name in names:
         cv2.imwrite(str(folder / "images" / name), np.zeros((20, 30, 3), np.uint8))
     categories = ["car", "bus", "dog"]
-    document = {
-        "images": [
-            {"id": k, "file_name": name, "height": 20, "width": 30} for k, name in enumerate(names)
-        ],
-        "categories": [{"id": k, "name": name} for k, name in enumerate(categories)],
-        "annotations": [
-            {"id": k, "image_id": names.index(name), "bbox": box, "iscrowd": crowd}
-            | {"category_id": categories.index(category)}
-            for k, (name, category, box, crowd) in enumerate(boxes)
-        ],
-    }
-    (folder / "annotations.json").write_text(json.dumps(document))
-    return CocoPart(folder / "annotations.json", folder / "images", "part")
+    path = write_boxes(folder / "annotations.json", names, categories, boxes, size=(20, 30))
+    return CocoPart(path, folder / "images", "part")
 
 
 BOXES = [

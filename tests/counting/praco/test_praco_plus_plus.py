@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from autoeval.counting.counters import CountResult
-from autoeval.counting.praco.mosaic import localised, tile_counts, tiles_of_points
+from autoeval.counting.praco.mosaic_run import tile_counts, tiles_of_points
 from autoeval.counting.praco.plus_plus import plus_plus, plus_plus_by_image
+from autoeval.counting.praco.praco_measures import localised
 from autoeval.errors import InputError
 
 CLASSES = ["a", "b", "c", "d"]

@@ -19,40 +19,53 @@ from autoeval.counting.prompting import PromptedCounter
 from autoeval.errors import InputError
 
 
-def journals(folder):
-    return CellJournal(folder / "n.jsonl", KEY), CellJournal(folder / "m.jsonl", MOSAIC_KEY)
+@pytest.fixture
+def counting_set(fsc147):
+    return load_fsc147(fsc147)
 
 
-def mosaics_of(counter, counting_set, folder, recipes=None, **options):
-    recipes = draw_pairs(counting_set) if recipes is None else recipes
-    prompted = PromptedCounter(counter, **options)
-    return run_mosaic_test(prompted, counting_set, recipes, journals(folder)[1])
+@pytest.fixture
+def negatives(counting_set, tmp_path):
+    """Run the negative-label test with a counter, always in one folder."""
+    journal = CellJournal(tmp_path / "n.jsonl", KEY)
+
+    def run(counter, prompt="{}", **options):
+        return run_negative_test(PromptedCounter(counter, prompt, **options), counting_set, journal)
+
+    return run
 
 
-def test_every_class_is_asked_for_in_every_image(fsc147, tmp_path, stub_counter):
-    counting_set = load_fsc147(fsc147)
+@pytest.fixture
+def mosaics_of(counting_set, tmp_path):
+    """Run the mosaic test with a counter, always in one folder."""
+
+    def run(counter, recipes=None, **options):
+        recipes = draw_pairs(counting_set) if recipes is None else recipes
+        journal = CellJournal(tmp_path / "m.jsonl", MOSAIC_KEY)
+        return run_mosaic_test(PromptedCounter(counter, **options), counting_set, recipes, journal)
+
+    return run
+
+
+def test_every_class_is_asked_for_in_every_image(counting_set, negatives, stub_counter):
     counter = stub_counter(lambda prompt, context: len(prompt) + int(context["image_id"][0]))
-    journal, _ = journals(tmp_path)
-    table = run_negative_test(PromptedCounter(counter, "the {}s"), counting_set, journal)
+    table = negatives(counter, "the {}s")
     assert counter.asked == [(f"{k}.jpg", f"the {c}s") for k in range(1, 5) for c in "abc"]
     matrix = count_matrix(table, counting_set)
     assert matrix.loc["3.jpg"].tolist() == [9, 9, 9]
     assert list(matrix.columns) == ["a", "b", "c"]
     again = stub_counter()
-    assert run_negative_test(PromptedCounter(again), counting_set, journal).equals(table)
+    assert negatives(again).equals(table)
     assert not again.asked, "everything was in the journal"
 
 
-def test_failures_are_asked_again_and_skipped_answers_are_not(fsc147, tmp_path, stub_counter):
-    counting_set = load_fsc147(fsc147)
-    journal, _ = journals(tmp_path)
-
+def test_failures_are_asked_again_and_skipped_answers_are_not(negatives, stub_counter):
     def bad(prompt, context):
         if context["image_id"] == "2.jpg":
             raise RuntimeError("out of memory")
         return {"a": float("nan"), "b": float("inf"), "c": -1.5}[prompt]
 
-    table = run_negative_test(PromptedCounter(stub_counter(bad)), counting_set, journal)
+    table = negatives(stub_counter(bad))
     status = table.set_index(["image", "class"])["status"]
     assert status["2.jpg", "a"] == "failed: RuntimeError: out of memory"
     assert status["1.jpg", "a"] == "failed: the count is nan"
@@ -66,21 +79,21 @@ def test_failures_are_asked_again_and_skipped_answers_are_not(fsc147, tmp_path, 
             return CountResult(float("nan"), status="skipped")
 
     skips = Skips()
-    table = run_negative_test(PromptedCounter(skips), counting_set, journal)
+    table = negatives(skips)
     assert len(skips.asked) == 9 and (table["status"] == "skipped").sum() == 9
     again = stub_counter()
-    run_negative_test(PromptedCounter(again), counting_set, journal)
+    negatives(again)
     assert not again.asked
 
 
-def test_the_true_class_is_told_only_on_request_and_recorded(fsc147, tmp_path, stub_counter):
-    counting_set = load_fsc147(fsc147)
+def test_the_true_class_is_told_only_on_request_and_recorded(
+    counting_set, negatives, mosaics_of, tmp_path, stub_counter
+):
     counter = stub_counter()
-    prompted = PromptedCounter(counter, "some {}", reference=True)
-    table = run_negative_test(prompted, counting_set, journals(tmp_path)[0])
+    table = negatives(counter, "some {}", reference=True)
     assert {c["positive_class"] for c in counter.contexts[:3]} == {"some a"}
     assert table["positive_class"].tolist()[:4] == ["some a"] * 3 + ["some b"]
-    mosaics = mosaics_of(counter, counting_set, tmp_path, reference=True)
+    mosaics = mosaics_of(counter, reference=True)
     assert (mosaics["positive_class"] == ["a", "a", "b", "b", "c", "c", "a", "a"]).all()
     silent = stub_counter()
     run_negative_test(PromptedCounter(silent), counting_set, CellJournal(tmp_path / "other", KEY))
@@ -88,66 +101,60 @@ def test_the_true_class_is_told_only_on_request_and_recorded(fsc147, tmp_path, s
 
 
 @pytest.mark.parametrize(("y", "expected"), [(14.0, (3, 0)), (15.0, (0, 3))])
-def test_mosaics_are_asked_for_the_upper_class(fsc147, tmp_path, stub_counter, y, expected):
-    counting_set = load_fsc147(fsc147)
+def test_mosaics_are_asked_for_the_upper_class(counting_set, mosaics_of, stub_counter, y, expected):
     counter = stub_counter(y=y)  # 2.jpg is the lower of the two images: 31 // 2 = 15 rows each
-    table = mosaics_of(counter, counting_set, tmp_path, draw_pairs(counting_set)[:1])
+    table = mosaics_of(counter, draw_pairs(counting_set)[:1])
     assert counter.asked == [("1.jpg above 2.jpg", "a")]
     assert (table.loc[0, "upper"], table.loc[0, "lower"]) == expected
 
 
-def test_mosaics_resume_cell_by_cell(fsc147, tmp_path, stub_counter):
-    counting_set = load_fsc147(fsc147)
-    recipes = draw_pairs(counting_set)
-    journal = journals(tmp_path)[1]
-    run_mosaic_test(PromptedCounter(stub_counter()), counting_set, recipes[:3], journal)
-    with journal.path.open("ab") as torn:
+def test_mosaics_resume_cell_by_cell(counting_set, mosaics_of, tmp_path, stub_counter):
+    recipes, journal = draw_pairs(counting_set), tmp_path / "m.jsonl"
+    mosaics_of(stub_counter(), recipes[:3])
+    with journal.open("ab") as torn:
         torn.write(b'{"positive": "2.jpg", "neg')
     counter = stub_counter()
-    table = run_mosaic_test(PromptedCounter(counter), counting_set, recipes, journal)
+    table = mosaics_of(counter, recipes)
     assert len(counter.asked) == len(recipes) - 3
     assert table["positive"].tolist() == [r.positive for r in recipes]
     assert (table["status"] == "ok").all()
-    lines = journal.path.read_text().splitlines()
+    lines = journal.read_text().splitlines()
     assert len([json.loads(line) for line in lines]) == len(recipes), "the torn line is gone"
 
 
 def test_counts_only_take_no_mosaics_and_an_unknown_class_ends_the_run(
-    fsc147, tmp_path, stub_counter
+    negatives, mosaics_of, stub_counter
 ):
     counter = stub_counter()
     counter.capabilities = frozenset({"count"})
     with pytest.raises(InputError, match="stub gives counts only"):
-        mosaics_of(counter, load_fsc147(fsc147), tmp_path)
+        mosaics_of(counter)
 
     def unknown(prompt, context):
         raise InputError("no category 'a'")
 
-    prompted = PromptedCounter(stub_counter(unknown))
     with pytest.raises(InputError, match="no category"):
-        run_negative_test(prompted, load_fsc147(fsc147), journals(tmp_path)[0])
+        negatives(stub_counter(unknown))
 
 
-def test_an_unreadable_image_fails_its_cells_only(fsc147, tmp_path, stub_counter):
+def test_an_unreadable_image_fails_its_cells_only(fsc147, negatives, mosaics_of, stub_counter):
     (fsc147 / "images_384_VarV2" / "2.jpg").write_bytes(b"nothing")
-    counting_set = load_fsc147(fsc147)
-    prompted = PromptedCounter(stub_counter())
-    table = run_negative_test(prompted, counting_set, journals(tmp_path)[0])
+    table = negatives(stub_counter())
     assert table[table["count"].isna()]["image"].tolist() == ["2.jpg"] * 3
-    mosaics = mosaics_of(stub_counter(), counting_set, tmp_path)
+    mosaics = mosaics_of(stub_counter())
     failed = mosaics[mosaics["upper"].isna()]
     assert ((failed["positive"] == "2.jpg") | (failed["negative"] == "2.jpg")).all()
     assert len(failed) == 2 + 3, "2.jpg on top twice, below 1.jpg, 3.jpg and 4.jpg"
 
 
-def test_density_maps_below_zero(fsc147, tmp_path):
+def test_density_maps_below_zero(mosaics_of):
     class Density:
         name, capabilities = "density", frozenset({"count", "density"})
 
         def count(self, image, prompt, context=None):
             return CountResult(1.0, density=np.array([[-2.0], [3.0]]))
 
-    table = mosaics_of(Density(), load_fsc147(fsc147), tmp_path)
+    table = mosaics_of(Density())
     assert (table["upper"] == -2).all() and (table["lower"] == 3).all(), "clamped by the measures"
 
 
@@ -161,13 +168,12 @@ def test_other_settings_do_not_share_a_folder(tmp_path):
 VICTIM = """
 import sys, time
 from pathlib import Path
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {tests!r}
 from conftest import StubCounter
 from autoeval.counting.prompting import PromptedCounter
 from autoeval.counting.praco.published_sets import load_fsc147
 from autoeval.counting.journal import CellJournal
-from autoeval.counting.praco.mosaic_run import KEY, run_mosaic_test
-from autoeval.counting.praco.mosaic_run import draw_pairs
+from autoeval.counting.praco.mosaic_run import KEY, draw_pairs, run_mosaic_test
 
 log = open({log!r}, "a")
 def answer(prompt, context):
@@ -184,17 +190,16 @@ run_mosaic_test(counter, counting_set, draw_pairs(counting_set), journal)
 """
 
 
-def test_a_kill_loses_at_most_the_cell_in_flight(fsc147, tmp_path, stub_counter):
-    log, journal = tmp_path / "log", journals(tmp_path)[1]
+def test_a_kill_loses_at_most_the_cell_in_flight(fsc147, mosaics_of, tmp_path, stub_counter):
+    log, journal = tmp_path / "log", CellJournal(tmp_path / "m.jsonl", MOSAIC_KEY)
     log.touch()
-    tests = str(Path(__file__).parent)
+    tests = [str(Path(__file__).parents[k]) for k in (0, 2)]
     script = VICTIM.format(tests=tests, log=str(log), root=str(fsc147), journal=str(journal.path))
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "in the fourth\n"
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert len(log.read_text().split()) == len(journal.read()) == 3
-    counting_set, rest = load_fsc147(fsc147), stub_counter()
-    before = len(journal.read())
-    table = run_mosaic_test(PromptedCounter(rest), counting_set, draw_pairs(counting_set), journal)
-    assert len(rest.asked) == 8 - before and (table["upper"] == 3).all()
+    rest = stub_counter()
+    table = mosaics_of(rest)
+    assert len(rest.asked) == 8 - 3 and (table["upper"] == 3).all()

@@ -163,7 +163,7 @@ def test_images_of_no_split_are_drawn_and_an_incomplete_one_moves_no_other_draw(
 
 def test_pairs_with_strangers_are_kept_and_read(crowded, tmp_path):
     counting_set = load_fsc147(crowded)
-    recipes = draw_pairs(counting_set)
+    recipes = draw_pairs(counting_set, layout="paper")
     write_pairs(tmp_path / "pairs.csv", recipes)
     assert read_pairs(tmp_path / "pairs.csv", counting_set) == recipes
     (tmp_path / "pairs.csv").write_text(

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.cli import main
-from autoeval.counting.binning.paper import published_bins
+from autoeval.counting.binning import published_bins
 from autoeval.counting.measures.count_errors import pooled
 from autoeval.counting.predictions import read_predictions
 from autoeval.data.config_file import read_paper

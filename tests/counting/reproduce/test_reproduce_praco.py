@@ -1,9 +1,8 @@
 """PrACo's tables from files made by hand: the worked case of `test_praco_measures`, in files."""
 
-import json
-
 import pandas as pd
 import pytest
+from counting_files import write_fsc147
 
 from autoeval.cli import main
 from autoeval.data.config_file import read_paper
@@ -32,14 +31,8 @@ LOWER = """,a,b,c
 @pytest.fixture
 def root(tmp_path):
     """FSC-147's files of four images of both splits, without images; files of two models."""
-    points = {name: {"points": [[k, 1] for k in range(n)]} for name, (_, n) in GROUND.items()}
-    (tmp_path / "annotation_FSC147_384.json").write_text(json.dumps(points))
-    splits = {"test": list(GROUND), "val": list(GROUND)}
-    (tmp_path / "Train_Test_Val_FSC_147.json").write_text(json.dumps(splits))
-    classes = {"test": ["a", "b", "c"], "val": ["a", "b", "c"]}
-    (tmp_path / "Split_Classes_FSC147.json").write_text(json.dumps(classes))
-    lines = [f"{name}\t{kind}\n" for name, (kind, _) in GROUND.items()]
-    (tmp_path / "ImageClasses_FSC147.txt").write_text("".join(lines))
+    objects = {name: (kind, [[k, 1] for k in range(n)]) for name, (kind, n) in GROUND.items()}
+    write_fsc147(tmp_path, objects, splits=("test", "val"), classes=["a", "b", "c"])
     folder = tmp_path / "files"
     (folder / "CLIPCount").mkdir(parents=True)
     (folder / "CLIPCount" / "Inference_Test1_CLIPCount_test.csv").write_text(NEGATIVE)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from counting_files import write_boxes
 from scipy.io import savemat
 
 from autoeval.counting.true_counts import read_truth
@@ -95,26 +96,12 @@ def test_jhu_crowd_text_files(tmp_path):
         read_truth(tmp_path)
 
 
-def coco(path):
-    def box(image_id, category_id, x, crowd=0):
-        return {
-            "image_id": image_id, "category_id": category_id, "bbox": [x, 2, 4, 6],
-            "iscrowd": crowd,
-        }  # fmt: skip
-
-    content = {
-        "images": [
-            {"id": i, "file_name": f"{i}.jpg", "height": 10, "width": 20} for i in (1, 2, 3)
-        ],
-        "categories": [{"id": 1, "name": "person"}, {"id": 3, "name": "car"}],
-        "annotations": [box(1, 1, 0), box(1, 1, 8), box(1, 3, 0), box(2, 3, 1), box(2, 3, 0, 1)],
-    }
-    path.write_text(json.dumps(content))
-    return path
-
-
 def test_coco_boxes_of_a_category(tmp_path):
-    path = coco(tmp_path / "ann.json")
+    found = [("1.jpg", "person", 0), ("1.jpg", "person", 8), ("1.jpg", "car", 0)]
+    found += [("2.jpg", "car", 1), ("2.jpg", "car", 0, 1)]
+    boxes = [(name, category, [x, 2, 4, 6], *crowd) for name, category, x, *crowd in found]
+    names = ["1.jpg", "2.jpg", "3.jpg"]
+    path = write_boxes(tmp_path / "ann.json", names, ["person", "car"], boxes)
     people = read_truth(path, "people")
     assert people.counts == {"1": 2, "2": 0, "3": 0} and people.notes == ()
     assert people.images["1"].points.tolist() == [[2, 5], [10, 5]]

@@ -24,14 +24,14 @@ def test_pixels_count_from_one(write):
     whole, first_pixel = thing(1, 1, 40, 20), thing(1, 1, 1, 1, "person")
     labels = read(write, annotation(whole, first_pixel))
     assert [box.xywh for box in labels.boxes] == [(0, 0, 40, 20), (0, 0, 1, 1)]
-    assert labels.categories == ("car", "person") and labels.problems == ()
+    assert labels.categories == ("car", "person") and labels.warnings == ()
     assert labels.images[0].size == (20, 40) and labels.images[0].image_id == "a.jpg"
 
 
 def test_a_box_that_begins_at_zero_shows_that_pixels_count_from_zero(write):
     labels = read(write, annotation(thing(0, 2, 40, 20), thing(3, 4, 5, 6)))
     assert [box.xywh for box in labels.boxes] == [(0, 2, 40, 18), (3, 4, 2, 2)]
-    assert "counted from 0" in labels.problems[0]
+    assert "counted from 0" in labels.warnings[0]
 
 
 def test_difficult_objects_are_areas_to_ignore(write):

@@ -18,7 +18,7 @@ def boxes_of(labels):
 def test_boxes_are_shares_of_the_image(write):
     text = BOX + "1 0.1 0.2 0.2 0.4"
     labels = load_labels(write({A: IMAGE, "labels/a.txt": text, "data.yaml": NAMES}))
-    assert labels.categories == ("car", "person") and labels.problems == ()
+    assert labels.categories == ("car", "person") and labels.warnings == ()
     assert boxes_of(labels) == [
         ("images/a.png", "car", 15, 5, 10, 10),
         ("images/a.png", "person", 0, 0, 8, 8),
@@ -60,7 +60,7 @@ def test_an_image_that_was_uploaded_twice_is_not_taken_for_either(write):
     labels = load_labels(folder)
     assert [image.image_id for image in labels.images] == ["images/b.png"]
     assert labels.unlabelled == ("images/a.png",)
-    assert "label files without an image: 2" in labels.problems[0]
+    assert "label files without an image: 2" in labels.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,14 @@ def test_classes_by_number_without_names_say_so(write):
     text = BOX + "11 0.5 0.5 0.1 0.1\n2 0 0 0 0"
     labels = load_labels(write({A: IMAGE, "labels/a.txt": text}) / "labels")
     assert labels.categories == ("0", "2", "11")
-    assert "categories are named by their numbers" in labels.problems[0]
+    assert "categories are named by their numbers" in labels.warnings[0]
 
 
 def test_polygons_and_rotated_boxes_become_the_boxes_around_them(write):
     triangle, rotated = "0 0.5 0 1 1 0.25 1\n", "0 0.5 0.1 0.75 0.5 0.5 0.9 0.25 0.5\n"
     labels = load_labels(write({A: IMAGE, "labels/a.txt": triangle + rotated, "data.yaml": NAMES}))
     assert [box.xywh for box in labels.boxes] == [(10, 0, 30, 20), (10, 2, 20, 16)]
-    assert labels.problems == ("polygons or rotated boxes, read as the boxes around them: 2",)
+    assert labels.warnings == ("polygons or rotated boxes, read as the boxes around them: 2",)
 
 
 def test_keypoints_behind_a_box_are_not_a_polygon(write):
@@ -113,7 +113,7 @@ def test_what_belongs_to_nothing_is_named(write):
     (folder / "images/bad.png").write_bytes(b"no image")
     labels = load_labels(folder / "labels")
     assert [image.file_name for image in labels.images] == ["a.jpg", "a.png"]
-    assert labels.problems == (
+    assert labels.warnings == (
         "label files of more than one image: 1 (a.txt)",
         "label files without an image: 1 (b.txt)",
         "labelled images whose size cannot be read, left out: 1 (bad.png)",
@@ -137,8 +137,8 @@ def test_malformed_lines_are_named(write, line, message):
     """One of two is left out; two of three are most."""
     folder = write({"images/a.png": IMAGE, "labels/a.txt": BOX + line, "data.yaml": NAMES})
     labels = load_labels(folder)
-    assert len(labels.boxes) == 1 and len(labels.problems) == 1
-    assert re.search(f"labels left out: 1 of 2 .*a.txt, line 2: .*{message}", *labels.problems)
+    assert len(labels.boxes) == 1 and len(labels.warnings) == 1
+    assert re.search(f"labels left out: 1 of 2 .*a.txt, line 2: .*{message}", *labels.warnings)
     (folder / "labels/a.txt").write_text(f"{BOX}{line}\n{line}")
     with pytest.raises(InputError, match=message) as caught:
         load_labels(folder, layout="yolo")
@@ -152,8 +152,8 @@ def test_a_label_file_that_is_no_text_leaves_out_its_image(write):
     (folder / "labels/b.txt").write_bytes(b"\xff\xfe")
     labels = load_labels(folder)
     assert [image.image_id for image in labels.images] == ["images/a.png", "images/c.png"]
-    (problem,) = labels.problems
-    assert "label files left out: 1 of 3" in problem and "b.txt is not a text file" in problem
+    (warning,) = labels.warnings
+    assert "label files left out: 1 of 3" in warning and "b.txt is not a text file" in warning
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_bdd100k(write):
         ("a.jpg", "rider", (1.5, 2, 10, 4), True),
     ]
     assert [image.size for image in labels.images] == [(20, 40)] * 2
-    assert labels.unlabelled == ("c.jpg",) and labels.problems == ()
+    assert labels.unlabelled == ("c.jpg",) and labels.warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_cityscapes(write):
     name = "ulm/ulm_000_leftImg8bit.png"
     found = [("car", (3, 4, 10, 11), False), ("person", (0, 0, 4, 4), True)]
     assert boxes_of(labels) == [(name, *box) for box in found]
-    (problem,) = labels.problems
-    assert problem.startswith("labelled images missing in") and "bonn_000_leftImg8bit" in problem
+    (warning,) = labels.warnings
+    assert warning.startswith("labelled images missing in") and "bonn_000_leftImg8bit" in warning
     assert {"person", "rider", "car", "bus"} < set(labels.categories)
 
 
@@ -169,7 +169,7 @@ def test_self_driving_cars(write):
     (folder / "images/b.jpg").unlink()
     half = load_labels(folder / "labels_train.csv", layout="box_csv")
     assert boxes_of(half) == expected[:2] and half.categories == labels.categories
-    assert "labelled images missing" in half.problems[0]
+    assert "labelled images missing" in half.warnings[0]
 
 
 def test_udacity(write):

@@ -66,9 +66,9 @@ def test_crowdhuman(write):
     full = (-1, 2, 9, 14)
     assert boxes_of(labels) == [("person", full, k) for k in (False, True, True)]
     assert len(labels.images) == 2
-    (problem,) = labels.problems
-    assert problem.startswith("lines left out: 1 of 3")
-    assert "annotation_val.odgt, line 3: not as CrowdHuman publishes it" in problem
+    (warning,) = labels.warnings
+    assert warning.startswith("lines left out: 1 of 3")
+    assert "annotation_val.odgt, line 3: not as CrowdHuman publishes it" in warning
     visible = load_labels(folder / "annotation_val.odgt", layout="crowdhuman", box="visible")
     assert visible.boxes[0].xywh == (0, 2, 8, 9)
 

@@ -71,7 +71,7 @@ def test_any_format_gives_the_columns(tmp_path, monkeypatch, suffix, piece):
     rows = list(boxes())
     read = read_numbered(write(tmp_path, suffix, rows))
     assert_columns(read, rows)
-    assert (read.images, read.categories, read.problems) == (IMAGES, ("car", "bus", "cat"), ())
+    assert (read.images, read.categories, read.left_out) == (IMAGES, ("car", "bus", "cat"), ())
 
 
 @pytest.mark.parametrize("piece", [1 << 20, 300])
@@ -120,7 +120,7 @@ def test_bad_entries_are_counted_in_each_format(tmp_path, monkeypatch, suffix):
     for k, change in bad.items():
         rows[k] |= change
     read = read_numbered(write(tmp_path, suffix, rows))
-    assert read.problems == (
+    assert read.left_out == (
         "entries without image_id and file_name, left out: 2 (numbers 13, 14)",
         "entries without category_id and category, left out: 1 (numbers 15)",
         "entries whose bbox is not four finite numbers, left out: 1 (numbers 9)",
@@ -141,7 +141,7 @@ def test_numbers_with_gaps_and_categories_of_pandas(tmp_path):
     table = table.append_column("image_id", pa.array(ids)).append_column("category", words)
     pq.write_table(table, tmp_path / "new.parquet")
     read = read_predictions(tmp_path / "new.parquet", images=IMAGES)
-    assert read.problems == ("entries without image_id and file_name, left out: 1 (numbers 5)",)
+    assert read.left_out == ("entries without image_id and file_name, left out: 1 (numbers 5)",)
     good = [row for k, row in enumerate(rows) if k != 5]
     np.testing.assert_array_equal(read.image, [row["image_id"] for row in good])
     assert [read.categories[k] for k in read.label] == [WORDS[str(r["category_id"])] for r in good]
@@ -264,7 +264,7 @@ def test_images_of_equal_stems_and_other_images_are_left_out(tmp_path):
     images = (*IMAGES_FOLDER, *more)
     read = read_predictions(folder, images=images, numbers=NUMBERS)
     assert sorted(images[k].file_name for k in read.image) == ["a.jpg", "y/b.jpg"]
-    assert "not in the list of images: 1 (c)" in read.problems[0]
+    assert "not in the list of images: 1 (c)" in read.left_out[0]
 
 
 @pytest.mark.parametrize(

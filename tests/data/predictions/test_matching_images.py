@@ -60,9 +60,9 @@ def known(*pairs):
     ],
 )
 def test_conventions(found, images):
-    place, problems = place_images([Named(*pair) for pair in found], images, "val.json")
+    place, warnings = place_images([Named(*pair) for pair in found], images, "val.json")
     np.testing.assert_array_equal(place, [1, 0])
-    assert problems == ()
+    assert warnings == ()
 
 
 def test_ids_from_one_and_stems_from_zero_are_not_taken_for_each_other():
@@ -74,9 +74,9 @@ def test_ids_from_one_and_stems_from_zero_are_not_taken_for_each_other():
 def test_a_stem_of_two_files_places_none():
     images = known(("5", "x/a.jpg"), ("6", "y/a.jpg"), ("7", "b.jpg"), ("8", "c.jpg"))
     found = [Named(name, None) for name in "abc"]
-    place, problems = place_images(found, images, "val.json")
+    place, warnings = place_images(found, images, "val.json")
     np.testing.assert_array_equal(place, [-1, 2, 3])
-    assert problems == (
+    assert warnings == (
         "images of the predictions that could be several of val.json, left out: 1 (a)",
     )
 
@@ -94,9 +94,9 @@ def test_other_images():
 
 def test_predictions_of_more_images_than_are_known_are_read_and_named():
     found = [Named(n, None) for n in "abcdefg"]
-    place, problems = place_images(found, known(("b", "x.jpg"), ("d", "y.jpg")), "val.json")
+    place, warnings = place_images(found, known(("b", "x.jpg"), ("d", "y.jpg")), "val.json")
     np.testing.assert_array_equal(place, [-1, 0, -1, 1, -1, -1, -1])
-    assert problems == ("images of the predictions that are not in val.json: 5 (a, c, e, f, g)",)
+    assert warnings == ("images of the predictions that are not in val.json: 5 (a, c, e, f, g)",)
 
 
 @pytest.mark.parametrize(

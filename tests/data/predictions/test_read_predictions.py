@@ -43,7 +43,7 @@ def test_columns(tmp_path):
     assert [read.categories[k] for k in read.label] == ["car", "person"]
     np.testing.assert_array_equal(read.image, [2, 0])
     np.testing.assert_array_equal(read.boxes[0], [10, 20, 40, 60])
-    assert (read.floor, read.most_boxes, read.problems) == (0.25, 1, ())
+    assert (read.floor, read.most_boxes, read.left_out) == (0.25, 1, ())
     assert read.numbers == {"1": "car", "3": "person"}
 
 
@@ -89,8 +89,8 @@ def test_a_file_of_the_form_of_an_annotation_file_names_its_categories_and_image
 def test_bad_entries_are_counted_and_left_out(tmp_path, bad, told):
     read = cars(tmp_path, [box(), box(), box(), bad])
     assert len(read) == 3
-    (problem,) = read.problems
-    assert re.search(told, problem)
+    (warning,) = read.left_out
+    assert re.search(told, warning)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_images_outside_the_list_are_named(tmp_path):
     rows = [box(), box(image_id=1), box(image_id="elsewhere")]
     read = cars(tmp_path, rows, where="val.json")
     assert len(read) == 2
-    assert read.problems == ("images of the predictions that are not in val.json: 1 (elsewhere)",)
+    assert read.left_out == ("images of the predictions that are not in val.json: 1 (elsewhere)",)
 
 
 @pytest.mark.parametrize(

@@ -177,9 +177,9 @@ def test_a_sound_second_pass_gives_no_note(tmp_path):
     (tmp_path / "half.json").write_text(json.dumps([*half, *beyond]))
     files = PredictionFiles(tmp_path / "clean.json", tmp_path / "half.json")
     read = files.read(at_scale().images, where="val.json", numbers={"1": "car"})
-    assert read.half_size.problems == () and len(read.half_size) == 9
+    assert read.half_size.left_out == () and len(read.half_size) == 9
     plain = read_predictions(tmp_path / "half.json", images=at_scale().images, numbers={"1": "car"})
-    assert "beyond their images: 9" in plain.problems[0]
+    assert "beyond their images: 9" in plain.left_out[0]
 
 
 def test_a_real_second_pass(shared):

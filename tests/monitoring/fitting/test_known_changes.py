@@ -50,8 +50,8 @@ def changes(world):
 
 
 def test_every_site_is_observed_untouched_and_changed(world):
-    _, _, (observed, problems) = world
-    assert problems == ()
+    _, _, (observed, warnings) = world
+    assert warnings == ()
     for k in range(5):
         own = [images for images in observed if images.site == f"w{k}"]
         assert [len(images) for images in own if not images.change] == [24]

@@ -62,8 +62,8 @@ def test_it_is_on_the_page_on_the_terminal_in_json_and_in_prometheus(sites, tmp_
     lines = [json.loads(line) for line in json_lines(sites.rows).splitlines()]
     assert [of["group"] for of in lines if of["below"]] == ["gate"] and len(lines) == 4
     gauges = prometheus_text(sites.sites, target=TARGET, finished_s=0)
-    assert 'autoeval_site_below{site="gate",target="recall@0.3"} 1\n' in gauges
-    assert 'autoeval_site_below{site="yard",target="recall@0.3"} 0\n' in gauges
+    assert 'autoeval_site_below{site="gate",target="recall@0.3"} 1.0\n' in gauges
+    assert 'autoeval_site_below{site="yard",target="recall@0.3"} 0.0\n' in gauges
     (sent,) = NewAlarms(tmp_path, watched).rows
     assert sent["group"] == "gate" and sent["below"].endswith("below 60.0")
 

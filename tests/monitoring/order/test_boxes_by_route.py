@@ -98,7 +98,7 @@ def both(tmp_path):
 
 def test_scores_and_estimates_are_the_same_to_the_last_bit(both):
     fitted, (_, network), (_, files) = both
-    assert files.problems == ()
+    assert files.warnings == ()
     names = [*fitted.regression_.features_, "n_images", "n_boxes", "estimate", "lower", "upper"]
     rows = [of.table.sites.set_index("group").sort_index()[names] for of in (network, files)]
     assert rows[0].map(np.isfinite).all().all()

@@ -96,8 +96,8 @@ def test_the_answer_on_top_is_that_of_the_run(visit, work_dir):
     assert visit.texts(".interval .value") == [f"{100 * estimate['value']:.1f}"]
     low, high = 100 * estimate["lower"], 100 * estimate["upper"]
     assert visit.texts(".interval .range") == [f"90% interval: {low:.1f} to {high:.1f}"]
-    doubts = visit.page.locator(".warnings").first.inner_text()
-    assert estimate["warnings"] and all(guard in doubts for guard in estimate["warnings"])
+    shown = visit.page.locator(".warnings").first.inner_text()
+    assert estimate["warnings"] and all(warning in shown for warning in estimate["warnings"])
 
 
 def test_numbers_are_those_of_the_parquet_file(visit, table):
