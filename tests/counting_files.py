@@ -22,7 +22,7 @@ def write_fsc147(root, objects, *, splits=("test",), classes=None):
 def write_boxes(path, names, categories, boxes, size=(10, 20)):
     """Write COCO boxes (file name, category, xywh, and 1 for a crowd) of images of one size.
 
-    Ids of images and categories count from 1.
+    Ids of images count from 1, those of categories are 1, 3, 5 and so on: an id is no position.
     """
     images = [
         {"id": k, "file_name": name, "height": size[0], "width": size[1]}
@@ -30,10 +30,10 @@ def write_boxes(path, names, categories, boxes, size=(10, 20)):
     ]
     annotations = [
         {"id": k, "image_id": names.index(name) + 1, "bbox": box, "iscrowd": sum(crowd)}
-        | {"category_id": categories.index(category) + 1}
+        | {"category_id": 2 * categories.index(category) + 1}
         for k, (name, category, box, *crowd) in enumerate(boxes)
     ]
-    listed = [{"id": k, "name": name} for k, name in enumerate(categories, 1)]
+    listed = [{"id": 2 * k + 1, "name": name} for k, name in enumerate(categories)]
     content = {"images": images, "categories": listed, "annotations": annotations}
     path.write_text(json.dumps(content))
     return path

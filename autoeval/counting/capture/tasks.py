@@ -58,13 +58,15 @@ class CaptureTask:
 
     def question(self, item: CaptureItem, book: PromptBook) -> str:
         """Return what is asked about an item."""
-        total = book.total(item, ORIGINAL if self.variant == INPAINTED else self.variant)
-        if self.prompt == "total":
-            return total
-        values = {"question": total, "choices": ", ".join(PATTERN_CHOICES)}
+        template = "{question}" if self.prompt == "total" else book.templates[self.prompt]
+        values = {"choices": ", ".join(PATTERN_CHOICES)}
+        if "{question}" in template:
+            values["question"] = book.total(
+                item, ORIGINAL if self.variant == INPAINTED else self.variant
+            )
         if self.oracle_fact is not None:
             values["coordinates"] = coordinates(fact(item, self.oracle_fact))
-        return _fill(book.templates[self.prompt], item, **values)
+        return _fill(template, item, **values)
 
     def truth(self, item: CaptureItem) -> int | str | None:
         """Return the right answer; None where an item does not have the task."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import email.utils
 import json
 import os
+import time
 import urllib.parse
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
     import openai
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-_NO_KEY = "no-key"  # the client refuses an empty one
+_NO_KEY = "no-key"  # the client refuses an empty one; it is not sent
+_LONGEST_WAIT = 120  # seconds; after a longer ``Retry-After`` the client does not ask again
 # The client adds others, also from environment variables of its own.
 _HEADERS = {"accept", "accept-encoding", "authorization", "connection", "host", "user-agent"}
 _HEADERS |= {"content-length", "content-type", "x-stainless-raw-response"}
@@ -36,7 +39,7 @@ class EndpointAsk:
     The key is that of the environment variable `key_variable`, appears in no message, and goes
     unencrypted to this machine only. No connection, `timeout` seconds of silence and a busy server
     (408, 409, 429 and 5xx) are tried `retries` times more, after the server's ``Retry-After`` or
-    pauses that double; one beyond `longest_wait` seconds ends the run.
+    pauses that double; one beyond two minutes ends the run.
     """
 
     concurrent = True
@@ -51,7 +54,6 @@ class EndpointAsk:
         key_variable: str = "OPENAI_API_KEY",
         timeout: float = 120.0,
         retries: int = 5,
-        longest_wait: float = 120.0,
     ) -> None:
         try:
             import openai
@@ -60,12 +62,13 @@ class EndpointAsk:
                 "Models behind an endpoint need openai: pip install 'autoeval[endpoint]'"
             ) from error
         key = os.environ.get(key_variable, "").strip() if key_variable else ""
+        if not (key.isascii() and key.isprintable()):
+            raise InputError(f"The key in {key_variable} holds characters that no key has.")
         host = _check_address(url, key_variable if key else "")
         self.model = model
         self.max_tokens = max_tokens
         self.temperature = temperature
         self.key_variable = key_variable
-        self.longest_wait = longest_wait
         self.client = openai.OpenAI(
             base_url=url,
             api_key=key or _NO_KEY,
@@ -77,7 +80,7 @@ class EndpointAsk:
             http_client=openai.DefaultHttpxClient(
                 follow_redirects=False,
                 trust_env=host not in _LOCAL,
-                event_hooks={"request": [_drop_other_headers]},
+                event_hooks={"request": [self._drop_other_headers]},
             ),
         )
 
@@ -115,7 +118,7 @@ class EndpointAsk:
             raise EndpointError(self._clean(f"{error} {error.__cause__ or ''}")) from None
         text = reply.http_response.text
         try:
-            content = json.loads(text)["choices"][0]["message"]["content"]
+            content = json.loads(reply.http_response.content)["choices"][0]["message"]["content"]
         except ValueError:
             raise EndpointError(f"the answer is no JSON: {self._clean(text)}") from None
         except (KeyError, IndexError, TypeError):
@@ -124,6 +127,11 @@ class EndpointAsk:
             parts = (part.get("text") for part in content if isinstance(part, dict))
             return "".join(str(part) for part in parts if part)
         return "" if content is None else str(content)
+
+    def _drop_other_headers(self, request: Any) -> None:
+        kept = _HEADERS - ({"authorization"} if self.client.api_key == _NO_KEY else set())
+        for name in set(request.headers) - kept:
+            del request.headers[name]
 
     def _explain(self, error: openai.APIStatusError) -> Exception:
         code, headers = error.status_code, error.response.headers
@@ -135,24 +143,19 @@ class EndpointAsk:
                 f"{self.key_variable} ({given}). {reason}"
             )
         if code in (404, 405) or 300 <= code < 400:
-            place = headers.get("Location", "")
+            place = self._clean(headers.get("Location", ""))
             return InputError(f"{self.client.base_url} is not the address. {reason} {place}")
-        asked = headers.get("Retry-After", "")
-        if asked.isdecimal() and int(asked) > self.longest_wait:
+        asked = _seconds(headers.get("Retry-After", ""))
+        if (code == 429 or code >= 500) and asked > _LONGEST_WAIT:
             return InputError(
-                f"{self.client.base_url} asks to wait {asked} s, longer than "
-                f"{self.longest_wait:.0f} s. The same command goes on from here later."
+                f"{self.client.base_url} asks to wait {asked:.0f} s, longer than "
+                f"{_LONGEST_WAIT} s. The same command goes on from here later."
             )
         return EndpointError(reason)
 
     def _clean(self, text: str) -> str:
         """Shorten a text for a message, with the key struck out."""
         return text.replace(self.client.api_key, "***")[:300]
-
-
-def _drop_other_headers(request: Any) -> None:
-    for name in set(request.headers) - _HEADERS:
-        del request.headers[name]
 
 
 def _content(image: np.ndarray | None, prompt: str) -> list[dict[str, Any]]:
@@ -163,11 +166,28 @@ def _content(image: np.ndarray | None, prompt: str) -> list[dict[str, Any]]:
     return [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}, text]
 
 
+def _seconds(retry_after: str) -> float:
+    """Read the header: seconds or a date; 0 where it is neither."""
+    try:
+        return float(retry_after)
+    except ValueError:
+        pass
+    try:
+        return email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time()
+    except (TypeError, ValueError):
+        return 0.0
+
+
 def _check_address(url: str, key_variable: str) -> str:
     """Return the host of `url`; `key_variable` is empty where no key is sent."""
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"Expected an http(s) address of an endpoint but got '{url}'.")
+    expected = f"Expected an http(s) address of an endpoint but got '{url}'."
+    try:
+        parts = urllib.parse.urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise InputError(f"{expected} {error}.") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable():
+        raise InputError(expected)
     if parts.username or parts.password:
         raise InputError("The address holds a password; give a key in the environment instead.")
     if parts.scheme == "http" and parts.hostname not in _LOCAL and key_variable:

@@ -1,6 +1,7 @@
 """The HTTP endpoint against a stub server on this machine, and the transformers adapter."""
 
 import base64
+import json
 import logging
 import socket
 import sys
@@ -49,7 +50,7 @@ def test_question_image_settings_and_key_arrive_where_given(serve, monkeypatch):
     server = serve(ok("7"))
     assert ask_of(server)(None, "Read this") == "7"
     _, headers, body = server.requests[0]
-    assert headers["Authorization"] == "Bearer no-key"
+    assert "Authorization" not in headers
     assert not {"temperature", "seed"} & set(body)
     assert body["messages"][0]["content"] == [{"type": "text", "text": "Read this"}]
 
@@ -123,6 +124,8 @@ FATAL = [
     ((404, {}, {"error": "no such model"}), "not the address.*no such model"),
     ((302, {"Location": "http://127.0.0.1:1/steal"}, {}), "not the address.*/steal"),
     ((429, {"Retry-After": "3600"}, {}), "asks to wait 3600 s.*goes on from here"),
+    ((503, {"Retry-After": "150.5"}, {}), "asks to wait 15[01] s"),
+    ((429, {"Retry-After": formatdate(time.time() + 86400, usegmt=True)}, {}), r"wait 8\d{4} s"),
 ]
 
 
@@ -136,7 +139,7 @@ def test_what_no_question_can_survive_ends_the_run(serve, waits, step, message):
 
 def test_a_refused_question_and_nobody_listening_are_errors_of_the_item(serve, waits):
     with pytest.raises(EndpointError, match=r"HTTP 400.*content filter"):
-        ask_of(serve((400, {}, {"error": "content filter"})))(IMAGE, "?")
+        ask_of(serve((400, {"Retry-After": "3600"}, {"error": "content filter"})))(IMAGE, "?")
     assert waits == []
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -165,10 +168,10 @@ def test_neither_proxy_nor_other_keys_of_the_environment_are_used_here(serve, mo
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer other\nX-Key: other")
     monkeypatch.setenv("OPENAI_ORG_ID", "other")
-    for variable, sent in (("OPENAI_API_KEY", KEY), ("", "no-key")):
+    for variable, sent in (("OPENAI_API_KEY", f"Bearer {KEY}"), ("", None)):
         assert ask_of(server, key_variable=variable)(IMAGE, "?") == "4"
         headers = server.requests[-1][1]
-        assert headers["Authorization"] == f"Bearer {sent}"
+        assert headers.get("Authorization") == sent
         assert "other" not in headers.values() and "User-Agent" in headers
 
 
@@ -181,6 +184,9 @@ def test_a_missing_client_names_the_extra(monkeypatch):
 ADDRESSES = [
     ("ftp://host/v1", "http\\(s\\) address"),
     ("host:8000", "http\\(s\\) address"),
+    ("http://localhost:port/v1", "http\\(s\\) address"),
+    ("http://[::1/v1", "http\\(s\\) address"),
+    ("http://local\nhost/v1", "http\\(s\\) address"),
     ("http://example.org/v1", "unencrypted"),
     ("https://me:secret@example.org", "password"),
 ]
@@ -191,6 +197,24 @@ def test_addresses_that_would_leak_or_cannot_work_are_refused(monkeypatch, url, 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with pytest.raises(InputError, match=message):
         EndpointAsk(url, "m")
+
+
+def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(monkeypatch):
+    for key in ("sk-abc\nsecret", "sk-schlüssel"):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        with pytest.raises(InputError, match="OPENAI_API_KEY") as caught:
+            EndpointAsk("http://localhost", "m")
+        assert "sk-" not in str(caught.value)
+
+
+def test_an_answer_is_read_by_its_bytes_whatever_its_header_says(serve):
+    answer = {"choices": [{"message": {"content": "sieben é"}}]}
+    for content in (
+        json.dumps(answer, ensure_ascii=False).encode(),
+        json.dumps(answer).encode("utf-16"),
+    ):
+        step = (200, {"Content-Type": "application/json; charset=iso-8859-1"}, content)
+        assert ask_of(serve(step))(IMAGE, "?") == "sieben é"
 
 
 def test_a_server_without_key_may_be_anywhere(monkeypatch):
