@@ -21,13 +21,6 @@ from autoeval.report.tables import number_text
 
 # A run is ranked by the first that it has.
 RANKED_BY = ("pooled MAE", "NMN", "NMN macro", "sMAPE", "accuracy", "MAE")
-    "pooled MAE",
-    "NMN",
-    "NMN macro",
-    "sMAPE",
-    "accuracy",
-    "MAE",
-)  # the first that a run has
 RISING = ("exact %", "accuracy", *HIGHER_IS_BETTER, *RISING_IN_PLUS_PLUS)
 NO_MEASURES = ("model", "task", "low", "high", "n", "images", "counted")
 _NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
