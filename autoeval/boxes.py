@@ -16,37 +16,14 @@ Array = Any  # numpy.ndarray or torch.Tensor
 
 
 def box_area(boxes: Array) -> Array:
-    """Area of each box.
-
-    Parameters
-    ----------
-    boxes : array of shape (..., N, 4)
-        Boxes as xyxy.
-
-    Returns
-    -------
-    array of shape (..., N)
-
-    Examples
-    --------
-    >>> box_area(np.array([[0., 0., 2., 3.]]))
-    array([6.])
-    """
+    """Area of boxes (..., N, 4), as (..., N)."""
     return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
 
 
 def box_iou(a: Array, b: Array) -> Array:
-    """Intersection over union of every box of ``a`` with every box of ``b``.
+    """Intersection over union of boxes (..., N, 4) with boxes (..., M, 4).
 
-    Parameters
-    ----------
-    a : array of shape (..., N, 4)
-    b : array of shape (..., M, 4)
-
-    Returns
-    -------
-    array of shape (..., N, M)
-        In [0, 1]; 0 where both boxes have no area.
+    It is (..., N, M) in [0, 1], and 0 where both boxes have no area.
 
     Examples
     --------
@@ -60,17 +37,8 @@ def box_iou(a: Array, b: Array) -> Array:
 def box_giou(a: Array, b: Array) -> Array:
     """Generalised IoU: IoU less the share of the enclosing box that neither box covers.
 
-    Source: Rezatofighi et al. 2019, algorithm 1. A common scaling of either axis changes nothing.
-
-    Parameters
-    ----------
-    a : array of shape (..., N, 4)
-    b : array of shape (..., M, 4)
-
-    Returns
-    -------
-    array of shape (..., N, M)
-        In [-1, 1].
+    Shapes are as in `box_iou`; values are in [-1, 1]. A common scaling of either axis changes
+    nothing. Source: Rezatofighi et al. 2019, algorithm 1.
 
     Examples
     --------
@@ -94,24 +62,8 @@ def match_boxes(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Match min(N, M) pairs so that the sum of overlaps is the largest (Hungarian algorithm).
 
-    Parameters
-    ----------
-    a : ndarray of shape (N, 4)
-    b : ndarray of shape (M, 4)
-    cost : {"giou", "iou"}
-        Overlap whose sum is maximised.
-
-    Returns
-    -------
-    rows, columns : ndarray of shape (min(N, M),), int64
-        Indices into ``a`` and ``b`` of each pair.
-    overlaps : ndarray of shape (min(N, M),)
-        Overlap of each pair.
-
-    Raises
-    ------
-    ValueError
-        If `cost` is not known.
+    `a` is (N, 4), `b` (M, 4); `cost` names the overlap, one of `OVERLAPS`, else ValueError. Returns
+    the indices into ``a`` and ``b`` of each pair, int64, and their overlaps.
 
     Examples
     --------
@@ -169,23 +121,10 @@ def overlapping_pairs(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the pairs of boxes of one group, such as an image and category, that overlap enough.
 
-    Parameters
-    ----------
-    a : ndarray of shape (N, 4), float64
-        Boxes as xyxy, any unit.
-    a_group : ndarray of shape (N,), int
-    b : ndarray of shape (M, 4), float64
-    b_group : ndarray of shape (M,), int
-    least : float
-        Smallest intersection over union, over 0.
-    crowd : ndarray of shape (M,), bool, optional
-        Boxes of `b` that mark a crowd: what counts is the share of the box of `a` inside them.
-
-    Returns
-    -------
-    rows, columns : ndarray of shape (P,), int64
-        Indices into `a` and `b`, by row.
-    overlaps : ndarray of shape (P,), float64
+    Boxes `a` (N, 4) and `b` (M, 4) are float64, their groups (N,) and (M,) int; `least` is the
+    smallest intersection over union, over 0. Of boxes of `b` that mark a `crowd` (M,) the share of
+    the box of `a` inside them counts. Returns indices into `a` and `b`, int64, by row, and
+    overlaps, (P,).
 
     Examples
     --------

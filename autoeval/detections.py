@@ -17,21 +17,11 @@ from autoeval.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Detections:
-    """The boxes of one image.
+    """The N boxes of one image.
 
-    Parameters
-    ----------
-    boxes : ndarray of shape (N, 4), float32
-        Boxes as xyxy, pixels.
-    scores : ndarray of shape (N,), float32
-        Confidence in [0, 1].
-    labels : ndarray of shape (N,), int64
-        Index into the category tuple of whoever made the detections.
-
-    Raises
-    ------
-    ValueError
-        If the three arrays do not describe the same N boxes.
+    `boxes` (N, 4) float32 are xyxy, pixels; `scores` (N,) float32 confidences in [0, 1]; `labels`
+    (N,) int64 index into the category tuple of whoever made the detections. ValueError if the
+    arrays do not describe the same N boxes.
 
     Examples
     --------
@@ -83,21 +73,11 @@ class Detections:
 
 @dataclass(frozen=True, eq=False)
 class Candidates(Detections):
-    """The boxes that went into non-maximum suppression, and which of them it kept.
+    """The M boxes that went into non-maximum suppression, and which of them it kept.
 
-    All are above the score threshold of the detector's head. Boxes, scores and labels are those of
-    `Detections`, with M for the number of boxes.
-
-    Parameters
-    ----------
-    kept : ndarray of shape (M,), bool
-        True for the boxes that were not suppressed. Those beyond the detector's limit of boxes an
-        image are among them, so there may be more of them than clean boxes.
-
-    Raises
-    ------
-    ValueError
-        If the four arrays do not describe the same M boxes.
+    All are above the score threshold of the detector's head. `kept` (M,) bool is True for the boxes
+    that were not suppressed. Those beyond the detector's limit of boxes an image are among them, so
+    there may be more of them than clean boxes. ValueError if it is of another shape.
     """
 
     kept: np.ndarray
@@ -115,20 +95,11 @@ class Candidates(Detections):
 
 @dataclass(frozen=True, eq=False)
 class Classified(Detections):
-    """Boxes with the probability of every category.
+    """N boxes with the probability of every category.
 
-    Boxes, scores and labels are those of `Detections`, with N for the number of boxes.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (N, K), float32
-        Of the head's categories, and of none of them in the last column; rows sum to 1. They stay
-        as they are when labels are translated.
-
-    Raises
-    ------
-    ValueError
-        If the four arrays do not describe the same N boxes.
+    `probabilities` (N, K) float32 are of the head's categories, and of none of them in the last
+    column; rows sum to 1. They stay as they are when labels are translated. ValueError if they are
+    not N.
     """
 
     probabilities: np.ndarray
@@ -216,13 +187,7 @@ class Evidence:
         return None
 
     def require(self, name: str) -> Any:
-        """Return a field.
-
-        Raises
-        ------
-        InputError
-            If it is not there, with the reason.
-        """
+        """Return a field, or raise `InputError` with the reason why it is not there."""
         reason = self.why_missing(name)
         if reason is not None:
             raise InputError(f"Expected {name} of image '{self.image_id}' but {reason}.")

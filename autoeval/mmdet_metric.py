@@ -81,11 +81,8 @@ class LabelFreeMAP(BaseMetric):
     def borrow(self, detector: Detector) -> None:
         """Take the detector that is being tested.
 
-        Raises
-        ------
-        InputError
-            If the estimator was fitted with another one (naming what differs), or cannot be used
-            without more than the detector and images.
+        Raises `InputError` if the estimator was fitted with another one (naming what differs), or
+        cannot be used without more than the detector and images.
         """
         self.estimator.check_detector(detector)
         self.detector = detector
@@ -93,10 +90,7 @@ class LabelFreeMAP(BaseMetric):
     def process(self, data_batch: Any, data_samples: Sequence[Mapping[str, Any]]) -> None:
         """Note the files of a batch.
 
-        Raises
-        ------
-        InputError
-            If no detector was lent, or a sample does not say which file it is.
+        Raises `InputError` if no detector was lent, or a sample does not say which file it is.
         """
         if self.detector is None:
             raise InputError(
@@ -108,10 +102,8 @@ class LabelFreeMAP(BaseMetric):
     def evaluate(self, size: int) -> dict[str, float]:
         """Estimate from all images noted, in all processes.
 
-        Parameters
-        ----------
-        size : int
-            Images in the test set; what a distributed sampler adds to it is dropped.
+        `size` is the number of images in the test set; what a distributed sampler adds to it is
+        dropped.
         """
         rows = zip_longest(*all_gather_object(self.results))
         images = [image for image in chain.from_iterable(rows) if image is not None]
@@ -160,10 +152,8 @@ class LabelFreeMAPHook(Hook):
     def before_test(self, runner: Runner) -> None:
         """Lend the detector.
 
-        Raises
-        ------
-        InputError
-            If an estimator was fitted with another one, or this is none that can be observed.
+        Raises `InputError` if an estimator was fitted with another one, or this is none that can be
+        observed.
         """
         metrics = [m for m in runner.test_evaluator.metrics if isinstance(m, LabelFreeMAP)]
         if not metrics:

@@ -21,22 +21,10 @@ Numbers = TypeVar("Numbers", float, np.ndarray)
 
 @dataclass(frozen=True)
 class Target:
-    """A column of the score table that scores are to tell.
+    """A column of the score table that scores are to estimate, called `name`.
 
-    Parameters
-    ----------
-    name : str
-        Of the column.
-    unit : str
-        Of what is printed.
-    scale : float
-        Values are printed times this.
-    digits : int
-        Decimals printed.
-    upper : float
-        No value is above it; none is below 0.
-    doubtful : float
-        Estimates below it are known to be unreliable; 0 for none.
+    Values are printed times `scale`, in `unit`, with so many `digits`. No value is above `upper`;
+    none is below 0. Estimates below `doubtful` are known to be unreliable; 0 for none.
 
     Examples
     --------
@@ -77,20 +65,9 @@ class OperatingPoint:
 
     A box over the threshold is a true positive if COCO's matching gives it a labelled object at
     that IoU; boxes in crowds do not count. Over several categories true positives, boxes and
-    objects are summed first (micro average).
-
-    Parameters
-    ----------
-    measure : {"precision", "recall", "f1"}
-    score_thr : float
-        Boxes with a higher score count; over 0 and under 1.
-    iou : float
-        .5, .55, ... .95.
-
-    Raises
-    ------
-    InputError
-        If the threshold or the IoU is another number.
+    objects are summed first (micro average). `measure` is ``precision``, ``recall`` or ``f1``;
+    boxes with a higher score than `score_thr` count, over 0 and under 1; `iou` is .5, .55, ... .95.
+    Other numbers raise `InputError`.
 
     Examples
     --------
@@ -128,10 +105,7 @@ class OperatingPoint:
     def of(cls, name: str) -> Self | None:
         """Read the name of a target or score; None for a name without ``@``.
 
-        Raises
-        ------
-        InputError
-            If what follows ``@`` is no threshold.
+        Raises `InputError` if what follows ``@`` is no threshold.
         """
         measure, at, rest = name.partition("/")[0].partition("@")
         if not at:
@@ -159,10 +133,7 @@ def points_at(score_thr: float, iou: float = IOUS[0]) -> tuple[str, ...]:
 def named_target(name: str, score_thr: float | None = None, iou: float = IOUS[0]) -> str:
     """Return the name of a target whose threshold is given apart.
 
-    Raises
-    ------
-    InputError
-        If there is no such target, or a measure has no threshold.
+    Raises `InputError` if there is no such target, or a measure has no threshold.
 
     Examples
     --------
@@ -193,10 +164,7 @@ TARGETS = {
 def find_target(name: str) -> Target:
     """Return a target by the name of its column; ``mAP/<category>`` is that of one category.
 
-    Raises
-    ------
-    InputError
-        If there is no such target.
+    Raises `InputError` if there is no such target.
     """
     whole, _, category = name.partition("/")
     point = OperatingPoint.of(whole)

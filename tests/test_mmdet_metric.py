@@ -206,17 +206,23 @@ def test_samples_that_do_not_name_their_file(folder, estimator, detector):
         metric.process(None, [{"img_id": 1}])
 
 
-def test_the_metric_of_mmdet_writes_what_is_read_here(folder, detector, tmp_path):
-    """Options of docs/how-to/predictions.md: a new site without labels, the words of the fit."""
+def write_plain(folder, checkpoint, images):
+    """Write the weights without mmengine's records, and the list of images with categories."""
+    weights = torch.load(folder / "a.pth", weights_only=False)
+    torch.save({key: weights[key] for key in ("state_dict", "meta")}, checkpoint)
     content = json.loads((folder / "images.json").read_text())
     content["categories"] = [{"id": 4, "name": "bus"}, {"id": 7, "name": "van"}]
-    (tmp_path / "new.json").write_text(json.dumps(content))
+    images.write_text(json.dumps(content))
+    return content
+
+
+def test_the_metric_of_mmdet_writes_what_is_read_here(folder, detector, tmp_path):
+    """Options of docs/how-to/predictions.md: a new site without labels, the words of the fit."""
+    write_plain(folder, tmp_path / "plain.pth", tmp_path / "new.json")
     name, prefix = str(tmp_path / "new.json"), str(tmp_path / "new")
     evaluator = {"_delete_": True, "type": "CocoMetric", "metric": "bbox", "ann_file": name}
     evaluator |= {"format_only": True, "outfile_prefix": prefix}
     changes = {"test_evaluator": evaluator, "test_dataloader.dataset.ann_file": name}
-    weights = torch.load(folder / "a.pth", weights_only=False)
-    torch.save({key: weights[key] for key in ("state_dict", "meta")}, tmp_path / "plain.pth")
     changes["test_dataloader.dataset.metainfo"] = {"classes": ("bus", "van")}
     run_test(folder, work_dir=str(tmp_path), load_from=str(tmp_path / "plain.pth"), **changes)
     images = read_image_list(tmp_path / "new.json")
@@ -242,6 +248,7 @@ def test_the_script_of_mmdet_prints_the_estimate(folder, estimator):
 EVALUATED = """
 _base_ = "detector.py"
 test_dataloader = dict(num_workers=0, persistent_workers=False, dataset=dict(
+    metainfo=dict(classes=("bus", "van")),
     data_root="", ann_file="val.json", data_prefix=dict(img="{folder}/images/")))
 test_evaluator = dict(_delete_=True, type="CocoMetric", metric="bbox", ann_file="val.json")
 """
@@ -253,17 +260,10 @@ def at_hand(folder, tmp_path_factory):
     here = tmp_path_factory.mktemp("mmdet")
     (here / "detector.py").write_text(DETECTOR)
     (here / "my_detector.py").write_text(EVALUATED.format(folder=folder.as_posix()))
-    weights = torch.load(folder / "a.pth", weights_only=False)
-    torch.save({key: weights[key] for key in ("state_dict", "meta")}, here / "my_detector.pth")
-    content = json.loads((folder / "images.json").read_text())
-    content["categories"] = [{"id": 4, "name": "bus"}, {"id": 7, "name": "van"}]
-    (here / "new.json").write_text(json.dumps(content))
+    content = write_plain(folder, here / "my_detector.pth", here / "new.json")
     box = {"bbox": [1, 2, 30, 40], "area": 1200, "iscrowd": 0}
     boxes = [{**box, "id": k, "image_id": 10 + k, "category_id": 4 + 3 * (k % 2)} for k in range(3)]
     (here / "val.json").write_text(json.dumps({**content, "annotations": boxes}))
-    classes = 'metainfo=dict(classes=("bus", "van"))'
-    text = (here / "my_detector.py").read_text().replace("data_root=", f"{classes}, data_root=")
-    (here / "my_detector.py").write_text(text)
     return here
 
 

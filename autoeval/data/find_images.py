@@ -40,7 +40,14 @@ def listed_paths(source: str | os.PathLike[str]) -> list[Path]:
     if os.fspath(source) == STANDARD_INPUT:
         paths = [Path(line) for line in _lines(sys.stdin)]
     elif Path(source).is_file():
-        paths = _in_file(Path(source))
+        paths = []
+        try:
+            lines = _lines(Path(source).read_text(encoding="utf-8-sig").splitlines())
+        except UnicodeDecodeError:
+            raise InputError(f"{source} is not a text file with a path on each line.") from None
+        for line in lines:
+            here, beside = Path(line), Path(source).parent / line
+            paths.append(here if here.exists() and not beside.exists() else beside)
     else:
         paths = [Path(path) for path in sorted(glob.glob(os.fspath(source), recursive=True))]
     if not paths:
@@ -52,15 +59,6 @@ def listed_paths(source: str | os.PathLike[str]) -> list[Path]:
 def is_pattern(source: str | os.PathLike[str]) -> bool:
     """Whether a path that does not exist holds the signs of a pattern."""
     return glob.has_magic(os.fspath(source)) and not Path(source).exists()
-
-
-def _in_file(file: Path) -> list[Path]:
-    try:
-        lines = _lines(file.read_text(encoding="utf-8-sig").splitlines())
-    except UnicodeDecodeError:
-        raise InputError(f"{file} is not a text file with a path on each line.") from None
-    pairs = ((file.parent / line, Path(line)) for line in lines)
-    return [here if here.exists() and not beside.exists() else beside for beside, here in pairs]
 
 
 def _lines(lines: Iterable[str]) -> list[str]:
@@ -223,7 +221,10 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
     if not items:
         raise InputError("Expected at least one image but got an empty sequence.")
     if all(isinstance(item, str | os.PathLike) for item in items):
-        return _named_files(items)
+        whole = [Path(os.path.abspath(path)) for path in items]
+        root = os.path.commonpath([path.parent for path in whole])
+        names = [path.relative_to(root).as_posix() for path in whole]
+        return tuple(ImageFile(n, Path(given)) for n, given in zip(names, items, strict=True))
     if all(isinstance(item, np.ndarray) for item in items):
         return tuple(ImageArray(str(k), _checked(item, k)) for k, item in enumerate(items))
     if all(hasattr(item, "image_id") and hasattr(item, "read") for item in items):
@@ -232,15 +233,6 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
     raise InputError(
         "Expected images as a folder, a COCO JSON file, a sequence of paths, or a sequence of "
         f"arrays (H, W, 3) uint8 BGR, but got a sequence of {kinds}."
-    )
-
-
-def _named_files(paths: Sequence[str | os.PathLike[str]]) -> tuple[ImageFile, ...]:
-    whole = [Path(os.path.abspath(path)) for path in paths]
-    root = os.path.commonpath([path.parent for path in whole])
-    return tuple(
-        ImageFile(path.relative_to(root).as_posix(), Path(given))
-        for path, given in zip(whole, paths, strict=True)
     )
 
 

@@ -142,9 +142,15 @@ def load_image_folder(
     """
     path = Path(path)
     if path.is_dir():
-        images = _in_folder(path)
+        names = [name for name in sorted_files(path)[0] if suffix_of(name) in SUFFIXES]
+        images = tuple(ImageFile(printable(name), path / name) for name in names)
     elif path.is_file():
-        images = _in_file(path, None if img_dir is None else Path(img_dir), warnings)
+        beside = path.parent / "images"
+        folder = Path(img_dir or (beside if beside.is_dir() else path.parent))
+        images = tuple(
+            ImageFile(image.image_id, image_path(folder, image.file_name))
+            for image in read_coco_images(path, warnings)
+        )
     else:
         raise InputError(f"No folder or annotation file {path}: check the path.")
     if not images:
@@ -153,11 +159,6 @@ def load_image_folder(
             "or a COCO JSON that lists images."
         )
     return images
-
-
-def _in_folder(folder: Path) -> tuple[ImageFile, ...]:
-    names = [name for name in sorted_files(folder)[0] if suffix_of(name) in SUFFIXES]
-    return tuple(ImageFile(printable(name), folder / name) for name in names)
 
 
 def sorted_files(folder: Path) -> tuple[list[str], list[str]]:
@@ -170,18 +171,6 @@ def sorted_files(folder: Path) -> tuple[list[str], list[str]]:
 def suffix_of(name: str) -> str:
     """Return the suffix of a file name, with its dot, in lower case."""
     return os.path.splitext(name)[1].lower()
-
-
-def _in_file(
-    ann_file: Path, img_dir: Path | None, warnings: list[str] | None
-) -> tuple[ImageFile, ...]:
-    if img_dir is None:
-        beside = ann_file.parent / "images"
-        img_dir = beside if beside.is_dir() else ann_file.parent
-    return tuple(
-        ImageFile(image.image_id, image_path(img_dir, image.file_name))
-        for image in read_coco_images(ann_file, warnings)
-    )
 
 
 def natural_order(name: str) -> list[tuple[int, str]]:

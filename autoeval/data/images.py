@@ -49,14 +49,22 @@ def _content(path: str | os.PathLike[str], limit: float) -> bytes:
         if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
             raise UnreadableImageError(path, "is no ordinary file")
         content = Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise UnreadableImageError(path, "no such file") from error
+    except IsADirectoryError as error:
+        raise UnreadableImageError(path, "is a folder, not a file") from error
     except OSError as error:
-        raise UnreadableImageError(path, _why(error)) from error
+        raise UnreadableImageError(path, f"cannot be opened ({error.strerror})") from error
     if not content:
         raise UnreadableImageError(path, "the file is empty (0 bytes)")
     # Some decoders fill the missing part of a JPEG with grey and report success.
     if content.startswith(_JPEG_START) and not _jpeg_is_whole(content):
         raise UnreadableImageError(path, "the JPEG is cut short: its end marker is missing")
-    megapixels = _megapixels(content)
+    try:
+        header = read_header(content)
+        megapixels = 1e-6 * header.height * header.width if header else 0.0
+    except TooLargeError as error:
+        megapixels = 1e-6 * error.n_pixels
     if megapixels > limit:
         raise UnreadableImageError(
             path,
@@ -97,14 +105,6 @@ def _decode(content: bytes, flags: int) -> np.ndarray | None:
         return None
 
 
-def _megapixels(content: bytes) -> float:
-    try:
-        header = read_header(content)
-    except TooLargeError as error:
-        return 1e-6 * error.n_pixels
-    return 1e-6 * header.height * header.width if header else 0.0
-
-
 def _limit(given: float | None) -> float:
     text = os.environ.get(LIMIT_VARIABLE) or MAX_MEGAPIXELS
     try:
@@ -128,11 +128,3 @@ def _jpeg_is_whole(content: bytes) -> bool:
             continue
         position += 2 + int.from_bytes(content[position + 2 : position + 4], "big")
     return False
-
-
-def _why(error: OSError) -> str:
-    if isinstance(error, FileNotFoundError):
-        return "no such file"
-    if isinstance(error, IsADirectoryError):
-        return "is a folder, not a file"
-    return f"cannot be opened ({error.strerror})"

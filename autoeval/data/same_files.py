@@ -26,15 +26,10 @@ def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
 def later_copies(files: Sequence[Path]) -> list[int]:
     """Return the numbers of the files whose content is, byte by byte, that of an earlier one."""
     sizes = [_size(path) for path in files]
-    times, later = Counter(sizes), []
-    seen: set[bytes] = set()
-    for k, (path, size) in enumerate(zip(files, sizes, strict=True)):
-        if size > 0 and times[size] > 1:
-            digest = _digest(path)
-            if digest in seen:
-                later.append(k)
-            seen.add(digest)
-    return later
+    times = Counter(sizes)
+    alike = (k for k, size in enumerate(sizes) if size > 0 and times[size] > 1)
+    first: dict[bytes, int] = {}
+    return [k for k in alike if first.setdefault(_digest(files[k]), k) != k]
 
 
 def _size(path: Path) -> int:

@@ -102,7 +102,11 @@ def split_swin(backbone: SwinTransformer) -> StagedBackbone:
         outputs.append(len(layers) - 1)
         if stage.downsample:
             layers.append(partial(_merge, stage.downsample))
-    taps = {outputs[i]: partial(_tap, getattr(backbone, f"norm{i}")) for i in backbone.out_indices}
+
+    def tap(norm: nn.Module, x: Tensor) -> Tensor:
+        return norm(x).permute(0, 3, 1, 2).contiguous()
+
+    taps = {outputs[i]: partial(tap, getattr(backbone, f"norm{i}")) for i in backbone.out_indices}
     return StagedBackbone(
         tuple(layers),
         inputs=tuple(number - 1 for number in outputs),
@@ -132,10 +136,6 @@ def _blocks(blocks: nn.ModuleList, x: Tensor) -> Tensor:
 def _merge(downsample: nn.Module, x: Tensor) -> Tensor:
     tokens, grid = downsample(x.flatten(1, 2), (x.shape[1], x.shape[2]))
     return tokens.unflatten(1, grid)
-
-
-def _tap(norm: nn.Module, x: Tensor) -> Tensor:
-    return norm(x).permute(0, 3, 1, 2).contiguous()
 
 
 def split_backbone(backbone: nn.Module) -> StagedBackbone | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -145,7 +145,15 @@ class Detector:
             each.evidence(dropout, views=tuple(view[i] for view in views))
             for i, each in enumerate(passes)
         ]
-        found = self._half_size(images, found) if "half_size" in wants else found
+        if "half_size" in wants:
+            try:
+                halves = self.halving(images, image_ids)
+                found = [replace(e, half_size=half) for e, half in zip(found, halves, strict=True)]
+            except InputError as error:
+                reason = (
+                    f"{type(self.model).__name__} gives nothing at half its input size: {error}"
+                )
+                found = [replace(e, missing={**e.missing, "half_size": reason}) for e in found]
         return self._reweighted(images, found, seed) if "reweighted" in wants else found
 
     def observe_each(
@@ -186,7 +194,11 @@ class Detector:
         _check(images, image_ids, repeats, wants)
         prepared = [(preprocess or self._preprocess)(image) for image in images]
         passes: dict[int, _Passes] = {}
-        for rows in self._groups(prepared):
+        by_size: dict[torch.Size, list[int]] = {}
+        for i, one in enumerate(prepared):
+            by_size.setdefault(one["inputs"].shape, []).append(i)
+        starts = ((of, k) for of in by_size.values() for k in range(0, len(of), self.max_batch))
+        for rows in (of[start : start + self.max_batch] for of, start in starts):
             seeds = [sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows]
             with self._quick_pooling():
                 found = self._run([prepared[i] for i in rows], dropouts, seeds, wants)
@@ -194,24 +206,6 @@ class Detector:
                 size = images[i].shape[:2]
                 passes[i] = _Passes(image_ids[i], size, clean, perturbed, captured)
         return [passes[i] for i in range(len(images))]
-
-    def _groups(self, prepared: Sequence[dict[str, Any]]) -> Iterator[list[int]]:
-        """Yield the numbers of images that share a batch."""
-        by_size: dict[torch.Size, list[int]] = {}
-        for i, one in enumerate(prepared):
-            by_size.setdefault(one["inputs"].shape, []).append(i)
-        for rows in by_size.values():
-            for start in range(0, len(rows), self.max_batch):
-                yield rows[start : start + self.max_batch]
-
-    def _half_size(self, images: Sequence[np.ndarray], found: Sequence[Evidence]) -> list[Evidence]:
-        """Add what is found at half the input size, or the reason why nothing is."""
-        try:
-            halves = self.halving(images, [evidence.image_id for evidence in found])
-        except InputError as error:
-            reason = f"{type(self.model).__name__} gives nothing at half its input size: {error}"
-            return [replace(e, missing={**e.missing, "half_size": reason}) for e in found]
-        return [replace(e, half_size=half) for e, half in zip(found, halves, strict=True)]
 
     def _reweighted(
         self, images: Sequence[np.ndarray], found: Sequence[Evidence], seed: int

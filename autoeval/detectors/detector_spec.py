@@ -86,7 +86,8 @@ class DetectorSpec:
         spec = cls(**{**values, "cfg_options": _with_tuples(values.get("cfg_options"))})
         for field, option in (("name", "config"), ("checkpoint", "checkpoint")):
             path = getattr(spec, field)
-            if path and os.path.isabs(path.partition(".py:")[0]) and not _there(path):
+            file, python, _ = (path or "").partition(".py:")
+            if os.path.isabs(file) and not os.path.exists(f"{file}.py" if python else file):
                 raise InputError(
                     f"The {option} of this estimator's detector is no longer at {path}: say where "
                     f"{Path(path).name} is with --{option} FILE."
@@ -114,11 +115,6 @@ def _with_tuples(value: Any) -> Any:
             return tuple(_with_tuples(value[TUPLE]))
         return {name: _with_tuples(of) for name, of in value.items()}
     return [_with_tuples(of) for of in value] if isinstance(value, list) else value
-
-
-def _there(path: str) -> bool:
-    file, python, _ = path.partition(".py:")
-    return os.path.exists(f"{file}.py" if python else path)
 
 
 def _absolute(path: str | None) -> str | None:

@@ -48,13 +48,12 @@ def test_pipeline(config: Config) -> list[dict[str, Any]]:
         raise InputError(NO_PIPELINE) from error
     if not isinstance(steps, list | tuple):
         raise InputError(NO_PIPELINE)
-    return [_step(step) for step in steps]
-
-
-def _step(step: Any) -> dict[str, Any]:
-    if not isinstance(step, Mapping) or "type" not in step:
-        raise InputError(f"Expected each step of the test pipeline with a `type`, got {step!r}.")
-    return dict(step)
+    for step in steps:
+        if not isinstance(step, Mapping) or "type" not in step:
+            raise InputError(
+                f"Expected each step of the test pipeline with a `type`, got {step!r}."
+            )
+    return [dict(step) for step in steps]
 
 
 def adapt_pipeline(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -68,8 +67,11 @@ def adapt_pipeline(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if name in REFUSED:
             raise InputError(f"The config's test pipeline has {name}: {REFUSED[name]}")
     first = {**steps[0], "type": "mmdet.LoadImageFromNDArray"}
-    rest = [step for step in steps[1:] if not _reads_annotations(step)]
-    return [first, *rest]
+    names = ((step_name(step), step) for step in steps[1:])
+    return [
+        first,
+        *(s for n, s in names if not (n.startswith("Load") and n.endswith("Annotations"))),
+    ]
 
 
 def rescale_pipeline(steps: Sequence[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
@@ -87,13 +89,10 @@ def rescale_pipeline(steps: Sequence[dict[str, Any]], scale: float) -> list[dict
         elif step_name(step) == "Pad" and step.get("size"):
             step["size"] = tuple(math.ceil(n * scale / STRIDE) * STRIDE for n in step["size"])
         rescaled.append(step)
-    return rescaled if found else _resized_when_read(rescaled, scale)
-
-
-def _resized_when_read(steps: list[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
-    """Resize after the first step, and let the last one hand on by how much."""
-    first, *rest, last = steps
-    if "meta_keys" in last:
+    if found:
+        return rescaled
+    first, *rest, last = rescaled
+    if "meta_keys" in last:  # let it hand on by how much
         last = {**last, "meta_keys": (*last["meta_keys"], "scale_factor")}
     return [first, {"type": "mmdet.Resize", "scale_factor": scale}, *rest, last]
 
@@ -109,11 +108,6 @@ def _times(size: Any, scale: float) -> Any:
     if isinstance(size, list | tuple):
         return tuple(_times(side, scale) for side in size)
     return max(1, round(size * scale)) if isinstance(size, int) else size * scale
-
-
-def _reads_annotations(step: dict[str, Any]) -> bool:
-    name = step_name(step)
-    return name.startswith("Load") and name.endswith("Annotations")
 
 
 class Preprocessor:

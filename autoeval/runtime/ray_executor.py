@@ -120,7 +120,7 @@ class _Crew:
     def run(self) -> Iterator[tuple[Job, Outcome]]:
         for _ in range(self.n):
             self._hire()
-        while self._has_work():
+        while self.again or not self.exhausted or any(trial for _, trial in self.waiting.values()):
             (ready,), _ = self.ray.wait(list(self.waiting))
             worker, trial = self.waiting.pop(ready)
             try:
@@ -140,26 +140,21 @@ class _Crew:
         for worker, _ in self.waiting.values():
             self.ray.kill(worker)
 
-    def _has_work(self) -> bool:
-        in_flight = any(trial for _, trial in self.waiting.values())
-        return in_flight or bool(self.again) or not self.exhausted
-
     def _hire(self) -> None:
         worker = self.actor.remote(self.work, os.getcwd())
         self.waiting[worker.prepare.remote()] = (worker, None)
 
     def _assign(self, worker: Any) -> None:
         """Give a worker its next job; without one, let it go."""
-        trial = self.again.popleft() if self.again else self._next()
-        if trial is None:
-            self.ray.kill(worker)
+        if self.again:
+            trial = self.again.popleft()
+        elif job := next(self.jobs, None):
+            trial = _Trial(job)
         else:
-            self.waiting[worker.run.remote(trial.job)] = (worker, trial)
-
-    def _next(self) -> _Trial | None:
-        job = next(self.jobs, None)
-        self.exhausted = job is None
-        return _Trial(job) if job else None
+            self.exhausted = True
+            self.ray.kill(worker)
+            return
+        self.waiting[worker.run.remote(trial.job)] = (worker, trial)
 
     def _bury(self, trial: _Trial | None, error: Exception) -> Outcome | None:
         """Replace a dead worker; its job is done again, or has failed for good."""

@@ -40,12 +40,18 @@ class RunStatus:
         return self.jobs - self.done - self.running - len(self.failed)
 
     def __str__(self) -> str:
+        rate = "not known before a job has ended"
+        if self.rate is not None:
+            rate = f"{self.rate:.3g} items a second"
+            if self.done < self.jobs:
+                minutes = (self.items - self.items_done) / self.rate / 60
+                rate += f", {minutes:.0f} minutes to go"
         rows = {
             "done": f"{self.done} of {self.jobs} jobs, {self.items_done} of {self.items} items",
             "failed": str(len(self.failed)),
             "running": str(self.running),
             "left": str(self.left),
-            "rate": self._rate_text(),
+            "rate": rate,
         }
         lines = [f"{self.what} ({self.folder})", *(f"  {k:8} {v}" for k, v in rows.items())]
         return "\n".join([*lines, *(f"  {key}: {error}" for key, error in self.failed.items())])
@@ -53,13 +59,6 @@ class RunStatus:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON."""
         return {**vars(self), "folder": str(self.folder), "left": self.left}
-
-    def _rate_text(self) -> str:
-        if self.rate is None:
-            return "not known before a job has ended"
-        minutes = (self.items - self.items_done) / self.rate / 60
-        rest = f", {minutes:.0f} minutes to go" if self.done < self.jobs else ""
-        return f"{self.rate:.3g} items a second{rest}"
 
 
 def run_statuses(work_dir: str | os.PathLike[str]) -> list[RunStatus]:

@@ -113,17 +113,7 @@ def read_row_file(path: Path, job: str) -> pd.DataFrame:
 
     Raises `DamagedRowsError` if it is no such file, of another job, or its content has changed.
     """
-    rows, seal = _opened(path)
-    if seal["job"] != job:
-        raise DamagedRowsError(f"holds the rows of another job, {seal['job']}")
-    if seal["digest"] != rows_digest(rows):
-        raise DamagedRowsError("does not match its checksum: its content has changed on disk")
-    return rows
-
-
-def _opened(path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Return rows and seal; a changed byte may make any part of the readers fail in any way."""
-    try:
+    try:  # a changed byte may make any part of the readers fail in any way
         with pyarrow.parquet.ParquetFile(path) as file:
             table = file.read()
         metadata = table.schema.metadata or {}
@@ -133,7 +123,11 @@ def _opened(path: Path) -> tuple[pd.DataFrame, dict[str, str]]:
         raise DamagedRowsError(f"cannot be read ({error})") from error
     if not seal.keys() >= {"job", "digest"}:
         raise DamagedRowsError("is a Parquet file of something else")
-    return rows, seal
+    if seal["job"] != job:
+        raise DamagedRowsError(f"holds the rows of another job, {seal['job']}")
+    if seal["digest"] != rows_digest(rows):
+        raise DamagedRowsError("does not match its checksum: its content has changed on disk")
+    return rows
 
 
 def rows_digest(rows: pd.DataFrame) -> str:
@@ -200,7 +194,8 @@ class RowStore:
 
     def finished(self, keys: Iterable[str]) -> set[str]:
         """Return those of ``keys`` whose job ended well."""
-        return {key for key in keys if self._is_ok(self.read(key))}
+        read = ((key, self.read(key)) for key in keys)
+        return {key for key, rows in read if rows is not None and (rows["status"] == OK).all()}
 
     def table(self, keys: Iterable[str]) -> pd.DataFrame:
         """Join the rows of ``keys``, in that order; jobs without rows are left out."""
@@ -226,7 +221,3 @@ class RowStore:
         """Remove what a killed writer of a job left half written; only for who claimed the job."""
         for leftover in self.folder.glob(f".{key}-????????.parquet"):
             leftover.unlink(missing_ok=True)
-
-    @staticmethod
-    def _is_ok(rows: pd.DataFrame | None) -> bool:
-        return rows is not None and bool((rows["status"] == OK).all())

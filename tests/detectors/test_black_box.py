@@ -92,6 +92,7 @@ def test_settings_tell_detectors_apart():
     assert one.fingerprint != two.fingerprint
     assert one.settings["score_thr"] == 0.01
     assert one.fingerprint == BlackBoxDetector(str, WORDS, settings={"score_thr": 0.01}).fingerprint
+    assert one.is_identified and not BlackBoxDetector(find_bright, WORDS).is_identified
 
 
 def test_the_content_of_weights_tells_detectors_apart(tmp_path):
@@ -108,11 +109,6 @@ def test_the_content_of_weights_tells_detectors_apart(tmp_path):
     with pytest.raises(InputError, match=r"none\.pt: No such file"):
         weighed(tmp_path / "none.pt")
     assert first.is_identified
-
-
-def test_it_is_identified_by_settings_too():
-    assert BlackBoxDetector(find_bright, WORDS, settings={"size": 640}).is_identified
-    assert not BlackBoxDetector(find_bright, WORDS).is_identified
 
 
 def test_a_callable_that_raises():

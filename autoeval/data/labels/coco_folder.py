@@ -79,16 +79,15 @@ def _only_file(folder: Path) -> Path:
 
 
 def _coco_files(folder: Path) -> list[Path]:
-    files = sorted([*folder.glob("*.json"), *folder.glob("annotations/*.json")])
-    return [file for file in files if _is_coco(file)]
-
-
-def _is_coco(file: Path) -> bool:
-    try:
-        document = read_json(file)
-    except InputError:
-        return False
-    return isinstance(document, dict) and {"images", "annotations"} <= document.keys()
+    found = []
+    for file in sorted([*folder.glob("*.json"), *folder.glob("annotations/*.json")]):
+        try:
+            document = read_json(file)
+        except InputError:
+            continue
+        if isinstance(document, dict) and {"images", "annotations"} <= document.keys():
+            found.append(file)
+    return found
 
 
 def _recognises(path: Path) -> bool:

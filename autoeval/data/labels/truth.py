@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from typing_extensions import Self
 
 from autoeval.data.labels.content import LabelledImage, LabelSet
 
@@ -13,12 +14,11 @@ FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their di
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
-    """The N labelled boxes of M images.
+class BoxColumns:
+    """The N boxes of M images, those without a box included; its arrays have a row a box.
 
-    `image` and `label` (N,) int64 index into `images` and `categories`; `boxes` (N, 4) float64 are
-    xyxy, pixels; evaluation ignores boxes that mark a `crowd` (N,). `warnings` say what was left
-    out.
+    `image` and `label` (N,) int64 index into `images` and `categories`; `boxes` (N, 4) are xyxy,
+    pixels.
     """
 
     images: tuple[LabelledImage, ...]
@@ -26,6 +26,35 @@ class Truth:
     image: np.ndarray
     label: np.ndarray
     boxes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def where(self, mask: np.ndarray) -> Self:
+        """Keep the boxes that a mask or an index array selects, and all images."""
+        columns = {of.name: getattr(self, of.name) for of in fields(self)}
+        chosen = {
+            k: column[mask] for k, column in columns.items() if isinstance(column, np.ndarray)
+        }
+        return replace(self, **chosen)
+
+    def on_images(self, chosen: Sequence[int] | np.ndarray) -> Self:
+        """Keep the images of an index array without repetition, and their boxes."""
+        chosen = np.asarray(chosen, np.int64)
+        place = np.full(len(self.images), -1)
+        place[chosen] = np.arange(len(chosen))
+        kept = self.where(place[self.image] >= 0)
+        images = tuple(self.images[k] for k in chosen)
+        return replace(kept, images=images, image=place[kept.image])
+
+
+@dataclass(frozen=True, eq=False)
+class Truth(BoxColumns):
+    """The labelled boxes of a set of images, float64.
+
+    Evaluation ignores boxes that mark a `crowd` (N,). `warnings` say what was left out.
+    """
+
     crowd: np.ndarray
     warnings: tuple[str, ...] = ()
 
@@ -65,19 +94,3 @@ class Truth:
             if bad.any()
         )
         return replace(truth.where(~(huge | flat)), warnings=warnings)
-
-    def where(self, mask: np.ndarray) -> Truth:
-        """Keep the boxes that a mask or an index array selects, and all images."""
-        columns = ("image", "label", "boxes", "crowd")
-        return replace(self, **{name: getattr(self, name)[mask] for name in columns})
-
-    def on_images(self, chosen: np.ndarray) -> Truth:
-        """Keep the images of an index array without repetition, and their boxes."""
-        place = np.full(len(self.images), -1)
-        place[chosen] = np.arange(len(chosen))
-        kept = self.where(place[self.image] >= 0)
-        images = tuple(self.images[k] for k in chosen)
-        return replace(kept, images=images, image=place[kept.image])
-
-    def __len__(self) -> int:
-        return len(self.label)

@@ -103,7 +103,9 @@ def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
             name, word = _column(path, header, _FILE), _column(path, header, _CLASS)
             for number, row in enumerate(rows, 2):
                 with bad.item(f"{printable(path)}, line {number}"):
-                    box = _csv_box(row, row[word])
+                    x1, y1, x2, y2 = (float(row[side]) for side in ("xmin", "ymin", "xmax", "ymax"))
+                    category = SELF_DRIVING.get(row[word], row[word])
+                    box = Marked(category, (x1, y1, x2 - x1, y2 - y1))
                     marked.setdefault(row[name], []).append(box)
     except (UnicodeDecodeError, OSError, csv.Error) as error:
         raise InputError(f"{path} is not a CSV file ({error}).") from error
@@ -117,11 +119,6 @@ def _column(path: Path, header: list[str], names: tuple[str, ...]) -> str:
             f"{path}: expected a column {' or '.join(names)}, got {', '.join(header) or 'none'}."
         )
     return found
-
-
-def _csv_box(row: dict[str, str], word: str) -> Marked:
-    x1, y1, x2, y2 = (float(row[side]) for side in ("xmin", "ymin", "xmax", "ymax"))
-    return Marked(SELF_DRIVING.get(word, word), (x1, y1, x2 - x1, y2 - y1))
 
 
 BOX_CSV = LabelFormat("box_csv", "CSV of boxes (Kaggle's self-driving cars, Udacity)", read_box_csv)

@@ -72,15 +72,12 @@ def read_caltech(
 
 
 def _caltech_box(entry: dict[str, Any], key: str, min_height: float) -> Marked:
-    seen = entry[key] if key == "pos" or _has_area(entry[key]) else entry["pos"]
-    left, top, width, height = map(float, seen)
+    box = entry[key]  # of what is visible left empty or 0 where nothing is hidden
+    if not (isinstance(box, list) and len(box) == 4 and box[2] > 0 and box[3] > 0):
+        box = entry["pos"]
+    left, top, width, height = map(float, box)
     ignored = entry["lbl"] != _CALTECH_PERSON or height < min_height
     return Marked(_CALTECH_PERSON, (left, top, width, height), ignored)
-
-
-def _has_area(box: Any) -> bool:
-    """Whether there is a visible part; the files leave it empty or 0 where nothing is hidden."""
-    return isinstance(box, list) and len(box) == 4 and box[2] > 0 and box[3] > 0
 
 
 CALTECH = LabelFormat("caltech", "Caltech pedestrians, vbb as JSON", read_caltech)

@@ -8,35 +8,26 @@ from functools import cached_property
 
 import numpy as np
 
-from autoeval.data.labels.content import LabelledImage
+from autoeval.data.labels.truth import BoxColumns
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
-    """The N boxes that a detector has found on M images, those without a box included.
+class Predictions(BoxColumns):
+    """The boxes that a detector has found on a set of images, float32.
 
-    `categories` are its K words; `image` and `label` (N,) int64 index into `images` and
-    `categories`; `boxes` (N, 4) float32 are xyxy, pixels; `scores` (N,) float32 are in [0, 1].
-    `numbers` has the word for each number of a category, as far as the file has or uses numbers.
-    `left_out` names what was left out or is odd, `warnings` say why its boxes may be misread;
-    `n_unplaced` images of the file are not among `images`.
+    `categories` are its K words; `scores` (N,) float32 are in [0, 1]. `numbers` has the word for
+    each number of a category, as far as the file has or uses numbers. `left_out` names what was
+    left out or is odd, `warnings` say why its boxes may be misread; `n_unplaced` images of the file
+    are not among `images`.
     """
 
-    images: tuple[LabelledImage, ...]
-    categories: tuple[str, ...]
-    image: np.ndarray
-    label: np.ndarray
-    boxes: np.ndarray
     scores: np.ndarray
     numbers: dict[str, str]
     left_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     n_unplaced: int = 0
-
-    def __len__(self) -> int:
-        return len(self.scores)
 
     @cached_property
     def floor(self) -> float:
@@ -52,20 +43,6 @@ class Predictions:
     def most_boxes(self) -> int:
         """The largest number of boxes in one image."""
         return int(np.bincount(self.image).max()) if len(self) else 0
-
-    def where(self, mask: np.ndarray) -> Predictions:
-        """Keep the boxes that a mask or an index array selects, and all images."""
-        columns = ("image", "label", "boxes", "scores")
-        return replace(self, **{name: getattr(self, name)[mask] for name in columns})
-
-    def on_images(self, chosen: Sequence[int] | np.ndarray) -> Predictions:
-        """Keep the images of an index array without repetition, and their boxes."""
-        chosen = np.asarray(chosen, np.int64)
-        place = np.full(len(self.images), -1)
-        place[chosen] = np.arange(len(chosen))
-        kept = self.where(place[self.image] >= 0)
-        images = tuple(self.images[k] for k in chosen)
-        return replace(kept, images=images, image=place[kept.image])
 
     def as_categories(self, names: Sequence[str], words: dict[str, str]) -> Predictions:
         """Translate the detector's words into other categories; boxes of other words are dropped.

@@ -89,19 +89,17 @@ def read_names(path: Path) -> dict[str, str]:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"Cannot read the names {path}: {error.strerror}.") from error
-    names = _names_of(text) if path.suffix in (".yaml", ".yml") else text.splitlines()
+    names: Any = text.splitlines()
+    if path.suffix in (".yaml", ".yml"):
+        import yaml
+
+        try:
+            document = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise InputError(f"The names are no YAML: {error}") from error
+        names = document.get("names") if isinstance(document, dict) else document
     pairs = names.items() if isinstance(names, dict) else enumerate(names or ())
     words = {str(number): str(word).strip() for number, word in pairs if str(word).strip()}
     if not words:
         raise InputError(f"{path} holds no names: expected `names` in YAML, or a word a line.")
     return words
-
-
-def _names_of(text: str) -> Any:
-    import yaml
-
-    try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"The names are no YAML: {error}") from error
-    return document.get("names") if isinstance(document, dict) else document

@@ -139,9 +139,13 @@ def read_columns(path: Path) -> Content:
     try:
         with _open(path, zipped=zipped) as stream:
             first = _first(stream)
-            lines = first == b"{" and _is_box(first + stream.readline(LONGEST_LINE))
+            line = first + stream.readline(LONGEST_LINE) if first == b"{" else b""
     except (OSError, EOFError) as error:
         raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
+    try:
+        lines = "bbox" in json.loads(line)
+    except (ValueError, RecursionError):
+        lines = False
     if lines or first == b"[":
         return Content(_stream(path, zipped=zipped, lines=lines))
     return _document(path)
@@ -158,13 +162,6 @@ def _first(stream: IO[bytes]) -> bytes:
     while (byte := stream.read(1)) and byte in SPACE:
         pass
     return byte
-
-
-def _is_box(line: bytes) -> bool:
-    try:
-        return "bbox" in json.loads(line)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _stream(path: Path, *, zipped: bool, lines: bool) -> Iterator[RawColumns]:

@@ -31,7 +31,13 @@ def read_image_list(
         )
     if path.suffix.lower() == ".json":
         return read_coco_images(path, warnings)
-    names = _lines(path)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise InputError(f"No list of images {path}: check the path.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the list of images {path}: {error}.") from error
+    names = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice or not names:
         what = f"lists {len(twice)} images twice ({listed(twice)})" if twice else "lists no image"
@@ -46,13 +52,3 @@ def with_sizes(
     return tuple(
         replace(image, size=image_size(Path(folder) / image.file_name)) for image in images
     )
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise InputError(f"No list of images {path}: check the path.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read the list of images {path}: {error}.") from error
-    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]

@@ -12,6 +12,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -73,7 +74,8 @@ def read_list(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:
         data = stream.read(PIECE)
         buffer = rest + data
         if fields is None:
-            fields = _Fields(_first(buffer))
+            first = islice(_entries(buffer.decode(errors="replace")), LOOKED_AT)
+            fields = _Fields([row for row, _ in first])
         end, after = _cut(buffer, at_end=not data)
         piece = buffer[:end]
         columns = fields.parse_list(piece) if piece.strip() else None
@@ -157,18 +159,17 @@ def _cut(buffer: bytes, *, at_end: bool) -> tuple[int, int]:
         width *= 8
 
 
-def _first(buffer: bytes) -> list[Any]:
-    """Decode the first entries of a list, as far as they are whole."""
-    text, decoder, position = buffer.decode(errors="replace"), json.JSONDecoder(), 0
-    rows: list[Any] = []
-    while len(rows) < LOOKED_AT:
+def _entries(text: str) -> Iterator[tuple[Any, int]]:
+    """Yield the entries of a list, as far as they are whole, with the place of the comma behind."""
+    decoder, position = json.JSONDecoder(), 0
+    while True:
         try:
             row, end = decoder.raw_decode(text, _skip(text, position))
         except (ValueError, RecursionError):
-            break
-        rows.append(row)
-        position = _skip(text, end) + 1  # of the comma
-    return rows
+            return
+        position = _skip(text, end)
+        yield row, position
+        position += 1
 
 
 def _decode(path: Path, buffer: bytes, done: int, *, at_end: bool) -> tuple[list[Any], int]:
@@ -176,36 +177,25 @@ def _decode(path: Path, buffer: bytes, done: int, *, at_end: bool) -> tuple[list
 
     The last entry is left for the end of the file, where it is known that nothing follows.
     """
-    decoder, position, text = json.JSONDecoder(), 0, ""
-    rows: list[Any] = []
+    before = "[0," if done else "["  # the number stands for the entries before
     try:
         text, _ = codecs.utf_8_decode(buffer, "strict", at_end)
-        while True:
-            start = _skip(text, position)
-            if text[start : start + 1] == "]" and not (rows or done):
-                value, end = None, start
-            else:
-                value, end = decoder.raw_decode(text, start)
-                end = _skip(text, end)
-            mark = text[end : end + 1]
-            if mark == "," and end > start:
-                rows.append(value)
-                position = end + 1
-            elif not at_end and mark in ("", "]"):
-                break
-            elif mark == "]" and _skip(text, end + 1) == len(text):
-                return [*rows, value][: None if end > start else 0], len(buffer)
-            else:
-                what = "Extra data" if mark == "]" else "Expecting ',' delimiter"
-                raise json.JSONDecodeError(what, text, end + (mark == "]"))
-    except json.JSONDecodeError as error:
         if at_end:
-            place = done + len(text[: error.pos].encode())
-            what = f"{error.msg} after {place} bytes, near {text[error.pos : error.pos + 20]!r}"
-            raise InputError(f"{printable(path)} is not a JSON file ({what}).") from error
+            return json.loads(before + text)[bool(done) :], len(buffer)
+    except json.JSONDecodeError as error:
+        position = error.pos - len(before)
+        place = done + len(text[:position].encode())
+        what = f"{error.msg} after {place} bytes, near {text[position : position + 20]!r}"
+        raise InputError(f"{printable(path)} is not a JSON file ({what}).") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{printable(path)} is not a JSON file ({error}).") from error
-    return rows, len(text[:position].encode())
+    rows, after = [], 0
+    for row, end in _entries(text):
+        if text[end : end + 1] != ",":
+            break
+        rows.append(row)
+        after = end + 1
+    return rows, len(text[:after].encode())
 
 
 def _skip(text: str, position: int) -> int:

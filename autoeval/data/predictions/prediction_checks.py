@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,7 +44,14 @@ def boxes_beyond(path: Path, read: Predictions) -> tuple[str, ...]:
     """
     known = np.array([image.size is not None for image in read.images], bool)
     n_known = int(known[read.image].sum())
-    outside = _outside(read)
+    unknown = (float("inf"),) * 2
+    limits = BEYOND * np.array([image.size or unknown for image in read.images], float)[:, ::-1]
+    parts = (
+        slice(start, start + AT_ONCE) for start in range(0, len(read) if n_known else 0, AT_ONCE)
+    )
+    outside = sum(
+        int((read.boxes[part, 2:] > limits[read.image[part]]).any(axis=1).sum()) for part in parts
+    )
     if outside > OUTSIDE * n_known:
         raise InputError(
             f"{path}: {outside / n_known:.0%} of the boxes reach out of their images. Expected "
@@ -56,23 +62,18 @@ def boxes_beyond(path: Path, read: Predictions) -> tuple[str, ...]:
     return (odd,) if outside else ()
 
 
-def _outside(read: Predictions) -> int:
-    """Count the boxes in images of known size that reach well beyond them."""
-    if not any(image.size for image in read.images):
-        return 0
-    unknown = (float("inf"),) * 2
-    limits = BEYOND * np.array([image.size or unknown for image in read.images], float)[:, ::-1]
-    parts = (slice(start, start + AT_ONCE) for start in range(0, len(read), AT_ONCE))
-    return sum(
-        int((read.boxes[part, 2:] > limits[read.image[part]]).any(axis=1).sum()) for part in parts
-    )
-
-
 def _refuse_twice(path: Path, read: Predictions) -> None:
     sure = np.flatnonzero(read.scores > CONFIDENT)
     if len(sure) < ENOUGH_BOXES:
         return
-    twice = sum(_on_another(read, rows) for rows in _by_images(read, sure))
+    sure = sure[np.argsort(read.image[sure], kind="stable")]
+    image = read.image[sure]
+    ends = np.unique(np.searchsorted(image, image[::AT_ONCE]))[1:]
+    twice = 0
+    for rows in np.split(sure, ends):  # parts of whole images
+        part = read.where(rows)
+        first, second = _overlapping(part, part, SAME_OBJECT)
+        twice += len(np.unique(first[first != second]))
     if twice > MANY_TWICE * len(sure):
         raise InputError(
             f"{path}: {twice} of {len(sure)} boxes over {CONFIDENT} lie on another one of their "
@@ -81,20 +82,13 @@ def _refuse_twice(path: Path, read: Predictions) -> None:
         )
 
 
-def _by_images(read: Predictions, rows: np.ndarray) -> Iterator[np.ndarray]:
-    """Divide boxes into parts of whole images."""
-    rows = rows[np.argsort(read.image[rows], kind="stable")]
-    image = read.image[rows]
-    starts = np.searchsorted(image, image[::AT_ONCE])
-    yield from np.split(rows, np.unique(starts)[1:])
-
-
-def _on_another(read: Predictions, rows: np.ndarray) -> int:
-    """Count boxes that lie on another one of their image and category."""
-    group = read.image[rows] * len(read.categories) + read.label[rows]
-    boxes = read.boxes[rows].astype(np.float64)
-    first, second, _ = overlapping_pairs(boxes, group, boxes, group, least=SAME_OBJECT)
-    return len(np.unique(first[first != second]))
+def _overlapping(a: Predictions, b: Predictions, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of boxes of `b` and of `a` that overlap, of one image and category."""
+    group, of_a = (of.image * len(a.categories) + of.label for of in (b, a))
+    rows, columns, _ = overlapping_pairs(
+        b.boxes.astype(np.float64), group, a.boxes.astype(np.float64), of_a, least=least
+    )
+    return rows, columns
 
 
 LOW_FLOOR = 0.05
@@ -197,7 +191,8 @@ def check_half_size(clean: Predictions, half: Predictions, path: Path) -> None:
     them lie on a confident box at full size when multiplied by two than as they are, ten or more.
     """
     sure, other = (of.where(of.scores > np.float32(CONFIDENT)) for of in (clean, half))
-    n_same = _n_on(sure, other, IDENTICAL, same_score=True)
+    rows, columns = _overlapping(sure, other, IDENTICAL)
+    n_same = len(np.unique(rows[other.scores[rows] == sure.scores[columns]]))
     if len(other) >= ENOUGH_HALF_SIZE and n_same > len(other) / 2:
         raise InputError(
             f"{printable(path)}: {n_same} of {len(other)} boxes over {CONFIDENT} are exactly those "
@@ -205,20 +200,12 @@ def check_half_size(clean: Predictions, half: Predictions, path: Path) -> None:
             "shrunk to half their sides."
         )
     doubled = replace(other, boxes=other.boxes * np.float32(2))
-    n_on, n_on_doubled = (_n_on(sure, of, ON_IT) for of in (other, doubled))
+    n_on, n_on_doubled = (
+        len(np.unique(_overlapping(sure, of, ON_IT)[0])) for of in (other, doubled)
+    )
     if n_on_doubled >= ENOUGH_HALF_SIZE and n_on_doubled > n_on:
         raise InputError(
             f"{printable(path)}: {n_on_doubled} of {len(other)} boxes over {CONFIDENT} lie on a "
             f"box of the predictions at full size when they are multiplied by two, and {n_on} as "
             "they are. Expected boxes in pixels of the full size: multiply them by two."
         )
-
-
-def _n_on(a: Predictions, b: Predictions, least: float, *, same_score: bool = False) -> int:
-    """Count the boxes of `b` that overlap one of `a` of their image and category."""
-    group, of_a = (of.image * len(a.categories) + of.label for of in (b, a))
-    rows, columns, _ = overlapping_pairs(
-        b.boxes.astype(np.float64), group, a.boxes.astype(np.float64), of_a, least=least
-    )
-    kept = b.scores[rows] == a.scores[columns] if same_score else slice(None)
-    return len(np.unique(rows[kept]))

@@ -185,9 +185,8 @@ def _needed(path: Path, schema: pa.Schema) -> list[str]:
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
+    of_lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(is_one(kind) for is_one in of_lists)
 
 
 def _columns(batch: pa.RecordBatch) -> RawColumns:

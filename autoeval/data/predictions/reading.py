@@ -93,61 +93,52 @@ def place_images(
     return index, tuple(f"{kind}: {len(of)} ({listed(of)})" for kind, of in kinds.items() if of)
 
 
-def _path(name: str | None) -> str | None:
-    return name if name is None or PLAIN(name) else PurePath(name).as_posix()
+def _path(name: str) -> str:
+    return name if PLAIN(name) else PurePath(name).as_posix()
 
 
-def _base(name: str | None) -> str | None:
-    if name is None:
-        return None
+def _base(name: str) -> str:
     return name.rpartition("/")[2] if PLAIN(name) else PurePath(name).name
 
 
-def _stem(name: str) -> str:
-    return PurePath(_base(name) or "").stem
-
-
-def _stored(name: str | None) -> str | None:
-    return name if name is None else stored_name(name)
-
-
-def _former_stem(name: str) -> str:
-    return PurePath(former_name(name)).stem
-
-
-def _number(name: str | None) -> str | None:
+def _number(name: str) -> str:
     """Drop leading zeros, as a stem loses them that is written as a number."""
-    return str(int(name)) if name and name.isdecimal() else name
+    return str(int(name)) if name.isdecimal() else name
 
 
-WAYS: tuple[tuple[Callable[[Named], str | None], Callable[[LabelledImage], str | None]], ...] = (
-    (lambda image: _path(image.file_name), lambda image: _path(image.file_name)),
-    (lambda image: _base(image.file_name), lambda image: _base(image.file_name)),
-    (lambda image: image.image_id, lambda image: image.image_id),
-    (lambda image: _number(image.image_id), lambda image: _number(_stem(image.file_name))),
-    (lambda image: _base(image.image_id), lambda image: _base(image.file_name)),
-    (lambda image: _stored(image.file_name), lambda image: former_name(image.file_name)),
-    (lambda image: _number(image.image_id), lambda image: _number(_former_stem(image.file_name))),
+Key = Callable[[str], str]
+WAYS: tuple[tuple[str, Key, str, Key], ...] = (
+    ("file_name", _path, "file_name", _path),
+    ("file_name", _base, "file_name", _base),
+    ("image_id", str, "image_id", str),
+    ("image_id", _number, "file_name", lambda name: _number(PurePath(_base(name)).stem)),
+    ("image_id", _base, "file_name", _base),
+    ("file_name", stored_name, "file_name", former_name),
+    ("image_id", _number, "file_name", lambda name: _number(PurePath(former_name(name)).stem)),
 )
-"""For each convention the key of an image as found and as known."""
+"""For each convention the name and the key of an image as found and as known."""
 
 
 def _place(
     found: Sequence[Named],
     known: Sequence[LabelledImage],
-    key_found: Callable[[Named], str | None],
-    key_known: Callable[[LabelledImage], str | None],
+    name_found: str,
+    key_found: Key,
+    name_known: str,
+    key_known: Key,
 ) -> np.ndarray:
     """Place images by a key; one that several known images share is `AMBIGUOUS`."""
-    keys = [key_found(image) for image in found]
-    if all(key is None for key in keys):
+    names = [getattr(image, name_found) for image in found]
+    if all(name is None for name in names):
         return np.full(len(found), MISSING)
-    places: dict[str | None, int] = {}
+    places: dict[str, int] = {}
     for k, image in enumerate(known):
-        key = key_known(image)
+        key = key_known(getattr(image, name_known))
         places[key] = AMBIGUOUS if key in places else k
-    places[None] = MISSING
-    return np.array([places.get(key, MISSING) for key in keys], np.int64)
+    keys = (None if name is None else key_found(name) for name in names)
+    return np.array(
+        [MISSING if key is None else places.get(key, MISSING) for key in keys], np.int64
+    )
 
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
@@ -235,11 +226,19 @@ def read_predictions(
     entries = read_entries(path, columns)
     if images is None and own is not None:
         images, where = own, "its own list of images"
-    place, known, lost = _place_boxes(entries.images, images, where)
+    named = [
+        Named(*(None if part is None else str(part) for part in key)) for key in entries.images
+    ]
+    lost: tuple[str, ...] = ()
+    if images is None:
+        images = tuple(LabelledImage(n.text, n.file_name or n.text, None) for n in named)
+        place = np.arange(len(named))
+    else:
+        place, lost = place_images(named, images, where)
     words = find_words(path, entries.categories, given or numbers or {})
     by_number = any(word is None for _, word in entries.categories)
     read = Predictions(
-        known,
+        tuple(images),
         words.categories,
         place[entries.image],
         words.label[entries.category],

@@ -35,7 +35,9 @@ def find_categories(
     ...) and COCO's, where they are as many as the head has classes. A detector that takes words
     finds what it is given, however many.
     """
-    found = tuple(given) or _from_checkpoint(meta) or _from_config(config)
+    dataset = {str(key).lower(): value for key, value in meta.get("dataset_meta", {}).items()}
+    of_checkpoint = _names(dataset.get("classes") or meta.get("CLASSES"))
+    found = tuple(given) or of_checkpoint or _from_config(config)
     if takes_words(model):
         return found or _of_type(config) or coco_categories()
     n_classes = count_classes(model)
@@ -76,11 +78,6 @@ def count_classes(model: nn.Module) -> int | None:
             if isinstance(getattr(head, count, None), int):
                 return getattr(head, count)
     return None
-
-
-def _from_checkpoint(meta: Mapping[str, Any]) -> tuple[str, ...]:
-    dataset = {str(key).lower(): value for key, value in meta.get("dataset_meta", {}).items()}
-    return _names(dataset.get("classes") or meta.get("CLASSES"))
 
 
 def _from_config(config: Config) -> tuple[str, ...]:

@@ -75,7 +75,8 @@ class QuickPooling:
     """
 
     def __init__(self, model: nn.Module) -> None:
-        self._poolings = [m for m in model.modules() if isinstance(m, nn.MaxPool2d) and _slides(m)]
+        poolings = (module for module in model.modules() if isinstance(module, nn.MaxPool2d))
+        self._poolings = [m for m in poolings if m.stride == 1 and not m.return_indices]
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
@@ -91,7 +92,3 @@ def pool_channels_last(pool: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     if x.device.type != "cpu" or not x.is_contiguous():
         return pool(x)
     return pool(x.contiguous(memory_format=torch.channels_last)).contiguous()
-
-
-def _slides(pool: nn.MaxPool2d) -> bool:
-    return pool.stride == 1 and not pool.return_indices

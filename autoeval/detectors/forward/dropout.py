@@ -9,8 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
+from torch import Tensor
 
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
@@ -72,11 +71,15 @@ def feature_dropout(points: HookPoints, spec: DropoutSpec, seeds: Sequence[int])
 
     with ExitStack() as stack:
         for stage in spec.stages:
-            handle = (
-                _hook_output(points.exits[stage], partial(drop, stage=stage))
-                if spec.position == "after"
-                else _hook_input(points.entries[stage], partial(drop, stage=stage))
-            )
+            change = partial(drop, stage=stage)
+            if spec.position == "after":
+                handle = points.exits[stage].register_forward_hook(
+                    lambda _, inputs, output, change=change: _changed(output, change)
+                )
+            else:
+                handle = points.entries[stage].register_forward_pre_hook(
+                    lambda _, inputs, change=change: (_changed(inputs[0], change), *inputs[1:])
+                )
             stack.callback(handle.remove)
         yield
     if dropped < set(spec.stages):
@@ -84,16 +87,6 @@ def feature_dropout(points: HookPoints, spec: DropoutSpec, seeds: Sequence[int])
             f"The backbone never ran its stages {sorted(set(spec.stages) - dropped)} as modules, "
             "so nothing could be dropped there: this backbone is not supported."
         )
-
-
-def _hook_output(module: nn.Module, change: Callable[[Tensor], Tensor]) -> RemovableHandle:
-    return module.register_forward_hook(lambda module, inputs, output: _changed(output, change))
-
-
-def _hook_input(module: nn.Module, change: Callable[[Tensor], Tensor]) -> RemovableHandle:
-    return module.register_forward_pre_hook(
-        lambda module, inputs: (_changed(inputs[0], change), *inputs[1:])
-    )
 
 
 def _changed(features: Any, change: Callable[[Tensor], Tensor]) -> Any:

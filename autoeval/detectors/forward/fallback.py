@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -105,7 +105,9 @@ def _trace(backbone: nn.Module, side: int) -> Trace:
         calls.append(call)
 
     with ExitStack() as stack:
-        for name, module in _parts(backbone):
+        for name, module in backbone.named_modules():
+            if not name or isinstance(module, nn.ModuleList | nn.ModuleDict):
+                continue  # lists are not called
             before = module.register_forward_pre_hook(lambda m, x, n=name: begin(n, m, x))
             after = module.register_forward_hook(lambda m, x, y: end(y))
             stack.callback(before.remove)
@@ -113,13 +115,6 @@ def _trace(backbone: nn.Module, side: int) -> Trace:
         results = _marks(_tensors(backbone(image)))
     times = Counter(call.name for call in calls)
     return Trace([call for call in calls if times[call.name] == 1], side**2, results)
-
-
-def _parts(backbone: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Yield all modules within a backbone by name, but lists, which nobody calls."""
-    for name, module in backbone.named_modules():
-        if name and not isinstance(module, nn.ModuleList | nn.ModuleDict):
-            yield name, module
 
 
 def _tensors(values: Any) -> list[Tensor]:
@@ -198,7 +193,9 @@ def by_resolution(backbone: nn.Module) -> HookPoints | None:
     seen = trace(backbone)
     by_stride: dict[int | None, list[Call]] = {}
     for call in seen.calls:
-        if not _is_all(call, seen.area):
+        reads_image = any(t.ndim == 4 and t[0, 0].numel() == seen.area for t in call.read)
+        # A call from the image to a whole pyramid is that of a backbone in another.
+        if len(call.gave) < 2 or not reads_image:
             by_stride.setdefault(call.stride(seen.area), []).append(call)
     present = [stride for stride in STRIDES if stride in by_stride]
     exits = [_last(by_stride[stride], seen, stride == present[-1]) for stride in present]
@@ -207,11 +204,6 @@ def by_resolution(backbone: nn.Module) -> HookPoints | None:
     return HookPoints(
         tuple(entry.module for entry in _entries(exits, seen)), tuple(call.module for call in exits)
     )
-
-
-def _is_all(call: Call, area: int) -> bool:
-    """Say whether a call goes from the image to a whole pyramid, as a backbone in another does."""
-    return len(call.gave) > 1 and any(t.ndim == 4 and t[0, 0].numel() == area for t in call.read)
 
 
 def _last(calls: list[Call], seen: Trace, is_last: bool) -> Call:
@@ -236,15 +228,9 @@ def _by_list(backbone: nn.Module) -> HookPoints | None:
     for name in STAGE_LISTS:
         listed = getattr(backbone, name, None)
         if isinstance(listed, nn.ModuleList | nn.Sequential | list | tuple):
-            modules = [
-                getattr(backbone, item) if isinstance(item, str) else item for item in listed
-            ]
-            last = tuple(module for module in modules if _is_run(module))[-N_STAGES:]
-            if last:
-                return HookPoints(last, last)
+            items = [getattr(backbone, item) if isinstance(item, str) else item for item in listed]
+            modules = [item for item in items if isinstance(item, nn.Module)]
+            called = tuple(m for m in modules if not isinstance(m, nn.ModuleList))  # as a whole
+            if called:
+                return HookPoints(called[-N_STAGES:], called[-N_STAGES:])
     return None
-
-
-def _is_run(item: object) -> bool:
-    """Say whether an item is a module that is called as a whole, as lists of modules are not."""
-    return isinstance(item, nn.Module) and not isinstance(item, nn.ModuleList)

@@ -45,51 +45,41 @@ def branches(
     random draws, so every result is what its dropout alone would have given, to the last bit.
     `prefix` lies at or before the first layer that any perturbs; `seeds` are of its samples.
     """
-    yield from _Branching(staged, seeds).descend(prefix, specs)
+    yield from _descend(staged, prefix, specs, seeds, {})
 
 
-class _Branching:
-    """A walk down the tree of all dropouts, depth first, so that few feature maps live at once."""
+def _descend(
+    staged: StagedBackbone,
+    at: Prefix,
+    specs: Sequence[DropoutSpec],
+    seeds: Sequence[int],
+    draws: dict[int, Tensor],
+) -> Iterator[tuple[DropoutSpec, Features]]:
+    """Go on from where all of ``specs`` are still one, depth first: few feature maps live at once.
 
-    def __init__(self, staged: StagedBackbone, seeds: Sequence[int]) -> None:
-        self.staged = staged
-        self.seeds = seeds
-        self._draws: dict[int, Tensor] = {}
-
-    def descend(
-        self, at: Prefix, specs: Sequence[DropoutSpec]
-    ) -> Iterator[tuple[DropoutSpec, Features]]:
-        """Go on from where all of ``specs`` are still one."""
-        for group in self._groups(at.layer, specs):
-            x, features = self._leave(at, group[0])
-            if at.layer + 1 < len(self.staged.layers):
-                further = self.staged.layers[at.layer + 1](x)
-                yield from self.descend(Prefix(at.layer + 1, further, features), group)
-            else:
-                yield from ((spec, features) for spec in group)
-
-    def _groups(self, layer: int, specs: Sequence[DropoutSpec]) -> list[list[DropoutSpec]]:
-        """Part dropouts by what they do to the output of a layer."""
-        groups: dict[tuple | None, list[DropoutSpec]] = {}
-        for spec in specs:
-            stage = self.staged.stage_at(layer, spec)
-            action = None if stage is None else (spec.position, stage, spec.rate)
-            groups.setdefault(action, []).append(spec)
-        return list(groups.values())
-
-    def _leave(self, at: Prefix, spec: DropoutSpec) -> tuple[Tensor, Features]:
-        """Return what the next layer reads, and the features for the neck up to here."""
-        stage = self.staged.stage_at(at.layer, spec)
-        x = at.x if stage is None else drop_below(at.x, spec.rate, self._draw(at.x, stage))
-        if at.layer not in self.staged.taps:
-            return x, at.features
-        tapped = x if spec.position == "after" else at.x
-        return x, (*at.features, self.staged.taps[at.layer](tapped))
-
-    def _draw(self, x: Tensor, stage: int) -> Tensor:
-        if stage not in self._draws:
-            self._draws[stage] = draw_uniform(x.shape[1:], self.seeds, stage)
-        return self._draws[stage]
+    `draws` are those of each stage so far.
+    """
+    groups: dict[tuple | None, list[DropoutSpec]] = {}  # by what they do to this layer's output
+    for spec in specs:
+        stage = staged.stage_at(at.layer, spec)
+        action = None if stage is None else (spec.position, stage, spec.rate)
+        groups.setdefault(action, []).append(spec)
+    for action, group in groups.items():
+        x = at.x
+        if action is not None:
+            _, stage, rate = action
+            if stage not in draws:
+                draws[stage] = draw_uniform(x.shape[1:], seeds, stage)
+            x = drop_below(x, rate, draws[stage])
+        features = at.features
+        if at.layer in staged.taps:
+            tapped = x if group[0].position == "after" else at.x
+            features = (*features, staged.taps[at.layer](tapped))
+        if at.layer + 1 < len(staged.layers):
+            further = Prefix(at.layer + 1, staged.layers[at.layer + 1](x), features)
+            yield from _descend(staged, further, group, seeds, draws)
+        else:
+            yield from ((spec, features) for spec in group)
 
 
 Prefixes = dict[int, Prefix]
@@ -240,15 +230,12 @@ def _detections(model: BaseDetector, result: Any) -> Detections:
             f"{type(model).__name__} gives no boxes with the settings of its config, so it cannot "
             "be judged as a detector: choose a config that detects or segments instances."
         )
-    boxes = found.bboxes if found.bboxes.any() else _around_masks(found)
+    boxes = found.bboxes
+    if "masks" in found and not boxes.any():  # SOLO leaves its boxes at 0
+        from mmdet.structures.mask import mask2bbox
+
+        boxes = mask2bbox(found.masks)
     return Detections(boxes.cpu().numpy(), found.scores.cpu().numpy(), found.labels.cpu().numpy())
-
-
-def _around_masks(found: Any) -> Tensor:
-    """Return the boxes around masks where a model (SOLO) leaves its boxes at 0."""
-    from mmdet.structures.mask import mask2bbox
-
-    return mask2bbox(found.masks) if "masks" in found else found.bboxes
 
 
 @contextmanager

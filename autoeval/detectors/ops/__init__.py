@@ -55,7 +55,15 @@ class StandIn(ModuleType):
     def __getattr__(self, name: str) -> Callable:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _refusal(name)
+
+        def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+            raise MissingOperator(
+                f"The operator {name} needs mmcv's compiled extension, and this mmcv has none: "
+                "compile mmcv (docs/how-to/mmdet-without-compiling.md), or choose a model without "
+                "it."
+            )
+
+        return refuse
 
 
 def register() -> bool:
@@ -91,14 +99,3 @@ def _operators_of(kind: type) -> set[str]:
     if not kind.__module__.startswith("mmcv.ops."):
         return set()
     return set(re.findall(r"ext_module\.(\w+)", inspect.getsource(sys.modules[kind.__module__])))
-
-
-def _refusal(name: str) -> Callable:
-    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise MissingOperator(
-            f"The operator {name} needs mmcv's compiled extension, and this mmcv has none: compile "
-            "mmcv (docs/how-to/mmdet-without-compiling.md), or choose a model without it."
-        )
-
-    refuse.__name__ = name
-    return refuse

@@ -10,7 +10,7 @@ v2", 2019, equation 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,74 +18,54 @@ from torch.nn.functional import unfold
 
 from autoeval.detectors.ops.support import at_least_float, gradients, sample, write_gradients
 
-
-@dataclass(frozen=True)
-class Shape:
-    """How a deformable convolution moves, all pairs as (vertical, horizontal).
-
-    `groups` parts of the channels are convolved each on its own; `deform_groups` parts of the input
-    channels have offsets of their own.
-    """
-
-    kernel: tuple[int, int]
-    stride: tuple[int, int]
-    padding: tuple[int, int]
-    dilation: tuple[int, int]
-    groups: int
-    deform_groups: int
-
-    @property
-    def n_places(self) -> int:
-        """Number of places that a kernel reads."""
-        return self.kernel[0] * self.kernel[1]
-
-    def output_size(self, input: Tensor) -> tuple[int, int]:
-        """Return the height and width of the output."""
-        reach = [d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True)]
-        free = [n + 2 * p - r for n, p, r in zip(input.shape[2:], self.padding, reach, strict=True)]
-        rows, columns = (f // s + 1 for f, s in zip(free, self.stride, strict=True))
-        return rows, columns
+Pair = tuple[int, int]
 
 
 def deform_conv(
-    input: Tensor, offset: Tensor, weight: Tensor, mask: Tensor | None, shape: Shape
+    input: Tensor,
+    offset: Tensor,
+    weight: Tensor,
+    mask: Tensor | None,
+    *,
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    groups: int,
+    deform_groups: int,
 ) -> Tensor:
     """Convolve (N, C, H, W) with shifted places into (N, O, P, Q).
 
     `offset` (N, 2 G K, P, Q) are shifts in pixels of the input, y before x for each of the K places
     of the G groups; `weight` is (O, C / groups, kernel height, kernel width); `mask` (N, G K, P, Q)
-    is what each place counts.
+    is what each place counts. Pairs are (vertical, horizontal); `groups` parts of the channels are
+    convolved each on its own, `deform_groups` parts of the input channels have their own offsets.
     """
     n, channels = input.shape[:2]
-    rows, columns = offset.shape[2:]
-    read = _read(input, offset, shape)  # (N, G, C / G, K, P, Q)
+    kernel, size = weight.shape[2:], offset.shape[2:]
+    shifts = offset.reshape(n * deform_groups, kernel.numel(), 2, *size)
+    vertical, horizontal = (
+        _regular(kernel[k], size[k], stride[k], padding[k], dilation[k], input) for k in (0, 1)
+    )
+    grid = (*kernel, *size)
+    y = shifts[:, :, 0] + vertical[:, None, :, None].expand(grid).flatten(0, 1)
+    x = shifts[:, :, 1] + horizontal[None, :, None, :].expand(grid).flatten(0, 1)
+    maps = input.reshape(n * deform_groups, channels // deform_groups, *input.shape[2:])
+    read = sample(maps, x.flatten(1, 2), y.flatten(1, 2))
     if mask is not None:
-        read = read * mask.reshape(n, shape.deform_groups, 1, shape.n_places, rows, columns)
-    read = read.reshape(n, shape.groups, channels // shape.groups * shape.n_places, rows * columns)
-    kernels = weight.reshape(shape.groups, weight.shape[0] // shape.groups, -1)
-    return (kernels @ read).reshape(n, weight.shape[0], rows, columns)
+        read = read.reshape(n, deform_groups, -1, kernel.numel(), *size)
+        read = read * mask.reshape(n, deform_groups, 1, kernel.numel(), *size)
+    read = read.reshape(n, groups, channels // groups * kernel.numel(), size.numel())
+    kernels = weight.reshape(groups, weight.shape[0] // groups, -1)
+    return (kernels @ read).reshape(n, weight.shape[0], *size)
 
 
-def _read(input: Tensor, offset: Tensor, shape: Shape) -> Tensor:
-    """Read the shifted places of all kernels, (N, G, C / G, K, P, Q)."""
-    n, channels, groups = *input.shape[:2], shape.deform_groups
-    rows, columns = offset.shape[2:]
-    shifts = offset.reshape(n * groups, shape.n_places, 2, rows, columns)
-    places = [_regular(axis, rows, columns, shape, input) for axis in (0, 1)]
-    y, x = ((shifts[:, :, axis] + places[axis]).flatten(1, 2) for axis in (0, 1))
-    maps = input.reshape(n * groups, channels // groups, *input.shape[2:])
-    size = (n, groups, channels // groups, shape.n_places, rows, columns)
-    return sample(maps, x, y).reshape(size)
-
-
-def _regular(axis: int, rows: int, columns: int, shape: Shape, like: Tensor) -> Tensor:
-    """Return where plain convolution reads along an axis, of shape (K, P, 1) or (K, 1, Q)."""
-    count = (rows, columns)[axis]
-    starts = torch.arange(count, device=like.device) * shape.stride[axis] - shape.padding[axis]
-    steps = torch.arange(shape.kernel[axis], device=like.device) * shape.dilation[axis]
-    grid = [steps[:, None], steps[None, :]][axis].expand(shape.kernel).flatten()
-    place = starts[:, None] if axis == 0 else starts[None, :]
-    return (grid[:, None, None] + place[None]).to(like.dtype)
+def _regular(
+    kernel: int, size: int, stride: int, padding: int, dilation: int, like: Tensor
+) -> Tensor:
+    """Return where plain convolution reads along an axis, (kernel, size)."""
+    starts = torch.arange(size, device=like.device) * stride - padding
+    steps = torch.arange(kernel, device=like.device) * dilation
+    return (steps[:, None] + starts).to(like.dtype)
 
 
 def deform_conv_forward(*tensors: Tensor, **settings: int) -> None:
@@ -127,18 +107,16 @@ def modulated_deform_conv_backward(*tensors: Tensor, with_bias: bool, **settings
         grad_bias.copy_(grad_output.sum((0, 2, 3)))
 
 
-def _shape(settings: dict[str, int], prefixes: tuple[str, ...], axes: str) -> Shape:
-    """Read settings whose names are a prefix and an axis, such as ``kH`` and ``kernel_h``."""
-    kernel, stride, padding, dilation = (
-        (settings[prefix + axes[0]], settings[prefix + axes[1]]) for prefix in prefixes
-    )
-    groups, deform_groups = settings["group"], settings["deformable_group"]
-    return Shape(kernel, stride, padding, dilation, groups, deform_groups)
+def _options(settings: dict[str, int], prefixes: tuple[str, ...], axes: str) -> dict[str, Any]:
+    """Read settings whose names are a prefix and an axis, such as ``dH`` and ``stride_h``."""
+    pairs = [(settings[prefix + axes[0]], settings[prefix + axes[1]]) for prefix in prefixes]
+    options = dict(zip(("stride", "padding", "dilation"), pairs, strict=True))
+    return {**options, "groups": settings["group"], "deform_groups": settings["deformable_group"]}
 
 
 def _plain(settings: dict[str, int], input: Tensor, offset: Tensor, weight: Tensor) -> Tensor:
-    shape = _shape(settings, ("k", "d", "pad", "dilation"), "HW")
-    return deform_conv(input, offset, weight, None, shape)
+    options = _options(settings, ("d", "pad", "dilation"), "HW")
+    return deform_conv(input, offset, weight, None, **options)
 
 
 def _plain_gradients(
@@ -151,9 +129,17 @@ def _plain_gradients(
 def _modulated(
     settings: dict[str, int], input: Tensor, offset: Tensor, mask: Tensor, weight: Tensor
 ) -> Tensor:
-    shape = _shape(settings, ("kernel_", "stride_", "pad_", "dilation_"), "hw")
-    size = shape.output_size(input)
-    return deform_conv(input, _first(offset, size), weight, _first(mask, size), shape)
+    options = _options(settings, ("stride_", "pad_", "dilation_"), "hw")
+    sides = (
+        input.shape[2:],
+        weight.shape[2:],
+        *(options[k] for k in ("padding", "dilation", "stride")),
+    )
+    rows, columns = (
+        (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, p, d, s in zip(*sides, strict=True)
+    )
+    size = (rows, columns)
+    return deform_conv(input, _first(offset, size), weight, _first(mask, size), **options)
 
 
 def _first(values: Tensor, size: tuple[int, int]) -> Tensor:

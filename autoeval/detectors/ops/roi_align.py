@@ -103,7 +103,9 @@ def _regions(
     aligned: bool,
 ) -> Iterator[tuple[int, tuple, Tensor, Tensor]]:
     """Yield the number of each region that touches the map, the part it reads, its weights."""
-    low, high = _corners(rois, scale, aligned)
+    corners = rois[:, 1:] * scale - (0.5 if aligned else 0.0)
+    low, high = corners[:, :2], corners[:, 2:]
+    high = high if aligned else torch.maximum(high, low + 1)
     rows, tops, bottoms = _weights(low[:, 1], high[:, 1], bins[0], sampling_ratio, shape[2])
     columns, lefts, rights = _weights(low[:, 0], high[:, 0], bins[1], sampling_ratio, shape[3])
     batch = rois[:, 0].long().tolist()
@@ -111,13 +113,6 @@ def _regions(
         if y0 < y1 and x0 < x1:
             window = (b, slice(y0, y1), slice(x0, x1))
             yield k, window, rows[k, :, y0:y1], columns[k, :, x0:x1]
-
-
-def _corners(rois: Tensor, scale: float, aligned: bool) -> tuple[Tensor, Tensor]:
-    """Return the regions' corners xy (R, 2) in feature map coordinates."""
-    corners = rois[:, 1:] * scale - (0.5 if aligned else 0.0)
-    low, high = corners[:, :2], corners[:, 2:]
-    return (low, high) if aligned else (low, torch.maximum(high, low + 1))
 
 
 def _weights(

@@ -56,20 +56,19 @@ def test_nms_by_hand(pure, threshold, offset, kept):
     assert nms(BOXES, SCORES, iou_threshold=threshold, offset=offset).tolist() == kept
 
 
-def test_nms_orders_by_score_and_keeps_ties_in_order(pure):
-    apart = torch.arange(4.0)[:, None] * 10 + torch.tensor([0.0, 0, 1, 1])
-    kept = nms(apart, torch.tensor([0.5, 0.9, 0.5, 0.7]), iou_threshold=0.5, offset=0)
-    assert kept.tolist() == [1, 3, 0, 2]
-
-
-def test_nms_of_nothing(pure):
-    kept = nms(torch.zeros(0, 4), torch.zeros(0), iou_threshold=0.5, offset=0)
-    assert kept.shape == (0,) and kept.dtype == torch.int64
-
-
-def test_nms_leaves_boxes_without_area_alone(pure):
-    points = torch.tensor([[1.0, 1, 1, 1], [1, 1, 1, 1]])
-    assert len(nms(points, torch.ones(2), iou_threshold=0.5, offset=0)) == 2
+@pytest.mark.parametrize(
+    ("boxes", "scores", "expected"),
+    [
+        # by score, ties in their order
+        ([[k, 0, k + 1, 1] for k in (0, 10, 20, 30)], [0.5, 0.9, 0.5, 0.7], [1, 3, 0, 2]),
+        ([], [], []),
+        ([[1, 1, 1, 1]] * 2, [1, 1], [0, 1]),  # without area they do not overlap
+    ],
+)
+def test_nms_of_boxes_apart(pure, boxes, scores, expected):
+    boxes = torch.tensor(boxes, dtype=torch.float32).reshape(-1, 4)
+    kept = nms(boxes, torch.tensor(scores, dtype=torch.float32), iou_threshold=0.5, offset=0)
+    assert kept.tolist() == expected and kept.dtype == torch.int64
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 300])  # around the size of a block
