@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.data.predictions.category_words import read_names
-from autoeval.data.predictions.reading import files_by_place
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
@@ -141,37 +140,67 @@ def fit(
     folder = None if work_dir is None else Path(work_dir)
     wanted: dict[str, Any] = {"target": target, "level": level}
     if join:
-        return _written(_join(join, **wanted), folder)
+        paths = [Path(path) for path in join]
+        paths = [(path / ESTIMATOR if path.is_dir() else path).resolve() for path in paths]
+        if len(set(paths)) < 2:
+            raise InputError("--join takes two work dirs or more, of fits of one detector.")
+        fits = {str(path): AccuracyEstimator.load(path) for path in paths}
+        return _written(join_fits(fits, **wanted), folder)
     _check_sources(labels, predictions, detector, task, family)
     task = load_task(task, data_root) if isinstance(task, str | os.PathLike) else task
     wanted["calibrate"] = calibrate
     origin: dict[str, Any] = {"img_dir": img_dir, "family": family}
     if predictions is not None:
         words = read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
-        options: dict[str, Any] = {"names": words or {}, "truncated": truncated}
-        files = _files(predictions, half_size_predictions, teacher, options, task is not None)
-        return _written(
-            fit_files(labels=labels, task=task, files=files, **origin, **wanted), folder
+        fitted = fit_files(
+            predictions,
+            labels=labels,
+            task=task,
+            half_size=half_size_predictions,
+            teacher=teacher,
+            names=words,
+            truncated=truncated,
+            **origin,
+            **wanted,
         )
+        return _written(fitted, folder)
     assert detector is not None
     loaded, load, loading = load_any(detector, teacher)
-    wanted |= {"teacher": load_teacher(teacher), "loading": loading, "batch_size": batch_size}
     if task is None:
         assert labels is not None
-        keep = Keeping(folder, executor, load) if folder else None
-        return _written(fit_labelled(loaded, labels, keep=keep, **origin, **wanted), folder)
-    return _fit_task(
-        loaded,
-        task,
-        folder,
-        settings=settings,
+        fitted = fit_labelled(
+            loaded,
+            labels,
+            teacher=load_teacher(teacher),
+            keep=Keeping(folder, executor, load) if folder else None,
+            loading=loading,
+            batch_size=batch_size,
+            **origin,
+            **wanted,
+        )
+        return _written(fitted, folder)
+    from autoeval.estimation.fit_task import fit_task
+    from autoeval.estimation.kept_domain import reference_domain
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.presets import light
+
+    if folder is None:
+        raise InputError("A fit on a task needs a folder to keep what is scored: `work_dir`.")
+    settings = replace(settings or light(), teacher=load_teacher(teacher))
+    observer: Observer = Observer(loaded, task, settings, batch_size=batch_size)
+    if reference is not None:
+        observer = observer.changed(domain=reference_domain(observer, reference, folder))
+    return fit_task(
+        observer,
+        task.load_seed_sets(),
         meta_set=meta_set,
-        reference=reference,
+        work_dir=folder,
         methods=methods,
-        pseudo_labels=pseudo_labels,
-        pseudo_words=pseudo_words,
         executor=executor,
         load=load,
+        pseudo_labels=None if pseudo_labels is None else Path(pseudo_labels),
+        pseudo_words=pseudo_words,
+        loading=loading,
         **wanted,
     )
 
@@ -415,44 +444,6 @@ def _check_sources(labels: Any, predictions: Any, detector: Any, task: Any, fami
         )
 
 
-def _files(
-    predictions: PathLike,
-    half_size: PathLike | None,
-    teacher: Any,
-    options: Mapping[str, Any],
-    of_task: bool,
-) -> PredictionFiles | dict[str, PredictionFiles]:
-    """Name the prediction files of a labelled set, or of each source of a task."""
-    if teacher is not None and not isinstance(teacher, str | os.PathLike):
-        raise InputError("With predictions the teacher is named by its predictions, too.")
-    if not of_task:
-        return PredictionFiles(predictions, half_size, teacher, **options)
-    folder = Path(predictions)
-    if not folder.is_dir():
-        raise InputError(
-            f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "
-            "source."
-        )
-    return {
-        name: PredictionFiles(
-            path,
-            Path(half_size) / path.name if half_size else None,
-            Path(teacher) / path.name if teacher else None,
-            **options,
-        )
-        for name, path in files_by_place(folder).items()
-    }
-
-
-def _join(folders: Sequence[PathLike], target: str, level: float) -> AccuracyEstimator:
-    paths = [Path(path) for path in folders]
-    paths = [(path / ESTIMATOR if path.is_dir() else path).resolve() for path in paths]
-    if len(set(paths)) < 2:
-        raise InputError("--join takes two work dirs or more, of fits of one detector.")
-    fits = {str(path): AccuracyEstimator.load(path) for path in paths}
-    return join_fits(fits, target=target, level=level)
-
-
 def _written(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstimator:
     """Write a fit and its score table to a folder, where there is one."""
     if folder is not None:
@@ -463,39 +454,3 @@ def _written(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstim
             folder / ESTIMATOR, folder / SCORES
         )
     return estimator
-
-
-def _fit_task(
-    detector: Any,
-    task: Task,
-    folder: Path | None,
-    *,
-    settings: PassSettings | None,
-    teacher: Teacher | None,
-    reference: str | None,
-    target: str,
-    batch_size: int,
-    pseudo_labels: PathLike | None,
-    **options: Any,
-) -> AccuracyEstimator:
-    from autoeval.estimation.fit_task import fit_task
-    from autoeval.estimation.kept_domain import reference_domain
-    from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.presets import light
-
-    if folder is None:
-        raise InputError("A fit on a task needs a folder to keep what is scored: `work_dir`.")
-    settings = replace(settings or light(), teacher=teacher)
-    observer: Observer = Observer(detector, task, settings, batch_size=batch_size)
-    if reference is not None:
-        domain = reference_domain(observer, reference, folder)
-        settings = replace(settings, domain=domain)
-        observer = Observer(detector, task, settings, batch_size=batch_size)
-    return fit_task(
-        observer,
-        task.load_seed_sets(),
-        target=target,
-        work_dir=folder,
-        pseudo_labels=None if pseudo_labels is None else Path(pseudo_labels),
-        **options,
-    )

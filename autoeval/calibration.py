@@ -20,14 +20,10 @@ Family = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Usual:
-    """How three coefficients vary, by a panel of detectors.
+    """How three coefficients vary over a panel of detectors.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (3,)
-        Over detectors.
-    detectors, sites : ndarray of shape (3, 3)
-        Covariance from detector to detector, and from site to site of one detector.
+    mean (3,); detectors, sites (3, 3): covariance from detector to detector, and from site to site
+        of one.
     """
 
     mean: np.ndarray
@@ -45,12 +41,7 @@ class Usual:
 class CalibrationPrior:
     """What is believed of a detector's calibration before a box of it is labelled.
 
-    Parameters
-    ----------
-    boxes : tuple of Usual
-        Of each row of `ScoreCalibration.boxes`.
-    missed : Usual
-        Of `ScoreCalibration.missed`.
+    boxes: of each row of `ScoreCalibration.boxes`; missed: of `ScoreCalibration.missed`.
     """
 
     boxes: tuple[Usual, ...]
@@ -75,12 +66,7 @@ class ScoreCalibration:
 
     over the probabilities p of its boxes there.
 
-    Parameters
-    ----------
-    boxes : ndarray of shape (L, 3)
-        a, b, c.
-    missed : ndarray of shape (3,)
-        m.
+    boxes (L, 3): a, b, c; missed (3,): m.
     """
 
     boxes: np.ndarray
@@ -95,14 +81,9 @@ class ScoreCalibration:
         return np.asarray(expit(self.boxes[0] @ _terms(scores)))
 
     def n_missed(self, probabilities: np.ndarray, image: np.ndarray, n_images: int) -> np.ndarray:
-        """Return the expected false negatives of each image, (M,).
+        """Return the expected false negatives of each image, (M,), of one category.
 
-        Parameters
-        ----------
-        probabilities : ndarray of shape (N,)
-            Of the boxes of one category at the lowest threshold.
-        image : ndarray of shape (N,), int
-        n_images : int
+        probabilities, image (N,): of its boxes at the lowest threshold, and the image of each.
         """
         logs = self.missed @ image_terms(probabilities, image, n_images)
         return np.asarray(np.exp(np.minimum(logs, np.log(MOST_MISSED))))
@@ -135,15 +116,8 @@ def fit_boxes(
     more because it holds more boxes. The fewer the sites, the closer is the detector to the mean
     over detectors.
 
-    Parameters
-    ----------
-    scores : sequence of ndarray of shape (N,)
-        Of the boxes of each site; a site without boxes says nothing.
-    matched : sequence of ndarray of shape (L, N), bool
-        True positives.
-    prior : CalibrationPrior
-    n_pairs : sequence of int
-        Pairs of site and category that the boxes of each site are of, the weight of the site.
+    scores, matched: scores (N,) of the boxes of each site, and its true positives (L, N), bool.
+    n_pairs: pairs of site and category that the boxes of each site are of, the weight of the site.
     """
     sites = []
     for own, hits in zip(scores, matched, strict=True):
@@ -167,14 +141,7 @@ def fit_missed(
 ) -> np.ndarray:
     """Estimate the coefficients of `ScoreCalibration.missed`; see `fit_boxes`.
 
-    Parameters
-    ----------
-    terms : sequence of ndarray of shape (3, M)
-        Of the images of each site; see `image_terms`.
-    missed : sequence of ndarray of shape (M,)
-        False negatives of each image.
-    prior, n_pairs
-        See `fit_boxes`.
+    terms, missed: of the images of each site `image_terms` (3, M) and false negatives (M,).
     """
     return _fit(list(zip(terms, missed, strict=True)), prior.missed, n_pairs, _poisson)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,7 +24,7 @@ from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.scores.calibrated import LIKELY
-from benchmarks.panel import LABELLED, TASKS, WIDE, read_sets
+from benchmarks.panel import LABELLED, TASKS, WIDE, add_detectors, read_sets
 
 SCORES = ("ac", "best_box", "contrastive_confidence")
 AT_THIRTY = ("atc", "box_share", "confident_images", "ps", "es_mean")
@@ -37,13 +36,11 @@ FEWEST_BOXES = 8  # labelled at a site
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
+    add_detectors(parser)
     args = parser.parse_args()
     parts = []
-    for named in args.detectors:
-        name, _, folder = named.partition("=")
-        sets = list(read_sets(args.data, Path(folder)))
+    for name, folder in args.detectors:
+        sets = list(read_sets(args.data, folder))
         rows = pd.concat(scored(sets))
         parts += [
             {"detector": name, "category": category, **errors(own)}

@@ -33,7 +33,7 @@ from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.report.tables import to_markdown
 from benchmarks.known_sites import part_of, priors_without
-from benchmarks.panel import LABELLED, enough, evaluated, read_sets
+from benchmarks.panel import LABELLED, add_detectors, enough, evaluable, evaluated, read_sets
 
 SIZES = (50, 100, 300, 1000)
 DRAWS, SUBSETS, SMALL = 2, 2, 100
@@ -43,8 +43,7 @@ def parse_args() -> argparse.Namespace:
     """Read the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("command", choices=["curve", "confidences"])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
+    add_detectors(parser)
     parser.add_argument("--out", type=Path, help="CSV of every estimate or check")
     return parser.parse_args()
 
@@ -53,9 +52,8 @@ def main() -> None:
     """Measure and print."""
     args = parse_args()
     parts = []
-    for named in args.detectors:
-        name, _, folder = named.partition("=")
-        sets = list(read_sets(args.data, Path(folder)))
+    for name, folder in args.detectors:
+        sets = list(read_sets(args.data, folder))
         made = curve(name, sets) if args.command == "curve" else pd.DataFrame(checks(sets))
         parts.append(made.assign(detector=name))
     rows = pd.concat(parts, ignore_index=True)
@@ -83,16 +81,11 @@ def curve(name: str, sets: Sequence[TrainingSet]) -> pd.DataFrame:
         part = drawn(labelled, size, draw)
         calibration = fit_calibration([part], [np.ones(len(part.boxes), bool)], of_boxes)
         known = labelled_rows(labelled, calibration)
-        rows = pd.concat([labelled_rows(of, calibration) for of in sets if of.name != LABELLED])
-        held = {
-            (of.name, category): int(np.sum(ranking.n_true > 0))
-            for of in sets
-            for category, ranking in zip(of.truth.categories, of.rankings, strict=True)
-        }
-        rows["n_held"] = [held[pair] for pair in zip(rows["source"], rows["category"], strict=True)]
-        asked = rows[(rows["n_boxes"] >= 8) & (rows["n_held"] >= 5)]
-        asked = asked[enough(asked)]
-        parts.append(evaluated(known, asked, scaling, prior).assign(size=size, draw=draw))
+        sites = [of for of in sets if of.name != LABELLED]
+        rows = pd.concat([evaluable(of, labelled_rows(of, calibration)) for of in sites])
+        parts.append(
+            evaluated(known, rows[enough(rows)], scaling, prior).assign(size=size, draw=draw)
+        )
     return pd.concat(parts, ignore_index=True)
 
 

@@ -63,10 +63,13 @@ from benchmarks.panel import (
     ROOT,
     WIDE,
     WORDS,
+    add_detectors,
     calibrated_rows,
     enough,
+    evaluable,
     evaluated,
     fit_prior,
+    kin,
     labelled_rows,
     read_panel,
     read_sets,
@@ -103,8 +106,7 @@ def parse_args() -> argparse.Namespace:
     for name in ("table", "prior", "evaluate", "labels"):
         own = commands.add_parser(name)
         if name in ("table", "labels"):
-            own.add_argument("data", type=Path)
-            own.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
+            add_detectors(own)
             own.add_argument("--held-out", default="", metavar="NAME=DATA")
         if name in ("evaluate", "labels"):
             own.add_argument("--out", type=Path, help="folder for CSV files of every pair")
@@ -162,20 +164,14 @@ def print_tables(found: pd.DataFrame) -> None:
             print(f"{title}:\n\n{to_markdown(format_cells(table, formats))}\n")
 
 
-def kin(name: str) -> str:
-    """Return what detectors of one origin have in common."""
-    return name.split("_")[0]
-
-
 def read_pairs(args: argparse.Namespace) -> list[tuple[Scored, Scored]]:
     """Score and estimate all sites by each detector; see the module."""
     panel, (trained, _, held_out) = panel_rows(), args.held_out.partition("=")
-    named = [(name, Path(path)) for name, _, path in (of.partition("=") for of in args.detectors)]
-    untrained = [of for of in named if kin(of[0]) != trained]
+    untrained = [of for of in args.detectors if kin(of[0]) != trained]
     pairs = pairs_of([read_detector(name, args.data, of, panel) for name, of in tqdm(untrained)])
     if not trained:
         return pairs
-    known = [of for of in named if not of[0].endswith(ROOTS)]
+    known = [of for of in args.detectors if not of[0].endswith(ROOTS)]
     held = [read_detector(name, Path(held_out), of, panel) for name, of in tqdm(known)]
     return pairs + [(a, b) for a, b in pairs_of(held) if trained in (kin(a.name), kin(b.name))]
 
@@ -187,14 +183,9 @@ def read_detector(name: str, data: Path, predictions: Path, panel: pd.DataFrame)
         every = {of.name: with_roots(of) for of in every.values()}
     labelled = every.pop(LABELLED)
     rows, calibration = calibrated_rows([labelled], prior=WIDE)
-    parts = []
-    for site in every.values():
-        table = labelled_rows(site, calibration)
-        held = dict(zip(site.truth.categories, site.rankings, strict=True))
-        n_held = [int(np.sum(held[c].n_true > 0)) for c in table["category"]]
-        parts.append(table.assign(n_held=n_held))
+    parts = [evaluable(site, labelled_rows(site, calibration)) for site in every.values()]
     pairs = pd.concat(parts, ignore_index=True)
-    pairs = pairs[(pairs["n_boxes"] >= 8) & (pairs["n_held"] >= 5) & enough(pairs)]
+    pairs = pairs[enough(pairs)]
     estimates = []
     for fold in folds(panel):
         own = pairs[pairs["family"].isin(fold)]

@@ -1,4 +1,4 @@
-"""How well the predictions of a foreign detector tell its accuracy: the tables of docs/results.
+"""How well the predictions of an external detector estimate its accuracy: tables of docs/results.
 
     python benchmarks/foreign_predictions.py DATA PREDICTIONS [--half-size PREDICTIONS] > tables.md
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,22 +28,17 @@ from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
+from benchmarks.panel import family
 
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
-JUDGED = {"car", "bus", "truck", "person"}
+EVALUATED = {"car", "bus", "truck", "person"}
 TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person")}
-ORIGINS = ("bdd", "hituav", "dawn", "coco", "trafficcam", "highway_id")
-
-
-def family(source: str) -> str:
-    """Name the origin that a source shares with others."""
-    return next((origin for origin in ORIGINS if source.startswith(origin)), source)
 
 
 def read(
     path: Path, content: LabelSet, categories: Sequence[str], words: dict[str, str]
 ) -> Predictions:
-    """Read predictions in the categories that are judged."""
+    """Read predictions in the categories that are evaluated."""
     return read_predictions(path, images=content.images).as_categories(categories, words)
 
 
@@ -82,19 +76,14 @@ def split(
         folder and read(folder / "all/coco_mini.json", content, truth.categories, words)
         for folder in (predictions, half_size)
     )
-    place = np.full(len(content.images), -1)
-    place[kept] = np.arange(len(kept))
-    mine = truth.where(place[truth.image] >= 0)
-    images = tuple(content.images[k] for k in kept)
-    truth = replace(mine, images=images, image=place[mine.image])
-    return found.on_images(kept), half and half.on_images(kept), truth
+    return found.on_images(kept), half and half.on_images(kept), truth.on_images(kept)
 
 
-def told(training: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
-    """Estimate pairs, each as of a new place."""
+def estimated(training: pd.DataFrame, requested: pd.DataFrame) -> pd.DataFrame:
+    """Estimate pairs, each as of a new site."""
     estimator = BayesianRegression().fit(training)
-    found = [estimator.predict(asked.iloc[[k]])[0] for k in range(len(asked))]
-    return asked.assign(
+    found = [estimator.predict(requested.iloc[[k]])[0] for k in range(len(requested))]
+    return requested.assign(
         estimate=[t.value for t in found],
         lower=[t.lower for t in found],
         upper=[t.upper for t in found],
@@ -108,7 +97,8 @@ def without_families(
     parts = []
     for name in dict.fromkeys(of.family for of in sets):
         known, calibration = calibrated_rows([of for of in (*sets, *further) if of.family != name])
-        parts.append(told(known, rows_of([of for of in sets if of.family == name], calibration)))
+        own = rows_of([of for of in sets if of.family == name], calibration)
+        parts.append(estimated(known, own))
     return pd.concat(parts)
 
 
@@ -123,10 +113,10 @@ def constant(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(estimate=means, lower=np.nan, upper=np.nan)
 
 
-def figures(what: str, judged: pd.DataFrame) -> dict[str, object]:
+def figures(what: str, evaluated: pd.DataFrame) -> dict[str, object]:
     """Return one line of the table, in points."""
     row: dict[str, object] = {"fitted on": what}
-    for category, part in judged.groupby("category", sort=False):
+    for category, part in evaluated.groupby("category", sort=False):
         known = part["lower"].notna()
         inside = (part["lower"] <= part["mAP"]) & (part["mAP"] <= part["upper"])
         name = f"{category} ({len(part)})"
@@ -183,10 +173,10 @@ def main() -> None:
     sets, labelled = sites(*folders), coco(*folders, "val")
     known, calibration = calibrated_rows([labelled])
     table = rows_of(sets, calibration)
-    others = known[~known["category"].isin(JUDGED)]
+    others = known[~known["category"].isin(EVALUATED)]
     rows = [
-        figures(f"{len(known)} categories of coco_mini `val` alone", told(known, table)),
-        figures("the same without car, bus, truck, person", told(others, table)),
+        figures(f"{len(known)} categories of coco_mini `val` alone", estimated(known, table)),
+        figures("the same without car, bus, truck, person", estimated(others, table)),
         figures("the other sites, groups left out", without_families(sets)),
         figures("both, groups left out", without_families(sets, [labelled])),
         figures("constant: mean of the other sites of the category", constant(table)),

@@ -34,12 +34,14 @@ from autoeval.monitoring.site_records import record_of
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
 from benchmarks.panel import (
+    add_detectors,
     family,
     fit_calibration_prior,
     fit_prior,
     read_calibration_prior,
     read_panel,
     read_sets,
+    tabulated,
 )
 
 CATEGORIES = {"vehicle", "person"}
@@ -51,8 +53,7 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     halves = commands.add_parser("halves")
-    halves.add_argument("data", type=Path)
-    halves.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
+    add_detectors(halves)
     halves.add_argument("--draws", type=int, default=DRAWS, help="divisions of each site")
     halves.add_argument("--together", action="store_true", help="fit on one half of all sites")
     changes = commands.add_parser("changes")
@@ -72,9 +73,8 @@ def main() -> None:
         observed, priors = observed_sites(args.work_dir), priors_without(args.detector)
         for site in tqdm(observed, args.detector):
             parts.append(changes(site, *priors, apart=args.apart).assign(detector=args.detector))
-    for named in args.detectors if args.command == "halves" else ():
-        name, _, folder = named.partition("=")
-        sets, priors = list(of_sites(args.data, Path(folder))), priors_without(name)
+    for name, folder in args.detectors if args.command == "halves" else ():
+        sets, priors = list(of_sites(args.data, folder)), priors_without(name)
         for draw in tqdm(range(args.draws), name):
             of_draw = halves(sets, draw, *priors, together=args.together)
             parts.append(of_draw.assign(detector=name, draw=draw))
@@ -113,14 +113,14 @@ def halves(
     fitted, new = zip(*(divided(of, draw) for of in sets), strict=True)
     parts = []
     alone = [((a,), (b,)) for a, b in zip(fitted, new, strict=True)]
-    for fit, asked in [(fitted, new)] if together else alone:
+    for fit, requested in [(fitted, new)] if together else alone:
         try:
             known, calibration = calibrated_rows(fit, prior=of_boxes)
         except InputError as error:
             print(f"{fit[0].name}: {error}")
             continue
         model = BayesianRegression(features=FEATURES, scaling=scaling, prior=prior).fit(known)
-        for of in asked:
+        for of in requested:
             own = labelled_rows(of, calibration).dropna(subset=["mAP"])
             parts.append(estimated(model, own, of.name))
     return pd.concat(parts, ignore_index=True)
@@ -151,7 +151,7 @@ def observed_sites(work_dir: Path) -> list[dict[str, TrainingSet]]:
         labels = [
             (own.reshape(-1, 4), label, crowd) for own, label, crowd in zip(*parts, strict=True)
         ]
-        name, truth = str(first["source"]), truth_of_samples(boxes, labels)
+        name, truth = str(first["source"]), truth_of_samples(boxes.clean, labels)
         made = TrainingSet(
             name, family(name), boxes, truth, ReferenceStatistics.of(boxes.clean), everywhere=True
         )
@@ -219,16 +219,7 @@ def estimated(model: BayesianRegression, rows: pd.DataFrame, site: str) -> pd.Da
 def summary(estimates: pd.DataFrame) -> pd.DataFrame:
     """Tabulate errors, that of the labelled accuracy carried over, coverage and half-widths."""
     by = ["category", "detector", "way"]
-    rows = estimates.assign(
-        mae=100 * (estimates["estimate"] - estimates["true"]).abs(),
-        bias=100 * (estimates["estimate"] - estimates["true"]),
-        carried_over=100 * (estimates["carried"] - estimates["true"]).abs(),
-        coverage=100.0 * estimates["true"].between(estimates["lower"], estimates["upper"]),
-        half_width=50 * (estimates["upper"] - estimates["lower"]),
-        n=1,
-    )
-    names = ["mae", "bias", "carried_over", "coverage", "half_width"]
-    return rows.groupby(by)[names].mean().join(rows.groupby(by)["n"].sum())
+    return tabulated(estimates, by, "carried_over", estimates["carried"])
 
 
 if __name__ == "__main__":

@@ -63,8 +63,8 @@ def measure(n_images: int, n_sites: int, folder: str) -> dict[str, float]:
         site_observer,
     )
     from autoeval.monitoring.order.site_table import site_table
+    from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_records import RecordStore
-    from autoeval.monitoring.times.clock import Clock
     from autoeval.monitoring.watched import Watched
     from autoeval.results.monitoring.site_board import site_board
     from autoeval.results.monitoring.sites_report import sites_report
@@ -87,7 +87,7 @@ def measure(n_images: int, n_sites: int, folder: str) -> dict[str, float]:
     with timed(spent, "the same, nothing new"):
         table = site_table(store, estimator, ("car",), backbone=detector.backbone)
     with timed(spent, "page"):
-        board = site_board(Watched(table, "mAP", "folder"), lambda group: ())
+        board = site_board(Watched(table, "mAP", "folder"))
         sites_report(Watched(table, "mAP", "folder"), board).write(Path(folder) / "work")
     spent["MB at most"] = memory()
     steps = [v for k, v in spent.items() if "MB" not in k and "of it" not in k]

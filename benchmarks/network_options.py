@@ -24,7 +24,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.detectors.detector import Detector
 from autoeval.scores.agreement import StabilityAP
 from benchmarks.subjects import add_subject_options, image_files, make_detector
-from benchmarks.timing import CLOCKS, in_turns, machine, median, write_json
+from benchmarks.timing import CLOCKS, in_turns, median, report
 
 Files = tuple[ImageFile, ...]
 
@@ -84,11 +84,7 @@ def main() -> None:
         }
         for name in ways
     ]
-    for name, value in machine().items():
-        print(f"{name:18} {value}")
-    print(pd.DataFrame(rows).to_string(index=False))
-    options = {name: value for name, value in vars(args).items() if name != "json"}
-    write_json(args.json, {"machine": machine(), "run": options, "ratios": rows})
+    report(args, [pd.DataFrame(rows).to_string(index=False)], ratios=rows)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from autoeval.estimation.labelling import site_of_set
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.report.tables import to_markdown
-from benchmarks.panel import LABELLED, enough, left_out, read_sets
+from benchmarks.panel import LABELLED, add_detectors, enough, left_out, read_sets
 
 COUNTED_OVER = 0.3
 FEWEST_BOXES, FEWEST_IMAGES = 8, 5
@@ -49,11 +49,9 @@ LEVEL = 0.9
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
+    add_detectors(parser)
     args = parser.parse_args()
-    named = [of.partition("=") for of in args.detectors]
-    parts = [pairs_of(name, args.data, Path(folder)) for name, _, folder in tqdm(named)]
+    parts = [pairs_of(name, args.data, folder) for name, folder in tqdm(args.detectors)]
     rows = pd.concat(parts, ignore_index=True)
     for table in (counts_table(rows), errors_table(rows)):
         print(to_markdown(table.round(1).reset_index()) + "\n")
@@ -118,15 +116,15 @@ def errors_of(true: RankedDetections, expected: RankedDetections) -> dict[str, f
 def intervals(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Correct each count and give it an interval, from other detectors at other families."""
     for name, kin, held_out in left_out(rows):
-        asked = rows[(rows["detector"] == name) & held_out]
+        requested = rows[(rows["detector"] == name) & held_out]
         for count in COUNTS:
             known = rows[~kin & ~held_out & (rows[count] > 0)]
             logs = np.log(known["true"] / known[count])
             reach = t.ppf((1 + LEVEL) / 2, len(logs) - 1) * logs.std() * np.sqrt(1 + 1 / len(logs))
             near, far = np.exp(logs.mean()), np.exp(reach)
-            value = near * asked[count]
+            value = near * requested[count]
             ends = {"corrected": value, "lower": value / far, "upper": value * far, "factor": far}
-            yield asked.assign(count=count, raw=asked[count], **ends)
+            yield requested.assign(count=count, raw=requested[count], **ends)
 
 
 def counts_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -151,13 +149,13 @@ def errors_table(rows: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for name, _, held_out in left_out(rows):
         own = rows["detector"] == name
-        known, asked = rows.loc[own & ~held_out, "count_mae"], rows[own & held_out]
+        known, requested = rows.loc[own & ~held_out, "count_mae"], rows[own & held_out]
         off = {
-            "expected": asked["expected_mae"] - asked["count_mae"],
-            "mean": known.mean() - asked["count_mae"],
-            "median": known.median() - asked["count_mae"],
+            "expected": requested["expected_mae"] - requested["count_mae"],
+            "mean": known.mean() - requested["count_mae"],
+            "median": known.median() - requested["count_mae"],
         }
-        parts.append(asked.assign(**{of: values.abs() for of, values in off.items()}))
+        parts.append(requested.assign(**{of: values.abs() for of, values in off.items()}))
     return pd.concat(parts).groupby("detector")[["count_mae", "expected", "mean", "median"]].mean()
 
 

@@ -35,7 +35,8 @@ from autoeval.estimation.warnings import unseen_share, unseen_warning
 from autoeval.labels.label_warnings import overconfident
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
-from benchmarks.foreign_predictions import TASKS, WORDS, family, read, split
+from benchmarks.foreign_predictions import TASKS, WORDS, read, split
+from benchmarks.panel import family
 
 Change = Callable[[Predictions], Predictions]
 DRAWS, FEW, MORE = 10, 3, 8

@@ -44,8 +44,11 @@ from benchmarks.panel import (
     LABELLED,
     ROOT,
     WIDE,
+    add_detectors,
     described,
     enough,
+    evaluable,
+    evaluated,
     fit_prior,
     left_out,
     read_sets,
@@ -57,7 +60,6 @@ THRESHOLDS = (0.1, *FITTED, 0.7)
 USED = (0.3, 0.5)  # shown by detector
 NARROWER = {"precision": 1.0, "recall": 0.85, "f1": 1.0}
 """The spread relative to that for average precision, by the coverage on detectors left out."""
-FEWEST_BOXES, FEWEST_IMAGES = 8, 5
 CURVE = tuple(float(of) for of in np.arange(1, 20) / 20)
 COLUMNS = ["threshold", "measure", "value", "lower", "upper"]
 WANTED_RECALL, LABELS = 0.5, 20
@@ -69,9 +71,7 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("table", "thresholds"):
-        own = commands.add_parser(name)
-        own.add_argument("data", type=Path)
-        own.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
+        add_detectors(commands.add_parser(name))
     commands.add_parser("prior")
     commands.add_parser("evaluate").add_argument("--out", type=Path, help="CSV of every estimate")
     return parser.parse_args()
@@ -81,10 +81,9 @@ def main() -> None:
     """Run one of the steps."""
     args = parse_args()
     if args.command == "table":
-        named = [of.partition("=") for of in args.detectors]
-        parts = [pairs_of(name, args.data, Path(folder)) for name, _, folder in tqdm(named)]
+        parts = [pairs_of(name, args.data, folder) for name, folder in tqdm(args.detectors)]
         known = pd.read_csv(TABLE)
-        known = known[~known["detector"].isin([name for name, _, _ in named])]
+        known = known[~known["detector"].isin(dict(args.detectors))]
         pd.concat([known, *parts]).to_csv(TABLE, index=False, float_format="%.4f")
     elif args.command == "prior":
         rows = pd.read_csv(TABLE)
@@ -93,8 +92,7 @@ def main() -> None:
         ]
         PRIOR.write_text(json.dumps({"regressions": content}, indent=1) + "\n", encoding="utf-8")
     elif args.command == "thresholds":
-        named = [of.partition("=") for of in args.detectors]
-        found = [chosen(name, args.data, Path(folder)) for name, _, folder in tqdm(named)]
+        found = [chosen(name, args.data, folder) for name, folder in tqdm(args.detectors)]
         rows = pd.concat(found)
         groups = rows.groupby(["wanted", "group", "detector", "by"], sort=False)
         print(to_markdown(groups["lost"].mean().unstack("by").round(1).reset_index()))
@@ -114,15 +112,13 @@ def pairs_of(name: str, data: Path, predictions: Path) -> pd.DataFrame:
     sets = list(read_sets(data, predictions))
     own = [of for of in sets if of.name == LABELLED]
     known, calibration = calibrated_rows(own, prior=WIDE)
-    others = [labelled_rows(of, calibration) for of in sets if of.name != LABELLED]
-    rows = pd.concat([known, *others], ignore_index=True).assign(detector=name)
-    held = {
-        (of.name, category): int(np.sum(ranking.n_true > 0))
-        for of in sets
-        for category, ranking in zip(of.truth.categories, of.rankings, strict=True)
-    }
-    rows["n_held"] = [held[pair] for pair in zip(rows["source"], rows["category"], strict=True)]
-    rows = rows[(rows["n_boxes"] >= FEWEST_BOXES) & (rows["n_held"] >= FEWEST_IMAGES)]
+    rows = pd.concat(
+        [
+            evaluable(of, known if of.name == LABELLED else labelled_rows(of, calibration))
+            for of in (*own, *(of for of in sets if of.name != LABELLED))
+        ],
+        ignore_index=True,
+    ).assign(detector=name)
     columns = ["detector", "kind", "family", "source", "category", "n_images", "n_held", "n_boxes"]
     columns += FEATURES[1:]
     for target in (name for threshold in THRESHOLDS for name in points_at(threshold)):
@@ -155,39 +151,18 @@ def nested(rows: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for name, kin, held_out in left_out(rows):
         own = rows[rows["detector"] == name]
-        labelled, asked = own[own["kind"] == CATEGORY], own[held_out & enough(rows)]
+        labelled, requested = own[own["kind"] == CATEGORY], own[held_out & enough(rows)]
         for measure in MEASURES:
             _, scaling, prior = prior_of(measure, rows[~kin & ~held_out])
             for threshold in THRESHOLDS:
                 target = f"{measure}@{threshold:g}"
-                known = asked.dropna(subset=[target])
+                known = requested.dropna(subset=[target])
                 if len(known):
-                    found = evaluated(target, labelled, known, scaling, prior)
-                    parts.append(found.assign(measure=measure, threshold=threshold, detector=name))
+                    of_target = {"target": target, "features": features_at(target)}
+                    found = evaluated(labelled, known, scaling, prior, **of_target)
+                    keys = {"measure": measure, "threshold": threshold, "detector": name}
+                    parts.append(found.assign(carried=float(labelled[target].mean()), **keys))
     return pd.concat(parts, ignore_index=True)
-
-
-def evaluated(
-    target: str, known: pd.DataFrame, asked: pd.DataFrame, scaling: Scaling, prior: Prior
-) -> pd.DataFrame:
-    """Fit on some pairs and estimate others, each as a site of its own."""
-    fitted = BayesianRegression(
-        target=target, features=features_at(target), scaling=scaling, prior=prior
-    ).fit(known)
-    predicted = [fitted.predict(asked.iloc[[k]])[0] for k in range(len(asked))]
-    group = np.where(asked["category"].isin(["person", "vehicle"]), asked["category"], "other")
-    return pd.DataFrame(
-        {
-            "group": group,
-            "source": asked["source"].to_numpy(),
-            "category": asked["category"].to_numpy(),
-            "true": asked[target].to_numpy(),
-            "carried": float(known[target].mean()),
-            "estimate": [of.value for of in predicted],
-            "lower": [of.lower for of in predicted],
-            "upper": [of.upper for of in predicted],
-        }
-    )
 
 
 def chosen(name: str, data: Path, predictions: Path) -> pd.DataFrame:

@@ -88,8 +88,7 @@ def parse_args() -> argparse.Namespace:
     for name in ("table", "prior", "evaluate", "sites"):
         own = commands.add_parser(name)
         if name in ("table", "sites"):
-            own.add_argument("data", type=Path)
-            own.add_argument("detectors", nargs="+", metavar="NAME=PREDICTIONS")
+            add_detectors(own)
         if name == "table":
             own.add_argument(
                 "--teacher", default="", metavar="NAME=PREDICTIONS", help="a better one"
@@ -99,15 +98,26 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def add_detectors(parser: argparse.ArgumentParser) -> None:
+    """Add DATA and NAME=PREDICTIONS ..., read as pairs of a name and a folder."""
+    parser.add_argument("data", type=Path)
+    parser.add_argument("detectors", nargs="+", type=named_folder, metavar="NAME=PREDICTIONS")
+
+
+def named_folder(text: str) -> tuple[str, Path]:
+    """Read NAME=PREDICTIONS."""
+    name, _, folder = text.partition("=")
+    return name, Path(folder)
+
+
 def main() -> None:
     """Run one of the steps."""
     args = parse_args()
     if args.command == "table":
         teacher, _, boxes = args.teacher.partition("=")
-        for named in args.detectors:
-            name, _, folder = named.partition("=")
+        for name, folder in args.detectors:
             own = Path(boxes) if boxes and name != teacher else None
-            add_detector(name, args.data, Path(folder), own)
+            add_detector(name, args.data, folder, own)
     elif args.command == "prior":
         rows, calibrations = read_panel()
         content = {
@@ -123,9 +133,7 @@ def main() -> None:
         if args.command == "evaluate":
             estimates = nested(read_panel()[0])
         else:
-            named = [of.partition("=") for of in args.detectors]
-            parts = [one_site(name, args.data, Path(folder)) for name, _, folder in named]
-            estimates = pd.concat(parts)
+            estimates = pd.concat([one_site(n, args.data, of) for n, of in args.detectors])
         if args.out:
             estimates.to_csv(args.out, index=False)
         print(to_markdown(summary(estimates).round(1).reset_index()))
@@ -364,9 +372,9 @@ def nested(rows: pd.DataFrame, panel: pd.DataFrame | None = None) -> pd.DataFram
         )
         _, scaling, prior = fit_prior(panel[others])
         labelled = rows[(rows["detector"] == name) & (rows["kind"] == CATEGORY)]
-        asked = rows[(rows["detector"] == name) & held_out & enough(rows)]
-        if len(asked):
-            parts.append(evaluated(labelled, asked, scaling, prior).assign(detector=name))
+        requested = rows[(rows["detector"] == name) & held_out & enough(rows)]
+        if len(requested):
+            parts.append(evaluated(labelled, requested, scaling, prior).assign(detector=name))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -387,25 +395,34 @@ def one_site(name: str, data: Path, predictions: Path) -> pd.DataFrame:
             for other in sets
             if other.family != of.family and of.truth.categories[0] in other.truth.categories
         ]
-        asked = pd.concat(others)
-        asked = asked[(asked["category"] == of.truth.categories[0]) & (asked["n_boxes"] >= 8)]
-        parts.append(evaluated(known, asked, scaling, prior).assign(fitted=of.name))
+        requested = pd.concat(others)
+        requested = requested[
+            (requested["category"] == of.truth.categories[0]) & (requested["n_boxes"] >= 8)
+        ]
+        parts.append(evaluated(known, requested, scaling, prior).assign(fitted=of.name))
     return pd.concat(parts, ignore_index=True).assign(detector=name)
 
 
 def evaluated(
-    known: pd.DataFrame, asked: pd.DataFrame, scaling: Scaling, prior: Prior
+    known: pd.DataFrame,
+    new: pd.DataFrame,
+    scaling: Scaling,
+    prior: Prior,
+    *,
+    target: str = "mAP",
+    features: Sequence[str] = FEATURES,
 ) -> pd.DataFrame:
     """Fit on some pairs and estimate others, each as a site of its own."""
-    fitted = BayesianRegression(features=FEATURES, scaling=scaling, prior=prior).fit(known)
-    predicted = [fitted.predict(asked.iloc[[k]])[0] for k in range(len(asked))]
-    group = np.where(asked["category"].isin(["person", "vehicle"]), asked["category"], "other")
+    options = {"target": target, "features": features, "scaling": scaling, "prior": prior}
+    fitted = BayesianRegression(**options).fit(known)
+    predicted = [fitted.predict(new.iloc[[k]])[0] for k in range(len(new))]
+    group = np.where(new["category"].isin(["person", "vehicle"]), new["category"], "other")
     return pd.DataFrame(
         {
             "group": group,
-            "source": asked["source"].to_numpy(),
-            "category": asked["category"].to_numpy(),
-            "true": asked["mAP"].to_numpy(),
+            "source": new["source"].to_numpy(),
+            "category": new["category"].to_numpy(),
+            "true": new[target].to_numpy(),
             "estimate": [of.value for of in predicted],
             "lower": [of.lower for of in predicted],
             "upper": [of.upper for of in predicted],
@@ -417,16 +434,24 @@ def summary(estimates: pd.DataFrame) -> pd.DataFrame:
     """Tabulate errors, that of a constant, coverage and half-widths, in points."""
     by = ["group", "detector"]
     mean = estimates.groupby(by)["true"].transform("mean")
+    return tabulated(estimates, by, "constant", mean)
+
+
+def tabulated(
+    estimates: pd.DataFrame, by: list[str], name: str, reference: pd.Series
+) -> pd.DataFrame:
+    """Tabulate errors, that of a reference by its name, coverage and half-widths, in points."""
     rows = estimates.assign(
         mae=100 * (estimates["estimate"] - estimates["true"]).abs(),
         bias=100 * (estimates["estimate"] - estimates["true"]),
-        constant=100 * (mean - estimates["true"]).abs(),
+        reference=100 * (reference - estimates["true"]).abs(),
         coverage=100.0 * estimates["true"].between(estimates["lower"], estimates["upper"]),
         half_width=50 * (estimates["upper"] - estimates["lower"]),
         n=1,
     )
-    names = ["mae", "bias", "constant", "coverage", "half_width"]
-    return rows.groupby(by)[names].mean().join(rows.groupby(by)["n"].sum())
+    names = ["mae", "bias", "reference", "coverage", "half_width"]
+    table = rows.groupby(by)[names].mean().rename(columns={"reference": name})
+    return table.join(rows.groupby(by)["n"].sum())
 
 
 if __name__ == "__main__":

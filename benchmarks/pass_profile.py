@@ -37,7 +37,7 @@ from benchmarks.subjects import (
     make_detector,
     score,
 )
-from benchmarks.timing import machine, write_json
+from benchmarks.timing import report
 
 CLEAN, PERTURBED = "clean pass", "perturbed pass"
 
@@ -137,11 +137,8 @@ def main() -> None:
     table = pd.Series(spent, name="ms an image").to_frame()
     table["share"] = table["ms an image"] / table["ms an image"].sum()
     table.loc["together"] = table.sum()
-    for name, value in machine().items():
-        print(f"{name:18} {value}")
-    print(table.to_string(formatters={"ms an image": "{:.1f}".format, "share": "{:.1%}".format}))
-    options = {name: value for name, value in vars(args).items() if name != "json"}
-    write_json(args.json, {"machine": machine(), "run": options, "parts": spent})
+    formats = {"ms an image": "{:.1f}".format, "share": "{:.1%}".format}
+    report(args, [table.to_string(formatters=formats)], parts=spent)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from benchmarks.subjects import (
     make_detector,
     score,
 )
-from benchmarks.timing import CLOCKS, Rounds, in_turns, machine, median, spread, write_json
+from benchmarks.timing import CLOCKS, Rounds, in_turns, median, report, spread
 
 MIDDLE, LAST = DropoutSpec("after", (1, 2), 0.15), DropoutSpec("after", (3,), 0.15)
 Seconds = dict[str, float]
@@ -146,18 +146,13 @@ def main() -> None:
             timed[warm_up]()
         rounds = in_turns(timed, args.rounds)
     result = table(rounds, chosen)
-    for name, value in machine().items():
-        print(f"{name:18} {value}")
+    lines = []
     for name in timed:
         spent = [median(rounds, lambda s, n=name: s[n], clock) for clock in CLOCKS]
         each = [1000 * value / len(samples) for value in spent]
-        print(f"{name:12} {each[0]:9.1f} ms an image, {each[1]:9.1f} ms on the processor")
-    print(result.to_string(index=False))
-    options = {name: value for name, value in vars(args).items() if name != "json"}
-    ratios = result.to_dict("records")
-    write_json(
-        args.json, {"machine": machine(), "run": options, "ratios": ratios, "rounds": rounds}
-    )
+        lines.append(f"{name:12} {each[0]:9.1f} ms an image, {each[1]:9.1f} ms on the processor")
+    lines.append(result.to_string(index=False))
+    report(args, lines, ratios=result.to_dict("records"), rounds=rounds)
 
 
 if __name__ == "__main__":

@@ -22,10 +22,11 @@ import cv2
 import numpy as np
 
 from autoeval.counting.counters import CountResult
-from autoeval.counting.praco.both_tests import evaluate_counter, evaluate_files
+from autoeval.counting.praco.both_tests import evaluate_counter
 from autoeval.counting.praco.data import CountingSet, single_class
 from autoeval.counting.praco.mosaic_run import draw_pairs
 from autoeval.counting.praco.published_sets import load_fsc147
+from autoeval.counting.praco.released_csv import evaluate_files
 from autoeval.counting.praco.result import intervals_of
 from autoeval.counting.prompting import PromptedCounter
 

@@ -7,12 +7,13 @@ is the median of the ratios within rounds.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -81,3 +82,12 @@ def write_json(path: str | None, result: Mapping[str, Any]) -> None:
     """Write a result where a path is given."""
     if path:
         write_text(path, json.dumps(result, indent=2) + "\n")
+
+
+def report(args: argparse.Namespace, lines: Iterable[str], **result: Any) -> None:
+    """Print the machine and lines; write both, and the options, where ``--json`` names a file."""
+    for name, value in machine().items():
+        print(f"{name:18} {value}")
+    print("\n".join(lines))
+    options = {name: value for name, value in vars(args).items() if name != "json"}
+    write_json(args.json, {"machine": machine(), "run": options, **result})

@@ -37,3 +37,10 @@ def write_boxes(path, names, categories, boxes, size=(10, 20)):
     content = {"images": images, "categories": listed, "annotations": annotations}
     path.write_text(json.dumps(content))
     return path
+
+
+def edit_json(path, change):
+    """Read a file, change its content in place, and write it back."""
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))

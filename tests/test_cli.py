@@ -97,11 +97,6 @@ def test_the_package_is_the_program():
     assert ended.stdout == f"autoeval {__version__}\n"
 
 
-def test_the_version(capsys):
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"autoeval {__version__}\n"
-
-
 @pytest.mark.parametrize(
     ("words", "shown", "hidden"),
     [

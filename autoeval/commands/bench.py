@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from autoeval.commands.run_options import add_work_dir
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -16,13 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", nargs="+", metavar="NAME", help="default: all")
     parser.add_argument("--target", default="mAP", metavar="NAME", help="such as mAP50 or mAP/car")
     parser.add_argument("--level", type=float, default=0.9, help="of the intervals (%(default)s)")
-    parser.add_argument(
-        "--work-dir",
-        type=Path,
-        default=Path("work_dirs/bench"),
-        metavar="DIR",
-        help="for bench.md and a CSV file a table (%(default)s)",
-    )
+    add_work_dir(parser, "work_dirs/bench", "for bench.md and a CSV file a table (%(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,12 +28,11 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.report.sections import written_files
     from autoeval.results.method_comparison import compare_methods
 
-    tables = {_name(path): read_scores(path) for path in args.scores}
+    tables = {
+        path.name if path.is_dir() else f"{path.parent.name}_{path.stem}": read_scores(path)
+        for path in args.scores
+    }
     methods = args.method or list(compared_methods())
     comparison = compare_methods(tables, methods, target=args.target, level=args.level)
     print(f"{comparison.text}\n{written_files(comparison.write(args.work_dir))}")
     return 0
-
-
-def _name(path: Path) -> str:
-    return path.name if path.is_dir() else f"{path.parent.name}_{path.stem}"

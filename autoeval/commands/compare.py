@@ -11,16 +11,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from autoeval.commands.run_options import add_run_options, launched, make_executor
-from autoeval.commands.site_options import (
-    add_category_option,
-    add_image_options,
-    add_labels_options,
-    add_target_options,
-    named_categories,
-    named_images,
-    translation,
-)
+from autoeval.commands import run_options, site_options
 from autoeval.errors import InputError
 from autoeval.targets import named_target
 
@@ -36,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]WORK_DIR",
         help="what `autoeval fit` wrote for each detector, its name by default that of the folder",
     )
-    add_image_options(
+    site_options.add_image_options(
         parser, "compare on; with --predictions a list of them, a COCO JSON or a folder"
     )
     parser.add_argument(
@@ -46,9 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="boxes of each detector on these images, in the same order; - for one that is run",
     )
-    add_category_option(parser)
-    add_target_options(parser)
-    add_labels_options(parser.add_argument_group("labels of some images"), required=False)
+    site_options.add_category_option(parser)
+    site_options.add_target_options(parser)
+    site_options.add_labels_options(
+        parser.add_argument_group("labels of some images"), required=False
+    )
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
     parser.add_argument(
@@ -58,14 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="end with status 3 where the first detector is worse than another by so many points, "
         "by the whole interval",
     )
-    add_run_options(parser, "work_dirs/compare")
+    run_options.add_run_options(parser, "work_dirs/compare")
 
 
 def run(args: argparse.Namespace) -> int:
     """Compare, print, and write the page."""
     from autoeval.api import compare, named_estimators
+    from autoeval.report.sections import print_report
     from autoeval.results.comparison import comparison_report
-    from autoeval.results.printing import print_report
 
     if not args.images and not args.predictions:
         raise InputError("Expected --images PATH, or --predictions of each detector.")
@@ -73,15 +66,15 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--site is for an estimate of one detector: leave it out of a comparison.")
     fits = named_estimators(_named(args.detectors))
     files = [None if path == NOT_FILES else path for path in args.predictions]
-    with launched(args) as shards:
+    with run_options.launched(args) as shards:
         result = compare(
             fits,
             files or None,
-            images=args.images if files and all(files) else named_images(args),
+            images=args.images if files and all(files) else site_options.named_images(args),
             labels=args.labels,
             img_dir=args.label_images,
-            words=translation(args.words),
-            categories=named_categories(args.category) or None,
+            words=site_options.translation(args.words),
+            categories=site_options.named_categories(args.category),
             target=args.target and named_target(args.target, args.score_thr, args.iou),
             level=args.level,
             seed=args.seed,
@@ -117,7 +110,7 @@ def _keeping(args: argparse.Namespace, fits: dict[str, Any]) -> dict[str, Any]:
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.observation.kept_observer import Keeping
 
-    executor = make_executor(args)
+    executor = run_options.make_executor(args)
     return {
         name: Keeping(
             args.work_dir / name.replace("/", "_"),

@@ -6,22 +6,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from autoeval.commands.run_options import (
-    add_detector_options,
-    add_image_list_option,
-    add_predictions_options,
-    add_run_options,
-    add_teacher_options,
-    named_teacher,
-)
-from autoeval.commands.site_options import (
-    add_category_option,
-    add_image_details,
-    add_target_options,
-    load_for_target,
-    predict_site,
-    site_facts,
-)
+from autoeval.commands import run_options, site_options
 from autoeval.errors import InputError
 from autoeval.targets import IOUS
 
@@ -41,42 +26,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder, COCO JSON, video, pattern or list of new images, for an estimator of a "
         "detector that is at hand",
     )
-    add_image_details(parser)
+    site_options.add_image_details(parser)
     parser.add_argument(
         "--estimator",
         default=ESTIMATOR,
         metavar="FILE",
         help="what `autoeval fit` wrote (default: %(default)s)",
     )
-    add_detector_options(parser)
-    add_teacher_options(parser)
-    add_predictions_options(parser, "boxes on the new images: COCO results, JSON lines, Parquet")
-    add_image_list_option(parser)
-    add_category_option(parser)
-    add_target_options(parser)
+    run_options.add_detector_options(parser)
+    run_options.add_teacher_options(parser)
+    run_options.add_predictions_options(
+        parser, "boxes on the new images: COCO results, JSON lines, Parquet"
+    )
+    run_options.add_image_list_option(parser)
+    site_options.add_category_option(parser)
+    site_options.add_target_options(parser)
     parser.add_argument(
         "--export",
         type=Path,
         metavar="DIR",
         help="CSV of the estimate and the images, COCO results with both",
     )
-    add_run_options(parser, "work_dirs/estimate")
+    run_options.add_run_options(parser, "work_dirs/estimate")
 
 
 def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and print."""
+    from autoeval.report.sections import print_report
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.estimate.tool_files import export
-    from autoeval.results.printing import print_report
 
     if bool(args.predictions) == bool(args.images):
         raise InputError("Expected either IMAGES or --predictions FILE.")
-    estimator = load_for_target(args)
-    estimate = predict_site(args, estimator, teacher=named_teacher(args))
+    estimator = site_options.load_for_target(args)
+    estimate = site_options.predict_site(args, estimator, teacher=run_options.named_teacher(args))
     if estimate is None:
         return 0
     source = Path(args.predictions or args.images).name
-    given = site_facts(args, estimator)
+    given = site_options.site_facts(args, estimator)
     report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate, given=given)
     print_report(
         report,

@@ -11,37 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.meta_set_options import (
-    COUNT_METHODS,
-    COUNT_TARGETS,
-    LIGHT,
-    add_counting_options,
-    add_data_options,
-    add_pass_options,
-    check_counting_options,
-    counting_measures,
-    named_task,
-    pass_settings,
-    work_dir,
-)
-from autoeval.commands.run_options import (
-    add_detector_options,
-    add_execution_options,
-    add_predictions_options,
-    add_teacher_options,
-    launched,
-    make_executor,
-    named_teacher,
-    required_detector,
-)
-from autoeval.commands.site_options import (
-    add_category_option,
-    add_labels_options,
-    add_pseudo_label_options,
-    add_threshold_options,
-    predict_site,
-    translation,
-)
+from autoeval.commands import meta_set_options, run_options, site_options
+from autoeval.commands.meta_set_options import COUNT_METHODS, COUNT_TARGETS, LIGHT
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS
@@ -62,9 +33,9 @@ WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_detector_options(parser)
-    add_teacher_options(parser)
-    add_data_options(parser, images="estimate mAP on")
+    run_options.add_detector_options(parser)
+    run_options.add_teacher_options(parser)
+    meta_set_options.add_data_options(parser, images="estimate mAP on")
     method = parser.add_argument_group("method")
     method.add_argument(
         "--method",
@@ -86,20 +57,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="use a saved one instead of fitting, with its detector; needs --images alone",
     )
-    add_category_option(method)
-    add_threshold_options(method)
-    add_counting_options(parser)
-    add_pass_options(parser, light=True)
-    add_execution_options(parser)
-    add_predictions_options(parser, "folder with NAME.json for each source, instead of a detector")
+    site_options.add_category_option(method)
+    site_options.add_threshold_options(method)
+    meta_set_options.add_counting_options(parser)
+    meta_set_options.add_pass_options(parser, light=True)
+    run_options.add_execution_options(parser)
+    run_options.add_predictions_options(
+        parser, "folder with NAME.json for each source, instead of a detector"
+    )
     parser.add_argument(
         "--images-predictions", metavar="FILE", help="with --predictions: those of the new images"
     )
     labels = parser.add_argument_group(
         "labels", "of some of the images, taken as a simple random draw (see `label plan`)"
     )
-    add_labels_options(labels, required=False)
-    add_pseudo_label_options(
+    site_options.add_labels_options(labels, required=False)
+    site_options.add_pseudo_label_options(
         labels, "a folder with SOURCE.json in COCO; for `label plan --pseudo-labels`"
     )
     parser.add_argument(
@@ -111,16 +84,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit or load the estimator, estimate, and print."""
-    check_counting_options(args)
+    meta_set_options.check_counting_options(args)
     _check(args)
-    with launched(args) as shards:
+    with run_options.launched(args) as shards:
         return _run(args, shards)
 
 
 def _run(args: argparse.Namespace, shards: Shards) -> int:
-    from autoeval.results.estimate.about import About, about
+    from autoeval.report.sections import print_report
+    from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
-    from autoeval.results.printing import print_report
 
     estimator = _estimator(args, shards)
     known = (estimator.loading_.get("detector") or {}).get("name", "detector")
@@ -146,25 +119,25 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     if args.labels and estimate:
         from autoeval.api import estimate_with_labels
         from autoeval.report.sections import Report
-        from autoeval.results.labels.estimate_report import label_report
+        from autoeval.results.labels.estimate_report import label_sections
 
         labelled = estimate_with_labels(
             estimator.plan_labels(estimate, n=1),
             args.labels,
             img_dir=args.label_images,
-            words=translation(args.words),
+            words=site_options.translation(args.words),
             planned=False,
         )
-        first = [of for of in label_report(labelled).sections if not isinstance(of, About)]
-        sections = [*first, *report.sections]
+        sections = [*label_sections(labelled), *report.sections]
         report = Report(f"{report.title}, with labels", sections)
-    print_report(report, args.work_dir, estimator.fit_result_, page=args.report, as_json=args.json)
+    before = estimator.fit_result_.files if estimator.fit_result_ else ()
+    print_report(report, args.work_dir, before=before, page=args.report, as_json=args.json)
     return 0
 
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse options that exclude each other, before anything is run."""
-    make_executor(args)
+    run_options.make_executor(args)
     if args.estimator:
         if not args.images:
             raise InputError("--estimator needs --images PATH, the images to estimate on.")
@@ -188,7 +161,7 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
 
     if args.estimator:
         return AccuracyEstimator.load(args.estimator)
-    task = named_task(args)
+    task = meta_set_options.named_task(args)
     if args.predictions:
         folder = args.work_dir or Path("work_dirs") / f"{task.name}_{Path(args.predictions).name}"
         estimator = fit(
@@ -197,7 +170,7 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
             half_size_predictions=args.half_size_predictions,
             names=args.names,
             truncated=args.truncated,
-            teacher=named_teacher(args),
+            teacher=run_options.named_teacher(args),
             target=args.target,
             work_dir=folder,
         )
@@ -215,7 +188,9 @@ def _fit_detector(args: argparse.Namespace, task: Task) -> AccuracyEstimator:
 
     if args.target in COUNT_TARGETS and args.preset == LIGHT:
         args.preset = "paper"
-    settings = replace(pass_settings(args), measures=counting_measures(args))
+    settings = replace(
+        meta_set_options.pass_settings(args), measures=meta_set_options.counting_measures(args)
+    )
     methods = WITH_DROPOUT if settings.repeats else METHODS
     if args.target in COUNT_TARGETS:
         methods = COUNT_METHODS
@@ -224,17 +199,17 @@ def _fit_detector(args: argparse.Namespace, task: Task) -> AccuracyEstimator:
         meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     return fit(
         task=task,
-        detector=required_detector(args),
-        teacher=named_teacher(args),
+        detector=run_options.required_detector(args),
+        teacher=run_options.named_teacher(args),
         settings=settings,
         meta_set=meta_set,
         reference=args.reference,
         methods=args.method or methods,
         target=args.target,
         pseudo_labels=args.pseudo_labels,
-        pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
-        work_dir=work_dir(args, task.name),
-        executor=make_executor(args),
+        pseudo_words=site_options.translation(args.pseudo_words, "--pseudo-words"),
+        work_dir=meta_set_options.work_dir(args, task.name),
+        executor=run_options.make_executor(args),
         batch_size=args.batch_size,
     )
 
@@ -247,14 +222,14 @@ def _estimate(
         if not args.images_predictions:
             return None
         args.predictions, args.half_size_predictions = args.images_predictions, None
-        return predict_site(args, estimator, shards=shards)
+        return site_options.predict_site(args, estimator, shards=shards)
     if not args.images:
         return None
-    estimate = predict_site(
+    estimate = site_options.predict_site(
         args,
         estimator,
         shards=shards,
-        teacher=named_teacher(args),
+        teacher=run_options.named_teacher(args),
         repeats=args.repeats if args.estimator else None,
         domain=_domain(args, estimator) if args.reference else None,
     )
@@ -275,5 +250,7 @@ def _domain(args: argparse.Namespace, estimator: AccuracyEstimator) -> object:
 
     settings = PassSettings.from_dict(estimator.context_["pass"], repeats=1)
     detector = estimator.detector_ = estimator.load_detector()
-    observer: Observer = Observer(detector, named_task(args), settings, batch_size=args.batch_size)
+    observer: Observer = Observer(
+        detector, meta_set_options.named_task(args), settings, batch_size=args.batch_size
+    )
     return reference_domain(observer, args.reference, args.work_dir)

@@ -6,19 +6,8 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from autoeval.commands.run_options import (
-    add_detector_options,
-    add_predictions_options,
-    add_run_options,
-    add_teacher_options,
-    launched,
-    make_executor,
-    named_detector,
-    named_teacher,
-)
-from autoeval.commands.site_options import add_threshold_options
+from autoeval.commands import run_options, site_options
 from autoeval.errors import InputError
 from autoeval.targets import AP_TARGETS, MEASURES, named_target
 
@@ -42,13 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="instead: work dirs of fits of one detector, on any number of labelled sets and tasks",
     )
-    add_detector_options(parser)
-    add_teacher_options(parser)
-    add_predictions_options(
+    run_options.add_detector_options(parser)
+    run_options.add_teacher_options(parser)
+    run_options.add_predictions_options(
         parser, "COCO results, JSON lines or Parquet; with --task a folder of them, one a source"
     )
     parser.add_argument("--target", default="mAP", choices=(*AP_TARGETS, *MEASURES))
-    add_threshold_options(parser, "of --target precision, recall or f1")
+    site_options.add_threshold_options(parser, "of --target precision, recall or f1")
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
     parser.add_argument(
         "--no-calibration",
@@ -57,16 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="read confidences by the mean calibration of a panel of detectors: for comparison, "
         "errors are larger and intervals too narrow",
     )
-    add_run_options(parser, "work_dirs/fit")
+    run_options.add_run_options(parser, "work_dirs/fit")
 
 
 def run(args: argparse.Namespace) -> int:
     """Fit, evaluate on what was left out, and save."""
     from autoeval.api import fit
+    from autoeval.report.sections import print_report
     from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.labels.plan_report import seen_in_training
-    from autoeval.results.printing import print_report
 
     given = [name for name in INSTEAD if getattr(args, name)] if args.join else []
     if given:
@@ -77,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
             "--score-thr goes with --target precision, recall or f1. A fit learns all thresholds: "
             "name one when you estimate."
         )
-    detector, executor = named_detector(args), make_executor(args)
-    with launched(args) as shards:
+    detector, executor = run_options.named_detector(args), run_options.make_executor(args)
+    with run_options.launched(args) as shards:
         estimator = fit(
             args.labels,
             predictions=args.predictions,
@@ -90,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
             half_size_predictions=args.half_size_predictions,
             names=args.names,
             truncated=args.truncated,
-            teacher=named_teacher(args),
+            teacher=run_options.named_teacher(args),
             data_root=args.data_root,
             target=named_target(args.target, args.score_thr, args.iou),
             level=args.level,
@@ -101,13 +90,13 @@ def run(args: argparse.Namespace) -> int:
         )
         if not shards.leads:
             return 0
+    result = estimator.fit_result_
+    assert result is not None
     if args.labels and detector:
-        assert estimator.fit_result_ is not None
         warnings = tuple(seen_in_training(estimator, args.labels))
         for warning in warnings:
             print(f"warning: {warning}", file=sys.stderr)
-        warnings = (*estimator.fit_result_.warnings, *warnings)
-        estimator.fit_result_ = replace(estimator.fit_result_, warnings=warnings)
+        estimator.fit_result_ = replace(result, warnings=(*result.warnings, *warnings))
     name = detector.name if detector else ""
     known = about(
         args.command_line,
@@ -118,13 +107,10 @@ def run(args: argparse.Namespace) -> int:
         detector=name,
         checkpoint=args.checkpoint,
     )
-    report = estimate_page(_title(args), estimator, detector=name, given=known)
-    print_report(report, args.work_dir, estimator.fit_result_, as_json=args.json)
+    title = f"Joined: {', '.join(Path(path).name for path in args.join)}"
+    if not args.join:
+        what = args.predictions or args.detector or args.config
+        title = f"{Path(what).name} on {Path(args.labels or args.task).name}"
+    report = estimate_page(title, estimator, detector=name, given=known)
+    print_report(report, args.work_dir, before=result.files, as_json=args.json)
     return 0
-
-
-def _title(args: argparse.Namespace) -> str:
-    if args.join:
-        return f"Joined: {', '.join(Path(path).name for path in args.join)}"
-    what: Any = args.predictions or args.detector or args.config
-    return f"{Path(what).name} on {Path(args.labels or args.task).name}"

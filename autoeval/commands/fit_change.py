@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from autoeval.commands.run_options import (
     add_detector_options,
+    add_work_dir,
     load_named_detector,
     required_detector,
 )
@@ -21,7 +22,7 @@ from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.metasets.transforms import TransformStep
-    from autoeval.monitoring.fitting.changed_images import ChangedImages
+    from autoeval.monitoring.fitting.known_changes import ChangedImages
 
 FILE = "changes.json"
 META_SET, EVERY = "configs/metasets/corruptions.py", "all"
@@ -37,8 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Observe, fit, write, and print the errors on groups and kinds left out."""
     from autoeval.monitoring.changes.change_model import write_change_model
-    from autoeval.monitoring.fitting.change_errors import change_figures, evaluated_changes
-    from autoeval.monitoring.fitting.fit_change import CLEAN_BOXES, fit_change
+    from autoeval.monitoring.fitting.fit_change import (
+        CLEAN_BOXES,
+        change_figures,
+        evaluated_changes,
+        fit_change,
+    )
     from autoeval.monitoring.fitting.known_changes import known_changes
     from autoeval.report.sections import written_files
 
@@ -117,13 +122,8 @@ def add_change_options(parser: argparse.ArgumentParser) -> None:
         help="read confidences as they are, rather than true-positive probabilities",
     )
     parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    parser.add_argument(
-        "--work-dir",
-        type=Path,
-        default=Path("work_dirs/changes"),
-        metavar="DIR",
-        help="for what is written, and keeps what was observed (%(default)s)",
-    )
+    about = "for what is written, and keeps what was observed (%(default)s)"
+    add_work_dir(parser, "work_dirs/changes", about)
 
 
 def observe_named_changes(
@@ -134,7 +134,7 @@ def observe_named_changes(
     from autoeval.estimation.observation.presets import light
     from autoeval.metasets import load_metaset_config, load_task
     from autoeval.metasets.task import merge_tasks
-    from autoeval.monitoring.fitting.changed_images import observe_changes
+    from autoeval.monitoring.fitting.known_changes import observe_changes
 
     task = merge_tasks([load_task(file, args.data_root) for file in args.task])
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)

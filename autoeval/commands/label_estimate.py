@@ -7,25 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.run_options import (
-    add_detector_options,
-    add_image_list_option,
-    add_predictions_options,
-    add_run_options,
-    add_teacher_options,
-    named_teacher,
-)
-from autoeval.commands.site_options import (
-    add_category_option,
-    add_image_options,
-    add_labels_options,
-    add_pseudo_label_options,
-    add_target_options,
-    load_for_target,
-    predict_site,
-    site_facts,
-    translation,
-)
+from autoeval.commands import run_options, site_options
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +18,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     labels = parser.add_argument_group("labels")
-    add_labels_options(labels, required=True)
+    site_options.add_labels_options(labels, required=True)
     labels.add_argument("--plan", type=Path, metavar="DIR", help="what `label plan` wrote")
     labels.add_argument(
         "--until",
@@ -46,21 +28,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     free = parser.add_argument_group("labels that no plan drew (instead of --plan)")
     free.add_argument("--estimator", metavar="FILE", help="estimator.parquet of `autoeval fit`")
-    add_image_options(free, "estimate on, the labelled ones among them")
-    add_category_option(free)
-    add_target_options(free)
-    add_image_list_option(free)
-    add_predictions_options(parser, "COCO results on those images, instead of a detector")
-    add_detector_options(parser)
-    add_teacher_options(parser)
-    add_pseudo_label_options(parser, "COCO results on those images")
-    add_run_options(parser, None, "for the report (default: estimate/ in the plan)")
+    site_options.add_image_options(free, "estimate on, the labelled ones among them")
+    site_options.add_category_option(free)
+    site_options.add_target_options(free)
+    run_options.add_image_list_option(free)
+    run_options.add_predictions_options(
+        parser, "COCO results on those images, instead of a detector"
+    )
+    run_options.add_detector_options(parser)
+    run_options.add_teacher_options(parser)
+    site_options.add_pseudo_label_options(parser, "COCO results on those images")
+    run_options.add_run_options(parser, None, "for the report (default: estimate/ in the plan)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Read the labels, estimate, and print."""
     from autoeval.api import estimate_with_labels
-    from autoeval.report.sections import written_files
+    from autoeval.report.sections import Report, Tables, print_report
     from autoeval.results.labels.estimate_report import label_report
 
     if not args.work_dir:
@@ -72,31 +56,24 @@ def run(args: argparse.Namespace) -> int:
             return 0
     else:
         _refuse_with_plan(args)
-        given = {"plan": str(plan), **_facts_of(args.plan), **site_facts(args, labels=args.labels)}
+        page = args.plan / "result.json"  # of the plan
+        facts = json.loads(page.read_bytes()).get("about", {}) if page.exists() else {}
+        of_plan = {name: facts[name] for name in facts if name not in ("date", "command")}
+        given = {"plan": str(plan)} | of_plan | site_options.site_facts(args, labels=args.labels)
     estimate = estimate_with_labels(
         plan,
         args.labels,
         img_dir=args.label_images,
-        words=translation(args.words),
+        words=site_options.translation(args.words),
         planned=args.plan is not None,
         score_thr=args.score_thr,
     )
     report = label_report(estimate, given)
-    if args.json:
-        print(json.dumps(report.to_dict(), indent=2), flush=True)
-        report.write(args.work_dir)
-        return 0
-    until = f"\n\n{_until(estimate, args.until / 100)}" if args.until else ""
-    print(f"{report.text()}{until}", flush=True)
-    print(f"\n{written_files(report.write(args.work_dir))}")
+    if args.until:  # the first section is the last on the terminal
+        until = Tables([], words=_until(estimate, args.until / 100))
+        report = Report(report.title, [until, *report.sections])
+    print_report(report, args.work_dir, as_json=args.json)
     return 0
-
-
-def _facts_of(plan: Path) -> dict[str, str]:
-    """Return what the page of a plan is about, where there is one."""
-    page = plan / "result.json"
-    facts = json.loads(page.read_bytes()).get("about", {}) if page.exists() else {}
-    return {name: facts[name] for name in facts if name not in ("date", "command")}
 
 
 def _simple_plan(args: argparse.Namespace) -> tuple[LabelPlan | None, dict[str, str]]:
@@ -106,17 +83,17 @@ def _simple_plan(args: argparse.Namespace) -> tuple[LabelPlan | None, dict[str, 
             "Expected --plan DIR; or, for labels that no plan drew, --estimator FILE and "
             "--images PATH or --predictions FILE."
         )
-    estimator = load_for_target(args)
-    estimate = predict_site(args, estimator, teacher=named_teacher(args))
+    estimator = site_options.load_for_target(args)
+    estimate = site_options.predict_site(args, estimator, teacher=run_options.named_teacher(args))
     if estimate is None:
         return None, {}
     plan = estimator.plan_labels(
         estimate,
         n=1,
         pseudo_labels=args.pseudo_labels,
-        pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
+        pseudo_words=site_options.translation(args.pseudo_words, "--pseudo-words"),
     )
-    return plan, site_facts(args, estimator, labels=args.labels)
+    return plan, site_options.site_facts(args, estimator, labels=args.labels)
 
 
 def _refuse_with_plan(args: argparse.Namespace) -> None:

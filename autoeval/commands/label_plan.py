@@ -6,26 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.run_options import (
-    add_detector_options,
-    add_image_list_option,
-    add_predictions_options,
-    add_run_options,
-    add_teacher_options,
-    named_teacher,
-)
-from autoeval.commands.site_options import (
-    add_category_option,
-    add_image_options,
-    add_pseudo_label_options,
-    add_target_options,
-    load_for_target,
-    named_categories,
-    named_images,
-    predict_site,
-    site_facts,
-    translation,
-)
+from autoeval.commands import run_options, site_options
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
@@ -40,9 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--estimator", required=True, metavar="FILE", help="estimator.parquet of `autoeval fit`"
     )
     plan = parser.add_argument_group("plan")
-    add_image_options(plan, "draw from: the pool that the estimate is about")
-    add_category_option(plan)
-    add_target_options(plan)
+    site_options.add_image_options(plan, "draw from: the pool that the estimate is about")
+    site_options.add_category_option(plan)
+    site_options.add_target_options(plan)
     plan.add_argument("--n", type=int, default=20, help="images to label (%(default)s)")
     plan.add_argument("--seed", type=int, default=0, help="of the draw (%(default)s)")
     plan.add_argument(
@@ -62,28 +43,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--compare", metavar="WORK_DIR", help="draw images that show the difference to this one"
     )
     other.add_argument("--compare-predictions", metavar="PATH", help="its boxes on the pool")
-    add_predictions_options(parser, "COCO results on the pool, instead of a detector")
-    add_image_list_option(plan)
-    add_detector_options(parser)
-    add_teacher_options(parser)
-    add_pseudo_label_options(
+    run_options.add_predictions_options(parser, "COCO results on the pool, instead of a detector")
+    run_options.add_image_list_option(plan)
+    run_options.add_detector_options(parser)
+    run_options.add_teacher_options(parser)
+    site_options.add_pseudo_label_options(
         parser, "COCO results on the pool, where the estimator was fitted with --pseudo-labels"
     )
     about = (
         "the folder to label, and the plan; planning there again with a larger --n keeps what was "
         "drawn (%(default)s)"
     )
-    add_run_options(parser, "work_dirs/labels", about, json=False)
+    run_options.add_run_options(parser, "work_dirs/labels", about, json=False)
 
 
 def run(args: argparse.Namespace) -> int:
     """Make or enlarge the plan, write the folder, say what to expect."""
     from autoeval.estimation.plan_folder import plan_in_folder
-    from autoeval.report.sections import written_files
+    from autoeval.report.sections import print_report
     from autoeval.results.labels.plan_report import plan_report
 
-    estimator = load_for_target(args)
-    estimate = predict_site(args, estimator, teacher=named_teacher(args))
+    estimator = site_options.load_for_target(args)
+    estimate = site_options.predict_site(args, estimator, teacher=run_options.named_teacher(args))
     if estimate is None:
         return 0
     difference = None
@@ -99,11 +80,10 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             frames=args.frames,
             pseudo_labels=args.pseudo_labels,
-            pseudo_words=translation(args.pseudo_words, "--pseudo-words"),
+            pseudo_words=site_options.translation(args.pseudo_words, "--pseudo-words"),
         )
-    report = plan_report(plan, site_facts(args, estimator), difference)
-    written += report.write(args.work_dir)
-    print(f"{report.text()}\n\n{written_files(written)}")
+    report = plan_report(plan, site_options.site_facts(args, estimator), difference)
+    print_report(report, args.work_dir, before=written)
     return 0
 
 
@@ -119,8 +99,8 @@ def _plan_difference(
     by_files = args.compare_predictions is not None
     site = other.read_site(
         args.compare_predictions,
-        images=args.images_list or args.images if by_files else named_images(args),
-        categories=named_categories(args.category) or None,
+        images=args.images_list or args.images if by_files else site_options.named_images(args),
+        categories=site_options.named_categories(args.category),
     )
     return plan_difference(
         {"the detector": estimator, args.compare: other},

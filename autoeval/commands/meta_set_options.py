@@ -7,14 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.run_options import required_detector
+from autoeval.commands.run_options import add_work_dir, required_detector
 from autoeval.commands.site_options import add_image_options
 from autoeval.errors import InputError
 from autoeval.targets import TARGETS
 
 if TYPE_CHECKING:
-    from autoeval.detectors import Detector
-    from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import MeasureSettings, PassSettings
     from autoeval.metasets.task import Task
 
@@ -107,9 +105,7 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
         help="one more pass, with perturbed weights: adds the Detection Adaptation Score",
     )
     run.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    run.add_argument(
-        "--work-dir", type=Path, metavar="DIR", help="default: work_dirs/TASK_DETECTOR..."
-    )
+    add_work_dir(run, None, "default: work_dirs/TASK_DETECTOR...")
 
 
 def pass_settings(args: argparse.Namespace) -> PassSettings:
@@ -135,20 +131,6 @@ def pass_settings(args: argparse.Namespace) -> PassSettings:
     if args.das:
         settings = replace(settings, wants=(*settings.wants, "reweighted", "prototypes"))
     return settings
-
-
-def make_observer(args: argparse.Namespace, detector: Detector, task: Task) -> Observer:
-    """Make the pass that the options of `add_pass_options` name."""
-    from autoeval.estimation.kept_domain import reference_domain
-    from autoeval.estimation.observation.observing import Observer
-
-    settings = pass_settings(args)
-    observer = Observer(detector, task, settings, batch_size=args.batch_size)
-    if not args.reference:
-        return observer
-    domain = reference_domain(observer, args.reference, work_dir(args, task.name))
-    settings = replace(settings, domain=domain)
-    return Observer(detector, task, settings, batch_size=args.batch_size)
 
 
 def _needs(args: argparse.Namespace) -> frozenset[str]:

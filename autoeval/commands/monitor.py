@@ -18,20 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.run_options import (
-    add_detector_options,
-    add_predictions_options,
-    add_run_options,
-    launched,
-    make_executor,
-    named_detector,
-)
-from autoeval.commands.site_options import (
-    add_target_options,
-    load_for_target,
-    named_categories,
-    site_facts,
-)
+from autoeval.commands import run_options, site_options
 from autoeval.errors import InputError
 from autoeval.runtime.job import Executor
 from autoeval.runtime.shards import Shards
@@ -40,10 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.monitoring.changes.site_changes import Anchor, ChangeSettings
+    from autoeval.monitoring.changes.site_changes import ChangeSettings
     from autoeval.monitoring.watch_sites import WatchPlan
     from autoeval.monitoring.watched import Watched
-    from autoeval.results.monitoring.site_board import Pictures
 
 ALARM = 3
 
@@ -57,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="estimator.parquet of fit or estimate-map",
     )
     _add_sites(parser)
-    add_predictions_options(
+    run_options.add_predictions_options(
         parser, "folder with COCO results, one file a site, or one file with a folder a site"
     )
     parser.add_argument(
@@ -68,9 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_changes(parser)
     _add_outputs(parser)
-    add_detector_options(parser)
+    run_options.add_detector_options(parser)
     about = "the boxes of all images, the report and its tables (%(default)s)"
-    add_run_options(parser, "work_dirs/monitor", about, json=False)
+    run_options.add_run_options(parser, "work_dirs/monitor", about, json=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -89,18 +75,18 @@ def run(args: argparse.Namespace) -> int:
         )
     watched: Watched | None
     files: dict[str, Path] = {}
-    with launched(args) as shards, _quietly(args.quiet) as caught:
-        estimator = load_for_target(args)
-        executor = make_executor(args)
+    with run_options.launched(args) as shards, _quietly(args.quiet) as caught:
+        estimator = site_options.load_for_target(args)
+        executor = run_options.make_executor(args)
         if args.predictions:  # files are read by one process
             watched = _watch_predictions(args, estimator) if shards.leads else None
         else:
             watched, files = _watch_images(args, estimator, executor, shards)
             if args.against:
-                _observe_candidate(args, files, executor, shards)
+                _observe_candidate(args, estimator, files, executor, shards)
     if watched is None or not shards.leads:
         return 0
-    return _report(args, watched, files, caught, site_facts(args, estimator))
+    return _report(args, estimator, watched, files, caught)
 
 
 def _add_sites(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +127,7 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
     sites.add_argument(
         "--worst", type=int, default=3, metavar="K", help="how many count as worst (%(default)s)"
     )
-    add_target_options(sites, "estimate recall and false alarms an image there, too")
+    site_options.add_target_options(sites, "estimate recall and false alarms an image there, too")
     sites.add_argument(
         "--alarm-below",
         type=float,
@@ -220,13 +206,13 @@ def _watch_images(
     from autoeval.data.find_images import find_images
     from autoeval.data.image_folder import ImageFile
     from autoeval.monitoring.observing.signals import image_signals
+    from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_records import RecordStore
-    from autoeval.monitoring.times.clock import Clock
     from autoeval.monitoring.watch_sites import watch_sites
 
     clock, plan = Clock(args.time), _plan(args)
     found = find_images(args.images, args.img_dir)
-    load = named_detector(args, estimator.loading_.get("detector"))
+    load = run_options.named_detector(args, estimator.loading_.get("detector"))
     files = [image for image in found.images if isinstance(image, ImageFile)]
     watched = watch_sites(
         files,
@@ -236,7 +222,7 @@ def _watch_images(
         plan,
         clock=clock,
         signals=image_signals,
-        categories=named_categories(args.category),
+        categories=site_options.named_categories(args.category),
         batch_size=args.batch_size,
         executor=executor,
         shards=shards,
@@ -259,7 +245,7 @@ def _watch_predictions(args: argparse.Namespace, estimator: AccuracyEstimator) -
         _plan(args),
         half_size_predictions=args.half_size_predictions,
         images_list=args.images_list,
-        categories=named_categories(args.category),
+        categories=site_options.named_categories(args.category),
         names=read_names(Path(args.names)) if args.names else None,
         truncated=args.truncated,
         time_form=args.time,
@@ -269,21 +255,14 @@ def _watch_predictions(args: argparse.Namespace, estimator: AccuracyEstimator) -
 def _plan(args: argparse.Namespace) -> WatchPlan:
     from autoeval.monitoring.watch_sites import WatchPlan
 
-    pairs = [text.partition("=") for text in args.site]
-    if not all(equals for _, equals, _ in pairs):
-        raise InputError(
-            f"Expected --site SITE=NAME, such as gate=gate_2025, but got {' '.join(args.site)}."
-        )
-    known = {site: name for site, _, name in pairs}
-    changes = _changes(args)
     return WatchPlan(
         args.by,
         args.depth,
         args.worst,
         args.seed,
-        changes,
+        _changes(args),
         args.score_thr,
-        known,
+        dict(site_options.named_pairs(args.site, "--site", "SITE=NAME, such as gate=gate_2025,")),
         args.iou,
         args.alarm_below,
     )
@@ -291,8 +270,8 @@ def _plan(args: argparse.Namespace) -> WatchPlan:
 
 def _changes(args: argparse.Namespace) -> ChangeSettings | None:
     from autoeval.monitoring.changes.change_model import read_change_model
-    from autoeval.monitoring.changes.site_changes import ChangeSettings
-    from autoeval.monitoring.times.periods import Baseline
+    from autoeval.monitoring.changes.site_changes import Anchor, ChangeSettings
+    from autoeval.monitoring.periods import Baseline
 
     if args.changes is None:
         return None
@@ -303,41 +282,36 @@ def _changes(args: argparse.Namespace) -> ChangeSettings | None:
     )
     if not args.changes and not args.quiet:
         print(f"note: slopes of change of {model.origin}", file=sys.stderr)
-    return ChangeSettings(
-        model,
-        Baseline(args.baseline),
-        args.false_alarms,
-        seed=args.seed,
-        anchors=dict(map(_anchor, args.labelled)),
+    labelled = site_options.named_pairs(
+        args.labelled, "--labelled", "SITE=FILE, such as gate=gate.json,"
     )
-
-
-def _anchor(text: str) -> tuple[str, Anchor]:
-    from autoeval.monitoring.changes.site_changes import Anchor
-
-    site, equals, path = text.partition("=")
-    if not equals:
-        raise InputError(
-            f"Expected --labelled SITE=FILE, such as gate=gate.json, but got {text!r}."
-        )
-    return site, Anchor.read(path)
+    anchors = {site: Anchor.read(path) for site, path in labelled}
+    baseline = Baseline(args.baseline)
+    return ChangeSettings(model, baseline, args.false_alarms, seed=args.seed, anchors=anchors)
 
 
 def _report(
     args: argparse.Namespace,
+    estimator: AccuracyEstimator,
     watched: Watched,
     files: dict[str, Path],
     caught: Sequence[str],
-    given: dict[str, str],
 ) -> int:
+    from autoeval.monitoring.site_records import RecordStore
     from autoeval.report.sections import written_files
     from autoeval.results.monitoring.new_alarms import json_lines, prometheus_text
-    from autoeval.results.monitoring.site_board import site_board
-    from autoeval.results.monitoring.sites_report import Alarms, RunWarnings, sites_report
+    from autoeval.results.monitoring.site_board import Pictures, site_board
+    from autoeval.results.monitoring.sites_report import Alarms, run_warnings, sites_report
     from autoeval.runtime.files import write_table, write_text
 
-    board = site_board(watched, _pictures(args, watched, files))
-    report = sites_report(watched, board, given, _candidate(args))
+    pictures: Pictures = {}
+    if files:
+        from autoeval.results.monitoring.site_pictures import site_pictures  # needs OpenCV
+
+        pictures = site_pictures(watched, RecordStore(args.work_dir), files)
+    board = site_board(watched, pictures)
+    given, candidate = site_options.site_facts(args, estimator), _candidate(args, estimator)
+    report = sites_report(watched, board, given, candidate)
     written = report.write(args.work_dir, args.report)
     rows = watched.table.rows.drop(columns=["digest"])
     written.append(write_table(args.work_dir / "groups.parquet", rows))
@@ -348,7 +322,7 @@ def _report(
     if args.json_lines:
         print(json_lines(watched.table.rows))
     elif args.quiet:
-        lines = (Alarms(watched).text(), *caught, RunWarnings(watched.warnings).text())
+        lines = (Alarms(watched).text(), *caught, run_warnings(watched).text())
         print("\n".join(filter(None, lines)), end="\n" if any(lines) else "")
     else:
         print(f"{report.text()}\n\n{written_files(written)}")
@@ -358,7 +332,9 @@ def _report(
     return int(bool(failed))
 
 
-def _candidate(args: argparse.Namespace) -> tuple[pd.DataFrame, tuple[str, ...]] | None:
+def _candidate(
+    args: argparse.Namespace, current: AccuracyEstimator
+) -> tuple[pd.DataFrame, tuple[str, ...]] | None:
     """Compare another detector with this one at every site, where one is named."""
     from autoeval.api import load_estimator
     from autoeval.monitoring.candidate import (
@@ -372,8 +348,8 @@ def _candidate(args: argparse.Namespace) -> tuple[pd.DataFrame, tuple[str, ...]]
 
     if not args.against:
         return None
-    current, candidate = load_for_target(args), load_estimator(args.against)
-    categories = named_categories(args.category) or None
+    candidate = load_estimator(args.against)
+    categories = site_options.named_categories(args.category)
     lost: tuple[str, ...] = ()
     if args.predictions:
         sites, lost = sites_of_predictions(
@@ -392,7 +368,11 @@ def _candidate(args: argparse.Namespace) -> tuple[pd.DataFrame, tuple[str, ...]]
 
 
 def _observe_candidate(
-    args: argparse.Namespace, files: dict[str, Path], executor: Executor, shards: Shards
+    args: argparse.Namespace,
+    current: AccuracyEstimator,
+    files: dict[str, Path],
+    executor: Executor,
+    shards: Shards,
 ) -> None:
     """Run the other detector on the images that it has not seen yet."""
     from autoeval.api import load_estimator
@@ -400,11 +380,11 @@ def _observe_candidate(
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.observing.site_pass import expected_categories
+    from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_records import RecordStore
-    from autoeval.monitoring.times.clock import Clock
     from autoeval.monitoring.watch_sites import observe_candidate
 
-    estimator, current = load_estimator(args.against), load_estimator(args.estimator)
+    estimator = load_estimator(args.against)
     kept = estimator.loading_.get("detector")
     observe_candidate(
         [ImageFile(name, path) for name, path in files.items()],
@@ -413,7 +393,7 @@ def _observe_candidate(
         RecordStore(args.work_dir / CANDIDATE),
         clock=Clock(args.time),
         depth=args.depth,
-        categories=expected_categories(current, named_categories(args.category) or None),
+        categories=expected_categories(current, site_options.named_categories(args.category)),
         batch_size=args.batch_size,
         executor=executor,
         shards=shards,
@@ -421,29 +401,20 @@ def _observe_candidate(
     )
 
 
-def _pictures(args: argparse.Namespace, watched: Watched, files: dict[str, Path]) -> Pictures:
-    if not files:
-        return lambda site: ()
-    from autoeval.monitoring.site_records import RecordStore
-    from autoeval.results.monitoring.site_pictures import SitePictures
-
-    return SitePictures(watched, RecordStore(args.work_dir), files)
-
-
 def _sent(args: argparse.Namespace, watched: Watched) -> bool:
     """Send the alarms that were not sent before; False where that did not work."""
-    from autoeval.results.monitoring.new_alarms import NewAlarms, post_json
+    from autoeval.results.monitoring.new_alarms import new_alarms, post_json, remember
 
-    news = NewAlarms(args.work_dir, watched)
-    if not news.rows:
+    alarms = new_alarms(args.work_dir, watched)
+    if not alarms:
         return True
-    message = {"images": str(args.images or args.predictions), "alarms": news.rows}
+    message = {"images": str(args.images or args.predictions), "alarms": alarms}
     try:
         post_json(args.webhook, message)
     except OSError as error:
         print(f"error: {error}; the next run tries again", file=sys.stderr)
         return False
-    news.remember()
+    remember(args.work_dir, watched)
     return True
 
 

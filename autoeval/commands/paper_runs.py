@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.meta_set_options import make_observer
+from autoeval.commands.meta_set_options import pass_settings
 from autoeval.commands.run_options import load_named_detector, make_executor, required_detector
 from autoeval.errors import InputError
 
@@ -120,6 +120,8 @@ def find_runs(
 
     `wanted` are aliases of detectors, and tasks; `data` is by task.
     """
+    from autoeval.estimation.observation.observing import Observer
+
     found: dict[tuple[str, str], PaperRun] = {}
     for alias, task in dict.fromkeys(wanted):
         available, options = data[task], _options(args, alias)
@@ -129,7 +131,9 @@ def find_runs(
         try:
             at_first = copy(options)  # the training domain is observed when the run starts
             at_first.reference = None
-            observer = make_observer(at_first, load_named_detector(options), available.task)
+            settings, size = pass_settings(at_first), options.batch_size
+            detector = load_named_detector(options)
+            observer: Observer = Observer(detector, available.task, settings, batch_size=size)
         except InputError as error:
             _print_warnings([f"{alias} on {task} is left out: {error}"])
             continue

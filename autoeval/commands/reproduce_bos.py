@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what is there and what it costs; run what is missing; print tables and figures."""
     from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.report.sections import Report, printed_text
+    from autoeval.report.sections import Report, print_report
     from autoeval.research.reproduce.available import find_available
     from autoeval.research.reproduce.printed import load_figures, load_printed
 
@@ -109,8 +109,7 @@ def run(args: argparse.Namespace) -> int:
             boxes = {key: runs[key].boxes(drawn) for key, drawn in of_boxes.items()}
     sections = _sections(args, tables, figures, scores, boxes, data)
     report = Report("Box stability, printed and own", [*sections, cost, *data.values()])
-    written = report.write(work_dir)
-    print(printed_text(report, written, as_json=args.json))
+    print_report(report, work_dir, as_json=args.json)
     return 0
 
 

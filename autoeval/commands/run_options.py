@@ -188,6 +188,14 @@ def named_predictions(args: argparse.Namespace) -> PredictionFiles | None:
 OF_RAY = ("address", "workers", "num_gpus_per_worker", "num_cpus_per_worker")
 
 
+def add_work_dir(
+    parser: argparse._ActionsContainer, default: str | None, about: str = "default: %(default)s"
+) -> None:
+    """Declare where results go; `default` is None where the command finds a folder."""
+    path = None if default is None else Path(default)
+    parser.add_argument("--work-dir", type=Path, default=path, metavar="DIR", help=about)
+
+
 def add_run_options(
     parser: argparse.ArgumentParser,
     work_dir: str | None,
@@ -197,11 +205,10 @@ def add_run_options(
 ) -> None:
     """Declare where results go, how they are printed, and the options of execution.
 
-    `work_dir` is None where the command finds one; `about` is the help of ``--work-dir``; `json` is
-    whether the command can print JSON.
+    `work_dir` and `about` are the default and the help of ``--work-dir``, `json` is whether the
+    command can print JSON.
     """
-    default = None if work_dir is None else Path(work_dir)
-    parser.add_argument("--work-dir", type=Path, default=default, metavar="DIR", help=about)
+    add_work_dir(parser, work_dir, about)
     parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
     if json:
         parser.add_argument("--json", action="store_true", help="print the result as JSON")

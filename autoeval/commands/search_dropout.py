@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
 from autoeval.commands.run_options import (
     add_detector_options,
+    add_work_dir,
     load_named_detector,
     required_detector,
 )
@@ -51,9 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     search.add_argument("--repeats", type=int, default=1, help="dropout seeds (%(default)s)")
     search.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
     parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    parser.add_argument(
-        "--work-dir", type=Path, metavar="DIR", help="default: work_dirs/dropout_TASK_DETECTOR"
-    )
+    add_work_dir(parser, None, "default: work_dirs/dropout_TASK_DETECTOR")
     parser.add_argument(
         "--write",
         type=Path,

@@ -80,13 +80,21 @@ def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> No
     )
 
 
+def named_pairs(texts: Sequence[str], option: str, form: str) -> list[tuple[str, str]]:
+    """Read ``NAME=VALUE ...``; `form` says in the error what an option expects."""
+    pairs = []
+    for text in texts:
+        name, _, value = text.partition("=")
+        if not name or not value:
+            raise InputError(f"Expected {option} {form} but got '{text}'.")
+        pairs.append((name, value))
+    return pairs
+
+
 def translation(texts: Sequence[str], option: str = "--words") -> dict[str, str] | None:
     """Read ``WORD=CATEGORY ...``, where a word has one category; None for nothing."""
     found: dict[str, str] = {}
-    for text in texts:
-        word, _, category = text.partition("=")
-        if not word or not category:
-            raise InputError(f"Expected {option} WORD=CATEGORY but got '{text}'.")
+    for word, category in named_pairs(texts, option, "WORD=CATEGORY"):
         if found.setdefault(word, category) != category:
             raise InputError(f"{option} gives the word '{word}' two categories: expected one.")
     return found or None
@@ -141,13 +149,13 @@ def load_for_target(args: argparse.Namespace) -> AccuracyEstimator:
     return estimator.for_target(named_target(args.target, args.score_thr, args.iou))
 
 
-def named_categories(given: list[str] | None) -> dict[str, list[str]]:
-    """Read ``vehicle=car,bus`` as a category and the detector's words for it."""
+def named_categories(given: list[str] | None) -> dict[str, list[str]] | None:
+    """Read ``vehicle=car,bus`` as a category and the detector's words for it; None for nothing."""
     categories: dict[str, list[str]] = {}
     for name, _, words in (text.partition("=") for text in given or []):
         known = categories.setdefault(name, [])
         known += [w for w in words.split(",") or [name] if w and w not in known]
-    return {name: words or [name] for name, words in categories.items()}
+    return {name: words or [name] for name, words in categories.items()} or None
 
 
 def site_facts(
@@ -184,7 +192,7 @@ def predict_site(
     from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.teacher_boxes import load_teacher
 
-    categories = named_categories(getattr(args, "category", None)) or None
+    categories = named_categories(getattr(args, "category", None))
     options |= {"score_thr": args.score_thr, "iou": args.iou, "site": getattr(args, "site", None)}
     files = named_predictions(args)
     if files is not None:

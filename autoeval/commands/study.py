@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.fit_change import add_change_options, observe_named_changes
 from autoeval.commands.meta_set_options import PRESET_NAMES, add_data_options
-from autoeval.commands.run_options import add_detector_options, load_named_detector
+from autoeval.commands.run_options import add_detector_options, add_work_dir, load_named_detector
 from autoeval.commands.site_options import add_pseudo_label_options, translation
 from autoeval.errors import InputError
 
@@ -51,6 +51,37 @@ CHANGES = {"changes": ("changes", "which changes of a site are seen, and when an
 STUDIES = {**SCORES, **BOXES, **CHANGES, **COMPARISONS}
 SEVERAL = ("transfer", "places")
 OF_DETECTORS = ("regressors",)
+NUMBERS: dict[str, dict[str, tuple[float, str]]] = {
+    "box-level": {},
+    "changes": {"alpha": (0.05, "rate of false alarms"), "orders": (20, "of each site's images")},
+    "compare": {"draws": (20, "of labels")},
+    "correlation": {"most": (12, "scores drawn")},
+    "examples": {
+        "most": (4, "of either kind"),
+        "per-source": (1, ""),
+        "min-boxes": (2, "that an image has, at least"),
+    },
+    "labels": {"draws": (200, "of each size"), "fewest": (60, "images of an evaluated site")},
+    "meta-set-size": {"draws": (20, "")},
+    "places": {
+        "draws": (40, "of groups"),
+        "share": (0.5, "left out"),
+        "worst": (3, "how many to name"),
+    },
+    "regressors": {"draws": (2, "of few groups")},
+    "sample-set-size": {"draws": (5, "")},
+    "test-set-size": {"draws": (10, "")},
+    "transfer": {"draws": (20, "")},
+}
+"""Options of a study that are numbers: the default and the meaning of each."""
+SIZES = {
+    "meta-set-size": (),
+    "sample-set-size": (),
+    "test-set-size": (),
+    "transfer": (0, 1, 2, 3, 5, 8, 12, 16),
+}
+WITHOUT_TARGET = (*CHANGES, *COMPARISONS, *OF_DETECTORS, "box-level", "examples", "labels")
+WITHOUT_METHODS = ("correlation", "places", "thresholds", "transfer")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,13 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             _add_pass(study)
         _add_own_options(study, name)
         if name not in CHANGES:  # has one
-            study.add_argument(
-                "--work-dir",
-                type=Path,
-                default=Path("work_dirs/studies"),
-                metavar="DIR",
-                help="for what is written, and keeps the boxes of a pass (%(default)s)",
-            )
+            about = "for what is written, and keeps the boxes of a pass (%(default)s)"
+            add_work_dir(study, "work_dirs/studies", about)
         study.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
 
 
@@ -153,33 +179,30 @@ def _tables(named: list[list[str]]) -> dict[str, pd.DataFrame]:
 def _detectors(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     """Load each detector's fit, and read its predictions of the sources of the task."""
     from autoeval.api import load_estimator
+
+    fits = {name: load_estimator(folder) for name, folder, _ in args.of}
+    return fits, {name: _sites(args, args.task, folder) for name, _, folder in args.of}
+
+
+def _sites(args: argparse.Namespace, task: str, folder: str) -> list[Any]:
+    """Read the sources of a task with their predictions."""
     from autoeval.data.predictions.reading import files_by_place
     from autoeval.estimation.site_boxes import PredictionFiles
     from autoeval.estimation.training_set import task_with_files
     from autoeval.metasets.task import load_task
 
-    task = load_task(args.task, args.data_root)
-    fits = {name: load_estimator(folder) for name, folder, _ in args.of}
-    sites = {}
-    for name, _, folder in args.of:
-        files = {at: PredictionFiles(path) for at, path in files_by_place(Path(folder)).items()}
-        sites[name] = task_with_files(task, files)
-    return fits, sites
+    files = {name: PredictionFiles(of) for name, of in files_by_place(Path(folder)).items()}
+    return task_with_files(load_task(task, args.data_root), files)
 
 
 def _labelled_files(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
     """Read the labelled sets that are fitted on, and the sites, with their predictions."""
-    from autoeval.data.predictions.reading import files_by_place
     from autoeval.estimation.site_boxes import PredictionFiles
-    from autoeval.estimation.training_set import labels_with_files, task_with_files
-    from autoeval.metasets.task import load_task
+    from autoeval.estimation.training_set import labels_with_files
 
     if bool(args.labels) == bool(args.fit_on):
         raise InputError("Expected with --sites either --labels LABELS PREDICTIONS or --fit-on.")
-    sites = []
-    for task, folder in args.sites:
-        files = {name: PredictionFiles(of) for name, of in files_by_place(Path(folder)).items()}
-        sites += task_with_files(load_task(task, args.data_root), files)
+    sites = [site for named in args.sites for site in _sites(args, *named)]
     if args.labels:
         labels, predictions = args.labels
         origin = {"img_dir": args.img_dir, "family": args.family}
@@ -276,56 +299,37 @@ def _add_pass(study: argparse.ArgumentParser) -> None:
 
 
 def _add_own_options(study: argparse.ArgumentParser, name: str) -> None:
-    draws = {"meta-set-size": 20, "sample-set-size": 5, "test-set-size": 10}
-    if name in ("box-level", "examples"):
-        _add_example_options(study, name)
-        return
+    for option, (default, text) in NUMBERS.get(name, {}).items():
+        meaning = f"{text} (%(default)s)".strip()
+        study.add_argument(f"--{option}", type=type(default), default=default, help=meaning)
+    if name in SIZES:
+        study.add_argument("--sizes", type=int, nargs="+", default=SIZES[name], metavar="N")
     if name == "labels":
         _add_label_options(study)
-        return
-    if name in COMPARISONS:
-        study.add_argument("--draws", type=int, default=20, help="of labels (%(default)s)")
-        return
-    if name in OF_DETECTORS:
-        study.add_argument("--draws", type=int, default=2, help="of few groups (%(default)s)")
-        return
-    if name in CHANGES:
-        study.add_argument(
-            "--alpha", type=float, default=0.05, help="rate of false alarms (%(default)s)"
-        )
-        study.add_argument("--orders", type=int, default=20, help="of each site's images")
+    if name in WITHOUT_TARGET:
         return
     study.add_argument("--target", default="mAP", help="column of the accuracy (%(default)s)")
     if name == "transfer":
-        _add_transfer_options(study)
-    elif name == "places":
-        study.add_argument("--draws", type=int, default=40, help="of groups (%(default)s)")
-        study.add_argument("--share", type=float, default=0.5, help="left out (%(default)s)")
-        study.add_argument("--worst", type=int, default=3, help="how many to name (%(default)s)")
+        study.add_argument("--labelled", metavar="NAME", help="labelled set to go with the sites")
+        study.add_argument(
+            "--without", nargs="+", default=(), metavar="CATEGORY", help="left out of it once"
+        )
     elif name == "correlation":
         study.add_argument("--features", nargs="+", default=(), metavar="COLUMN")
-        study.add_argument("--most", type=int, default=12, help="scores drawn (%(default)s)")
     elif name == "thresholds":
         study.add_argument("--families", nargs="+", default=(), metavar="NAME", help="such as ps")
-    else:
-        methods = ("bos", "bos_strict", "ac", "constant")
-        study.add_argument("--methods", nargs="+", default=methods, metavar="NAME")
-    if name == "severity":
+    elif name == "severity":
         study.add_argument(
             "--fit-on", type=Path, metavar="PATH", help="another score table to fit on"
         )
-    if name in draws:
-        study.add_argument("--sizes", type=int, nargs="+", default=(), metavar="N")
-        study.add_argument("--draws", type=int, default=draws[name], help="(%(default)s)")
+    if name not in WITHOUT_METHODS:
+        methods = ("bos", "bos_strict", "ac", "constant")
+        study.add_argument("--methods", nargs="+", default=methods, metavar="NAME")
 
 
 def _add_label_options(study: argparse.ArgumentParser) -> None:
     study.add_argument(
         "--also", type=Path, nargs="+", default=(), metavar="PATH", help="more tasks' score tables"
-    )
-    study.add_argument("--draws", type=int, default=200, help="of each size (%(default)s)")
-    study.add_argument(
-        "--fewest", type=int, default=60, help="images of an evaluated site (%(default)s)"
     )
     add_pseudo_label_options(study, "a folder with SOURCE.json in COCO")
     files = study.add_argument_group("in place of --scores, prediction files of any detector")
@@ -350,23 +354,3 @@ def _add_label_options(study: argparse.ArgumentParser) -> None:
         "--fit-on", nargs="+", default=(), metavar="NAME", help="instead: sites, each alone in turn"
     )
     files.add_argument("--target", default="mAP", help="or such as recall@0.3 (%(default)s)")
-
-
-def _add_transfer_options(study: argparse.ArgumentParser) -> None:
-    study.add_argument("--labelled", metavar="NAME", help="labelled set to go with the sites")
-    study.add_argument(
-        "--without", nargs="+", default=(), metavar="CATEGORY", help="left out of it once"
-    )
-    study.add_argument(
-        "--sizes", type=int, nargs="+", default=(0, 1, 2, 3, 5, 8, 12, 16), metavar="N"
-    )
-    study.add_argument("--draws", type=int, default=20, help="(%(default)s)")
-
-
-def _add_example_options(study: argparse.ArgumentParser, name: str) -> None:
-    if name == "examples":
-        study.add_argument("--most", type=int, default=4, help="of either kind (%(default)s)")
-        study.add_argument("--per-source", type=int, default=1, help="(%(default)s)")
-        study.add_argument(
-            "--min-boxes", type=int, default=2, help="that an image has, at least (%(default)s)"
-        )

@@ -10,22 +10,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.run_options import (
-    add_detector_options,
-    add_image_list_option,
-    add_predictions_options,
-    add_run_options,
-    add_teacher_options,
-    named_predictions,
-    named_teacher,
-)
-from autoeval.commands.site_options import (
-    add_category_option,
-    add_image_details,
-    add_labels_options,
-    predict_site,
-    translation,
-)
+from autoeval.commands import run_options, site_options
 from autoeval.errors import InputError
 from autoeval.targets import IOUS
 
@@ -40,25 +25,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     wanted.add_argument("--precision", type=float, metavar="P", help="at least, such as .9")
     wanted.add_argument("--iou", type=float, default=IOUS[0], help="of a true positive")
     parser.add_argument("images", nargs="?", metavar="IMAGES", help="images of a new site")
-    add_image_details(parser)
+    site_options.add_image_details(parser)
     parser.add_argument("--estimator", metavar="FILE", help="estimator.parquet of `autoeval fit`")
     labels = parser.add_argument_group("labels")
-    add_labels_options(labels, required=False)
+    site_options.add_labels_options(labels, required=False)
     labels.add_argument("--plan", type=Path, metavar="DIR", help="what `label plan` wrote")
-    add_detector_options(parser)
-    add_teacher_options(parser)
-    add_predictions_options(parser, "COCO results on the images, instead of a detector")
-    add_image_list_option(parser)
-    add_category_option(parser)
-    add_run_options(parser, "work_dirs/threshold")
+    run_options.add_detector_options(parser)
+    run_options.add_teacher_options(parser)
+    run_options.add_predictions_options(parser, "COCO results on the images, instead of a detector")
+    run_options.add_image_list_option(parser)
+    site_options.add_category_option(parser)
+    run_options.add_run_options(parser, "work_dirs/threshold")
 
 
 def run(args: argparse.Namespace) -> int:
     """Make the curve, choose, and print."""
     from autoeval.estimation.operating_curve import check_wanted, choose_threshold
-    from autoeval.report.sections import Report
+    from autoeval.report.sections import Report, print_report
     from autoeval.results.estimate.estimate_charts import ThresholdCurve
-    from autoeval.results.printing import print_report
 
     check_wanted(args.precision, args.recall)
     curve = _curve(args)
@@ -82,13 +66,15 @@ def _curve(args: argparse.Namespace) -> pd.DataFrame | None:
         labels, plan = read_labels(Path(args.labels), args.label_images), load_plan(args.plan)
         if args.iou != plan.iou:
             raise InputError(f"This plan is for an IoU of {plan.iou:g}, not {args.iou:g}.")
-        return labelled_curve(plan, labels, words=translation(args.words))
+        return labelled_curve(plan, labels, words=site_options.translation(args.words))
     if args.estimator:
         args.score_thr = None
         estimator = AccuracyEstimator.load(args.estimator)
-        estimate = predict_site(args, estimator, teacher=named_teacher(args))
+        estimate = site_options.predict_site(
+            args, estimator, teacher=run_options.named_teacher(args)
+        )
         return estimate and expected_curve(estimator, estimate, args.iou)
-    files = named_predictions(args)
+    files = run_options.named_predictions(args)
     if not args.labels or files is None:
         raise InputError(
             "Expected --estimator FILE with a new site, --plan DIR with its --labels, or the "

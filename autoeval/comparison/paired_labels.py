@@ -144,12 +144,8 @@ class PairedLabels:
         if len(known) == len(each):
             return each, whole
         others = prior.mean([of for k, of in enumerate(free.each) if k not in known])
-        share, by_labels = len(known) / len(each), whole.combined
-        combined = ValueWithError(
-            share * by_labels.value + (1 - share) * others.value,
-            share * by_labels.error + (1 - share) * others.error,
-            min(by_labels.dof, others.dof),
-        )
+        combined = whole.combined.mixed(len(known) / len(each), others)
+        combined = replace(combined, dof=min(combined.dof, others.dof))
         return each, LabelDifference(whole.labels, mean, combined)
 
 

@@ -19,7 +19,8 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.tables import number_text
 
-RANKED_BY = ("pooled MAE", "NMN", "sMAPE", "accuracy", "MAE")  # the first that a run has
+# A run is ranked by the first that it has.
+RANKED_BY = ("pooled MAE", "NMN", "NMN macro", "sMAPE", "accuracy", "MAE")
 RISING = ("exact %", "accuracy", *HIGHER_IS_BETTER, *RISING_IN_PLUS_PLUS)
 NO_MEASURES = ("model", "task", "low", "high", "n", "images", "counted")
 _NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"

@@ -62,6 +62,11 @@ class PromptedCounter:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_lock", lock_of(self.counter))
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What decides the results beside the counter."""
+        return {"prompt": self.prompt, "reference": self.reference}
+
     def parts(self, work: Callable[[Sequence[Item]], Result], items: Sequence[Item]) -> Iterator:
         """Yield the result of ``work`` for each batch of items, computed by its threads."""
         size = max(self.batch_size, 1) if hasattr(self.counter, "count_batch") else 1
@@ -76,11 +81,10 @@ class PromptedCounter:
         """
         batched = getattr(self.counter, "count_batch", None)
         if batched is not None and len(requests) > 1:
-            images = [r.image for r in requests]
-            prompts, contexts = [self._prompts(r) for r in requests], map(self._context, requests)
+            images, prompts, contexts = map(list, zip(*map(self._arguments, requests), strict=True))
             try:
                 with self._lock:
-                    found = batched(images, prompts, list(contexts))
+                    found = batched(images, prompts, contexts)
                 return [self._checked(f, r) for f, r in zip(found, requests, strict=True)]
             except (InputError, ImportError):
                 raise
@@ -89,10 +93,10 @@ class PromptedCounter:
         return [self._count_alone(request) for request in requests]
 
     def _count_alone(self, request: CountRequest) -> list[CountResult]:
-        prompts, context = self._prompts(request), self._context(request)
+        image, prompts, context = self._arguments(request)
         try:
             with self._lock:
-                results = count_prompts(self.counter, request.image, prompts, context)
+                results = count_prompts(self.counter, image, prompts, context)
         except (InputError, ImportError):
             raise
         except Exception as error:
@@ -108,11 +112,9 @@ class PromptedCounter:
             )
         return results
 
-    def _prompts(self, request: CountRequest) -> list[str]:
-        return [self.prompt.format(name) for name in request.classes]
-
-    def _context(self, request: CountRequest) -> dict[str, Any]:
-        return {"image_id": request.image_id, **self.privileged(request.true_class)}
+    def _arguments(self, request: CountRequest) -> tuple[np.ndarray, list[str], dict[str, Any]]:
+        context = {"image_id": request.image_id, **self.privileged(request.true_class)}
+        return request.image, [self.prompt.format(name) for name in request.classes], context
 
     def privileged(self, true_class: str) -> dict[str, str]:
         """Return what the counter gets beyond the image and the prompt."""

@@ -17,7 +17,6 @@ import torch
 from mmengine.config import Config
 
 from autoeval.demo.roadworld.dataset import CATEGORY, make_picture, write_environment
-from autoeval.demo.roadworld.environments import ENVIRONMENTS
 from autoeval.detectors import Detector
 from autoeval.detectors.building.configs import fill_registries
 from autoeval.detectors.ops import register
@@ -44,7 +43,14 @@ def train_detector(config: Config, work_dir: str | os.PathLike[str]) -> tuple[Pa
     checkpoint and a plain summary.
     """
     started = time.monotonic()
-    _render_training_images(config)
+    root, n_images = config.data_root, config.images_per_environment
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        jobs = [
+            pool.submit(write_environment, root, name, n_images, TRAINING_SEED)
+            for name in config.environments
+        ]
+        for dataset, job in zip(config.train_dataloader.dataset.datasets, jobs, strict=True):
+            dataset.data_root = str(job.result())
     rendered = time.monotonic()
     runner = _build_runner(config, Path(work_dir))
     runner.train()
@@ -77,17 +83,6 @@ def _build_runner(config: Config, work_dir: Path) -> Runner:
     runner.model.bbox_head.use_l1 = True
     runner.model.to(memory_format=torch.channels_last)
     return runner
-
-
-def _render_training_images(config: Config) -> None:
-    """Render every environment under ``config.data_root`` and point the data sets at them."""
-    root, names = config.data_root, config.environments
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(write_environment, root, name, config.images_per_environment,
-                            TRAINING_SEED) for name in names]  # fmt: skip
-        folders = [str(job.result()) for job in jobs]
-    for dataset, folder in zip(config.train_dataloader.dataset.datasets, folders, strict=True):
-        dataset.data_root = folder
 
 
 def summarise_losses(scalars: str | os.PathLike[str]) -> list[dict[str, float]]:
@@ -166,11 +161,6 @@ def measure_samples(detector: Detector, samples: Samples, name: str) -> MeanAP:
             metric.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
             bar.update()
     return metric
-
-
-def measure_all(detector: Detector, n_images: int, *, seed: int = 0) -> pd.DataFrame:
-    """Measure a detector in every environment; one row each, columns as in `measure`."""
-    return pd.DataFrame([measure(detector, name, n_images, seed=seed) for name in ENVIRONMENTS])
 
 
 def describe_training(

@@ -84,7 +84,13 @@ class BayesianRegression:
 
     def fit(self, table: pd.DataFrame) -> Self:
         """Fit on a pair table, or on a score table, of which the sources' own images are taken."""
-        _check(self.target, self.level)
+        find_target(self.target)
+        if not self.target.startswith("mAP") and OperatingPoint.of(self.target) is None:
+            raise InputError(
+                f"The method '{DEFAULT_METHOD}' estimates mAP, and precision, recall and F1 at a "
+                f"threshold, not {self.target}: use one of the other methods for it."
+            )
+        check_level(self.level)
         rows = with_target(pair_rows(table), self.target)
         self.features_ = tuple(self.features or _present(rows, self.target))
         if self.prior is None or self.scaling is None:
@@ -147,13 +153,20 @@ class BayesianRegression:
         undefined = category_weights(rows, self.target) == 0  # precision of a category without box
         each = [UNDEFINED if no else of for no, of in zip(undefined, each, strict=several)]
         names = rows["category"].astype(str) if several else ()
+        method = "predictive"
+        if interval.refused:
+            method = f"none: it would reach {100 * interval.reach:.0f} points to each side"
+        elif SITE in rows:
+            site = self.known_site(str(rows[SITE].iloc[0]))
+            labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
+            method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
         return Estimate(
             value=interval.value,
             std=math.nan,
             lower=interval.lower,
             upper=interval.upper,
             level=self.level,
-            interval_method=_method(interval, self._known_from(rows)),
+            interval_method=method,
             target=self.target,
             method=self.method,
             n_images=n_images,
@@ -190,14 +203,6 @@ class BayesianRegression:
         return model.predict(pairs, average=average).shifted(
             change if average is None else average @ change
         )
-
-    def _known_from(self, rows: pd.DataFrame) -> str:
-        """State what is known of the site that rows are of."""
-        if SITE not in rows:
-            return ""
-        site = self.known_site(str(rows[SITE].iloc[0]))
-        labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
-        return f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
 
     def known_site(self, name: str) -> KnownSite:
         """Return a site of the fit; see `KnownSite`."""
@@ -323,16 +328,6 @@ def outside_range(interval: PredictionInterval) -> tuple[str, ...]:
     )
 
 
-def _check(target: str, level: float) -> None:
-    find_target(target)
-    if not target.startswith("mAP") and OperatingPoint.of(target) is None:
-        raise InputError(
-            f"The method '{DEFAULT_METHOD}' estimates mAP, and precision, recall and F1 at a "
-            f"threshold, not {target}: use one of the other methods for it."
-        )
-    check_level(level)
-
-
 def _present(rows: pd.DataFrame, target: str) -> tuple[str, ...]:
     if OperatingPoint.of(target):
         return features_at(target)
@@ -342,9 +337,3 @@ def _present(rows: pd.DataFrame, target: str) -> tuple[str, ...]:
 
 def _mean(values: pd.Series) -> float:
     return float(values.mean()) if values.notna().any() else math.nan
-
-
-def _method(interval: PredictionInterval, known: str) -> str:
-    if interval.refused:
-        return f"none: it would reach {100 * interval.reach:.0f} points to each side"
-    return f"predictive{known}"

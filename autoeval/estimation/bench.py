@@ -20,8 +20,7 @@ class BenchResult:
     """Held-out results of many methods on one score table.
 
     absent: why a method has no results, such as a score that the detector cannot give.
-    coverage: share of (source, repeat) whose true value lies in the interval, each repeat estimated
-        on its own; NaN where no interval can be formed.
+    coverage: share of (source, repeat) whose true value lies in the interval; NaN without any.
     """
 
     results: Mapping[str, LeaveOneSourceOut]
@@ -81,18 +80,14 @@ def bench(
     for method in methods:
         try:
             results[method] = leave_one_source_out(table, method, target=target, level=level)
-            coverage[method] = _coverage(table, method, target, level)
+            inside = []
+            for _, repeat in table.groupby("repeat"):
+                alone = leave_one_source_out(repeat, method, target=target, level=level)
+                rows = alone.per_source[alone.per_source["lower"].notna()]
+                inside += rows["true"].between(rows["lower"], rows["upper"]).tolist()
+            coverage[method] = float(np.mean(inside)) if inside else float("nan")
         except InputError as error:
             absent[method] = str(error)
     if not results:
         raise InputError("No method can be evaluated. " + " ".join(dict.fromkeys(absent.values())))
     return BenchResult(results, absent, coverage)
-
-
-def _coverage(table: pd.DataFrame, method: str, target: str, level: float) -> float:
-    inside = []
-    for _, repeat in table.groupby("repeat"):
-        rows = leave_one_source_out(repeat, method, target=target, level=level).per_source
-        rows = rows[rows["lower"].notna()]
-        inside += ((rows["lower"] <= rows["true"]) & (rows["true"] <= rows["upper"])).tolist()
-    return float(np.mean(inside)) if inside else float("nan")

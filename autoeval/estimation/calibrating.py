@@ -159,14 +159,13 @@ def calibrated_rows(
 ) -> tuple[pd.DataFrame, ScoreCalibration]:
     """Calibrate on labelled sets, and score them by probabilities that have not seen their labels.
 
-    The expected false negatives, three coefficients, are those of the fit on all sets.
+    The expected false negatives, three coefficients, are those of the fit on all sets. Sets are
+    cross-fitted in four folds: of families, or of the images of a single family at random.
 
-    sets: cross-fitted in four folds: of families, or of the images of a single family at random.
     calibrate: without it, the usual calibration of detectors stands for that of this one.
     prior: by default that of the panel of detectors.
     probabilities (10, N): of the boxes of each set, where `cross_fitted` has been called already.
-    Returned: rows (a pair table; see `autoeval.estimation.pair_table`); calibration (fitted on all
-        sets).
+    Returned: a pair table, see `autoeval.estimation.pair_table`; the calibration on all sets.
     """
     prior = prior or calibration_prior()
     if not calibrate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES, inside, source_interval
 from autoeval.estimation.methods import Method, make_method, readable
+from autoeval.estimation.pair_table import stack_categories
 from autoeval.estimation.score_table import SEED, Rows, seed_rows, sources
 from autoeval.targets import find_target
 
@@ -25,34 +26,13 @@ def categories_of(table: pd.DataFrame, target: str) -> list[str]:
     return [name.partition("/")[2] for name in table if name.startswith(f"{target}/")]
 
 
-def stack_categories(
-    table: pd.DataFrame, categories: Sequence[str], columns: Sequence[str]
-) -> pd.DataFrame:
-    """Turn the columns of each category into rows.
-
-    table: columns ``name/category`` for each of ``columns`` and ``categories``.
-    Returned: the rows of every category in turn, with a column ``category`` and the plain
-        ``columns``; what a table lacks is missing from it.
-    """
-    own_columns = {"category", *columns}
-    plain = table[[name for name in table if "/" not in name and name not in own_columns]]
-    parts = []
-    for category in categories:
-        names = {f"{c}/{category}": c for c in columns if f"{c}/{category}" in table}
-        own = table[list(names)].rename(columns=names)
-        parts.append(pd.concat([plain, own], axis=1).assign(category=category))
-    return pd.concat(parts, ignore_index=True)
-
-
 class PartialPooling:
     """One regressor for all categories, and for each an offset that is shrunk to none.
 
     The offset of a category is its mean error over sources; it is kept to the share
-    :math:`τ² / (τ² + σ² / m)`, with m the number of sources that hold the category, σ² the variance
-    of errors between sources and τ² that between categories beyond chance, by the method of moments
-    (DerSimonian & Laird 1986). A category that hardly occurs is so estimated as any other.
-
-    sources_: number of sources whose own images hold each category.
+    :math:`τ² / (τ² + σ² / m)`, with m the number of sources that hold the category (`sources_`), σ²
+    the variance of errors between sources and τ² that between categories beyond chance, by the
+    method of moments (DerSimonian & Laird 1986).
     """
 
     def __init__(self, method: str) -> None:
@@ -66,11 +46,11 @@ class PartialPooling:
         self.common_: Method = make_method(self.method).fit(rows, target)
         own = rows.of_kind(SEED)
         errors = own[target].astype(np.float64) - self.common_.predict(own)
-        by_category = {
-            str(category): _mean_by(errors[part], own["source"][part])
-            for category in np.unique(own["category"])
-            if np.isfinite(errors[part := own["category"] == category]).any()
-        }
+        names = ["category", "source"]
+        means = pd.DataFrame({"error": errors} | {name: own[name] for name in names})
+        means = means.groupby(names)["error"].mean()
+        known = means[np.isfinite(means)].groupby(level="category")
+        by_category = {str(category): of.to_numpy() for category, of in known}
         self.sources_ = {name: len(values) for name, values in by_category.items()}
         self.offsets_ = shrunken_means(by_category)
         return self
@@ -116,19 +96,18 @@ def estimate_categories(
     """Estimate the accuracy of each category, with an interval by source.
 
     Returned: one row a category: ``category``, ``estimate``, ``lower``, ``upper``,
-        ``interval_method``, ``sources`` (whose own images hold it). An interval needs three such
-        sources.
+        ``interval_method``, ``sources`` (whose own images hold it; an interval needs three).
     """
     categories = categories_of(table, target)
     known = {name.partition("/")[0] for name in table if "/" in name}
     features = readable(make_method(method), known)
     columns = (*features, target)
-    stacked = stack_categories(table, categories, columns) if categories else pd.DataFrame()
+    stacked = stack_categories(table, categories) if categories else pd.DataFrame()
     if stacked.empty or not set(columns) <= set(stacked):
         raise InputError(
             f"Expected columns such as {target}/CATEGORY for a task of several categories."
         )
-    new_rows = stack_categories(rows, categories, features)
+    new_rows = stack_categories(rows, categories)
     fits = {name: stacked["source"] != name for name in sources(table)}
     whole = _estimate(stacked, new_rows, method, target)
     without = {
@@ -182,9 +161,3 @@ def _row(
         "interval_method": interval.method,
         "sources": len(evaluated) if len(evaluated) >= MIN_SOURCES else len(true),
     }
-
-
-def _mean_by(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Mean of the finite values of each group that has any."""
-    series = pd.Series(values).groupby(groups).mean()
-    return series[np.isfinite(series)].to_numpy()

@@ -28,13 +28,12 @@ LABELLED_FEATURES = (*FEATURES, WITH_TEACHER)
 
 
 class CategoryScores:
-    """The scores of one category on m images of a site.
+    """The scores of one category (an index into those of `boxes`) on m images of a site.
 
-    category: index into the categories of `boxes`.
     images (m,), int64: images on which the category is evaluated, in rising order.
     features: columns to fill; those that need a pass which `boxes` lacks are left out.
     probabilities (10, N): of all boxes of the clean pass, by a calibration that has not seen these
-        labels; by default by the calibration of `boxes`.
+        labels; by default by that of `boxes`.
     """
 
     def __init__(
@@ -127,8 +126,7 @@ def site_scores(
     At a new site nobody knows which images hold a category, so those that show none of its boxes
     say nothing of it: absence is not taken for blindness.
 
-    named: categories to score in any case, and no others; by default those with a box whose
-        true-positive probability is over .3.
+    named: categories to score in any case, and no others; by default those with a likely box.
     """
     found, scores, p = boxes.clean, [], boxes.right_at_half
     likely = [found.categories[k] for k in boxes.likely]
@@ -146,13 +144,12 @@ def labelled_rows(
     *,
     probabilities: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """Score and evaluate the categories of a labelled set.
+    """Score and evaluate the categories of a labelled set that have labels enough.
 
     probabilities (10, N): see `CategoryScores`.
     Returned: a pair table, see `autoeval.estimation.pair_table`, with ``n_boxes`` and the sampling
-        error of each accuracy, ``mAP_std`` and the like. Where the set is of a task all its
-        categories, on all its images; else those with 8 boxes in 5 images or more, evaluated on the
-        images that hold them.
+        error of each accuracy, ``mAP_std`` and the like; of a task on all images, else on those
+        that hold the category.
     """
     rows, boxes = [], replace(labelled.boxes, calibration=calibration)
     p = boxes.right_at_half if probabilities is None else probabilities[0]

@@ -25,29 +25,6 @@ if TYPE_CHECKING:
 SMALL, LARGE = 14, 70
 
 
-def draw_training(
-    ax: Axes, table: pd.DataFrame, estimates: np.ndarray, target: str, *, scale: float = 100.0
-) -> None:
-    """Draw the true value of each sample set over its estimate, a colour a source.
-
-    Large marks are the own images of a source. On the line an estimate is right.
-
-    estimates (len(table),): of a regressor that has not seen the source; see
-        `SourceRegression.predict_left_out`.
-    target: column of the true values.
-    scale: values are drawn times this.
-    """
-    keys = ["source", "sample_set", "kind"]
-    drawn = table.assign(estimate=scale * estimates, true=scale * table[target])
-    means = drawn.groupby(keys, sort=False)[["estimate", "true"]].mean().dropna().reset_index()
-    for name in sources(means):
-        rows = means[means["source"] == name]
-        sizes = np.where(rows["kind"] == SEED, LARGE, SMALL)
-        ax.scatter(rows["estimate"], rows["true"], s=sizes, alpha=0.7, linewidths=0, label=name)
-    ends = [means[["estimate", "true"]].min().min(), means[["estimate", "true"]].max().max()]
-    ax.plot(ends, ends, color="0.5", lw=1, zorder=0)
-
-
 STAR: dict[str, Any] = {"marker": "*", "ls": "", "color": "red", "ms": 16, "mec": "black"}
 
 
@@ -162,16 +139,7 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; NaN becomes None."""
-        values = self._figures() | {"warnings": list(self.warnings)}
-        values["features"] = {k: _plain(v) for k, v in self.features.items()}
-        values["per_category"] = {
-            category: {k: _plain(v) for k, v in of.items()}
-            for category, of in self.per_category.items()
-        }
-        values["beside"] = {
-            name: {k: _plain(v) for k, v in of.items()} for name, of in self.beside.items()
-        }
-        return {key: _plain(value) for key, value in values.items()}
+        return _plain(self._figures())
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row, features as columns, warnings joined by ``"; "``."""
@@ -255,14 +223,23 @@ class Estimate:
             ax.set_xlim(0, target.scale * target.upper)
 
     def _draw_among(self, ax: Axes, training: Trained) -> None:
-
+        """Draw the true value of each sample set over its estimate, the own images large."""
         target, estimates = find_target(self.target), training.predict_left_out()
         if not np.isfinite(estimates).any():
             raise InputError(
                 "Nothing was estimated of the training sources: leaving one out takes three. Call "
                 "`plot` without `training`."
             )
-        draw_training(ax, training.table_, estimates, self.target, scale=target.scale)
+        keys, scale = ["source", "sample_set", "kind"], target.scale
+        table = training.table_
+        drawn = table.assign(estimate=scale * estimates, true=scale * table[self.target])
+        means = drawn.groupby(keys, sort=False)[["estimate", "true"]].mean().dropna().reset_index()
+        for name in sources(means):
+            rows = means[means["source"] == name]
+            sizes = np.where(rows["kind"] == SEED, LARGE, SMALL)
+            ax.scatter(rows["estimate"], rows["true"], s=sizes, alpha=0.7, linewidths=0, label=name)
+        ends = [means[["estimate", "true"]].min().min(), means[["estimate", "true"]].max().max()]
+        ax.plot(ends, ends, color="0.5", lw=1, zorder=0)
         value, _, lower, upper = self._scaled()
         ax.plot([value, value], [lower, upper], color="0.8", lw=6, zorder=0, label=self._band)
         ax.plot(value, value, label=target.text(self.value), **STAR)
@@ -282,4 +259,8 @@ class Estimate:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(of) for key, of in value.items()}
+    if isinstance(value, tuple):
+        return list(value)
     return None if isinstance(value, float) and value != value else value

@@ -20,18 +20,17 @@ from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator_passes import EstimatorPasses
-from autoeval.estimation.evaluation import FitResult
 from autoeval.estimation.labelling import plan_site, priors_of_targets
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.observation.source_domain import SourceDomain
+from autoeval.estimation.observation.presets import SourceDomain
 from autoeval.estimation.observation.teacher_boxes import Teacher
+from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.site import Categories, Site, site_of_images
 from autoeval.estimation.site_boxes import PathLike, PredictionFiles
 from autoeval.estimation.site_estimate import estimate_rows, estimate_site
-from autoeval.estimation.site_scores import score_images
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.plan import LabelPlan
@@ -321,18 +320,24 @@ class AccuracyEstimator(EstimatorPasses):
         listed = list_images(images)
         detector = detector or self.load_detector()
         teacher = teacher or self.load_teacher()
-        if isinstance(self._fitted, BayesianRegression):
-            observer = keeping(self.box_observer(detector, teacher, batch_size), keep)
-            found = site_of_images(
-                observer, listed, categories=categories, shards=shards, watch=watch
-            )
-        else:
+        scored = not isinstance(self._fitted, BayesianRegression)
+        if scored:
             observer = self.observer(
                 detector, repeats=repeats, domain=domain, teacher=teacher, batch_size=batch_size
             )
             self.check_context(observer.context())
-            found = score_images(keeping(observer, keep), listed, shards=shards, watch=watch)
-        return found.warned((*self._warnings_of_fit(), *identity_warnings(detector)))
+        else:
+            observer = self.box_observer(detector, teacher, batch_size)
+        found = site_of_images(
+            keeping(observer, keep),
+            listed,
+            categories=categories,
+            scored=scored,
+            shards=shards,
+            watch=watch,
+        )
+        of_fit = self.statistics_.warnings if "boxes" in self.context_ else ()
+        return found.warned((*of_fit, *identity_warnings(detector)))
 
     def plan_labels(
         self,

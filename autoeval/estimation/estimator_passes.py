@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,12 @@ from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings, light
-from autoeval.estimation.observation.source_domain import SourceDomain
+from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings, SourceDomain, light
 from autoeval.estimation.observation.teacher_boxes import OF_FILES, Teacher, load_teacher
 from autoeval.estimation.pair_table import CATEGORY
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.regressions import Regression
-from autoeval.estimation.site import Categories, Site, any_task, site_of_files
+from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.estimation.site_boxes import PASSES, PathLike, PredictionFiles
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.plan_file import PLAN, load_plan
@@ -60,13 +59,7 @@ class EstimatorPasses:
 
     @property
     def statistics_(self) -> ReferenceStatistics:
-        """How the boxes of the fit look.
-
-        Raises
-        ------
-        InputError
-            If the estimator was fitted on rows alone.
-        """
+        """How the boxes of the fit look; refused where it was fitted on rows alone."""
         if "boxes" not in self.context_:
             raise InputError(
                 "This estimator does not know what the boxes of its fit look like, so new "
@@ -76,10 +69,9 @@ class EstimatorPasses:
 
     @property
     def expected_categories_(self) -> Categories | None:
-        """The categories of the task that all sources are of, with the detector's words.
+        """The categories of the task of all sources, with the detector's words, if they are of one.
 
-        They are expected in all images; None where it was fitted on the categories of a labelled
-        set, or on several sets.
+        They are expected in all images.
         """
         fitted, task = self._fitted, self.context_.get("task")
         if task is None or (fitted.table_["kind"] == CATEGORY).any():
@@ -118,17 +110,16 @@ class EstimatorPasses:
         if images is None and labels is not None and (Path(labels).parent / PLAN).exists():
             known = load_plan(Path(labels).parent).found.images
         site = site_of_files(files, self.statistics_, images=known, categories=categories)
-        self.check_passes(site.boxes.passes)
+        missing = sorted(needs_of(self._fitted.features_) - site.boxes.passes)
+        if missing:
+            raise InputError(
+                f"This estimator was fitted with {PASSES.get(missing[0], missing[0])}, or fit "
+                "again without."
+            )
         return replace(site, images=listed) if listed else site
 
     def check_site(self, name: str) -> None:
-        """Make sure that the fit has a site, and a method that knows what is particular to it.
-
-        Raises
-        ------
-        InputError
-            If it has not; the message names those that it has.
-        """
+        """Make sure that the fit has a site, and a method that knows what is particular to it."""
         if not isinstance(self._fitted, BayesianRegression):
             raise InputError(
                 f"The method '{self.method}' has no part that is particular to a site: fit by "
@@ -136,18 +127,8 @@ class EstimatorPasses:
             )
         self._fitted.known_site(name)
 
-    def _warnings_of_fit(self) -> tuple[str, ...]:
-        return self.statistics_.warnings if "boxes" in self.context_ else ()
-
     def load_detector(self) -> ImageDetector:
-        """Load the detector that it was fitted with.
-
-        Raises
-        ------
-        InputError
-            If it was fitted on prediction files, does not know how its detector is loaded, or a
-            file is no longer where it was.
-        """
+        """Load the detector that it was fitted with, where it knows how."""
         if self.detector_ is not None:
             return self.detector_
         if not self.loading_:
@@ -178,13 +159,8 @@ class EstimatorPasses:
     ) -> Observer:
         """Make the pass that the scores of the training table were made with.
 
-        It collects no more evidence than the scores need.
-
-        Raises
-        ------
-        InputError
-            If the estimator does not know its pass, was fitted with another detector (naming what
-            differs) or fewer repeats, or needs a training domain or a teacher and there is none.
+        It collects no more evidence than the scores need. Refused for another detector, more
+        repeats, and where a training domain or a teacher is needed and there is none.
         """
         context = getattr(self, "context_", {})
         if not context.keys() >= REMEMBERED:
@@ -195,15 +171,30 @@ class EstimatorPasses:
             )
         fitted = self._fitted
         refuse_differences(context["detector"], detector.settings, "detector.")
-        _check_domain(fitted.features_, domain)
+        needed = of_domain(fitted.features_)
+        if needed and domain is None:
+            raise InputError(
+                f"This estimator uses {' and '.join(needed)}, which compare with the detector's "
+                "training domain, and an estimator does not carry that. Pass `domain`, made by "
+                "`autoeval.estimation.kept_domain.observe_source_domain` from the "
+                "seed set that --reference named when it was fitted."
+            )
         _check_teacher(fitted.features_, teacher)
-        needs = needs_of(fitted.features_)
-        wanted = 0
+        needs, wanted = needs_of(fitted.features_), 0
         if "perturbed" in needs or repeats:
-            wanted = _repeats(_fitted_repeats(fitted.table_), repeats)
+            known = _fitted_repeats(fitted.table_)
+            wanted = known if repeats is None else repeats
+            if not min(1, known) <= wanted <= known:
+                raise InputError(
+                    f"Expected {min(1, known)} to {known} `repeats`, the number this estimator was "
+                    f"fitted with, but got {wanted}."
+                )
         wants = tuple(want for want in WANTS if want in BY_PRODUCTS or want in needs)
         try:
-            task = _task(context["task"], detector.categories)
+            saved, words = context["task"], detector.categories
+            names = tuple(saved["categories"])
+            lookup = zip(words, saved["lookup"], strict=True)
+            task = Task(saved["name"], names, (), {word: names[k] for word, k in lookup if k >= 0})
             settings = PassSettings.from_dict(
                 context["pass"], repeats=wanted, wants=wants, domain=domain, teacher=teacher
             )
@@ -220,12 +211,6 @@ class EstimatorPasses:
         """Make the pass that finds the boxes which scores and label assistance read.
 
         Its categories are the detector's own words, so that one pass serves all categories.
-
-        Raises
-        ------
-        InputError
-            If the estimator was fitted with another detector, naming what differs, or with a
-            teacher and there is none.
         """
         _check_teacher(self._fitted.features_, teacher)
         self.check_detector(detector)
@@ -237,18 +222,10 @@ class EstimatorPasses:
             settings = self.observer(detector, repeats=repeats, teacher=teacher).settings
         wants = tuple(name for name in ("half_size", *BY_PRODUCTS) if name in needs)
         settings = replace(settings, teacher=teacher, wants=wants)
-        words = {word: [word] for word in detector.categories}
-        task = any_task(words, detector.categories)
-        return Observer(detector, task, settings, batch_size=batch_size)
+        return Observer(detector, own_words(detector), settings, batch_size=batch_size)
 
     def check_detector(self, detector: ImageDetector) -> None:
-        """Make sure that a detector is the one it was fitted with.
-
-        Raises
-        ------
-        InputError
-            Saying what differs.
-        """
+        """Make sure that a detector is the one it was fitted with, or name what differs."""
         if "detector" not in self.context_:
             raise InputError(
                 "This estimator was fitted on prediction files, so it cannot tell whether a "
@@ -258,13 +235,7 @@ class EstimatorPasses:
         refuse_differences(self.context_["detector"], detector.settings, "detector.")
 
     def check_context(self, context: Mapping[str, Any]) -> None:
-        """Make sure that rows made with ``context`` may be given to `predict_rows`.
-
-        Raises
-        ------
-        InputError
-            Saying which settings differ from those the estimator was fitted with.
-        """
+        """Make sure that rows made with ``context`` may be given to `predict_rows`."""
         fitted: Mapping[str, Any] = {k: v for k, v in self.context_.items() if k != "boxes"}
         ignored = {"measures"} - context.get("pass", {}).keys()  # they need labels
         if not of_domain(self._fitted.training_range_):
@@ -275,43 +246,10 @@ class EstimatorPasses:
             ignored |= {"teacher"}
         refuse_differences(_without(fitted, ignored), _without(context, ignored))
 
-    def check_passes(self, passes: Collection[str]) -> None:
-        """Make sure that new predictions hold the passes that the regression reads.
-
-        Raises
-        ------
-        InputError
-            Naming the first that is missing.
-        """
-        missing = sorted(needs_of(self._fitted.features_) - set(passes))
-        if missing:
-            raise InputError(
-                f"This estimator was fitted with {PASSES.get(missing[0], missing[0])}, or fit "
-                "again without."
-            )
-
-
-def _task(saved: Mapping[str, Any], words: Sequence[str]) -> Task:
-    """Restore a task's name, categories and mapping from the lookup made of them."""
-    names = tuple(saved["categories"])
-    mapping = {word: names[k] for word, k in zip(words, saved["lookup"], strict=True) if k >= 0}
-    return Task(saved["name"], names, (), mapping)
-
 
 def _fitted_repeats(table: pd.DataFrame) -> int:
     """Count the perturbed passes of a score table: none where no score of it needs any."""
     return int(table["repeat"].max()) + 1 if "perturbed" in needs_of(table.columns) else 0
-
-
-def _repeats(fitted: int, wanted: int | None) -> int:
-    if wanted is None:
-        return fitted
-    if not min(1, fitted) <= wanted <= fitted:
-        raise InputError(
-            f"Expected {min(1, fitted)} to {fitted} `repeats`, the number this estimator was "
-            f"fitted with, but got {wanted}."
-        )
-    return wanted
 
 
 def _file_name(image: UnlabelledImage) -> str:
@@ -326,17 +264,6 @@ def _check_teacher(features: Sequence[str], teacher: Teacher | None) -> None:
         raise InputError(
             "This estimator was fitted with a teacher: give the same one for these images "
             "(--teacher), as a detector or by its predictions."
-        )
-
-
-def _check_domain(features: Sequence[str], domain: SourceDomain | None) -> None:
-    needed = of_domain(features)
-    if needed and domain is None:
-        raise InputError(
-            f"This estimator uses {' and '.join(needed)}, which compare with the detector's "
-            "training domain, and an estimator does not carry that. Pass `domain`, made by "
-            "`autoeval.estimation.kept_domain.observe_source_domain` from the "
-            "seed set that --reference named when it was fitted."
         )
 
 

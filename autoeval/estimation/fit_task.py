@@ -15,21 +15,25 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.evaluation import FitResult, evaluate_pairs, has_families
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.labelling import assistance_of
-from autoeval.estimation.meta_set import score_meta_set
+from autoeval.estimation.meta_set import BOXES_FILE, apart, recorded_sites, score_meta_set
 from autoeval.estimation.methods import make_method
+from autoeval.estimation.observation.detector_identity import LoadDetector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.recording import BOXES_FILE, apart, recorded_sites
-from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
-from autoeval.estimation.protocol import BASELINE, leave_one_source_out
+from autoeval.estimation.protocol import (
+    BASELINE,
+    FitResult,
+    evaluate_pairs,
+    has_families,
+    leave_one_source_out,
+)
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.estimation.score_table import SEED, seed_rows, sources
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
-from autoeval.labels.labelled_site import LabelledSite, with_pseudo_labels
+from autoeval.labels.labelled_site import with_pseudo_labels
 from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.report.tables import counted
@@ -63,12 +67,10 @@ def fit_task(
     run goes on.
 
     observer: the seed of its settings also draws the recipes.
-    meta_set: sample sets to make of each; None for its own images alone, all that the default
-        reads.
+    meta_set: sample sets to make of each; None for its own images alone, all the default reads.
     methods: the first becomes the estimator; the constant predictor is always evaluated, too.
-    target: ``mAP``, ``mAP50`` or ``mAP75``; by the default method also one at a threshold, such as
-        ``recall@0.3``, which is evaluated pair by pair of source and category.
-    executor, load: where sample sets are scored; see `score_meta_set`.
+    target: by the default method also one at a threshold, such as ``recall@0.3``, which is
+        evaluated pair by pair of source and category.
     pseudo_labels: folder with a second detector's boxes on the sources; see `with_pseudo_labels`.
     loading: how the detector is loaded; kept with the estimator.
     """
@@ -110,17 +112,32 @@ def fit_task(
     assistance, why = assistance_of(sites)
     warnings += why
     calibrated = None
-    if sites and DEFAULT_METHOD in evaluated:
-        calibrated = CalibratedSets.of([_training_set(of) for of in sites], calibrate=calibrate)
+    sets = [
+        TrainingSet(
+            of.name,
+            of.family,
+            SiteBoxes(of.pool.found),
+            of.truth,
+            ReferenceStatistics.of(of.pool.found),
+            everywhere=True,
+        )
+        for of in sites
+    ]
+    if sets and DEFAULT_METHOD in evaluated:
+        calibrated = CalibratedSets.of(sets, calibrate=calibrate)
         table = _with_calibrated(table, calibrated.rows)
     check = calibrated.check if calibrated else ConfidenceCheck()
     warnings += check.warnings
     estimator = AccuracyEstimator(methods[0], target=target, level=level)
     write_table(files[0], table)
-    context = {**observer.context(), "boxes": _statistics(observer, sites, check)}
+    statistics = ReferenceStatistics(())
+    if sets:
+        statistics = joined_statistics([of.statistics for of in sets]).warning(*check.warnings)
+        statistics = replace(statistics, widening=check.widening)
+    statistics = replace(statistics, categories=tuple(observer.detector.categories))
     estimator.fit_rows(
         table,
-        context=context,
+        context={**observer.context(), "boxes": statistics.to_dict()},
         calibration=calibrated.calibration if calibrated else None,
         label_assistance=assistance,
         loading=loading,
@@ -160,24 +177,6 @@ def _with_calibrated(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     own = joined["kind"] == SEED
     nothing = {name: None if rows[name].dtype == object else np.nan for name in rows}
     return joined.assign(**{name: joined[name].where(own, no) for name, no in nothing.items()})
-
-
-def _training_set(site: LabelledSite) -> TrainingSet:
-    found = site.pool.found
-    statistics = ReferenceStatistics.of(found)
-    boxes = SiteBoxes(found)
-    return TrainingSet(site.name, site.family, boxes, site.truth, statistics, everywhere=True)
-
-
-def _statistics(
-    observer: Observer, sites: Sequence[LabelledSite], check: ConfidenceCheck
-) -> dict[str, Any]:
-    """Describe the boxes of the sources in the detector's own words."""
-    if not sites:
-        return ReferenceStatistics(tuple(observer.detector.categories)).to_dict()
-    statistics = joined_statistics([ReferenceStatistics.of(site.pool.found) for site in sites])
-    statistics = replace(statistics.warning(*check.warnings), widening=check.widening)
-    return replace(statistics, categories=tuple(observer.detector.categories)).to_dict()
 
 
 def _evaluate(

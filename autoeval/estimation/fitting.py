@@ -6,33 +6,34 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from autoeval.calibration import ScoreCalibration
+from autoeval.data.predictions.reading import files_by_place
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.calibrating import CalibratedSets
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
-from autoeval.estimation.evaluation import (
+from autoeval.estimation.labelling import assistance_of, site_of_set
+from autoeval.estimation.observation.kept_observer import Keeping, keeping
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.samples import PassLog
+from autoeval.estimation.observation.teacher_boxes import Teacher
+from autoeval.estimation.pair_table import pair_rows
+from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
     has_families,
     worse_than_constant,
 )
-from autoeval.estimation.labelling import assistance_of, site_of_set
-from autoeval.estimation.observation.kept_observer import Keeping, keeping
-from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.pass_log import PassLog
-from autoeval.estimation.observation.presets import light
-from autoeval.estimation.observation.teacher_boxes import Teacher
-from autoeval.estimation.pair_table import pair_rows
 from autoeval.estimation.reference_statistics import different_floors, joined_statistics
-from autoeval.estimation.site import any_task
+from autoeval.estimation.site import any_task, own_words
 from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes
 from autoeval.estimation.training_set import (
     TrainingSet,
@@ -46,15 +47,13 @@ from autoeval.estimation.training_set import (
 )
 from autoeval.metasets.task import Task
 
-if TYPE_CHECKING:
-    from autoeval.metasets.seed_set import SeedSet
-
-
 PAIR = ["source", "category"]
+TEACHER = "teacher"
+NOT_COMPARED = ("measures", "domain", TEACHER)
 
 
 def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Join the pairs of score tables; see `autoeval.estimation.pair_table`."""
+    """Join the pairs of score tables, each of which counts once; see `pair_table`."""
     parts = {name: pair_rows(table) for name, table in tables.items()}
     rows = pd.concat(parts.values(), ignore_index=True)
     twice = rows[rows.duplicated(PAIR)]
@@ -64,57 +63,61 @@ def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             f"{listed(names, most=10)}: in more than one of {listed(list(tables))}. Each labelled "
             "place counts once: leave one of them out."
         )
-    _refuse_same_scores(rows)
-    return rows
-
-
-def _refuse_same_scores(rows: pd.DataFrame) -> None:
-    """Refuse pairs whose accuracies and scores are all equal: one set by two names."""
     measured = rows.select_dtypes("number").drop(columns="repeat", errors="ignore")
     measured = measured.dropna(axis=1, how="all").assign(category=rows["category"])
     same = measured.duplicated(keep=False) & (rows["mAP"] > 0)
-    if not same.any():
-        return
-    first, *_ = (part for _, part in rows[same].groupby([*measured], dropna=False))
-    names = [f"{category} of {source}" for source, category in first[PAIR].to_numpy()]
-    raise InputError(
-        f"{int(same.sum())} pairs have equal scores and accuracies, such as {listed(names)}: one "
-        "labelled set by several names? Each counts once: leave one of them out."
-    )
-
-
-TEACHER = "teacher"
+    if same.any():
+        first, *_ = (part for _, part in rows[same].groupby([*measured], dropna=False))
+        names = [f"{category} of {source}" for source, category in first[PAIR].to_numpy()]
+        raise InputError(
+            f"{int(same.sum())} pairs have equal scores and accuracies, such as {listed(names)}: "
+            "one labelled set by several names? Each counts once: leave one of them out."
+        )
+    return rows
 
 
 def fit_files(
+    predictions: PathLike,
     *,
     labels: PathLike | None = None,
     task: Task | None = None,
-    files: PredictionFiles | Mapping[str, PredictionFiles],
+    half_size: PathLike | None = None,
+    teacher: Any = None,
+    names: Mapping[str, str] | None = None,
+    truncated: bool = False,
     img_dir: PathLike | None = None,
     family: str | None = None,
-    target: str = "mAP",
-    level: float = 0.9,
-    calibrate: bool = True,
+    **options: Any,
 ) -> AccuracyEstimator:
     """Fit on prediction files: of one labelled set, or of the sources of a task.
 
+    predictions, half_size, teacher: for a task folders with ``NAME.json`` for each source.
     labels: one labelled set, every category of which is a source.
     task: instead: its categories are to be expected in all images of its sources.
-    files: for a task by the name of the source.
+    **options: of `fit_sets`.
     """
-    context: dict[str, Any] = {}
+    if teacher is not None and not isinstance(teacher, str | os.PathLike):
+        raise InputError("With predictions the teacher is named by its predictions, too.")
     if labels is not None:
-        assert isinstance(files, PredictionFiles)
+        files = PredictionFiles(predictions, half_size, teacher, names or {}, truncated)
         sets = [labels_with_files(labels, files, img_dir=img_dir, family=family)]
-    else:
-        assert task is not None and isinstance(files, Mapping)
-        sets = task_with_files(task, files)
-        words: dict[str, list[str]] = {name: [name] for name in task.categories}
-        for word, name in task.detector_mapping.items():
-            words[name].append(word)
-        context["task"] = {"name": task.name, "words": words}
-    return fit_sets(sets, context=context, target=target, level=level, calibrate=calibrate)
+        return fit_sets(sets, context={}, **options)
+    assert task is not None
+    folder = Path(predictions)
+    if not folder.is_dir():
+        raise InputError(
+            f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "
+            "source."
+        )
+    of_sources = {}
+    for name, path in files_by_place(folder).items():
+        half, taught = (Path(of) / path.name if of else None for of in (half_size, teacher))
+        of_sources[name] = PredictionFiles(path, half, taught, names or {}, truncated)
+    words: dict[str, list[str]] = {name: [name] for name in task.categories}
+    for word, name in task.detector_mapping.items():
+        words[name].append(word)
+    context = {"task": {"name": task.name, "words": words}}
+    return fit_sets(task_with_files(task, of_sources), context=context, **options)
 
 
 def fit_labelled(
@@ -135,27 +138,32 @@ def fit_labelled(
 
     labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
         training: its accuracy there would be too high.
-    img_dir: folder of the images; by default where the format has it.
-    family: where the set comes from, if others that it is joined with come from there too; by
-        default its own name.
+    family: where the set comes from, if others that it is joined with come from there too.
     teacher: a stronger detector; agreement with it becomes a score.
-    keep: where to keep what is observed, and who observes: the same call goes on where one was
-        interrupted.
     loading: how the detector is loaded; kept with the estimator.
     """
     from autoeval.metasets import SampleSet, own_images
     from autoeval.metasets.seed_set import load_seed_set
 
     content = read_labels(Path(labels), img_dir)
-    categories = _shared(content.categories, detector.categories, content.path)
+    labelled = content.categories
+    categories = tuple(word for word in detector.categories if word in labelled)
+    if not categories:
+        raise InputError(
+            f"The labels {content.path} and the detector have no word in common. The labels have "
+            f"{listed(labelled, most=10)}; the detector has {listed(detector.categories, most=10)}."
+            " Convert the labels to the detector's words, or write a task file with `mapping`."
+        )
     name = Path(labels).stem
     seed_set = load_seed_set(name, labels, img_dir, categories, {word: word for word in categories})
-    _refuse_few_labels(seed_set)
-    own = {word: [word] for word in detector.categories}
+    n_true = [
+        np.bincount(image.labels[~image.iscrowd], minlength=len(categories))
+        for image in seed_set.images
+    ]
+    if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
+        raise too_few_labels(name)
     settings = replace(light(), teacher=teacher)
-    observer: Observer = Observer(
-        detector, any_task(own, detector.categories), settings, batch_size=batch_size
-    )
+    observer: Observer = Observer(detector, own_words(detector), settings, batch_size=batch_size)
     observer = keeping(observer, keep)
     lookup = any_task({word: [word] for word in categories}, detector.categories).lookup(
         detector.categories
@@ -172,7 +180,7 @@ def fit_labelled(
     boxes = SiteBoxes.of_evidence(evidence, categories)
     made = training_set(
         boxes,
-        truth_of_samples(boxes, truth),
+        truth_of_samples(boxes.clean, truth),
         name=name,
         family=family,
         left_out=(*seed_set.warnings, *lost),
@@ -188,18 +196,6 @@ def fit_labelled(
         detector=detector,
         calibrate=calibrate,
     )
-
-
-def _refuse_few_labels(seed_set: SeedSet) -> None:
-    """Refuse before the detector is run what would be refused afterwards."""
-    n_true = np.array(
-        [
-            np.bincount(image.labels[~image.iscrowd], minlength=len(seed_set.categories))
-            for image in seed_set.images
-        ]
-    )
-    if not any(map(is_labelled_enough, n_true.T)):
-        raise too_few_labels(seed_set.name)
 
 
 def fit_sets(
@@ -252,7 +248,11 @@ def join_fits(
         _check_alike(first, one, name, other)
     rows = joined_rows({name: fit.table_ for name, fit in fits.items()})
     calibrations = [fit.calibration_ for fit in fits.values() if fit.calibration_ is not None]
-    of_sites = {name: of for fit in fits.values() for name, of in _calibrations(fit).items()}
+    of_sites: dict[str, Any] = {}
+    for fit in fits.values():
+        if fit.calibration_ is not None:
+            of_sites |= dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
+            of_sites |= fit.context_.get(CALIBRATIONS, {})
     statistics = [fit.statistics_ for fit in fits.values()]
     context = {name: of for name, of in one.context_.items() if name != "task"}
     if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
@@ -272,14 +272,6 @@ def join_fits(
     )
 
 
-def _calibrations(fit: AccuracyEstimator) -> dict[str, Any]:
-    """Return the calibration with which each site of a fit was scored."""
-    if fit.calibration_ is None:
-        return {}
-    own = dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
-    return {**own, **fit.context_.get(CALIBRATIONS, {})}
-
-
 def _fitted(
     table: pd.DataFrame,
     *,
@@ -291,7 +283,7 @@ def _fitted(
 ) -> AccuracyEstimator:
     """Fit and evaluate; a warning of the evaluation is repeated by every estimate."""
     estimator = AccuracyEstimator(target=target, level=level).fit_rows(table, **saved)
-    pairs = estimator.regression_.rows_  # type: ignore[attr-defined]
+    pairs = estimator.regression_.rows_  # type: ignore[union-attr]
     results = evaluate_pairs(pairs, target=target, level=level)
     useless = worse_than_constant(results)
     estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()
@@ -299,19 +291,6 @@ def _fitted(
         estimator.table_, results, warnings, by_category=not has_families(pairs), reliability=bins
     )
     return estimator
-
-
-def _shared(
-    labelled: Sequence[str], words: Sequence[str], path: str | os.PathLike[str]
-) -> tuple[str, ...]:
-    shared = tuple(word for word in words if word in set(labelled))
-    if not shared:
-        raise InputError(
-            f"The labels {path} and the detector have no word in common. The labels have "
-            f"{listed(labelled, most=10)}; the detector has {listed(words, most=10)}. Convert the "
-            "labels to the detector's words, or write a task file with `mapping`."
-        )
-    return shared
 
 
 def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyEstimator) -> None:
@@ -330,9 +309,6 @@ def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyE
         refuse_differences(before, now)
     except InputError as error:
         raise InputError(f"{first} and {name} do not go together. {error}") from error
-
-
-NOT_COMPARED = ("measures", "domain", TEACHER)
 
 
 def _without(of_pass: Mapping[str, Any], *names: str) -> dict[str, Any]:

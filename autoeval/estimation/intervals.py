@@ -23,9 +23,8 @@ FEW_UNITS = 10
 
 @dataclass(frozen=True)
 class SamplingError:
-    """Sampling error of an estimate.
+    """Sampling error of an estimate: its standard deviation over draws of the images, if known.
 
-    std: standard deviation of the estimate over draws of the images; NaN where it is not known.
     warnings: what it leaves out.
     n_units: images, or blocks of neighbouring frames, that were drawn as independent.
     """
@@ -67,8 +66,7 @@ def sampling_error(
 ) -> SamplingError:
     """Find the sampling error of the estimate that a regressor makes from a pass.
 
-    rows (DataFrame of R rows): one a repeat, with the column `RESAMPLED`; without it nothing is
-        known.
+    rows (R rows): one a repeat, with the column `RESAMPLED`; without it nothing is known.
     features: what the regressor reads. Those without a bootstrap keep their value of all images.
     predict: from rows to an array of shape (R * B,): B estimates for each repeat in turn.
     """
@@ -79,19 +77,16 @@ def sampling_error(
     n_units = int(rows[N_BLOCKS].iloc[0]) if N_BLOCKS in rows else n_images
     if fixed and len(fixed) == len(features):
         return SamplingError(math.nan, tuple(_warnings(fixed, n_images, n_units, 0)), n_units)
-    draws = predict(_drawn_again(rows, features)).reshape(len(rows), -1).mean(axis=0)
-    undefined = float(np.isnan(draws).mean())
-    warnings = tuple(_warnings(fixed, n_images, n_units, undefined))
-    return SamplingError(bootstrap_std(draws, n_units), warnings, n_units)
-
-
-def _drawn_again(rows: pd.DataFrame, features: Sequence[str]) -> Rows:
     parts = []
     for row in rows.sort_values("repeat").to_dict("records"):
         drawn = row[RESAMPLED]
         columns = {name: (row | drawn)[name] for name in ("repeat", *features)}
         parts.append(pd.DataFrame(columns, index=range(len(next(iter(drawn.values()))))))
-    return Rows.of(pd.concat(parts), features)
+    drawn_again = Rows.of(pd.concat(parts), features)
+    draws = predict(drawn_again).reshape(len(rows), -1).mean(axis=0)
+    undefined = float(np.isnan(draws).mean())
+    warnings = tuple(_warnings(fixed, n_images, n_units, undefined))
+    return SamplingError(bootstrap_std(draws, n_units), warnings, n_units)
 
 
 def _warnings(fixed: Sequence[str], n_images: int, n_units: int, undefined: float) -> Iterator[str]:
@@ -134,11 +129,7 @@ FINEST = 0.005
 
 @dataclass(frozen=True)
 class Interval:
-    """A prediction interval, or the reason why there is none.
-
-    lower, upper: NaN where no interval can be formed.
-    method: ``"jackknife+"``, ``"student-t"``, or the reason for having none.
-    """
+    """A prediction interval; NaN where `method` is the reason for having none."""
 
     lower: float
     upper: float
@@ -157,15 +148,14 @@ def check_level(level: float) -> None:
 def source_interval(
     estimate: float, left_out: np.ndarray, residuals: np.ndarray, *, level: float = 0.9
 ) -> Interval:
-    """Interval for the mAP of a new source, from how far each training source was missed.
+    """Interval for the mAP of a new source, from the error on each training source.
 
     With enough sources for the level this is the jackknife+ (Barber et al. 2021, equation 1.6),
     which assumes nothing of the errors but that the new source is exchangeable with the old ones.
     With fewer, the errors are taken to be normal: estimate ± t(m - 1) · rms(residuals).
 
-    estimate: of the regressor fitted on all m sources.
-    left_out (m,): estimate for the new source by the regressor fitted without source i.
-    residuals (m,): absolute error on source i by the regressor fitted without it.
+    left_out, residuals (m,): estimate for the new source, and absolute error on source i, both by
+        the regressor fitted without source i.
 
     >>> source_interval(.5, np.full(9, .5), np.arange(9) / 100)
     Interval(lower=0.42, upper=0.58, method='jackknife+')
@@ -219,15 +209,10 @@ def widened(
 
     and likewise above, where g is the estimate, s the standard deviation of it over draws of its N
     images, and t the quantile of Student's distribution with N - 1 degrees of freedom. How far a
-    place departs from the regression and which of its images were taken are independent, so their
-    variances add; for normal errors this is exact, and with many images the interval is that by
-    source.
-
-    The residuals of the sources hold the sampling error of the sources' own images too. Nothing is
-    taken off for it: the rest would be a difference of two variances, known from a handful of
-    sources, and too small as often as too large. The interval therefore errs to the wide side: by
-    a factor of about √2 at most, which is where the residuals are sampling error and nothing else
-    and the new images are as many as those of a source.
+    site departs from the regression and which of its images were taken are independent, so their
+    variances add; for normal errors this is exact. The residuals of the sources hold the sampling
+    error of their own images too, and nothing is taken off for it: the interval errs to the wide
+    side, by a factor of about √2 at most.
 
     sampling_std: in the unit of `estimate`; NaN, where it is not known, changes nothing.
     n_images: images, or blocks of neighbouring frames, that count as independent.

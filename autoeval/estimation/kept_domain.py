@@ -17,7 +17,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.meta_set import seed_set_digest
 from autoeval.estimation.observation.detector_identity import kept_with
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.source_domain import SourceDomain
+from autoeval.estimation.observation.presets import SourceDomain
 from autoeval.metasets.recipe import own_images
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet
@@ -41,11 +41,9 @@ def observe_source_domain(
     score_thr = observer.settings.stability.score_thr
     wanted = "prototypes" in observer.settings.wants
     wants = ("features", "prototypes") if wanted else ("features",)
-    settings = replace(observer.settings, repeats=0, wants=wants)
-    plain = Observer(observer.detector, observer.task, settings, batch_size=observer.batch_size)
     pooled, prototypes = FrechetDistance(), PrototypeRatio()
     scores, correct = [np.zeros(0)], [np.zeros(0, bool)]
-    for sample, evidence in plain.each(samples):
+    for sample, evidence in observer.changed(repeats=0, wants=wants).each(samples):
         if evidence.features is not None:
             pooled.update(evidence)
         if evidence.prototypes is not None:
@@ -66,13 +64,10 @@ def observe_source_domain(
 
 
 def correct_boxes(found: Detections, boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Tell which boxes match a labelled object of their category with an IoU of at least .5.
+    """Return which boxes match a labelled object of their category with an IoU of at least .5.
 
     Each object goes to the best-scored box that overlaps it so, as in COCO's evaluation.
-
-    boxes (M, 4): labelled objects as xyxy, pixels.
-    labels (M,), int
-    Returned: (len(found),), bool.
+    boxes (M, 4): labelled objects as xyxy, pixels; labels (M,).
 
     >>> one = np.array([[0., 0., 4., 4.]])
     >>> twice = Detections(np.repeat(one, 2, 0), np.array([.3, .9]), np.zeros(2))

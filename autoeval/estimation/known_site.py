@@ -49,10 +49,7 @@ def sampling_stds(ranking: RankedDetections) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class KnownSite:
-    """A site of a fit.
-
-    rows: the N pairs of the fit.
-    """
+    """A site of a fit with N pairs, `rows`."""
 
     name: str
     rows: pd.DataFrame
@@ -81,32 +78,25 @@ class KnownSite:
         return replace(self.pairs, sampling=sampling)
 
     def of_new(self, new: Pairs, expected_ap: int) -> tuple[Pairs, np.ndarray]:
-        """Return new pairs as pairs of this site, and the ratio of their accuracy to it.
+        """Return M new pairs as pairs of this site, and the ratio (M,) of their accuracy to it.
 
-        new: M pairs; a category that was not labelled here keeps its scores and sampling error.
-        expected_ap: column of that score.
-        Returned: pairs; ratio (M,) (1 for a category that was not labelled here).
+        expected_ap: column of that score. A category that was not labelled here keeps its scores
+            and
+            sampling error; its ratio is 1.
         """
         index = {str(self.pairs.category[k]): k for k in np.flatnonzero(self._own)}
         of = np.array([index.get(str(category), -1) for category in new.category])
         seen = of >= 0
-        scores = (pairs[:, expected_ap] + SMOOTHED for pairs in (new.x, self.pairs.x[of]))
-        after, before = scores
+        after, before = (x[:, expected_ap] + SMOOTHED for x in (new.x, self.pairs.x[of]))
         ratio = np.where(seen, np.minimum(after / before, MOST), 1.0)
         accuracy = self.rows[self.target].to_numpy(float)[of]
         more = CHANGE_STD**2 + (CHANGE_ERROR * (ratio - 1) * accuracy) ** 2
         own = new.sampling * (self.fitted.sampling / self.pairs.sampling)[of] + more
-        family, place = (np.full(len(new), name, object) for name in (self._family, self.name))
-        x, sampling = (
-            np.where(seen[:, None], self.pairs.x[of], new.x),
-            np.where(seen, own, new.sampling),
-        )
-        pairs = Pairs(x, sampling, family, place, new.category)
-        return pairs, ratio
-
-    @property
-    def _family(self) -> str:
-        return str(self.pairs.family[self._own][0])
+        names = (str(self.pairs.family[self._own][0]), self.name)
+        x = np.where(seen[:, None], self.pairs.x[of], new.x)
+        sampling = np.where(seen, own, new.sampling)
+        family, place = (np.full(len(new), name, object) for name in names)
+        return Pairs(x, sampling, family, place, new.category), ratio
 
     @cached_property
     def _own(self) -> np.ndarray:

@@ -67,8 +67,7 @@ def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str
     """Take label-free estimates with their errors out of an `Estimate`.
 
     error: from `error_elsewhere`; for single categories, since those are what was left out.
-    Returned: by name: that of the target, such as ``mAP``, and ``mAP/<category>``; without those
-        for which there is no interval.
+    Returned: those with an interval, named as the target, such as ``mAP``, and ``mAP/<category>``.
     """
     whole = {"value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
     several = estimate.per_category
@@ -83,8 +82,7 @@ def priors_of_targets(
 ) -> dict[str, ValueWithError]:
     """Take the label-free estimates of several targets; see `priors_of`.
 
-    regressions: by target, on the scores of the estimate; that of the estimate's own target is
-        among them.
+    regressions: by target, on the scores of the estimate; its own target is among them.
     """
     assert estimate.site is not None
     rows = pd.DataFrame(estimate.site.row["rows"])
@@ -152,14 +150,10 @@ def plan_site(
 ) -> LabelPlan:
     """Draw images of a site to label; for precision of those with a box over the threshold.
 
-    priors: label-free estimates: of each target, such as ``mAP``, and of each category,
-        ``mAP/<category>``.
-    target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
-    n, seed: how many images, and the seed of their draw.
+    priors: label-free estimates of each target, such as ``mAP``, and category, ``mAP/<category>``.
     frames: says that numbered files are frames; see `blocks_of`.
     pseudo_labels: COCO results of a better detector on the same images, where the estimator was
-        fitted with such.
-    pseudo_words: category for each of its words that counts; by default equal words.
+        fitted with such; pseudo_words: category for each of its words, by default equal words.
     detector: fingerprint; by default one of the boxes.
     point: threshold at which precision, recall and F1 are wanted, too.
     everywhere: for precision, too, draw from all images.
@@ -223,21 +217,16 @@ def _pool(
     """Describe the boxes; where categories are not given, those that were estimated."""
     if site.named and site.evidence:
         return pool_of_evidence(site.evidence, site.boxes.clean.categories)
-    boxes = _with_sizes(site)
+    files = {image.image_id: getattr(image, "path", None) for image in site.images}
+    images = []
+    for image in site.boxes.clean.images:  # whose size is read where it is not known
+        path = files.get(image.image_id) if image.size is None else None
+        header = read_header(path) if path is not None else None
+        size = (header.height, header.width) if header else image.size
+        images.append(LabelledImage(image.image_id, image.file_name, size))
+    boxes = site.boxes.with_images(tuple(images))
     if site.named:
         return pool_of_boxes(boxes)
     names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
     names = names or [site.only_category]
     return pool_of_boxes(boxes.as_categories(names, {name: name for name in names}))
-
-
-def _with_sizes(site: Site) -> SiteBoxes:
-    """Read the sizes of images that are at hand and whose size is not known."""
-    files = {image.image_id: getattr(image, "path", None) for image in site.images}
-    images = []
-    for image in site.boxes.clean.images:
-        path = files.get(image.image_id) if image.size is None else None
-        header = read_header(path) if path is not None else None
-        size = (header.height, header.width) if header else image.size
-        images.append(LabelledImage(image.image_id, image.file_name, size))
-    return site.boxes.with_images(tuple(images))

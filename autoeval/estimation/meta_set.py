@@ -1,20 +1,31 @@
-"""Scoring a meta-set: one job a sample set, resumable, gathered into the score table."""
+"""Scoring a meta-set: one job a sample set, resumable, gathered into the score table.
+
+The boxes of the sources' own images are kept, to learn from for few labels elsewhere.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.observation.detector_identity import kept_with
+from autoeval.detections import Evidence
+from autoeval.errors import InputError
+from autoeval.estimation.observation.detector_identity import (
+    LoadDetector,
+    TravellingObserver,
+    kept_with,
+)
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.recording import LABELLED, Recording
-from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
 from autoeval.estimation.score_table import SAMPLE, SEED
+from autoeval.estimation.training_set import truth_of_samples
+from autoeval.labels.labelled_site import LabelledSite, pack_site, unpack_site
+from autoeval.labels.pool import pool_of_evidence
 from autoeval.metasets.recipe import Recipe
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet
@@ -24,18 +35,34 @@ from autoeval.runtime.store import RowStore
 from autoeval.scores.registry import revisions
 from autoeval.version import __version__
 
+LABELLED = "labelled_boxes"
+"""Column of a source's own images that holds them with their boxes and labels, as bytes."""
+
+BOXES_FILE = "boxes.parquet"
+"""File of a work dir with these columns: ``source``, ``family`` and `LABELLED`."""
+
+MOST_IMAGES = 300  # of a source
+
 
 class Scorer(TravellingObserver):
     """Scores the `SampleSet` that a job brings along; for parameters see `TravellingObserver`."""
 
     def __call__(self, job: Job, advance: Advance) -> list[dict[str, Any]]:
         """Return the rows of one sample set, one a repeat; own images also with all their boxes."""
-        if job.columns.get("kind") != SEED:
-            rows = self.observer.rows(job.payload, advance=advance)
-            return [{**job.columns, **row} for row in rows]
-        recording = Recording(job.payload)
-        rows = self.observer.rows(recording, advance=advance, watch=recording.watch)
-        rows[0][LABELLED] = recording.content(self.observer.task.categories)
+        samples, seen = job.payload, list[Evidence]()
+        own = job.columns.get("kind") == SEED
+        first = [samples.unread(k) for k in range(min(len(samples), MOST_IMAGES))] if own else []
+        labelled = {of.image_id: (of.boxes, of.labels, of.iscrowd) for of in first}
+
+        def keep(evidence: Evidence) -> None:
+            if evidence.image_id in labelled:
+                seen.append(evidence.boxes_alone())
+
+        rows = self.observer.rows(samples, advance=advance, watch=keep)
+        if own:
+            pool = pool_of_evidence(seen, self.observer.task.categories)
+            truth = truth_of_samples(pool.found, [labelled[of.image_id] for of in seen])
+            rows[0][LABELLED] = pack_site(pool, truth)
         return [{**job.columns, **row} for row in rows]
 
 
@@ -96,15 +123,44 @@ def _job(seed_set: SeedSet, recipe: Recipe, made_with: dict[str, Any]) -> Job:
         "source": seed_set.name,
         "sample_set": recipe.recipe_id,
         "kind": SAMPLE if recipe.steps else SEED,
-        "transforms": ", ".join(_describe(step.name, step.magnitude) for step in recipe.steps),
+        "transforms": ", ".join(
+            step.name if step.magnitude is None else f"{step.name} {step.magnitude:.3g}"
+            for step in recipe.steps
+        ),
     }
     key = f"{seed_set.name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
-    return Job(_file_name(key), len(recipe.image_ids), SampleSet(seed_set, recipe), columns)
+    file_name = "".join(c if c.isalnum() or c in "-_." else "_" for c in key)
+    return Job(file_name, len(recipe.image_ids), SampleSet(seed_set, recipe), columns)
 
 
-def _describe(name: str, magnitude: float | None) -> str:
-    return name if magnitude is None else f"{name} {magnitude:.3g}"
+def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Take the boxes out of a score table.
+
+    Returned: table (without them); boxes (one row a source that has them: ``source``, ``family``
+        (its own name by default), `LABELLED`).
+    """
+    columns = ["source", "family", LABELLED]
+    if LABELLED not in table:
+        return table, pd.DataFrame(columns=columns)
+    rows = table[table[LABELLED].notna()].drop_duplicates("source")
+    if "family" not in rows:
+        rows = rows.assign(family=rows["source"])
+    boxes = rows.assign(family=rows["family"].fillna(rows["source"]))[columns]
+    return table.drop(columns=LABELLED), boxes.reset_index(drop=True)
 
 
-def _file_name(key: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in key)
+def recorded_sites(boxes: pd.DataFrame) -> list[LabelledSite]:
+    """Read the labelled places of the second table of `apart`."""
+    columns: Iterable = zip(boxes[LABELLED], boxes["source"], boxes["family"], strict=True)
+    return [unpack_site(content, str(name), str(family)) for content, name, family in columns]
+
+
+def read_sites(folder: Path) -> list[LabelledSite]:
+    """Read the labelled places that `fit_task` left in a work dir."""
+    file = folder / BOXES_FILE
+    if not file.is_file():
+        raise InputError(
+            f"Expected the boxes of the sources in {file}: run estimate-map again in a new work "
+            "dir; older versions did not keep them."
+        )
+    return recorded_sites(pd.read_parquet(file))

@@ -24,11 +24,8 @@ class NewSites:
     alike than that; the order is then less certain than it could be.
 
     rows: one row for each site and category: ``site``, ``category``, ``n_images`` and the scores.
-    unseen: for each site the share of the range of confidence that is missing; see
-        `BayesianRegression.predict`. 0 by default.
-    known: for sites of the fit their source; see `autoeval.estimation.known_site`. They are drawn
-        independently of the others.
-    names: in the order of `predict`.
+    unseen: of each site; see `BayesianRegression.predict`. 0 by default.
+    known: of sites of the fit their source, see `known_site`; drawn independently of the others.
     """
 
     def __init__(

@@ -80,10 +80,8 @@ def exact_curve(rankings: Sequence[RankedDetections], iou: float = IOUS[0]) -> p
 
 @dataclass(frozen=True)
 class ThresholdChoice:
-    """A score threshold that reaches what is wanted.
+    """A score threshold that reaches what is wanted; NaN where none does.
 
-    wanted: such as ``recall of 90.0``, or ``the best F1``.
-    threshold: NaN where none reaches it.
     first, last: thresholds that may be right: by the ends of the interval of what is wanted, or the
         edge of the curve; for the best F1 those whose F1 is within a point of it.
     at: ``value``, ``lower`` and ``upper`` of each measure at the threshold.

@@ -9,7 +9,7 @@ precision, recall and F1 at any threshold follow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,8 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
     rows = table[table["kind"] != SAMPLE] if "kind" in table else table
     rows = rows[rows["repeat"] == rows["repeat"].min()] if "repeat" in rows else rows
     if "category" not in rows:
-        rows = _stacked(rows)
+        categories = dict.fromkeys(str(n).partition("/")[2] for n in rows if "/" in str(n))
+        rows = stack_categories(rows, categories) if categories else rows.assign(category=ONLY)
     if "family" not in rows:
         rows = rows.assign(family=rows.get("source", ""))
     rows = rows.assign(family=rows["family"].fillna(rows.get("source", "")))
@@ -175,13 +176,12 @@ def _check_families(rows: pd.DataFrame) -> None:
         )
 
 
-def _stacked(rows: pd.DataFrame) -> pd.DataFrame:
-    categories = dict.fromkeys(n.partition("/")[2] for n in rows if "/" in str(n))
-    if not categories:
-        return rows.assign(category=ONLY)
+def stack_categories(rows: pd.DataFrame, categories: Iterable[str]) -> pd.DataFrame:
+    """Turn the columns ``name/category`` of each category into rows, with a column ``category``."""
+    of_categories = {str(n).partition("/")[0] for n in rows if "/" in str(n)}
+    shared = [n for n in rows if "/" not in str(n) and n not in {"category", *of_categories}]
     parts = []
     for category in categories:
-        own = {n: n.partition("/")[0] for n in rows if n.partition("/")[2] == category}
-        shared = [n for n in rows if "/" not in n and n not in own.values()]
+        own = {n: n.partition("/")[0] for n in rows if str(n).partition("/")[2] == category}
         parts.append(rows[[*shared, *own]].rename(columns=own).assign(category=category))
     return pd.concat(parts, ignore_index=True)

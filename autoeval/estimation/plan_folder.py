@@ -10,7 +10,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.labelling import fingerprint_of
-from autoeval.estimation.site import Site
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.to_label import EMPTY, write_plan
@@ -31,26 +30,23 @@ def plan_in_folder(
     n: how many images to label, those of an earlier plan among them.
     change: applied to a plan that is made, such as to draw other images.
     """
+    site = estimate.site
     if (folder / PLAN).exists():
-        assert estimate.site is not None
-        plan = _of_site(load_plan(folder), estimate.site, folder).larger(n)
+        assert site is not None
+        plan = load_plan(folder)
+        names = {image.image_id for image in site.boxes.clean.images}
+        other_images = any(image.image_id not in names for image in plan.found.images)
+        if other_images or (site.detector or fingerprint_of(site)) != plan.detector:
+            why = "other images" if other_images else "another detector"
+            raise InputError(
+                f"{folder} holds a plan for {why}. Name another folder with --work-dir, or take "
+                "that away."
+            )
+        plan = plan.larger(n)
     elif (folder / EMPTY).exists():
         raise InputError(
             f"{folder} holds {EMPTY}, which no plan wrote. Name another folder with --work-dir."
         )
     else:
         plan = change(estimator.plan_labels(estimate, n=n, **options))
-    images = estimate.site.images if estimate.site else ()
-    return plan, write_plan(plan, folder, images, prelabel=prelabel)
-
-
-def _of_site(plan: LabelPlan, site: Site, folder: Path) -> LabelPlan:
-    names = {image.image_id for image in site.boxes.clean.images}
-    other_images = any(image.image_id not in names for image in plan.found.images)
-    if other_images or (site.detector or fingerprint_of(site)) != plan.detector:
-        why = "other images" if other_images else "another detector"
-        raise InputError(
-            f"{folder} holds a plan for {why}. Name another folder with --work-dir, or take that "
-            "away."
-        )
-    return plan
+    return plan, write_plan(plan, folder, site.images if site else (), prelabel=prelabel)

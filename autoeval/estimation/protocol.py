@@ -1,18 +1,21 @@
-"""Leave one source out: how well does an estimator do on a world it has never seen."""
+"""Leave-one-group-out evaluation: the error on sources that the fit has not seen."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 from sklearn.model_selection import LeaveOneGroupOut
+from typing_extensions import Self
 
 from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.regressions import Regression, make_regression
@@ -23,6 +26,7 @@ from autoeval.estimation.score_table import (
     seed_rows,
     sources,
 )
+from autoeval.metasets.seed_set import SeedSet
 from autoeval.runtime.progress import progress_bar
 from autoeval.targets import find_target
 
@@ -35,11 +39,10 @@ class LeaveOneSourceOut:
 
     per_source: one row a source: ``source``, ``family``, ``n_images``, ``true``, ``estimate`` (mean
         over repeats), ``std`` (over repeats), ``error`` (mean over repeats of the absolute error),
-        ``error_std`` (standard deviation of that error over repeats; NaN with one), ``lower``,
-        ``upper``, ``interval_method``, ``missing``: the method has no estimate of this source, and
-        what stands there is that of the constant, so that all methods are judged on the same
-        sources. In [0, 1].
-    error_by_repeat (n_repeats,): mean over sources of the absolute error, for each repeat.
+        ``error_std`` (its standard deviation; NaN with one), ``lower``, ``upper``,
+        ``interval_method``, ``missing`` (the estimate is the constant's, since the method has none
+        of this source, so that all methods are evaluated on the same sources). In [0, 1].
+    error_by_repeat (n_repeats,): mean absolute error over sources.
     correlation: ``r2`` and ``spearman`` between the score and mAP over all sample sets, for a
         method of one feature; empty otherwise.
     """
@@ -53,11 +56,10 @@ class LeaveOneSourceOut:
     def summary(self) -> dict[str, Any]:
         """Return the figures over all sources; means count each family once.
 
-        ``mean_absolute_error`` and its ``std`` over repeats (the paper's "Avg. RMSE"),
-        ``pooled_rmse``, ``r2`` (coefficient of determination of the held-out estimates; negative
-        when worse than their own mean), ``spearman``, ``coverage`` and mean ``width`` of the
-        intervals, ``missing`` (sources without an estimate of the method's own), and ``score_r2``,
-        ``score_spearman`` from `correlation`.
+        ``std`` of the mean absolute error is over repeats (the paper's "Avg. RMSE"); ``r2`` is the
+        coefficient of determination of the held-out estimates, negative when worse than their own
+        mean; ``missing`` counts sources without an estimate of the method's own; ``score_`` figures
+        are from `correlation`.
         """
         table = self.per_source
         true, estimate = table["true"].to_numpy(), table["estimate"].to_numpy()
@@ -170,3 +172,106 @@ def _spearman(x: np.ndarray, y: np.ndarray) -> float:
     if len(set(x)) < 2 or len(set(y)) < 2:
         return math.nan
     return float(stats.spearmanr(x, y).statistic)
+
+
+FEWEST_FAMILIES = 3
+GROUPS = 10
+
+
+def evaluate_pairs(
+    table: pd.DataFrame, *, target: str, level: float
+) -> tuple[LeaveOneSourceOut, ...]:
+    """Estimate every pair without its family; with few families, without its group of categories.
+
+    table: a pair table. With fewer than three families its rows are dealt into ten groups in turn:
+        the result then holds for other categories of the same sites, not for other sites.
+    Returned: of the default method and of the constant (the mean of the others), one row a pair;
+        empty for fewer than three pairs.
+    """
+    rows = table[np.isfinite(table[target].to_numpy(float))].reset_index(drop=True)
+    groups = rows
+    if not has_families(rows):
+        groups = rows.assign(family=[f"group {k % GROUPS}" for k in range(len(rows))])
+    if groups["family"].nunique() < FEWEST_FAMILIES:
+        return ()
+    found = BayesianRegression(target=target, level=level).fit(groups).cross_validated_
+    means = [float(found.loc[found["family"] != f, "true"].mean()) for f in found["family"]]
+    shared = found[["n_images", "true"]].assign(
+        source=_names(found),
+        family=found["family"] if has_families(rows) else _names(found),
+        std=0.0,
+        missing=False,
+        interval_method="predictive",
+    )
+    ours = shared.assign(**{name: found[name] for name in ("estimate", "lower", "upper")})
+    constant = shared.assign(
+        estimate=means, lower=np.nan, upper=np.nan, interval_method=f"none: {BASELINE}"
+    )
+    return (
+        _result(DEFAULT_METHOD, target, ours),
+        _result(BASELINE, target, constant),
+    )
+
+
+def has_families(table: pd.DataFrame) -> bool:
+    """Return whether there are enough families to leave one out."""
+    return table["family"].nunique() >= FEWEST_FAMILIES
+
+
+def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ...]:
+    """Warn of an estimator whose error on left-out pairs is not below that of a constant."""
+    errors = {result.method: result.summary()["mean_absolute_error"] for result in results}
+    used = next(iter(errors), BASELINE)
+    if used == BASELINE or BASELINE not in errors or errors[used] < errors[BASELINE]:
+        return ()
+    return (
+        "on sources that were left out of the fit the mean absolute error is "
+        f"{100 * errors[used]:.1f} points; the mean accuracy of the others as the estimate of "
+        f"each gives {100 * errors[BASELINE]:.1f}. Either all sources are about equally accurate, "
+        "or these scores do not predict accuracy here, as where labels are wrong",
+    )
+
+
+def _result(method: str, target: str, rows: pd.DataFrame) -> LeaveOneSourceOut:
+    rows = rows.assign(error=(rows["estimate"] - rows["true"]).abs())
+    return LeaveOneSourceOut(method, target, rows, np.array([rows["error"].mean()]), {})
+
+
+def _names(rows: pd.DataFrame) -> list[str]:
+    """Name each pair by its source, its category, or both, whichever identifies it."""
+    if rows["source"].nunique() == 1:
+        return rows["category"].tolist()
+    if rows["category"].nunique() == 1:
+        return rows["source"].tolist()
+    return [f"{s}: {c}" for s, c in zip(rows["source"], rows["category"], strict=True)]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class FitResult:
+    """The evidence for and against a fitted estimator.
+
+    cross_validation: results of the estimator's method first, those of the constant last; empty
+        where there is too little to leave out.
+    by_category: whether groups of categories of the same sites were left out, since there are fewer
+        than three families. That tells nothing of other sites.
+    reliability: see `calibrating.reliability`; None where nothing was calibrated.
+    """
+
+    table: pd.DataFrame
+    cross_validation: tuple[LeaveOneSourceOut, ...] = ()
+    warnings: tuple[str, ...] = ()
+    by_category: bool = False
+    reliability: pd.DataFrame | None = None
+    files: tuple[Path, ...] = ()
+    seed_sets: tuple[SeedSet, ...] = ()
+
+    def written(self, *files: Path) -> Self:
+        """Return the same with the names of files that were written."""
+        return replace(self, files=(*self.files, *files))
+
+    def __repr__(self) -> str:
+        methods = ", ".join(f"'{result.method}'" for result in self.cross_validation) or "nothing"
+        return (
+            f"<FitResult of {len(self.table)} rows, evaluated: {methods}, left out: "
+            f"{len(self.warnings)}>"
+        )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -41,11 +40,9 @@ class SourceRegression:
     """Regresses accuracy on scores, one regressor for each dropout repeat.
 
     The estimate is the mean over repeats (Yang et al. 2024, section 5.3). With three sources or
-    more, each source is also left out once, and how far it is then missed gives the interval.
+    more, the errors on each source by the others give the interval.
 
-    target: column to estimate; a name in `autoeval.targets.TARGETS`.
-    training_range_: smallest and largest value in the sample sets, for each feature that the
-        estimate uses.
+    training_range_: smallest and largest value in the sample sets of each feature it reads.
     """
 
     def __init__(self, method: str = "fused", *, target: str = "mAP", level: float = 0.9) -> None:
@@ -68,7 +65,14 @@ class SourceRegression:
         self._left_out: list[dict[int, Method]] = []
         self.residuals_ = np.zeros(0)  # absolute errors on the own images of left-out sources
         if len(self.sources_) >= MIN_SOURCES:
-            self._leave_each_source_out(rows)
+            residuals = []
+            source, _ = pd.factorize(rows["source"])  # numbered in the order of `sources_`
+            for rest, held_out in LeaveOneGroupOut().split(source, groups=source):
+                fitted = self._fit_repeats(rows.where(rest))
+                own = rows.where(held_out).of_kind(SEED)
+                residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))
+                self._left_out.append(fitted)
+            self.residuals_ = np.array(residuals)
         self.training_range_ = {
             name: (float(sample_rows(table)[name].min()), float(sample_rows(table)[name].max()))
             for name in features
@@ -80,8 +84,7 @@ class SourceRegression:
         """Estimate from the scores of one set of images.
 
         rows: one row for each repeat: ``repeat``, ``n_images``, ``skipped_share`` and the features.
-            Where `Observer.rows` drew the images again, the sampling error of the images widens the
-            interval; see `autoeval.estimation.intervals.widened`.
+            Where `Observer.rows` drew the images again, the sampling error widens the interval.
         """
         self._check_fitted()
         scores = self._scores(rows)
@@ -167,16 +170,6 @@ class SourceRegression:
             for repeat in np.unique(rows["repeat"])
         }
 
-    def _leave_each_source_out(self, rows: Rows) -> None:
-        residuals = []
-        source, _ = pd.factorize(rows["source"])  # numbered in the order of `sources_`
-        for rest, held_out in LeaveOneGroupOut().split(source, groups=source):
-            fitted = self._fit_repeats(rows.where(rest))
-            own = rows.where(held_out).of_kind(SEED)
-            residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))
-            self._left_out.append(fitted)
-        self.residuals_ = np.array(residuals)
-
     def _per_repeat(self, fitted: dict[int, Method], rows: Rows) -> np.ndarray:
         """Estimate each row by the regressor of its repeat, shape (n_repeats,)."""
         unknown = sorted({int(repeat) for repeat in rows["repeat"]} - set(fitted))
@@ -193,33 +186,7 @@ class SourceRegression:
         )
 
 
-class Regression(Protocol):
-    """From scores to an `Estimate`; see `SourceRegression` and `BayesianRegression`."""
-
-    target: str
-    table_: pd.DataFrame
-    sources_: list[str]
-    training_range_: dict[str, tuple[float, float]]
-
-    @property
-    def residuals_(self) -> np.ndarray:
-        """Absolute errors on what was left out, empty where nothing could be."""
-
-    @property
-    def features_(self) -> tuple[str, ...]:
-        """Scores that it reads."""
-
-    def fit(self, table: pd.DataFrame) -> Self:
-        """Fit on a score table."""
-
-    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
-        """Estimate from the scores of one set of images."""
-
-    def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return the estimate of each repeat."""
-
-    def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of the table by what does not know its source."""
+Regression = BayesianRegression | SourceRegression
 
 
 def make_regression(method: str, *, target: str = "mAP", level: float = 0.9) -> Regression:

@@ -17,15 +17,15 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import read_image_list
 from autoeval.data.predictions.image_list import with_sizes
 from autoeval.data.predictions.prediction_checks import boxes_beyond, check_coverage, copies
-from autoeval.data.same_files import without_copies
+from autoeval.data.same_files import copies_taken, without_copies
 from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, site_scores
+from autoeval.estimation.intervals import RESAMPLED, RESAMPLES
 from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
-from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.pass_log import PassLog
-from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes, check_floor
 from autoeval.estimation.warnings import unseen_share
@@ -43,10 +43,9 @@ class Site:
 
     boxes: in the categories that are estimated.
     named: whether these were named; otherwise those that are detected are estimated.
-    warnings, left_out: of the boxes and of the images; what was left out.
+    left_out: what was left out of boxes and images.
     unseen: see `autoeval.estimation.warnings.unseen_share`.
-    evidence: of each image, where a detector was run.
-    least_stable: images whose boxes move most under dropout, where there was any.
+    evidence, least_stable: of each image, where a detector was run; those that move most, if any.
     detector: fingerprint of the detector; empty where it is not known.
     known: source of the fit of which these are new images; empty for a new site.
     row: counts, seconds spent, and ``unreadable``; see `Observer.rows`.
@@ -98,8 +97,8 @@ def site_of_files(
 
     images: all images that the detector was run on; see `read_image_list`. By default those that
         the predictions name.
-    categories: categories to be expected in all images, each with the detector's words for it. By
-        default every category that is detected, on the images where it is.
+    categories: expected in all images, each with the detector's words for it. By default every
+        category that is detected, on the images where it is.
     """
     folder: Sequence[ImageFile] = ()
     known: Sequence[LabelledImage] | None
@@ -129,8 +128,11 @@ def site_of_files(
                 "of these images?"
             )
     if folder:
-        path = Path(str(files.clean))
-        left_out += boxes_beyond(path, replace(clean, images=_some_sizes(clean.images, folder)))
+        paths = {file.image_id: file.path for file in folder}
+        sized, n = list(clean.images), len(clean.images)
+        for k in np.linspace(0, n - 1, min(SIZES_READ, n)).astype(int).tolist():
+            sized[k] = replace(sized[k], size=image_size(paths[sized[k].image_id]))
+        left_out += boxes_beyond(Path(str(files.clean)), replace(clean, images=tuple(sized)))
     unseen = unseen_share(clean)
     later = copies(clean)
     if len(later):
@@ -149,75 +151,76 @@ def site_of_files(
     )
 
 
-def _some_sizes(
-    images: Sequence[LabelledImage], files: Sequence[ImageFile]
-) -> tuple[LabelledImage, ...]:
-    """Read the sizes of some images of a folder, spread over it."""
-    paths = {file.image_id: file.path for file in files}
-    chosen = set(np.linspace(0, len(images) - 1, min(SIZES_READ, len(images))).astype(int).tolist())
-    return tuple(
-        replace(image, size=image_size(paths[image.image_id])) if k in chosen else image
-        for k, image in enumerate(images)
-    )
-
-
 def site_of_images(
     observer: Observer,
     images: Sequence[UnlabelledImage],
     *,
     categories: Categories | None = None,
+    scored: bool = False,
     shards: Shards | None = None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> Site:
     """Run a detector over images without labels.
 
-    observer: in the detector's own words; see `any_task`.
-    images: copies of a file, byte by byte, are left out.
+    observer: in the detector's own words, see `any_task`, or those of a task with `scored`.
+    images: copies of a file, byte by byte, are left out, but with `scored`.
+    scored: compute every score, for the methods that read more than boxes: the row of the site
+        holds ``rows``, one a repeat, for `Regression.predict_rows`, and their means.
     """
-    words = observer.detector.categories
-    named = categories or {word: [word] for word in words}
-    lookup = any_task(named, words).lookup(words)
-    distinct, warnings = without_copies(images)
+    names, lookup = observer.task.categories, None
+    if not scored:
+        words = observer.detector.categories
+        named = categories or {word: [word] for word in words}
+        names, lookup = tuple(named), any_task(named, words).lookup(words)
+    distinct, warnings = (images, copies_taken(images)) if scored else without_copies(images)
     samples, shards = UnlabelledSamples(distinct), shards or Undivided()
-    log, least_stable = PassLog(), LeastStableImages()
-    seen: list[Evidence] = []
+    log, least_stable, seen = PassLog(), LeastStableImages(), list[Evidence]()
+
+    def keep(evidence: Evidence) -> None:
+        watch(evidence)
+        evidence = evidence if lookup is None else evidence.relabel(lookup)
+        least_stable.update(evidence)
+        seen.append(evidence.boxes_alone())
+
+    rows: list[dict[str, Any]] = []
     mine = shards.part(len(samples))
     with observer.begin(samples, len(mine), disable=not shards.leads) as bar:
-        for _, evidence in observer.each(samples, mine, log=log):
-            watch(evidence)
-            relabelled = evidence.relabel(lookup)
-            if observer.settings.repeats:
-                least_stable.update(relabelled)
-            seen.append(relabelled.boxes_alone())
-            bar.update()
-    gathered = shards.gather((seen, log, least_stable))
-    seen = [one for part in gathered for one in part[0]]
-    for _, other_log, other_images in gathered[1:] if shards.leads else ():
-        log.merge(other_log)
-        least_stable.merge(other_images)
-    if not shards.leads:
-        _, log, _ = gathered[0]
-    log.check(len(seen))
-    lost = list(log.unreadable.values())
-    if lost:
+        if scored:
+            rows = observer.rows(
+                samples, advance=bar.update, watch=keep, shards=shards, resamples=RESAMPLES
+            )
+        else:
+            for _, evidence in observer.each(samples, mine, log=log):
+                keep(evidence)
+                bar.update()
+    parts = shards.gather((seen, log, least_stable))
+    found, log, least_stable = list[Evidence](), PassLog(), LeastStableImages()
+    for seen, log_of_part, least_stable_of_part in parts:
+        found += seen
+        log.merge(log_of_part)
+        least_stable.merge(least_stable_of_part)
+    if scored:
+        row = {name: value for name, value in rows[0].items() if name != RESAMPLED}
+        numbers = [name for name, value in row.items() if isinstance(value, float)]
+        row |= {name: float(np.mean([of[name] for of in rows])) for name in numbers}
+        row["rows"], blocks = rows, None
+    else:
+        log.check(len(found))
+        lost = list(log.unreadable.values())
+        row = {"n_images": len(found), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
+        row |= log.seconds
+        blocks = blocks_of_read(samples, log.unreadable)
+    if row["n_unreadable"]:
         warnings += (
-            f"{len(lost)} of {len(samples)} images could not be read and were left out: "
-            f"{listed(lost)}",
+            f"{row['n_unreadable']} of {len(samples)} images could not be read and were left out: "
+            f"{listed(row['unreadable'].split('; '))}",
         )
-    read = [k for k in range(len(samples)) if k not in log.unreadable]
-    blocks = np.unique(samples.blocks[read], return_inverse=True)[1]
-    row = {
-        "n_images": len(seen),
-        "n_unreadable": len(lost),
-        "unreadable": "; ".join(lost),
-        **log.seconds,
-    }
     return Site(
-        SiteBoxes.of_evidence(seen, tuple(named), blocks),
-        named=bool(categories),
+        SiteBoxes.of_evidence(found, names, blocks),
+        named=scored or bool(categories),
         warnings=warnings,
         backbone=observer.detector.backbone,
-        evidence=tuple(seen),
+        evidence=tuple(found),
         images=distinct,
         least_stable=least_stable.images,
         detector=observer.detector.fingerprint,
@@ -235,6 +238,12 @@ def any_task(named: Categories, words: Sequence[str]) -> Task:
             f"{', '.join(words)}."
         )
     return Task("any", tuple(named), (), mapping)
+
+
+def own_words(detector: ImageDetector) -> Task:
+    """Make a task without data whose categories are the detector's own words."""
+    words = detector.categories
+    return any_task({word: [word] for word in words}, words)
 
 
 def words_of(categories: Categories) -> dict[str, str]:

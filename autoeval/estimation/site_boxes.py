@@ -37,8 +37,8 @@ class SiteBoxes:
     """The boxes of each pass over M images.
 
     half_size: those of a second pass at half the input size, in pixels of the full size.
-    blocks (M,), int64: block of time of each image; images of one block are dependent. By default
-        each image is independent.
+    blocks (M,), int64: block of time of each image; images of one block are dependent. Default:
+        none.
     """
 
     clean: Predictions
@@ -175,7 +175,7 @@ class PredictionFiles:
     half_size: those of a second pass at half the input size, in pixels of the full size.
     teacher: those of a stronger detector, with the same words.
     names: word of each category number, where neither the file nor the labels have it.
-    truncated: whether it is known that boxes with low scores were left out.
+    truncated: whether boxes with low scores were left out on purpose.
     """
 
     clean: PathLike

@@ -30,13 +30,10 @@ TAILS = (10, 90)
 def tightness(rows: pd.DataFrame, estimates: Mapping[str, float]) -> tuple[str, ...]:
     """Warn of how far mAP may be from its estimate because of how tightly objects are labelled.
 
-    Loosely drawn labels lower the precision at high overlaps and leave that at .5 as it is. By how
-    much they do where the sources are is seen in their ratio of mAP to mAP50: of those nearest in
-    mAP50, the tenth from below and from above.
-
-    rows: pairs that were fitted on, see `autoeval.estimation.pair_table`.
-    Returned: one warning, where that moves mAP by `MATTERS` or more to each side, or cannot be
-        known.
+    Loosely drawn labels lower the precision at high overlaps and leave that at .5 as it is: by how
+    much is seen in the ratio of mAP to mAP50 at the pairs `rows` of the fit nearest in mAP50, the
+    tenth from below and from above. One warning, where that moves mAP by `MATTERS` or more to each
+    side, or cannot be known.
 
     >>> rows = pd.DataFrame({"mAP50": [.5, .6, .7, .8], "mAP": [.2, .4, .3, .6]})
     >>> print(*tightness(rows, {"mAP": .4, "mAP50": .6}))
@@ -82,12 +79,11 @@ def site_sampling(
     n_images: int,
     blocks: np.ndarray | None = None,
 ) -> SamplingError:
-    """Return the standard deviation of the estimate of all categories when images are drawn again.
+    """Return the standard deviation of the estimate of all categories over draws of the images.
 
     The estimate is taken as linear in the scores.
 
-    blocks (n_images,), int64: images of one block of time are drawn together; by default each is
-        independent.
+    blocks (n_images,), int64: images of one block of time are drawn together.
     """
     n_units = n_images if blocks is None else int(blocks.max()) + 1
     counts = resampled_counts(n_images, resamples=RESAMPLES, seed=0, blocks=blocks, dtype=np.uint8)
@@ -125,7 +121,7 @@ def estimate_site(
 ) -> Estimate:
     """Estimate the accuracy at a site.
 
-    site: for a regression on sample sets with its scores; see `score_images`.
+    site: for a regression on sample sets with its scores; see `site_of_images`.
     others: of other targets: average precisions, and precision, recall and F1 at a threshold.
     score_thr: boxes with a lower score count in no score.
     Returned: with the site, whose row holds the scores.

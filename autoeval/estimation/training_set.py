@@ -15,9 +15,11 @@ from typing_extensions import Self
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet, of_splits, split_of
 from autoeval.data.labels.truth import Truth
+from autoeval.data.predictions import Predictions
 from autoeval.data.predictions.prediction_checks import check_coverage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.estimation.observation.samples import NO_BOXES
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import (
     PathLike,
@@ -39,9 +41,8 @@ FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """One labelled set of a fit.
+    """One labelled set of a fit, with boxes in the categories of `truth`.
 
-    boxes: in the categories of `truth`.
     statistics: of the boxes in the detector's own words; its warnings are those of this set.
     everywhere: whether it is of a task, whose categories are evaluated on all its images; otherwise
         each is on those that hold it.
@@ -184,19 +185,13 @@ def task_with_files(task: Task, files: Mapping[str, PredictionFiles]) -> list[Tr
 
 
 def truth_of_samples(
-    boxes: SiteBoxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    found: Predictions, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
 ) -> Truth:
-    """Lay out the labels of the images of `boxes`.
-
-    labels (iterable of (ndarray (N, 4), ndarray (N,), ndarray (N,))): boxes as xyxy in pixels,
-        categories and crowds of each image, in the same order.
-    """
-    nothing = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
-    parts = [*labels, nothing]
-    image = np.repeat(np.arange(len(parts) - 1), [len(part[0]) for part in parts[:-1]])
-    columns = (np.concatenate(part) for part in zip(*parts, strict=True))
-    boxes_, label, crowd = columns
-    return Truth(boxes.clean.images, boxes.clean.categories, image, label, boxes_, crowd)
+    """Lay out the labels of the images of `found`: boxes, categories and crowds of each."""
+    parts = [*labels, NO_BOXES]
+    image = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+    boxes, label, crowd = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Truth(found.images, found.categories, image, label, boxes, crowd)
 
 
 def read_labels(

@@ -37,15 +37,23 @@ def estimate_warnings(
 ) -> tuple[str, ...]:
     """List why an estimate may be wrong.
 
-    training_range: smallest and largest value of each feature in training; equal where there is one
-        pair.
+    training_range: smallest and largest value of each feature in training.
     skipped_share: share of (image, repeat) with no box on at least one side.
 
     >>> known = {"n_images": 60, "skipped_share": 0, "backbone": "ResNet"}
     >>> estimate_warnings(.4, {"bos": .9}, {"bos": (.2, .8)}, **known)
     ('bos is 0.900, outside the 0.200 to 0.800 seen in training: the estimate is an extrapolation',)
     """
-    found = [_out_of_range(name, features[name], training_range[name]) for name in features]
+    found = []
+    for name, of in features.items():
+        low, high = training_range[name]
+        if math.isnan(of):
+            found.append(f"{name} is undefined on these images")
+        elif not low <= of <= high and low != high:  # one pair, or a constant: there is no range
+            found.append(
+                f"{name} is {of:.3f}, outside the {low:.3f} to {high:.3f} seen in training: the "
+                "estimate is an extrapolation"
+            )
     if math.isnan(value):
         found.append("no estimate: the scores cannot be computed on these images")
     elif value < doubtful:
@@ -61,19 +69,7 @@ def estimate_warnings(
         )
     if backbone not in VALIDATED_BACKBONES:
         found.append(f"the method was never validated on a {backbone} backbone")
-    return tuple(filter(None, found))
-
-
-def _out_of_range(name: str, value: float, seen: tuple[float, float]) -> str:
-    low, high = seen
-    if math.isnan(value):
-        return f"{name} is undefined on these images"
-    if low <= value <= high or low == high:  # one pair, or a constant: there is no range
-        return ""
-    return (
-        f"{name} is {value:.3f}, outside the {low:.3f} to {high:.3f} seen in training: "
-        "the estimate is an extrapolation"
-    )
+    return tuple(found)
 
 
 SCORE_THR = 0.05  # boxes with a lower score count in no score
@@ -90,9 +86,7 @@ ENOUGH_BOXES = 100
 def another_scale(found: Predictions, floor: float, highest: float) -> Iterator[str]:
     """Say where the scores of new predictions begin or end elsewhere than those of the fit.
 
-    A threshold is the same number in every file that one command exports, and a detector that is
-    sure of something anywhere reaches scores close to its highest. Only the ends tell of a scale:
-    between them, less confidence is what a worse place looks like.
+    Only the ends show a scale: between them, less confidence is what a worse site looks like.
 
     floor, highest: lowest and highest score in the fit; 0 for a highest that is not known.
     """
@@ -136,10 +130,12 @@ def unseen_share(found: Predictions) -> float:
     if same_score(found) > MOSTLY:
         return 1.0
     n_boxes = np.bincount(found.image, minlength=len(found.images))
-    first = np.where(n_boxes == found.most_boxes, _lowest(found), found.floor)
-    return float(
-        np.average(np.clip((first - SCORE_THR) / (CONFIDENT - SCORE_THR), 0, 1), weights=n_boxes)
-    )
+    lowest = np.full(len(n_boxes), np.inf, np.float32)
+    np.minimum.at(lowest, found.image, found.scores)
+    cut = np.isfinite(lowest) & (n_boxes == found.most_boxes)
+    first = np.where(cut, lowest.astype(np.float64), found.floor)
+    shares = np.clip((first - SCORE_THR) / (CONFIDENT - SCORE_THR), 0, 1)
+    return float(np.average(shares, weights=n_boxes))
 
 
 def same_score(found: Predictions) -> float:
@@ -160,12 +156,6 @@ def unseen_warning(share: float) -> tuple[str, ...]:
         "are high or alike, or say little of which boxes are right. The interval is wider by that "
         "share of how far accuracies differ; export all boxes from .01 on",
     )
-
-
-def _lowest(found: Predictions) -> np.ndarray:
-    lowest = np.full(len(found.images), np.inf, np.float32)
-    np.minimum.at(lowest, found.image, found.scores)
-    return np.where(np.isfinite(lowest), lowest, found.floor).astype(np.float64)
 
 
 TOO_WIDE = 0.15

@@ -161,10 +161,14 @@ def estimate_mean(
     share = len(measured) / (len(measured) + len(others))
     combined = found.combined.estimate
     if prior.known and not all(other.known for other in others):
-        over_all = _moved(prior, combined, free if free.known else prior, share)
-    else:
-        over_all = _with_others(combined, others, share)
-    both = replace(found.combined, estimate=over_all)
+        before = free if free.known else prior
+        moved = combined.mixed(share, prior)
+        value = prior.value + share * (combined.value - before.value)
+        combined = replace(moved, value=value)
+    elif others:
+        stand_in = ValueWithError(combined.value, STD_OF_UNKNOWN)
+        combined = combined.mixed(share, _mean([of if of.known else stand_in for of in others]))
+    both = replace(found.combined, estimate=combined)
     return replace(found, sample=alone, prior=prior, combined=both)
 
 
@@ -192,24 +196,3 @@ def _mean(estimates: Sequence[ValueWithError]) -> ValueWithError:
         return NOTHING
     values, errors, dofs = zip(*((e.value, e.error, e.dof) for e in estimates), strict=True)
     return ValueWithError(float(np.mean(values)), float(np.mean(errors)), min(dofs))
-
-
-def _moved(
-    mean: ValueWithError, measured: ValueWithError, before: ValueWithError, share: float
-) -> ValueWithError:
-    """Move a label-free mean by what labels change in a share of the categories."""
-    value = mean.value + share * (measured.value - before.value)
-    error = (1 - share) * mean.error + share * measured.error
-    return ValueWithError(value, error, measured.dof)
-
-
-def _with_others(
-    measured: ValueWithError, others: Sequence[ValueWithError], share: float
-) -> ValueWithError:
-    if not others:
-        return measured
-    stand_in = ValueWithError(measured.value, STD_OF_UNKNOWN)
-    free = _mean([other if other.known else stand_in for other in others])
-    value = share * measured.value + (1 - share) * free.value
-    error = share * measured.error + (1 - share) * free.error
-    return ValueWithError(value, error, measured.dof)

@@ -28,7 +28,7 @@ from autoeval.labels.labelled_site import (
 )
 from autoeval.labels.pool import OF_BOX, passes_of
 from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_small_sample_bias
-from autoeval.labels.variance_prior import VariancePrior, fit_variance_prior
+from autoeval.labels.variance_prior import fit_variance_prior
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on
 from autoeval.targets import MEASURES
@@ -85,7 +85,8 @@ def fit_assistance(sites: Sequence[LabelledSite]) -> LabelAssistance:
     pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
     sites = [site for site in sites if any(pair.site is site for pair in pairs)]
     folds = image_folds([site.family for site in sites], [len(site.pool) for site in sites])
-    names = _shared_names(sites)
+    every = [site.pool.names for site in sites]
+    names = tuple(name for name in (every or [()])[0] if all(name in own for own in every))
     fitted = _fit(sites, pairs, folds, names)
     if fitted is None:
         raise InputError(
@@ -96,11 +97,6 @@ def fit_assistance(sites: Sequence[LabelledSite]) -> LabelAssistance:
     if passes_of(names):
         fitted = replace(fitted, of_clean=_fit(sites, pairs, folds, OF_BOX))
     return fitted
-
-
-def _shared_names(sites: Sequence[LabelledSite]) -> tuple[str, ...]:
-    names = sites[0].pool.names if sites else ()
-    return tuple(name for name in names if all(name in site.pool.names for site in sites))
 
 
 def image_folds(families: Sequence[str], n_images: Sequence[int]) -> list[np.ndarray]:
@@ -146,9 +142,12 @@ def _fit(
     if not of_ap:
         return None
     of_points = {name: [of for of in cross_fitted if of.target == name] for name in MEASURES}
+    mixing = {MODEL: _mixing_weights(of_ap, (MODEL,))}
+    if all(PSEUDO in of.predicted for of in of_ap):
+        mixing[PSEUDO] = _mixing_weights(of_ap, (MODEL, PSEUDO))
     return LabelAssistance(
         fit_box_model(sites, pairs, [np.ones(len(of), bool) for of in folds], names),
-        _mixing(of_ap),
+        mixing,
         fit_small_sample_bias(
             [measure_small_sample_bias(pair.ranking) for pair in pairs],
             [pair.site.family for pair in pairs],
@@ -210,10 +209,16 @@ def fit_box_model(
 ) -> BoxModel:
     """Fit the box model on some images, (M,) bool for each site, from some features."""
     most = max(MOST_BOXES // len(sites), LEAST_SHARE)
-    parts = [_boxes(s, mask, most, names) for s, mask in zip(sites, images, strict=True)]
-    features = np.concatenate([part[0] for part in parts])
-    matched = np.concatenate([part[1] for part in parts], axis=1)
-    sizes = np.array([len(part[0]) for part in parts])
+    of_boxes, of_matches = [], []
+    for site, mask in zip(sites, images, strict=True):
+        hits, ignored = site.matches
+        usable = np.flatnonzero(~ignored[0] & mask[site.pool.found.image])
+        if len(usable) > most:
+            usable = np.random.default_rng(0).choice(usable, most, replace=False)
+        of_boxes.append(site.pool.columns(names)[usable])
+        of_matches.append(hits[:, usable])
+    features, matched = np.concatenate(of_boxes), np.concatenate(of_matches, axis=1)
+    sizes = np.array([len(part) for part in of_boxes])
     weights = np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes)
     true_positive = fit_true_positive(features, matched, weights / weights.mean())
     rows = []
@@ -224,17 +229,6 @@ def fit_box_model(
     described, missed, weights = (np.concatenate(part) for part in zip(*rows, strict=True))
     fit = fit_false_negatives(described, missed, weights / weights.mean())
     return BoxModel(names, true_positive, fit)
-
-
-def _boxes(
-    site: LabelledSite, images: np.ndarray, most: int, names: tuple[str, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Features (n, F) of at most so many boxes, and which are true positives, (10, n)."""
-    matched, ignored = site.matches
-    usable = np.flatnonzero(~ignored[0] & images[site.pool.found.image])
-    if len(usable) > most:
-        usable = np.random.default_rng(0).choice(usable, most, replace=False)
-    return site.pool.columns(names)[usable], matched[:, usable]
 
 
 def _missed(
@@ -251,14 +245,6 @@ def _missed(
     return image_features(*columns)[chosen], missed, weights
 
 
-def _mixing(cross_fitted: Sequence[CrossFitted]) -> dict[str, MixingWeights]:
-    """Fit mixing weights, those with pseudo-labels where all sites have some."""
-    mixing = {MODEL: _mixing_weights(cross_fitted, (MODEL,))}
-    if all(PSEUDO in of.predicted for of in cross_fitted):
-        mixing[PSEUDO] = _mixing_weights(cross_fitted, (MODEL, PSEUDO))
-    return mixing
-
-
 def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...]) -> MixingWeights:
     """Fit slopes by a non-negative ridge regression, each pair with the same weight."""
     x = np.concatenate(
@@ -269,13 +255,18 @@ def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...])
     found, _ = nnls(np.vstack([x, penalty]), np.append(y, np.zeros(len(names))))
     found[0] = max(found[0], LEAST_SLOPE) if not found.any() else found[0]
     mixed = [found @ np.stack([of.predicted[name] for name in names]) for of in cross_fitted]
-    correlations = [
-        np.corrcoef(of.true, m)[0, 1] for of, m in zip(cross_fitted, mixed, strict=True)
-    ]
-    residuals = [of.true - m for of, m in zip(cross_fitted, mixed, strict=True)]
+    correlations, ratios, noises = [], [], []
+    for of, sum_of in zip(cross_fitted, mixed, strict=True):
+        left = of.true - sum_of
+        centred = left - left.mean()
+        correlations.append(np.corrcoef(of.true, sum_of)[0, 1])
+        ratios.append(left.var(ddof=1) / sum_of.var(ddof=1))
+        # variance of the logarithm of a sample variance, by the fourth moment
+        kurtosis = np.mean(centred**4) / np.mean(centred**2) ** 2
+        noises.append(float((kurtosis - 1) / len(left)))
     return MixingWeights(
         dict(zip(names, map(float, found), strict=True)),
-        _relative_variance(residuals, mixed),
+        fit_variance_prior(ratios, float(np.mean(noises))),
         float(np.mean(correlations)),
     )
 
@@ -284,14 +275,3 @@ def _scaled(values: np.ndarray, of: CrossFitted) -> np.ndarray:
     """Give each pair the same weight, whether its influence or what was predicted is large."""
     size = of.true.var() + of.predicted[MODEL].var()
     return values / np.sqrt(size * len(of.true))
-
-
-def _relative_variance(values: Sequence[np.ndarray], mixed: Sequence[np.ndarray]) -> VariancePrior:
-    ratios = [v.var(ddof=1) / m.var(ddof=1) for v, m in zip(values, mixed, strict=True)]
-    return fit_variance_prior(ratios, float(np.mean([_noise(v) for v in values])))
-
-
-def _noise(values: np.ndarray) -> float:
-    """Variance of the logarithm of a sample variance, by the fourth moment."""
-    centred = values - values.mean()
-    return float((np.mean(centred**4) / np.mean(centred**2) ** 2 - 1) / len(values))

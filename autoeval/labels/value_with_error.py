@@ -29,6 +29,12 @@ class ValueWithError:
         """Whether there is a value with a standard error."""
         return math.isfinite(self.value) and math.isfinite(self.error)
 
+    def mixed(self, share: float, other: ValueWithError) -> ValueWithError:
+        """Average with another that has the rest of the share; errors are added, as if alike."""
+        value = share * self.value + (1 - share) * other.value
+        error = share * self.error + (1 - share) * other.error
+        return ValueWithError(value, error, self.dof)
+
     def half_width(self, level: float = 0.9) -> float:
         """Half the width of the interval by Student's distribution; NaN where it is not known."""
         return quantile(level, self.dof) * self.error if self.known else math.nan

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import cv2
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from tqdm import tqdm
@@ -120,22 +119,19 @@ def contact_sheet(
     for row, seed_set, own in zip(grid, seed_sets, recipes, strict=True):
         shown = [own_images(seed_set), *own[: n_columns - 1]]
         for axis, recipe in zip(row, shown, strict=False):
-            _draw_cell(axis, SampleSet(seed_set, recipe))
+            caption = f"{seed_set.name}\n{len(recipe.image_ids)} images"
+            if recipe.steps:
+                caption = "\n".join(map(str, recipe.steps))
+            axis.set_title(caption, fontsize=7, weight="normal" if recipe.steps else "bold")
+            sample_set = SampleSet(seed_set, recipe)
+            labelled = (i for i, record in enumerate(sample_set.records) if len(record.boxes))
+            try:
+                axis.imshow(_picture(sample_set, next(labelled, 0)))
+            except UnreadableImageError as error:
+                axis.text(0.5, 0.5, f"unreadable:\n{error.path.name}", ha="center", fontsize=7)
             if bar is not None:
                 bar.update()
     return figure
-
-
-def _draw_cell(axis: Axes, sample_set: SampleSet) -> None:
-    steps = sample_set.recipe.steps
-    name, n_images = sample_set.seed_set.name, len(sample_set)
-    caption = "\n".join(map(str, steps)) if steps else f"{name}\n{n_images} images"
-    axis.set_title(caption, fontsize=7, weight="normal" if steps else "bold")
-    labelled = (i for i, record in enumerate(sample_set.records) if len(record.boxes))
-    try:
-        axis.imshow(_picture(sample_set, next(labelled, 0)))
-    except UnreadableImageError as error:
-        axis.text(0.5, 0.5, f"unreadable:\n{error.path.name}", ha="center", fontsize=7)
 
 
 def _picture(sample_set: SampleSet, index: int, width: int = 480) -> np.ndarray:

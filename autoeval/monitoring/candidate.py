@@ -17,8 +17,8 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.site import Categories, Site
 from autoeval.estimation.site_boxes import PathLike, SiteBoxes
+from autoeval.monitoring.periods import in_time
 from autoeval.monitoring.site_records import RecordStore
-from autoeval.monitoring.times.periods import in_time
 
 ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT, CANDIDATE = "current", "candidate"

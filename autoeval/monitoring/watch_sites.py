@@ -13,9 +13,8 @@ from autoeval.data.image_folder import ImageFile
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.observation.detector_identity import identity_warnings
+from autoeval.estimation.observation.detector_identity import LoadDetector, identity_warnings
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.observation.travelling import LoadDetector
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import BLACK_BOX, Categories
 from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes
@@ -32,9 +31,8 @@ from autoeval.monitoring.observing.site_pass import (
     site_observer,
 )
 from autoeval.monitoring.order.site_table import site_table, with_alarms_below, with_changes
+from autoeval.monitoring.periods import AUTO, EXIF, FILE, Clock, check_by, time_warnings
 from autoeval.monitoring.site_records import RecordStore
-from autoeval.monitoring.times.clock import AUTO, EXIF, FILE, Clock
-from autoeval.monitoring.times.periods import check_by, time_warnings
 from autoeval.monitoring.watched import Watched
 from autoeval.report.tables import counted
 from autoeval.runtime.job import Executor
@@ -60,7 +58,7 @@ class WatchPlan:
     Parameters
     ----------
     by : str
-        See `autoeval.monitoring.times.periods.periods`.
+        See `autoeval.monitoring.periods.periods`.
     depth : int, optional
         Folders that name a site; all by default.
     k : int

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pandas as pd
 
 from autoeval.monitoring.order.site_table import SiteTable
-from autoeval.monitoring.times.periods import WHOLE
+from autoeval.monitoring.periods import WHOLE
 
 ALARM, BELOW = "alarm", "below"
 

@@ -30,65 +30,6 @@ from autoeval.regression.variances import Prior, Shared, Variances, possible_var
 Solved = tuple[tuple[np.ndarray, bool], np.ndarray]
 
 
-class SharedLine:
-    """What M new pairs share with N known ones, none of the same family.
-
-    x (N, P) and (M, P): their scores, in units of their scale.
-    """
-
-    def __init__(
-        self, known: Pairs, new: Pairs, x: tuple[np.ndarray, np.ndarray], intercept_std: float
-    ) -> None:
-        self.new, self.x, self.intercept_std = new, x, intercept_std
-        categories = np.array(sorted({*map(str, known.category), *map(str, new.category)}))
-        self._of_category = [
-            (p.category.astype(str)[:, None] == categories).astype(float) for p in (known, new)
-        ]
-        self._family = np.unique(new.family.astype(str), return_inverse=True)[1]
-        places = [f"{f}\0{p}" for f, p in zip(new.family, new.place, strict=True)]
-        self._place = np.unique(places, return_inverse=True)[1]
-
-    def draw(
-        self,
-        variances: Variances,
-        solved: Solved,
-        *,
-        draws: int,
-        rng: np.random.Generator,
-    ) -> np.ndarray:
-        """Draw how far the new pairs are from their prior means, shape (draws, M).
-
-        solved: Cholesky factor of the covariance of the known pairs, and it solved for their
-            residuals.
-        """
-        known, new = (self._shared(k, variances) for k in (0, 1))
-        factor, coefficients = solved
-        covariance = np.eye(known.shape[1]) - known.T @ cho_solve(factor, known)
-        values, vectors = np.linalg.eigh(covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0))
-        z = known.T @ coefficients + rng.standard_normal((draws, len(values))) @ root.T
-        return z @ new.T + self._own(variances, draws, rng)
-
-    def _shared(self, which: int, variances: Variances) -> np.ndarray:
-        """Return what each pair has of z, in units of prior standard deviations."""
-        x = self.x[which]
-        slopes, categories = np.sqrt([variances.slope, variances.category])
-        of_category = categories * self._of_category[which]
-        return np.hstack([np.full((len(x), 1), self.intercept_std), slopes * x, of_category])
-
-    def _own(self, variances: Variances, draws: int, rng: np.random.Generator) -> np.ndarray:
-        x, n_families = self.x[1], int(self._family.max()) + 1
-        bends = np.sqrt(variances.bending)
-        own = rng.standard_normal((draws, n_families))[:, self._family] * np.sqrt(variances.family)
-        for column in x.T:
-            bent = rng.standard_normal((draws, n_families))[:, self._family]
-            own += bends * bent * column
-        places = rng.standard_normal((draws, int(self._place.max()) + 1))[:, self._place]
-        pairs = rng.standard_normal((draws, len(x)))
-        own += places * np.sqrt(variances.place)
-        return np.asarray(own + pairs * np.sqrt(variances.pair + self.new.sampling))
-
-
 NEGLIGIBLE = 1e-4  # share of the greatest weight
 
 
@@ -133,12 +74,11 @@ class MixedModel:
         return self
 
     def predict(self, pairs: Pairs, *, average: np.ndarray | None = None) -> Mixture:
-        """Predict the accuracies of pairs, or of averages over them.
+        """Predict the accuracies of M pairs, or of averages over them, with their sampling error.
 
-        pairs: M pairs; a family, place, category or pair that was seen in `fit` shares its effect.
+        pairs: a family, place, category or pair that was seen in `fit` shares its effect.
         average (K, M): weights of pairs in each of K averages; by default each pair on its own.
             What the pairs share does not average out.
-        Returned: of M, or K, quantities. Their sampling error by `Pairs.sampling` is included.
         """
         average = np.eye(len(pairs)) if average is None else average
         x, known = self.scaling.apply(pairs.x), self.scaling.apply(self.pairs_.x)
@@ -155,19 +95,44 @@ class MixedModel:
         return Mixture(self.weights_, np.array(means), np.array(stds))
 
     def draw(self, pairs: Pairs, *, draws: int, seed: int = 0) -> np.ndarray:
-        """Draw the accuracies of pairs together: what is not known of the line they share.
+        """Draw the accuracies of M pairs, none of a family of the fit, together: (draws, M).
 
-        pairs: M pairs, none of a family that was seen in `fit`.
-        Returned: (draws, M): each column is distributed as `predict` says.
+        Each column is distributed as `predict` says; what is not known of the line they share.
         """
-        rng = np.random.default_rng(seed)
-        x = (self.scaling.apply(self.pairs_.x), self.scaling.apply(pairs.x))
-        line = SharedLine(self.pairs_, pairs, x, self.intercept_std_)
-        counts = rng.multinomial(draws, self.weights_)
-        parts = [
-            line.draw(variances, solved, draws=n, rng=rng)
-            for n, (variances, solved) in zip(counts, self._likely, strict=True)
-        ]
+        rng, known = np.random.default_rng(seed), self.pairs_
+        x = [self.scaling.apply(of.x) for of in (known, pairs)]
+        names = np.array(sorted({*map(str, known.category), *map(str, pairs.category)}))
+        categories = [of.category.astype(str)[:, None] == names for of in (known, pairs)]
+        family = np.unique(pairs.family.astype(str), return_inverse=True)[1]
+        places = [f"{f}\0{p}" for f, p in zip(pairs.family, pairs.place, strict=True)]
+        place = np.unique(places, return_inverse=True)[1]
+
+        def of_each(group: np.ndarray, n: int) -> np.ndarray:
+            """Draw n effects of each group, and return those of its pairs, (n, M)."""
+            return rng.standard_normal((n, int(group.max()) + 1))[:, group]
+
+        parts = []
+        for n, (variances, (factor, coefficients)) in zip(
+            rng.multinomial(draws, self.weights_), self._likely, strict=True
+        ):
+            slope, category = np.sqrt([variances.slope, variances.category])
+            # what each pair has of the line and the categories, in prior standard deviations
+            seen, new = (
+                np.hstack([np.full((len(of), 1), self.intercept_std_), slope * of, category * each])
+                for of, each in zip(x, categories, strict=True)
+            )
+            values, vectors = np.linalg.eigh(
+                np.eye(seen.shape[1]) - seen.T @ cho_solve(factor, seen)
+            )
+            root = vectors * np.sqrt(np.maximum(values, 0))
+            z = seen.T @ coefficients + rng.standard_normal((n, len(values))) @ root.T
+            own = of_each(family, n) * np.sqrt(variances.family)
+            for column in x[1].T:
+                own += np.sqrt(variances.bending) * of_each(family, n) * column
+            own += of_each(place, n) * np.sqrt(variances.place)
+            single = rng.standard_normal((n, len(pairs)))
+            own = own + single * np.sqrt(variances.pair + pairs.sampling)
+            parts.append(z @ new.T + own)
         return self._prior_mean(pairs) + rng.permutation(np.concatenate(parts))
 
     def _prior_mean(self, pairs: Pairs) -> np.ndarray:

@@ -63,11 +63,11 @@ WIDEST = 0.42
 
 @dataclass(frozen=True)
 class PredictionInterval:
-    """The prediction interval of one accuracy.
+    """The prediction interval of one accuracy; NaN where it would be too wide.
 
-    raw: mean of the distribution, which may lie outside [0, 1].
-    value: the nearest possible accuracy; NaN where the interval would be too wide.
-    lower, upper: interval in [0, 1], ``lower < upper``; NaN where the interval would be too wide.
+    raw: mean of the distribution, which may lie outside [0, 1]; value: the nearest possible
+        accuracy.
+    lower, upper: interval in [0, 1], ``lower < upper``.
     reach: half the width of the interval before anything is cut off, and the distance of `raw` to
         the nearest possible accuracy.
     """

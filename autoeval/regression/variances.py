@@ -54,8 +54,7 @@ class Variances:
 
     family, place, category: of effects that all pairs of a family, of a place, of a category share.
     pair: of each pair on its own, beyond its sampling error.
-    slope: of the prior of each slope, for scores in units of their scale.
-    bending: of how much each slope differs from family to family.
+    slope, bending: of the prior of each slope, and of how it differs from family to family.
     log_prior: logarithm of the prior weight, up to a constant.
     """
 

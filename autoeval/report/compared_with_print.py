@@ -88,11 +88,10 @@ class ComparedWithPrint(Section):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rows, the mark and the notes."""
-        rows = self.rows.astype(object)
         values = {
             "not_as_printed": self.marks,
             "notes": list(self.notes),
-            "rows": rows.where(rows.notna(), None).to_dict("records"),
+            "rows": self.rows.to_dict("records"),
         }
         return {self.name: values}
 

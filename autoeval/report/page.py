@@ -38,8 +38,6 @@ class Block:
 class Page:
     """A report that is built block by block, then written.
 
-    Examples
-    --------
     >>> page = Page("Counts <of> cars")
     >>> page.add_headline("MAE", "3.2", "95 % interval 2.9 to 3.6")
     >>> page.add_table(pd.DataFrame({"bin": ["0-5"], "MAE": [1.25]}), caption="Error by bin")

@@ -80,14 +80,11 @@ def plot_scatter(
         ax.scatter(
             at_x, scale * at_y, marker="*", s=320, color="red", ec="k", label=label, zorder=4
         )
-    ax.set(xlabel=_named(x, band), ylabel=axis_title(target))
+    named = f"{x} (line: {band.about})" if band is not None and band.about else x
+    ax.set(xlabel=named, ylabel=axis_title(target))
     ax.grid(alpha=0.25)
     _legend(ax, [*styles, *([highlight[2]] if highlight is not None else [])])
     return ax
-
-
-def _named(x: str, band: RegressionBand | None) -> str:
-    return f"{x} (line: {band.about})" if band is not None and band.about else x
 
 
 def _legend(ax: Axes, names: list[str]) -> None:
@@ -192,8 +189,6 @@ def plot_curves(
 def _legend_columns(names: Iterable[str], width: float) -> int:
     """Return how many names of 9 points fit side by side into `width` inches, at most six.
 
-    Examples
-    --------
     >>> _legend_columns(["ac", "bos"], 7), _legend_columns(["count_stability_pooled"], 7)
     (6, 3)
     """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ class Section:
         return ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, fit for JSON, under keys that no other section has."""
+        """Return values for JSON, see `plain`, under keys that no other section has."""
         return {}
 
 
@@ -59,8 +60,8 @@ class Report:
         return "\n\n".join(filter(None, (s.text() for s in reversed(self.sections))))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, fit for JSON."""
-        return {key: value for s in self.sections for key, value in s.to_dict().items()}
+        """Return plain values, fit for JSON; see `plain`."""
+        return plain({key: value for s in self.sections for key, value in s.to_dict().items()})
 
     def write(self, folder: Path, page: Path | None = None) -> list[Path]:
         """Write the page, its tables and pictures into a folder beside it, and ``result.json``.
@@ -79,11 +80,25 @@ class Report:
         return [page, parts, write_json(folder / "result.json", self.to_dict())]
 
 
-def printed_text(report: Report, written: Iterable[Path], *, as_json: bool = False) -> str:
-    """Return what a command prints: the report and the files it wrote, or the result as JSON."""
-    if as_json:
-        return json.dumps(report.to_dict(), indent=2)
-    return f"{report.text()}\n\n{written_files(written)}"
+def print_report(
+    report: Report,
+    folder: Path,
+    *,
+    before: Sequence[Path] = (),
+    page: Path | None = None,
+    as_json: bool = False,
+    more: Callable[[], Sequence[Path]] = tuple,
+) -> None:
+    """Print a report, then write it: a full disk does not lose what was computed.
+
+    ``result.json`` and the page, unless `page` is another place, go to `folder`. Files that were
+    written `before` are named, too; `more` writes further ones and returns their paths.
+    """
+    print(json.dumps(report.to_dict(), indent=2) if as_json else report.text(), flush=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [*before, *report.write(folder, page), *more()]
+    if not as_json:
+        print(f"\n{written_files(written)}")
 
 
 def written_files(paths: Iterable[Path]) -> str:
@@ -121,6 +136,80 @@ class Part:
         write_text(files[1], rows)
         write_text(files[2], to_markdown(format_cells(self.for_people, self.formats)) + "\n")
         return files
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: times in ISO 8601, None for what is missing (NaN, NaT)."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    value = value.item() if hasattr(value, "item") else value
+    if value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value.isoformat() if isinstance(value, pd.Timestamp) else value
+
+
+@dataclass(frozen=True)
+class Tables(Section):
+    """Tables with their captions, below a heading; nothing on a page where there is none.
+
+    `words` are for the terminal, `values` for JSON.
+    """
+
+    tables: Sequence[tuple[Part, str]]
+    heading: str = ""
+    words: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    sortable: bool = True
+
+    def show(self, page: Page) -> None:
+        """Add heading and tables to a page."""
+        if self.tables and self.heading:
+            page.add_heading(self.heading)
+        for part, caption in self.tables:
+            part.show(page, caption, sortable=self.sortable)
+
+    def text(self) -> str:
+        """Return the words."""
+        return self.words
+
+    def parts(self) -> Sequence[Part]:
+        """Return the tables."""
+        return [part for part, _ in self.tables]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values."""
+        return dict(self.values)
+
+
+@dataclass(frozen=True)
+class Notes(Section):
+    """Lines; `name` is their key among the plain values, empty for none.
+
+    On the terminal each stands behind `mark`; on a page they are a box with a title, or without a
+    title a paragraph.
+    """
+
+    name: str
+    lines: Sequence[str]
+    mark: str = ""
+    title: str = ""
+
+    def show(self, page: Page) -> None:
+        """Add the lines to a page."""
+        if self.title:
+            page.add_warnings(self.lines, self.title)
+        elif self.lines:
+            page.add_text(" ".join(self.lines))
+
+    def text(self) -> str:
+        """Return the lines."""
+        return "\n".join(f"{self.mark}{line}" for line in self.lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the lines."""
+        return {self.name: list(self.lines)} if self.name else {}
 
 
 @dataclass(frozen=True)
@@ -184,8 +273,6 @@ def interval_cells(
 ) -> list[str | None]:
     """Write a column with the interval of ``lower`` and ``upper`` behind it.
 
-    Examples
-    --------
     >>> interval_cells(pd.DataFrame({"r2": [.5], "lower": [.25], "upper": [.75]}), "r2")
     ['0.50 (0.25 to 0.75)']
     """

@@ -19,8 +19,6 @@ MARKUP = re.compile(r"[\\`*\[<|]|(?<!\w)_|_(?!\w)")
 def format_cells(table: pd.DataFrame, formats: Mapping[str, str]) -> pd.DataFrame:
     """Turn every value into one line of text by its column's format; missing ones become a dash.
 
-    Examples
-    --------
     >>> format_cells(pd.DataFrame({"mAP": [.256, None]}), {"mAP": "{:.1%}"})["mAP"].tolist()
     ['25.6%', '–']
     """
@@ -57,8 +55,6 @@ def to_markdown(table: pd.DataFrame) -> str:
 
     Text is shown as it is: what Markdown or HTML would read as markup is escaped.
 
-    Examples
-    --------
     >>> print(to_markdown(pd.DataFrame({"a": ["x|y_z"], "b": ["<i>1"]})))
     | a | b |
     |:---|---:|
@@ -139,8 +135,6 @@ def _number_cell(value: float, whole: bool, spec: str | None) -> Cell:
 def counted(number: int, one: str, many: str = "") -> str:
     """Write how many there are of something.
 
-    Examples
-    --------
     >>> counted(1, "box", "boxes"), counted(0, "image")
     ('1 box', '0 images')
     """
@@ -150,8 +144,6 @@ def counted(number: int, one: str, many: str = "") -> str:
 def number_text(value: float, spec: str) -> str:
     """Write a number by a format, or in short where that would take more than fifteen digits.
 
-    Examples
-    --------
     >>> number_text(2.5, "{:.2f}"), number_text(1e300, "{:.2f}")
     ('2.50', '1e+300')
     """

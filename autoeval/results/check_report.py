@@ -76,8 +76,6 @@ def _interval_at_best(n_families: int) -> str:
     It is ±t(m - 1) times the root of the mean squared error where groups are too few for the
     jackknife+, which needs the largest errors themselves; see `source_interval`.
 
-    Examples
-    --------
     >>> _interval_at_best(2)
     'Fewer than 3 groups: there will be no interval.'
     """
@@ -136,9 +134,7 @@ class Sources(Section):
         return "\n".join([usable, "", "found:", *(f"  {line}" for line in findings)])
 
     def to_dict(self) -> dict[str, Any]:
-        rows = self.table().astype(object)
-        sources = rows.where(rows.notna(), None).to_dict("records")
-        return {"sources": sources, "findings": self.findings()}
+        return {"sources": self.table().to_dict("records"), "findings": self.findings()}
 
 
 def _row(source: Examined) -> dict[str, Any]:

@@ -125,7 +125,6 @@ class Agreement(Score):
         self._matched = [*self._match(), *other._match()]
 
     def compute(self) -> dict[str, float]:
-        """Return the agreement at each confidence."""
         passes = sum(part.n_passes for part in self._match())
         values = self._values(np.ones((1, passes)))
         return {name: float(value[0]) for name, value in zip(self.features, values, strict=True)}
@@ -186,7 +185,6 @@ class ScaleAP(Agreement):
     source = "this project"
 
     def again(self, evidence: Evidence) -> Iterator[Detections]:
-        """Yield the boxes found at half the size."""
         yield evidence.require("half_size")
 
 
@@ -201,7 +199,6 @@ class StabilityAP(Agreement):
     source = "this project"
 
     def again(self, evidence: Evidence) -> Iterator[Detections]:
-        """Yield the boxes of each perturbed pass."""
         yield from evidence.perturbed
 
 
@@ -220,11 +217,9 @@ class TeacherAP(Agreement):
     source = "this project"
 
     def truth(self, evidence: Evidence) -> Detections:
-        """Return what the teacher found."""
         return evidence.require("teacher")
 
     def again(self, evidence: Evidence) -> Iterator[Detections]:
-        """Yield what the detector itself found."""
         yield evidence.clean
 
 

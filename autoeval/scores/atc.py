@@ -35,7 +35,6 @@ class AverageThresholdedConfidence(ConfidenceScore):
     source = "Garg et al. 2022, adapted to boxes by Yang et al. 2024, section 5.1"
 
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
-        """Return the sums of scores over each threshold and the numbers of them."""
         above = np.empty((n_images, len(self.names)))
         for k, threshold in enumerate(self.thresholds):
             over = scores > scores.dtype.type(threshold)
@@ -93,7 +92,6 @@ class SourceThreshold(RatioScore):
         self.source_threshold = source_threshold
 
     def measure(self, evidence: Evidence) -> tuple[int, int]:
-        """Return the number of boxes that reach the threshold, and of all boxes."""
         scores = evidence.clean.above(self.score_thr).scores.astype(np.float64)
         threshold = math.inf if self.source_threshold is None else self.source_threshold
         return int(np.sum(scores >= threshold)), len(scores)

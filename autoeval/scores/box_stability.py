@@ -91,7 +91,6 @@ class BoxStability(ImageStability):
     revision = 2
 
     def stability(self, clean: Detections, perturbed: Detections) -> float:
-        """Return the mean overlap of the matched pairs."""
         return box_stability(clean, perturbed, self.settings)
 
 
@@ -142,7 +141,6 @@ class ViewConsistency(RatioScore):
         super().__init__(score_thr=self.settings.score_thr)
 
     def measure(self, evidence: Evidence) -> tuple[float, int]:
-        """Return the sum over the views that have boxes, and their number."""
         views = evidence.views
         return observed_sum([box_stability(evidence.clean, view, self.settings) for view in views])
 
@@ -188,7 +186,6 @@ class ConfidenceStability(ImageStability):
     revision = 2
 
     def stability(self, clean: Detections, perturbed: Detections) -> float:
-        """Return one less the mean change of the scores of the matched pairs."""
         return confidence_stability(clean, perturbed, self.settings)
 
 
@@ -270,7 +267,6 @@ class CumulativeConsensus(RatioScore):
     source = "Manoharan et al. 2025, Cumulative Consensus Score"
 
     def measure(self, evidence: Evidence) -> tuple[float, int]:
-        """Return the mean over the pairs of views, and whether there is one."""
         views = [of.above(self.score_thr) for of in (evidence.clean, *evidence.views)]
         pairs = [(a, b) for a, b in combinations(views, 2) if len(a.labels) + len(b.labels)]
         return (float(np.mean([consensus(a, b) for a, b in pairs])), 1) if pairs else (0.0, 0)

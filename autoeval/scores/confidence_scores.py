@@ -33,7 +33,6 @@ class AverageConfidence(ConfidenceScore):
     source = "Guillory et al. 2021, adapted to boxes by Yang et al. 2024, section 5.1"
 
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
-        """Return the sum of the scores of each image and the number of its boxes."""
         above = np.bincount(image, scores.astype(np.float64), minlength=n_images)
         return above[:, None], count_over([0.0], scores, image, n_images)
 
@@ -53,7 +52,6 @@ class PredictionScore(ConfidenceScore):
     source = "Hendrycks & Gimpel 2017, adapted to boxes by Yang et al. 2024, section 5.1"
 
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
-        """Return the numbers of confident boxes, and of all boxes."""
         above = count_over(self.thresholds, scores, image, n_images)
         return above, np.repeat(count_over([0.0], scores, image, n_images), above.shape[1], axis=1)
 
@@ -74,7 +72,6 @@ class BoxShare(ConfidenceScore):
     source = "Hendrycks & Gimpel 2017, taken image by image"
 
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
-        """Return the shares of boxes over each threshold, and 1."""
         n_boxes = np.bincount(image, minlength=n_images)[:, None]
         above = count_over(self.thresholds, scores, image, n_images) / np.maximum(n_boxes, 1)
         return above, np.ones_like(above)
@@ -96,7 +93,6 @@ class ConfidentImages(ConfidenceScore):
     source = "this project"
 
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
-        """Return whether each image has such a box, and 1."""
         above = (count_over(self.thresholds, scores, image, n_images) > 0).astype(np.float64)
         return above, np.ones_like(above)
 
@@ -117,7 +113,6 @@ class BestBox(ConfidenceScore):
     source = "this project"
 
     def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
-        """Return the highest score of each image, and 1."""
         above = np.zeros((n_images, 1))
         np.maximum.at(above[:, 0], image, scores)
         return above, np.ones_like(above)
@@ -139,7 +134,6 @@ class BoxCount(RatioScore):
     source = "this project"
 
     def measure(self, evidence: Evidence) -> tuple[tuple[int, bool], int]:
-        """Return the number of boxes, whether there is none, and 1."""
         n = len(evidence.clean.above(self.score_thr))
         return (n, n == 0), 1
 
@@ -162,7 +156,6 @@ class DetectionRatio(RatioScore):
     source = "this project"
 
     def measure(self, evidence: Evidence) -> tuple[tuple[float, int], tuple[int, int]]:
-        """Return the sum of ratios and the number of skipped passes, and their denominators."""
         n = len(evidence.clean.above(self.score_thr))
         counts = [len(boxes.above(self.score_thr)) for boxes in evidence.perturbed]
         skipped = sum(not n or not m for m in counts)
@@ -204,7 +197,6 @@ class ContrastiveConfidence(RatioScore):
     source = "Park et al. 2024 (arXiv 2412.01782)"
 
     def measure(self, evidence: Evidence) -> tuple[float, int]:
-        """Return the value of one image, and 1."""
         return contrastive_confidence(evidence.clean.scores), 1
 
 

@@ -55,7 +55,6 @@ class FlatnessIndex(RatioScore):
     source = SOURCE
 
     def measure(self, evidence: Evidence) -> tuple[float, int]:
-        """Return the cost of one image, and whether it has boxes in both passes."""
         clean, perturbed = (of.above(self.score_thr) for of in evidence.require("reweighted"))
         if not len(clean) or not len(perturbed):
             return 0.0, 0

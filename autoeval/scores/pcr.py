@@ -55,7 +55,6 @@ class PredictionConsistencyReliability(RatioScore):
     source = "Yoo et al. 2025, section 4"
 
     def measure(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return both values of one image, and 1 for each that there is."""
         candidates = evidence.require("candidates").above(self.score_thr)
         values = np.array(consistency_and_reliability(candidates))
         return np.nan_to_num(values), ~np.isnan(values)

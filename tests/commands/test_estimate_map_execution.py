@@ -13,6 +13,7 @@ from rectangles import write_task, write_world
 from autoeval.cli import main
 
 TESTS = Path(__file__).resolve().parents[1]
+RECTANGLES = "tests/commands/estimate_rectangles.py"
 
 
 def free_port():
@@ -25,15 +26,28 @@ def free_port():
     raise AssertionError(f"no free port from {own} to {own + 9}")
 
 
-def start(arguments, **environment):
+def start(program, arguments, **environment):
+    """Start a program of the repository in a process of its own."""
     paths = f"{TESTS}:{TESTS.parent}"
     return subprocess.Popen(
-        [sys.executable, str(TESTS / "commands" / "estimate_rectangles.py"), *arguments],
+        [sys.executable, str(TESTS.parent / program), *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": paths, **environment},
     )
+
+
+def start_two(program, arguments):
+    """Start it as two processes of torchrun."""
+    group = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+        "GLOO_SOCKET_IFNAME": "lo",
+        "WORLD_SIZE": "2",
+    }
+    words = [*arguments, "--launcher", "pytorch"]
+    return [start(program, words, RANK=str(k), LOCAL_RANK=str(k), **group) for k in range(2)]
 
 
 def end(process):
@@ -53,15 +67,8 @@ def test_two_processes_of_torchrun_tell_what_one_tells(tmp_path):
     task = write_task(tmp_path, ["w0", "w1", "w2"])
     arguments = ["--task", str(task), "--images", str(images), "--json"]
     arguments += ["--n-sets", "2", "--n-images", "4", "--repeats", "2", "--work-dir"]
-    alone = start([*arguments, str(tmp_path / "one")])
-    group = {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(free_port()),
-        "GLOO_SOCKET_IFNAME": "lo",
-        "WORLD_SIZE": "2",
-    }
-    together = [*arguments, str(tmp_path / "two"), "--launcher", "pytorch"]
-    ranks = [start(together, RANK=str(k), LOCAL_RANK=str(k), **group) for k in range(2)]
+    alone = start(RECTANGLES, [*arguments, tmp_path / "one"])
+    ranks = start_two(RECTANGLES, [*arguments, tmp_path / "two"])
     expected = json.loads(end(alone))
     told, silent = map(end, ranks)
     assert silent == ""

@@ -24,6 +24,7 @@ from autoeval.errors import InputError
 from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.plan_file import load_plan
 from autoeval.metrics.coco_matching import rank_categories
+from autoeval.monitoring.changes.site_changes import Anchor
 
 POOL = 40
 
@@ -86,7 +87,11 @@ def test_from_images_to_an_interval(world, plan, tmp_path, capsys):
     assert estimate(tmp_path, labels, "--until", "50") == 0
     assert "±50 is reached" in capsys.readouterr().out
     assert estimate(tmp_path, labels, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["labelled_estimate"] == found
+    printed = capsys.readouterr().out
+    assert json.loads(printed)["labelled_estimate"] == found
+    (tmp_path / "level.json").write_text(printed)
+    level = Anchor.read(tmp_path / "level.json")  # as `monitor --labelled` reads it
+    assert level == Anchor(found["value"], found["lower"], found["upper"])
 
 
 def test_a_larger_plan_keeps_the_drawn_and_needs_no_pass(world, plan, tmp_path, capsys):

@@ -2,13 +2,11 @@
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from commands.test_estimate_map_execution import TESTS, end, free_port
+from commands.test_estimate_map_execution import end, start, start_two
 from forking import fork
 from monitoring import fake_cameras
 from monitoring.fake_cameras import detector, estimator, write_camera
@@ -20,8 +18,8 @@ from autoeval.monitoring.observing.site_pass import (
     site_images,
     site_observer,
 )
+from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import RecordStore
-from autoeval.monitoring.times.clock import Clock
 
 DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
 
@@ -34,31 +32,11 @@ def site(tmp_path):
     return tmp_path
 
 
-def start(site, work_dir, *options, **environment):
-    words = ["--estimator", site / "estimator.parquet", "--detector", DETECTOR]
-    words += ["--images", site / "images", "--work-dir", work_dir, "--json-lines", *options]
-    return subprocess.Popen(
-        [sys.executable, str(TESTS.parent / "tools" / "monitor.py"), *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS.parent}", **environment},
-    )
-
-
 def test_two_processes_of_torchrun_print_what_one_prints(site):
-    group = {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(free_port()),
-        "GLOO_SOCKET_IFNAME": "lo",
-        "WORLD_SIZE": "2",
-    }
-    launch = ["--launcher", "pytorch"]
-    ranks = [
-        start(site, site / "two", *launch, RANK=str(k), LOCAL_RANK=str(k), **group)
-        for k in range(2)
-    ]
-    alone = start(site, site / "one")
+    words = ["--estimator", site / "estimator.parquet", "--detector", DETECTOR, "--json-lines"]
+    words += ["--images", site / "images", "--work-dir"]
+    ranks = start_two("tools/monitor.py", [*words, site / "two"])
+    alone = start("tools/monitor.py", [*words, site / "one"])
     assert [end(alone), ""] == list(map(end, ranks))
     one, two = (pd.read_parquet(site / name / "groups.parquet") for name in ("one", "two"))
     pd.testing.assert_frame_equal(one, two, check_exact=True)

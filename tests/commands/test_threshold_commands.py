@@ -33,50 +33,37 @@ def test_an_estimate_has_them_beside_map_and_the_page_has_the_curve(fitted, tmp_
     assert (tmp_path / "report/threshold_curve.png").is_file()
 
 
-def test_all_labels_of_a_plan_for_recall_give_what_is_counted_exactly(fitted, tmp_path, capsys):
-    plan, exact = tmp_path / "plan", tmp_path / "exact"
-    target = ("--target", "recall", "--score-thr", ".3")
-    assert (
-        run("label", "plan", "--estimator", fitted, *SITE, *target, "--n", 30, "--work-dir", plan)
-        == 0
-    )
-    shutil.copy(SAMPLE / "new_labels.json", plan / "annotations.json")
+def planned(fitted, folder, *options):
+    """Draw thirty images at most, label them, and return the options that name both."""
+    words = ("--estimator", fitted, *SITE, *options, "--n", 30, "--work-dir", folder)
+    assert run("label", "plan", *words) == 0
+    shutil.copy(SAMPLE / "new_labels.json", folder / "annotations.json")
+    return "--plan", folder, "--labels", folder / "annotations.json"
+
+
+def values_of(labels, capsys, *options):
+    """Return the combined estimate of every measure."""
     capsys.readouterr()
-    assert (
-        run(
-            "label",
-            "estimate",
-            "--plan",
-            plan,
-            "--labels",
-            plan / "annotations.json",
-            "--score-thr",
-            ".5",
-            "--json",
-        )
-        == 0
-    )
+    assert run("label", "estimate", *labels, *options, "--json") == 0
     whole = json.loads(capsys.readouterr().out)["labelled_estimate"]["whole"]
-    assert (
-        run(
-            "threshold",
-            "--labels",
-            SAMPLE / "new_labels.json",
-            "--predictions",
-            SAMPLE / "new_predictions.json",
-            "--work-dir",
-            exact,
-        )
-        == 0
-    )
-    curve = json.loads((exact / "result.json").read_text())["curve"]
-    counted = {(row["measure"], row["threshold"]): row["value"] for row in curve}
-    assert whole["recall@0.3"]["combined"]["estimate"]["value"] == pytest.approx(
-        counted["recall", 0.3]
-    )
+    return {name: of["combined"]["estimate"]["value"] for name, of in whole.items()}
+
+
+def exact_values(folder):
+    """Return each measure at each threshold, as all labels of the site give it."""
+    files = ("--labels", SAMPLE / "new_labels.json", *SITE[:2])
+    assert run("threshold", *files, "--work-dir", folder) == 0
+    curve = json.loads((folder / "result.json").read_text())["curve"]
+    return {(row["measure"], row["threshold"]): row["value"] for row in curve}
+
+
+def test_all_labels_of_a_plan_for_recall_give_what_is_counted_exactly(fitted, tmp_path, capsys):
+    labels = planned(fitted, tmp_path / "plan", "--target", "recall", "--score-thr", ".3")
+    values = values_of(labels, capsys, "--score-thr", ".5")
+    exact = exact_values(tmp_path / "exact")
+    assert values["recall@0.3"] == pytest.approx(exact["recall", 0.3])
     for measure in ("precision", "recall", "f1"):
-        value = whole[f"{measure}@0.5"]["combined"]["estimate"]["value"]
-        assert value == pytest.approx(counted[measure, 0.5])
+        assert values[f"{measure}@0.5"] == pytest.approx(exact[measure, 0.5])
 
 
 @pytest.mark.parametrize(
@@ -95,26 +82,13 @@ def test_bad_thresholds(fitted, tmp_path, options, message, capsys):
 
 def test_a_plan_for_precision_measures_it_from_images_with_a_box(fitted, tmp_path, capsys):
     """All of these are labelled: what is counted on the whole site, exactly."""
-    plan, exact = tmp_path / "plan", tmp_path / "exact"
-    target = ("--target", "precision", "--score-thr", ".9", "--n", 30)
-    assert run("label", "plan", "--estimator", fitted, *SITE, *target, "--work-dir", plan) == 0
+    labels = planned(fitted, tmp_path / "plan", "--target", "precision", "--score-thr", ".9")
     boxes = json.loads((SAMPLE / "new_predictions.json").read_text())
     holding = {box["image_id"] for box in boxes if box["score"] > 0.9}
-    drawn = json.loads((plan / "plan.json").read_text())["drawn"]
+    drawn = json.loads((tmp_path / "plan/plan.json").read_text())["drawn"]
     assert len(drawn) == min(len(holding), 30) < 30
     assert "have no box over 0.9" in capsys.readouterr().out
-    shutil.copy(SAMPLE / "new_labels.json", plan / "annotations.json")
-    labels = ("--plan", plan, "--labels", plan / "annotations.json")
-    assert run("label", "estimate", *labels, "--json") == 0
-    whole = json.loads(capsys.readouterr().out)["labelled_estimate"]["whole"]
-    files = ("--labels", SAMPLE / "new_labels.json")
-    files += ("--predictions", SAMPLE / "new_predictions.json")
-    assert run("threshold", *files, "--work-dir", exact) == 0
-    curve = json.loads((exact / "result.json").read_text())["curve"]
-    counted = {(row["measure"], row["threshold"]): row["value"] for row in curve}
-    assert list(whole) == ["precision@0.9"]
-    value = whole["precision@0.9"]["combined"]["estimate"]["value"]
-    assert value == pytest.approx(counted["precision", 0.9])
-    capsys.readouterr()
+    exact = exact_values(tmp_path / "exact")["precision", 0.9]
+    assert values_of(labels, capsys) == {"precision@0.9": pytest.approx(exact)}
     assert run("threshold", *labels, "--recall", ".5") == 2
     assert "plan for recall or F1" in capsys.readouterr().err

@@ -37,6 +37,13 @@ def runs(tmp_path):
     return crowd, praco, capture
 
 
+def test_a_run_of_several_classes_is_ranked_by_its_mean_over_images(tmp_path):
+    run = write(tmp_path / "run", "model,MNP macro,NMN macro,MAE macro\none,9,0.2,7\ntwo,8,0.1,8\n")
+    (standing,) = read_runs([run])
+    assert standing.measure == "NMN macro" and not standing.rises
+    assert standing.table["model"].tolist() == ["two", "one"]
+
+
 def test_every_run_is_ranked_by_its_own_measure_and_the_ranks_averaged(runs):
     crowd, praco, total, pattern = read_runs(runs)
     names = ["crowd", "praco", "capture, total-occluded", "capture, pattern-occluded"]

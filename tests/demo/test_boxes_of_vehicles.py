@@ -89,9 +89,11 @@ def test_boxes_hold_and_touch_the_pixels_seen(name):
             assert (box[:2] >= 0).all() and (box[2:] <= [320, 192]).all()
 
 
-def test_a_car_behind_a_truck_is_not_labelled():
+def test_a_car_behind_a_truck_is_not_labelled_and_no_vehicles_no_boxes():
     scene = stage(vehicle("truck", 0, 15), vehicle("sedan", 0, 30))
     assert visible_boxes(scene, render(scene))[1].tolist() == [0]
+    boxes, index = visible_boxes(stage(), render(stage()))
+    assert boxes.shape == (0, 4) and index.shape == (0,)
 
 
 def test_a_car_half_behind_a_truck_ends_where_the_truck_begins():
@@ -110,9 +112,3 @@ def test_nearer_is_drawn_over_farther_in_either_order():
     first, second = render(stage(near, far)), render(stage(far, near))
     assert np.array_equal(first.owner == 1, second.owner == 2)
     assert np.array_equal(first.image, second.image)
-
-
-def test_no_vehicles_no_boxes():
-    scene = stage()
-    boxes, index = visible_boxes(scene, render(scene))
-    assert boxes.shape == (0, 4) and index.shape == (0,)

@@ -5,35 +5,25 @@ import pytest
 
 from autoeval.demo.roadworld.panels import Camera
 
-
-def test_level_camera_by_hand():
-    camera = Camera(height=2, pitch=0, focal=100, width=320, lines=192)
+DOWN, THIRTY = np.pi / 2, np.deg2rad(30)
+PROJECTED = [
     # 3 m to the right and 1 m below the lens at 20 m: 100 * 3 / 20 = 15 and 100 * 1 / 20 = 5.
-    pixels, depth = camera.project(np.array([3.0, 20.0, 1.0]))
-    assert pixels == pytest.approx([160 + 15, 96 + 5]) and depth == pytest.approx(20)
-
-
-def test_straight_down_by_hand():
-    camera = Camera(height=50, pitch=np.pi / 2, focal=200, width=320, lines=192)
+    (Camera(2, 0, 100), (3, 20, 1), (160 + 15, 96 + 5), 20),
     # A roof 10 m up is 40 m away; ahead of the camera is up in the picture.
-    pixels, depth = camera.project(np.array([4.0, 8.0, 10.0]))
-    assert pixels == pytest.approx([160 + 200 * 4 / 40, 96 - 200 * 8 / 40])
-    assert depth == pytest.approx(40)
+    (Camera(50, DOWN, 200), (4, 8, 10), (160 + 200 * 4 / 40, 96 - 200 * 8 / 40), 40),
+    # The view axis meets the ground where the pitch says.
+    (Camera(10, THIRTY, 300), (0, 10 / np.tan(THIRTY), 0), (160, 96), 20),
+    # Roll turns the picture.
+    (Camera(0, 0, 100), (1, 10, 0), (170, 96), 10),
+    (Camera(0, 0, 100, roll=np.pi / 2), (1, 10, 0), (160, 86), 10),
+]
 
 
-def test_the_view_axis_meets_the_ground_where_the_pitch_says():
-    camera = Camera(height=10, pitch=np.deg2rad(30), focal=300)
-    pixels, _ = camera.project(np.array([0.0, 10 / np.tan(np.deg2rad(30)), 0.0]))
-    assert pixels == pytest.approx([160, 96])
-
-
-def test_roll_turns_the_picture():
-    level = Camera(height=0, pitch=0, focal=100)
-    rolled = Camera(height=0, pitch=0, focal=100, roll=np.pi / 2)
-    point = np.array([1.0, 10.0, 0.0])
-    (u, v), (u_rolled, v_rolled) = level.project(point)[0], rolled.project(point)[0]
-    assert (u, v) == pytest.approx((170, 96))
-    assert (u_rolled, v_rolled) == pytest.approx((160, 86))
+@pytest.mark.parametrize(("camera", "point", "pixels", "depth"), PROJECTED)
+def test_projections_by_hand(camera, point, pixels, depth):
+    assert (camera.width, camera.lines) == (320, 192)
+    found, distance = camera.project(np.array(point, float))
+    assert found == pytest.approx(pixels) and distance == pytest.approx(depth)
 
 
 @pytest.mark.parametrize("pitch", [5, 25, 60, 90])

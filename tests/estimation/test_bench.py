@@ -39,9 +39,7 @@ def test_the_sign_flip_test_counts_all_flips():
     flips = [np.mean(difference * s) for s in itertools.product((1, -1), repeat=5)]
     expected = np.mean(np.abs(flips) >= abs(difference.mean()) - 1e-12)
     assert paired_p_value(difference + 1, np.ones(5)) == pytest.approx(expected)
-
-
-def test_equal_errors_are_no_difference_and_one_source_says_nothing():
+    # equal errors are no difference, and one source says nothing
     assert paired_p_value(np.ones(4), np.ones(4)) == 1
     assert np.isnan(paired_p_value(np.array([1.0, np.nan]), np.array([2.0, 1.0])))
 
@@ -81,6 +79,8 @@ def test_a_method_without_its_scores_is_named_and_the_others_go_on():
     assert "energy" in result.absent["energy"]
     with pytest.raises(InputError, match="No method can be evaluated"):
         bench(score_table(), ["energy"])
+    with pytest.raises(InputError, match=r"number over 0 and under 1.* got 2"):
+        bench(score_table(), ["bos"], level=2)
 
 
 def test_the_command_prints_and_writes_one_table_a_score_table(tmp_path, capsys):
@@ -102,8 +102,3 @@ def test_the_command_prints_and_writes_one_table_a_score_table(tmp_path, capsys)
 def test_the_command_wants_score_tables(tmp_path, capsys):
     assert main(["bench", str(tmp_path)]) == 2
     assert "No score table" in capsys.readouterr().err
-
-
-def test_a_level_that_is_none_is_refused():
-    with pytest.raises(InputError, match=r"number over 0 and under 1.* got 2"):
-        bench(score_table(), ["bos"], level=2)

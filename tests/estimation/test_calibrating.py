@@ -1,4 +1,5 @@
-"""Calibration on labelled sets, and rows that it has not seen the labels of."""
+"""Calibration on labelled sets, rows that it has not seen the labels of, and confidences that
+say little of which boxes are right: they are refused, or widen the interval."""
 
 from dataclasses import replace
 
@@ -6,8 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
+from autoeval.errors import InputError
+from autoeval.estimation.calibrating import (
+    ConfidenceCheck,
+    bend,
+    calibrated_rows,
+    check_confidences,
+    fit_calibration,
+    labelled_boxes,
+    roc_area,
+)
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import training_set
@@ -70,3 +81,74 @@ def test_without_calibrating_it_is_the_usual_calibration():
     assert calibration.to_dict() == usual.to_dict()
     expected = pd.concat([labelled_rows(of, usual) for of in sets], ignore_index=True)
     pd.testing.assert_frame_equal(rows, expected)
+
+
+REFUSED = "do not predict which of its boxes are right"
+
+
+def test_the_area_counts_pairs_and_equal_scores_half():
+    scores, hits = np.array([0.9, 0.5, 0.5, 0.1]), np.array([True, True, False, False])
+    area, error = roc_area(scores, hits)  # of four pairs three are in order and one is a tie
+    assert area == 3.5 / 4 and error == pytest.approx(np.sqrt(5 / 48))
+
+
+def test_confidences_in_an_order_raise_no_warning():
+    assert check_confidences([labelled("a", 0), labelled("b", 1)]) == ConfidenceCheck()
+
+
+@pytest.mark.parametrize(
+    "by",
+    [reshuffled, lambda scores: 1 - scores],  # by chance; the wrong way round
+)
+def test_confidences_that_do_not_predict_which_boxes_are_right_are_refused(by):
+    with pytest.raises(InputError, match=REFUSED):
+        check_confidences([labelled(f"s{k}", k, by=by) for k in range(3)])
+    with pytest.raises(InputError, match=REFUSED):
+        fit_sets([labelled(f"s{k}", k, by=by) for k in range(3)], context={})
+
+
+def test_equal_confidences_are_refused():
+    found = random_found(0)
+    boxes = SiteBoxes(replace(found, scores=np.full_like(found.scores, 0.7)))
+    with pytest.raises(InputError, match="are all equal"):
+        check_confidences([training_set(boxes, truth_from(found), name="a", everywhere=True)])
+
+
+def test_the_order_of_several_boxes_on_an_object_counts_for_nothing():
+    """Every box four times, with confidences by chance: COCO's matching takes the highest."""
+    found = random_found(0, n=300)
+    sure = found.scores > 0.5
+    four = np.concatenate([np.flatnonzero(sure)] * 4)
+    scores = np.random.default_rng(0).random(len(four)).astype("f4")
+    columns = {name: getattr(found, name)[four] for name in ("image", "label", "boxes")}
+    boxes = SiteBoxes(replace(found, scores=scores, **columns))
+    made = training_set(boxes, truth_from(found), name="a", everywhere=True)
+    assert roc_area(scores, made.matches[0][0])[0] > 0.7
+    known, hits = labelled_boxes([made])
+    area, error = roc_area(known, hits)
+    assert abs(area - 0.5) < 3 * error
+
+
+def test_few_boxes_by_chance_are_a_warning_and_a_wider_interval():
+    """Nine of ten boxes are without a label: of the rest, too few to be sure."""
+    full = labelled("a", 3, by=reshuffled)
+    few = full.changed(boxes=full.boxes)
+    few.__dict__["matches"] = (full.matches[0], full.matches[1] | (np.arange(600) % 6 > 0))
+    few.__dict__["rankings"] = full.rankings
+    check = check_confidences([few])
+    assert 0.05 < check.widening < 0.9 and "may say little" in check.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("right", "drop"),
+    [
+        ((27, 36, 7), 0),  # the usual
+        ((15, 30, 7), 0),  # flat at the top
+        ((22, 46, 7), 0),  # bends back by 2 points, which is chance
+        ((6, 54, 7), 55 / 62 - 7 / 32),  # bends back; one right and one wrong more in each bin
+    ],
+)
+def test_the_most_confident_boxes_are_compared_with_others(right, drop):
+    """Bins of 30, of 60 and of the remaining 70 boxes."""
+    hits = np.concatenate([np.arange(n) < of for n, of in zip((30, 60, 70), right, strict=True)])
+    assert bend(np.linspace(0.9, 0.1, 160), hits) == pytest.approx(drop)

@@ -8,13 +8,13 @@ from autoeval.estimation.categories import (
     PartialPooling,
     estimate_categories,
     shrunken_means,
-    stack_categories,
 )
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.observation.observing import Tally
 from autoeval.estimation.observation.presets import PassSettings
-from autoeval.estimation.observation.tally import Tally
+from autoeval.estimation.pair_table import stack_categories
 from autoeval.estimation.score_table import Rows
-from autoeval.metasets.sample_set import Sample
+from autoeval.metasets.sample_set import NO_PIXELS, Sample
 
 OFFSET = {"car": 0.1, "person": -0.1, "van": 0.0}
 
@@ -45,7 +45,7 @@ def test_columns_of_categories_become_rows():
     table = pd.DataFrame(
         {"source": ["a"], "ac": [9.0], "ac/car": [0.5], "ac/van": [0.7], "mAP/car": [0.2]}
     )
-    stacked = stack_categories(table, ["car", "van"], ["ac", "mAP"])
+    stacked = stack_categories(table, ["car", "van"])
     assert stacked["category"].tolist() == ["car", "van"]
     assert stacked["ac"].tolist() == [0.5, 0.7]
     assert stacked["mAP"].tolist()[0] == 0.2
@@ -69,7 +69,7 @@ def test_offsets_within_chance_are_dropped_and_rare_categories_keep_less():
 
 
 def test_partial_pooling_finds_the_offsets_of_the_categories():
-    stacked = stack_categories(score_table(noise=0.001), list(OFFSET), ["ac", "mAP"])
+    stacked = stack_categories(score_table(noise=0.001), list(OFFSET))
     rows = Rows(**{name: stacked[name].to_numpy() for name in stacked})
     fitted = PartialPooling("ac").fit(rows, "mAP")
     assert fitted.offsets_ == pytest.approx(OFFSET, abs=0.03)
@@ -99,67 +99,47 @@ def test_a_table_without_categories_is_refused():
         estimate_categories(table, table.head(1), method="ac")
 
 
+def tallied(categories, *images, repeats=1):
+    """The tally of images whose boxes are all labelled: their detections, clean and perturbed."""
+    tally = Tally(categories, PassSettings(repeats=repeats, wants=()))
+    for found, *perturbed in images:
+        sample = Sample("a", NO_PIXELS, found.boxes, found.labels, np.zeros(len(found), bool))
+        tally.update(sample, Evidence("a", (64, 64), found, tuple(perturbed)))
+    return tally
+
+
 def test_scores_of_a_category_are_those_of_its_boxes_alone():
     boxes = np.array([[0, 0, 9, 9], [20, 20, 40, 40], [50, 50, 60, 60]], float)
     scores, labels = np.array([0.9, 0.5, 0.3]), np.array([0, 1, 1])
     moved = boxes + np.array([[1.0], [2.0], [0.0]])
-    settings = PassSettings(repeats=1, wants=())
-
-    def tally(categories, keep):
-        result = Tally(categories, settings)
-        lookup = np.array([0, 1]) if keep is None else np.where(np.arange(2) == keep, 0, -1)
-        evidence = Evidence(
-            "a",
-            (64, 64),
-            Detections(boxes, scores, labels),
-            (Detections(moved, scores, labels),),
-        ).relabel(lookup)
-        truth = labels if keep is None else labels[labels == keep] * 0
-        true_boxes = boxes if keep is None else boxes[labels == keep]
-        image = np.zeros((64, 64, 3), np.uint8)
-        result.update(Sample("a", image, true_boxes, truth, np.zeros(len(truth), bool)), evidence)
-        return result.rows()[0]
-
-    both = tally(("car", "person"), None)
+    clean, perturbed = (Detections(of, scores, labels) for of in (boxes, moved))
+    (both,) = tallied(("car", "person"), (clean, perturbed)).rows()
     for k, category in enumerate(("car", "person")):
-        alone = tally((category,), k)
+        lookup = np.where(np.arange(2) == k, 0, -1)
+        (alone,) = tallied((category,), (clean.relabel(lookup), perturbed.relabel(lookup))).rows()
         for name in ("bos", "bos_strict", "ac", "box_share@0.40", "boxes_per_image", "mAP"):
             assert both[f"{name}/{category}"] == alone[name]
 
 
 def test_eighty_categories_keep_numbers_not_boxes():
-    names = tuple(f"c{k}" for k in range(80))
-    settings = PassSettings(repeats=2, wants=())
-    rng = np.random.default_rng(0)
-    tally = Tally(names, settings)
-    image = np.zeros((64, 64, 3), np.uint8)
-    for i in range(3):
+    names, rng, images = tuple(f"c{k}" for k in range(80)), np.random.default_rng(0), []
+    for _ in range(3):
         corner = rng.uniform(0, 40, (30, 2))
         boxes = np.hstack([corner, corner + rng.uniform(4, 20, (30, 2))])
         found = Detections(boxes, rng.uniform(0.1, 1, 30), rng.integers(0, 80, 30))
-        sample = Sample(str(i), image, boxes, found.labels, np.zeros(30, bool))
-        tally.update(sample, Evidence(str(i), (64, 64), found, (found, found)))
-    rows = tally.rows()
-    assert len(rows) == 2
-    for name in names:
-        assert rows[0][f"boxes_per_image/{name}"] == pytest.approx(
-            tally.by_category[name].rows()[0]["boxes_per_image"]
-        )
-    total = sum(rows[0][f"boxes_per_image/{name}"] for name in names)
-    assert total == pytest.approx(rows[0]["boxes_per_image"])
+        images.append((found, found, found))
+    tally = tallied(names, *images, repeats=2)
+    row, _ = tally.rows()
+    each = [row[f"boxes_per_image/{name}"] for name in names]
+    own = [tally.by_category[name].rows()[0]["boxes_per_image"] for name in names]
+    assert each == pytest.approx(own) and sum(each) == pytest.approx(row["boxes_per_image"])
 
 
 def test_a_category_without_any_box_says_nothing_and_harms_nothing():
-    settings = PassSettings(repeats=1, wants=())
-    tally = Tally(("car", "ghost"), settings)
     found = Detections(np.array([[0, 0, 9, 9]]), np.array([0.9]), np.array([0]))
-    image = np.zeros((16, 16, 3), np.uint8)
-    sample = Sample("a", image, found.boxes, found.labels, np.zeros(1, bool))
-    tally.update(sample, Evidence("a", (16, 16), found, (found,)))
-    (row,) = tally.rows()
+    (row,) = tallied(("car", "ghost"), (found, found)).rows()
     assert row["ac/car"] == pytest.approx(0.9)
-    assert np.isnan(row["ac/ghost"])
-    assert np.isnan(row["mAP/ghost"])
+    assert np.isnan(row["ac/ghost"]) and np.isnan(row["mAP/ghost"])
 
 
 def test_a_category_without_an_estimate_or_an_interval_says_why():

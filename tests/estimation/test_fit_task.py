@@ -42,24 +42,31 @@ def fit(detector, task, work_dir, *, batch_size=4, **options):
     )
 
 
-def test_every_sample_set_and_repeat_has_its_row(detector, task, tmp_path):
-    table = fit(detector, task, tmp_path / "work").table_
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """A fit by a published method, evaluated beside the default, and its work dir and task."""
+    root = tmp_path_factory.mktemp("known")
+    task = rectangle_task(root / "worlds")
+    return fit(RectangleDetector(), task, root / "work", methods=["bos", "bayes"]), root, task
+
+
+def test_every_sample_set_and_repeat_has_its_row(known):
+    table = known[0].table_
     assert len(table) == 4 * (1 + 3) * 2
     assert table.groupby("source")["sample_set"].nunique().tolist() == [4] * 4
     own = table[table["kind"] == "seed"]
     assert (own["n_images"] == 6).all() and (own["n_boxes"] == 6).all()
     assert (table[table["kind"] == "sample"]["n_images"] == 4).all()
-    saved = pd.read_parquet(tmp_path / "work" / "scores.parquet")
-    pd.testing.assert_frame_equal(saved, table)
+    pd.testing.assert_frame_equal(pd.read_parquet(known[1] / "work" / "scores.parquet"), table)
 
 
-def test_darker_worlds_are_less_stable_and_less_accurate(detector, task, tmp_path):
-    result = fit(detector, task, tmp_path / "work", methods=["bos"])
-    own = result.table_[(result.table_["kind"] == "seed") & (result.table_["repeat"] == 0)]
+def test_darker_worlds_are_less_stable_and_less_accurate(known):
+    table = known[0].table_
+    own = table[(table["kind"] == "seed") & (table["repeat"] == 0)]
     assert own["mAP"].is_monotonic_decreasing and own["bos"].is_monotonic_decreasing
-    evaluated = result.fit_result_.cross_validation
-    assert [r.method for r in evaluated] == ["bos", "constant"]
-    bos, constant = (r.summary()["mean_absolute_error"] for r in evaluated)
+    evaluated = known[0].fit_result_.cross_validation
+    assert [r.method for r in evaluated] == ["bos", "bayes", "constant"]
+    bos, _, constant = (r.summary()["mean_absolute_error"] for r in evaluated)
     assert bos < constant
 
 
@@ -71,7 +78,7 @@ def test_nothing_depends_on_the_batch_size(task, tmp_path):
     pd.testing.assert_frame_equal(*(table.drop(columns=TIMINGS) for table in tables))
 
 
-def test_a_second_run_observes_nothing_and_a_part_run_only_the_rest(detector, task, tmp_path):
+def test_a_second_run_observes_only_what_is_not_there_or_has_changed(detector, task, tmp_path):
     work = tmp_path / "work"
     first = fit(detector, task, work).table_
     observed = detector.observed
@@ -82,13 +89,7 @@ def test_a_second_run_observes_nothing_and_a_part_run_only_the_rest(detector, ta
     again = fit(detector, task, work).table_
     assert 0 < detector.observed - observed <= 6
     pd.testing.assert_frame_equal(again.drop(columns=TIMINGS), first.drop(columns=TIMINGS))
-
-
-def test_changed_labels_are_scored_anew(detector, task, tmp_path):
-    work = tmp_path / "work"
-    fit(detector, task, work)
-    observed = detector.observed
-    path = task.seed_sets[0].labels
+    observed, path = detector.observed, task.seed_sets[0].labels
     content = json.loads(path.read_text())
     content["annotations"][0]["bbox"][2] += 1
     path.write_text(json.dumps(content))
@@ -96,8 +97,8 @@ def test_changed_labels_are_scored_anew(detector, task, tmp_path):
     assert detector.observed - observed == 6 + 3 * 4
 
 
-def test_estimates_on_a_plain_folder(detector, task, tmp_path):
-    fitted = fit(detector, task, tmp_path / "work", methods=["bos", "bayes"])
+def test_estimates_on_a_plain_folder(known, detector, tmp_path):
+    fitted = known[0]
     folder = write_world(tmp_path / "new", 205, n_images=8, seed=9) / "images"
     (folder / "broken.png").write_bytes(b"not an image")
     default = AccuracyEstimator().fit_rows(
@@ -112,25 +113,21 @@ def test_estimates_on_a_plain_folder(detector, task, tmp_path):
         assert estimate.sampling_std > 0 and "resampled" not in row
         assert "broken.png" in row["unreadable"]
         assert any("1 of 9 images could not be read" in warning for warning in estimate.warnings)
+        (tmp_path / "bad").mkdir(exist_ok=True)
+        (tmp_path / "bad" / "a.jpg").write_bytes(b"")
+        with pytest.raises(InputError, match=r"None of the 1 images can be read: .*a\.jpg"):
+            estimator.predict(images=tmp_path / "bad", detector=detector)
 
 
-def test_a_folder_without_any_readable_image_fails(detector, task, tmp_path):
-    fitted = fit(detector, task, tmp_path / "work")
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "a.jpg").write_bytes(b"")
-    with pytest.raises(InputError, match=r"None of the 1 images can be read: .*a\.jpg"):
-        fitted.predict(images=tmp_path / "bad")
-
-
-def test_a_saved_estimator_refuses_another_detector_or_preset(detector, task, tmp_path):
-    fit(detector, task, tmp_path / "work")
-    estimator = AccuracyEstimator.load(tmp_path / "work" / "estimator.parquet")
+def test_a_saved_estimator_refuses_another_detector_or_preset(known):
+    _, root, task = known
+    estimator = AccuracyEstimator.load(root / "work" / "estimator.parquet")
     files = load_image_folder(task.seed_sets[0].img_dir)
     with pytest.raises(InputError, match=r"detector\.score_thr: fitted with 0\.05, now 0\.3"):
         estimator.predict(images=files, detector=RectangleDetector(score_thr=0.3))
     with pytest.raises(InputError, match=r"pass\.dropout\.position"):
         other = preset("released", repeats=2, seed=1)
-        estimator.check_context(Observer(detector, task, other).context())
+        estimator.check_context(Observer(RectangleDetector(), task, other).context())
 
 
 def test_a_failing_sample_set_is_named_and_the_rest_goes_on(task, tmp_path):
@@ -164,23 +161,17 @@ def test_two_sources_give_an_estimator_that_is_not_evaluated(detector, task, tmp
     assert published.interval_method == "none: fewer than 3 sources"
 
 
-def test_one_call_fits_as_the_parts_do(detector, task, tmp_path):
-    result = autoeval.fit(
-        detector=detector,
-        task=task,
-        work_dir=tmp_path / "one",
-        methods=["bos"],
-        meta_set=META_SET,
-        settings=SETTINGS,
-    )
-    parts = fit(detector, task, tmp_path / "parts", methods=["bos"])
+def test_one_call_fits_as_the_parts_do(known, detector, tmp_path):
+    parts, _, task = known
+    options = {"methods": ["bos", "bayes"], "meta_set": META_SET, "settings": SETTINGS}
+    result = autoeval.fit(detector=detector, task=task, work_dir=tmp_path / "one", **options)
     pd.testing.assert_frame_equal(
         result.table_.drop(columns=TIMINGS), parts.table_.drop(columns=TIMINGS)
     )
     assert repr(result) == "<AccuracyEstimator of mAP by 'bos', level 0.9, fitted on 4 sources>"
     n_rows = 4 * (1 + 3) * 2
     assert repr(result.fit_result_).startswith(
-        f"<FitResult of {n_rows} rows, evaluated: 'bos', 'constant', left out: "
+        f"<FitResult of {n_rows} rows, evaluated: 'bos', 'bayes', 'constant', left out: "
     )
     assert result.detector_ is detector
 

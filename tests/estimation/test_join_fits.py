@@ -33,10 +33,8 @@ def test_settings_and_label_assistance_are_those_of_the_first():
     assert joined.label_assistance_ is assistance and joined.level == 0.8
     assert joined.context_ == CONTEXT  # and no task: the sources are of several
     assert len(joined.table_) == 48
-    assert {result.method for result in joined.fit_result_.cross_validation} == {
-        "bayes",
-        "constant",
-    }
+    methods = {result.method for result in joined.fit_result_.cross_validation}
+    assert methods == {"bayes", "constant"}
     other = join_fits({"b": fit("b"), "a": fit("a", assistance=assistance)})
     assert other.label_assistance_ is None
 

@@ -107,10 +107,8 @@ class TestCommand:
         curve = pd.read_csv(tmp_path / "report/threshold_curve.csv")
         recall = curve[curve["measure"] == "recall"].set_index("threshold")["value"]
         assert recall[chosen] >= 0.7 > recall[round(chosen + 0.01, 2)]
-        assert (
-            "<svg" in (tmp_path / "report.html").read_text()
-            or "<img" in (tmp_path / "report.html").read_text()
-        )
+        page = (tmp_path / "report.html").read_text()
+        assert "<svg" in page or "<img" in page
 
     @pytest.mark.parametrize(
         ("options", "message"),

@@ -14,9 +14,8 @@ from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import RESAMPLES
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
+from autoeval.estimation.observation.presets import BY_PRODUCTS, SourceDomain, preset
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.observation.source_domain import SourceDomain
 from autoeval.metasets import Task
 from autoeval.scores.agreement import ScaleAP
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
@@ -57,12 +56,10 @@ def test_the_estimate_is_that_of_a_pass_with_the_same_settings_and_task(estimato
     samples = UnlabelledSamples(files)
     rows = Observer(Crates(), TASK, SETTINGS).rows(samples, resamples=RESAMPLES)
     expected = estimator.predict_rows(pd.DataFrame(rows))
-    estimate = estimator.predict(images=world / "images", detector=Crates())
+    new = {"images": world / "images", "detector": Crates()}
+    estimate = estimator.predict(**new)
     assert estimate.to_dict() == expected.to_dict()
-    assert (
-        estimate.value
-        != estimator.predict(images=world / "images", detector=Crates(), repeats=1).value
-    )
+    assert estimate.value != estimator.predict(**new, repeats=1).value
 
 
 def test_images_may_come_in_any_form(estimator, world):
@@ -130,27 +127,10 @@ def test_scores_of_the_training_domain_need_it():
     assert estimator.observer(Crates(), domain=domain).settings.domain is domain
 
 
-def test_images_that_cannot_be_read_are_named(estimator, world):
-    (world / "images" / "broken.png").write_bytes(b"not an image")
-    estimate = estimator.predict(images=world / "images", detector=Crates())
-    assert estimate.n_images == 3
-    assert any(
-        warning.startswith("1 of 4 images could not be read and were left out: ")
-        and "broken.png: not an image" in warning
-        for warning in estimate.warnings
-    )
-
-
 def test_words_that_task_and_detector_share_need_no_mapping(tmp_path):
-    task = rectangle_task(tmp_path)
-    made = Observer(RectangleDetector(), task, SETTINGS).context()
-    restored = (
-        AccuracyEstimator("bos")
-        .fit_rows(make_table(WORLDS), context=made)
-        .observer(RectangleDetector())
-        .task
-    )
-    assert restored.lookup(("box",)).tolist() == [0]
+    made = Observer(RectangleDetector(), rectangle_task(tmp_path), SETTINGS).context()
+    fitted = AccuracyEstimator("bos").fit_rows(make_table(WORLDS), context=made)
+    assert fitted.observer(RectangleDetector()).task.lookup(("box",)).tolist() == [0]
 
 
 @pytest.mark.parametrize("part", ["dropout", "stability", "seed"])

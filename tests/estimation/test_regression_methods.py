@@ -12,9 +12,9 @@ N_SOURCES, N_SETS = 6, 8
 PS, ES = feature_names("ps"), feature_names("es")
 
 
-def world(seed=0, **columns):
+def world(**columns):
     """Score rows of six sources, their own images first; every score is noise unless given."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     n = N_SOURCES * (N_SETS + 1)
     rows = {name: rng.uniform(size=n) for name in ("bos", *Fused.features, *PS, *ES)}
     rows |= {
@@ -103,28 +103,20 @@ def test_the_fit_does_not_depend_on_the_order_of_rows():
     np.testing.assert_allclose(one.coefficients_, other.coefficients_, rtol=1e-8)
 
 
-def test_the_threshold_that_explains_training_best_is_chosen():
+@pytest.mark.parametrize(
+    ("name", "slopes"),
+    [
+        ("es", {"es@0.35": -0.5}),
+        ("bos_ps", {"ps@0.50": 0.4, "bos": 0.4}),  # which neither explains alone
+        ("es+ps+bos", {"es@0.35": -0.3, "ps@0.50": 0.4, "bos": 0.2}),
+        ("ps@0.50+bos+es", {"ps@0.50": 0.4, "bos": 0.2, "es@0.35": -0.3}),
+    ],
+)
+def test_the_thresholds_that_explain_training_best_are_chosen_together(name, slopes):
     rows = world()
-    rows["mAP"] = 0.9 - 0.5 * rows["es@0.35"]
-    fitted = BestThreshold(ES).fit(Rows(**rows), "mAP")
-    assert fitted.selected_ == ("es@0.35",)
-    np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"])
-
-
-def test_bos_and_ps_together_explain_what_neither_does_alone():
-    rows = world()
-    rows["mAP"] = 0.4 * rows["ps@0.50"] + 0.4 * rows["bos"]
-    fitted = make_method("bos_ps").fit(Rows(**rows), "mAP")
-    assert fitted.selected_ == ("ps@0.50", "bos")
-    np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"])
-
-
-@pytest.mark.parametrize("name", ["es+ps+bos", "ps@0.50+bos+es"])
-def test_any_scores_are_fused_with_their_thresholds_chosen_together(name):
-    rows = world()
-    rows["mAP"] = 0.4 * rows["ps@0.50"] + 0.2 * rows["bos"] - 0.3 * rows["es@0.35"]
+    rows["mAP"] = 0.9 + sum(slope * rows[score] for score, slope in slopes.items())
     fitted = make_method(name).fit(Rows(**rows), "mAP")
-    assert sorted(fitted.selected_) == ["bos", "es@0.35", "ps@0.50"]
+    assert fitted.selected_ == tuple(slopes)
     np.testing.assert_allclose(fitted.predict(Rows(**rows)), rows["mAP"])
 
 
@@ -138,10 +130,7 @@ def test_a_threshold_that_most_sample_sets_do_not_reach_is_not_considered():
     rows = world(mAP=rng_column(6))
     rows["es@0.95"] = np.where(np.arange(len(rows["mAP"])) % 3 == 0, rows["mAP"], np.nan)
     rows["es@0.00"] = np.ones(len(rows["mAP"]))
-    assert BestThreshold(ES).fit(Rows(**rows), "mAP").selected_ not in [
-        ("es@0.95",),
-        ("es@0.00",),
-    ]
+    assert BestThreshold(ES).fit(Rows(**rows), "mAP").selected_[0] not in ("es@0.95", "es@0.00")
     for name in ES:
         rows[name] = np.full(len(rows["mAP"]), np.nan)
     with pytest.raises(InputError, match=r"finite es@0\.00 to es@0\.95"):
@@ -178,12 +167,9 @@ def test_every_method_has_a_name_and_says_what_it_reads():
         make_method("magic")
 
 
-def test_two_sources_are_too_few_to_choose_a_penalty_by():
+def test_the_fused_regressor_chooses_a_penalty_by_three_sources_and_is_for_precisions():
     rows = Rows(**world(mAP=rng_column(7)))
     fitted = Fused().fit(rows.where(np.isin(rows["source"], ["s0", "s1"])), "mAP")
     assert fitted.penalty_ == 0.1
-
-
-def test_the_fused_regressor_is_for_precisions():
     with pytest.raises(InputError, match="not with count_mae"):
         Fused().fit(Rows(**world(count_mae=rng_column(8))), "count_mae")

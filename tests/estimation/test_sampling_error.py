@@ -85,47 +85,34 @@ def test_nothing_known_changes_nothing(interval, std):
     assert widened(interval, 0.5, std, n_images=10) is interval
 
 
-def test_repeats_are_averaged_draw_by_draw():
-    # means of the draws over both repeats: .3, .5
-    rows = passed({"ac": [0.2, 0.6]}, {"ac": [0.4, 0.4]}, n_images=2)
-    error = sampling_error(rows, ["ac"], sum_of("ac"))
-    assert error.std == pytest.approx(0.1 * math.sqrt(2))
-    assert error.warnings == ()
+ROOT = 0.1 * math.sqrt(2)  # of two draws that differ by .2
 
 
-def test_features_that_cancel_have_no_sampling_error():
-    rows = passed({"ac": [0.2, 0.6, 0.4], "bos": [0.8, 0.4, 0.6]})
-    assert sampling_error(rows, ["ac", "bos"], sum_of("ac", "bos")).std == pytest.approx(0)
-
-
-def test_a_feature_without_bootstrap_keeps_its_value_and_is_named():
-    rows = passed({"ac": [0.2, 0.4]}, n_images=2, fd=7.0)
-    error = sampling_error(rows, ["ac", "fd"], sum_of("ac", "fd"))
-    assert error.std == pytest.approx(0.1 * math.sqrt(2))
-    (warning,) = error.warnings
-    assert "sampling error of fd," in warning
-
-
-def test_where_no_feature_has_a_bootstrap_nothing_is_known():
-    error = sampling_error(passed({"ac": [0.2, 0.4]}, fd=7.0), ["fd"], sum_of("fd"))
-    assert math.isnan(error.std) and "sampling error of fd," in error.warnings[0]
-
-
-def test_one_image_does_not_tell_how_images_vary():
-    error = sampling_error(passed({"ac": [0.2, 0.2]}, n_images=1), ["ac"], sum_of("ac"))
-    assert math.isnan(error.std) and "one image" in error.warnings[0]
+@pytest.mark.parametrize(
+    ("rows", "features", "std", "warning"),
+    [
+        # means of the draws over both repeats: .3, .5
+        (passed({"ac": [0.2, 0.6]}, {"ac": [0.4, 0.4]}, n_images=2), ["ac"], ROOT, ""),
+        # features that cancel have no sampling error
+        (passed({"ac": [0.2, 0.6, 0.4], "bos": [0.8, 0.4, 0.6]}), ["ac", "bos"], 0, ""),
+        # a feature without bootstrap keeps its value and is named; where none has, none is known
+        (passed({"ac": [0.2, 0.4]}, n_images=2, fd=7.0), ["ac", "fd"], ROOT, "error of fd,"),
+        (passed({"ac": [0.2, 0.4]}, fd=7.0), ["fd"], math.nan, "sampling error of fd,"),
+        (passed({"ac": [0.2, 0.2]}, n_images=1), ["ac"], math.nan, "one image"),
+        # a pass without draws
+        (pd.DataFrame({"repeat": [0], "n_images": 9, "ac": 0.5}), ["ac"], math.nan, ""),
+    ],
+)
+def test_the_error_of_the_sum_of_features(rows, features, std, warning):
+    error = sampling_error(rows, features, sum_of(*features))
+    assert error.std == pytest.approx(std, nan_ok=True, abs=1e-9)
+    assert len(error.warnings) == bool(warning) and warning in "".join(error.warnings)
 
 
 def test_an_estimate_that_depends_on_a_few_images_gives_a_warning():
     rows = passed({"ac": [0.2, 0.2, math.nan, 0.2]})
     (warning,) = sampling_error(rows, ["ac"], sum_of("ac")).warnings
     assert warning.startswith("25% of the draws")
-
-
-def test_a_pass_without_draws_says_nothing():
-    rows = pd.DataFrame({"repeat": [0], "n_images": 9, "ac": 0.5})
-    error = sampling_error(rows, ["ac"], sum_of("ac"))
-    assert math.isnan(error.std) and error.warnings == ()
 
 
 def test_blocks_of_equal_images_vary_as_their_number_says():

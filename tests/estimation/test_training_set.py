@@ -12,6 +12,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import labelled_rows, site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.observation.samples import NO_BOXES
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.estimation.site import Site
@@ -172,10 +173,9 @@ def test_lists_cut_to_the_best_few_boxes():
     (warning,) = check_limit(first.where(rank < 10), "p.json")
     assert warning.startswith("22 of 24 images in p.json have exactly 10 boxes")
     assert check_limit(first.where(rank < 0), "p.json") == ()
-    three = first.where((rank < 9) | ((rank < 10) & (np.sort(found.image) < 3)))
-    assert len(check_limit(three, "p.json")) == 1  # 3 of 24
-    two = first.where((rank < 9) | ((rank < 10) & (np.sort(found.image) < 2)))
-    assert check_limit(two, "p.json") == ()
+    for n, warned in ((3, 1), (2, 0)):  # of 24
+        cut = first.where((rank < 9) | ((rank < 10) & (np.sort(found.image) < n)))
+        assert len(check_limit(cut, "p.json")) == warned
 
 
 def test_no_real_list_is_taken_for_a_cut_one(shared):
@@ -221,11 +221,8 @@ def test_a_training_set_names_itself_in_its_warnings():
     half = truth_from(sure)
     made = training_set(SiteBoxes(sure), half.where(half.image < 11), name="val", left_out=["a"])
     assert made.family == "val"
-    assert [word for word, of in zip(WORDS, made.enough, strict=True) if of] == [
-        "car",
-        "bus",
-        "dog",
-    ]
+    enough = [word for word, of in zip(WORDS, made.enough, strict=True) if of]
+    assert enough == ["car", "bus", "dog"]
     first, rare = made.left_out
     assert first == "a" and rare.endswith("left out: 2 (cat, cow)")
     warning, unlabelled = made.statistics.warnings
@@ -236,9 +233,8 @@ def test_a_training_set_names_itself_in_its_warnings():
 def test_labels_of_each_image_become_the_truth_of_a_site():
     found = random_found(0).on_images([0, 1, 2])
     car, dog = np.array([[1.0, 2, 3, 4]]), np.array([[5.0, 6, 7, 8], [0, 0, 9, 9]])
-    nothing = np.zeros((0, 4)), np.zeros(0, int), np.zeros(0, bool)
-    labels = [(car, [0], [False]), nothing, (dog, [3, 3], [True, False])]
-    truth = truth_of_samples(SiteBoxes(found), [tuple(map(np.asarray, of)) for of in labels])
+    labels = [(car, [0], [False]), NO_BOXES, (dog, [3, 3], [True, False])]
+    truth = truth_of_samples(found, [tuple(map(np.asarray, of)) for of in labels])
     assert truth.image.tolist() == [0, 2, 2] and truth.label.tolist() == [0, 3, 3]
     assert truth.crowd.tolist() == [False, True, False]
     np.testing.assert_array_equal(truth.boxes, np.concatenate([car, dog]))

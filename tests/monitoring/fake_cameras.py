@@ -22,8 +22,8 @@ from autoeval.monitoring.observing.site_pass import (
     site_observer,
 )
 from autoeval.monitoring.order.site_table import site_table
+from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import RecordStore
-from autoeval.monitoring.times.clock import Clock
 
 TASK = Task("cars", ("car",), (), {"car": "car"})
 SIZE = 64

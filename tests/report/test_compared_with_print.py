@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from autoeval.report.compared_with_print import ComparedWithPrint
+from autoeval.report.sections import Report
 
 FIGURES = pd.DataFrame(
     [
@@ -39,7 +40,7 @@ def test_people_see_own_printed_and_difference():
 def test_marks_and_notes_are_said_and_written(tmp_path):
     section = beside(marks="NOT AS PRINTED: b", notes=["c is left out"])
     assert section.text().splitlines()[2] == "NOT AS PRINTED: b"
-    told = section.to_dict()["table_9"]
+    told = Report("t", [section]).to_dict()["table_9"]
     assert told["not_as_printed"] == "NOT AS PRINTED: b" and told["notes"] == ["c is left out"]
     assert told["rows"][2]["own"] is None and told["rows"][0]["same"] is True
     section.parts()[0].write(tmp_path)

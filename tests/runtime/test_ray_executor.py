@@ -23,8 +23,8 @@ from autoeval.monitoring.observing.site_pass import (
     site_images,
     site_observer,
 )
+from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import RecordStore
-from autoeval.monitoring.times.clock import Clock
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.ray_executor import RayExecutor

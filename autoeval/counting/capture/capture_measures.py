@@ -199,13 +199,16 @@ def score_extractor(
     """
     rows, errors = [], []
     for case in cases:
-        found = extractor(case["text"])
-        rows.append({"kind": case["kind"], "verdict": _verdict(case["value"], found.value)})
-        if found.value != case["value"]:
+        expected, found = case["value"], extractor(case["text"])
+        verdict = "right"
+        if found.value != expected:
+            verdict = "missed" if found.value is None else "wrong"
+            verdict = "invented" if expected is None else verdict
             errors.append(
-                f"{case['kind']}: expected {case['value']}, got {found.value} ({found.rule}) "
+                f"{case['kind']}: expected {expected}, got {found.value} ({found.rule}) "
                 f"from {case['text']!r}"
             )
+        rows.append((case["kind"], verdict))
     frame = pd.DataFrame(rows, columns=["kind", "verdict"])
     both = pd.concat([frame, frame.assign(kind="all")])
     table = pd.crosstab(both["kind"], both["verdict"])
@@ -214,11 +217,3 @@ def score_extractor(
     table["accuracy"] = 100 * table["right"] / table["answers"]
     table.columns.name = None
     return table.loc[[*(kind for kind in table.index if kind != "all"), "all"]], errors
-
-
-def _verdict(expected: int | None, found: int | None) -> str:
-    if found == expected:
-        return "right"
-    if expected is None:
-        return "invented"
-    return "missed" if found is None else "wrong"

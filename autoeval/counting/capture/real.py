@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +35,6 @@ from autoeval.runtime.progress import progress_bar
 WARNINGS = "warnings.txt"
 
 
-@dataclass(frozen=True)
-class Built:
-    """A split that was built, and what was wrong with its input, one sentence an item."""
-
-    split: CaptureSplit
-    warnings: tuple[str, ...]
-
-
 def build_real(
     metadata: str | os.PathLike[str],
     images: str | os.PathLike[str],
@@ -50,7 +42,7 @@ def build_real(
     *,
     classes: str | os.PathLike[str] | None = None,
     annotations: str | os.PathLike[str] | None = None,
-) -> Built:
+) -> CaptureSplit:
     """Build the occluded images of the real split.
 
     `metadata` is released, `images` FSC-147's ``images_384_VarV2``, in whose pixels the boxes are.
@@ -80,7 +72,7 @@ def build_real(
         raise InputError(f"None of the {len(records)} items could be built. {warnings[0]}")
     write_text(Path(folder) / WARNINGS, "".join(f"{line}\n" for line in warnings))
     write_metadata(folder, kept)
-    return Built(open_split(folder), tuple(warnings))
+    return replace(open_split(folder), warnings=tuple(warnings))
 
 
 def with_points(

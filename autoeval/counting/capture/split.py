@@ -149,10 +149,11 @@ ORIGINAL, OCCLUDED, INPAINTED = "original", "occluded", "inpainted"
 
 @dataclass(frozen=True, eq=False)
 class CaptureSplit:
-    """The items of a split and where their images are."""
+    """The items of a split, where their images are, and what was wrong as it was built."""
 
     folder: Path
     items: tuple[CaptureItem, ...]
+    warnings: tuple[str, ...] = ()
 
     def first(self, n: int | None) -> CaptureSplit:
         """Return the split of the first `n` items, all where it is None."""

@@ -47,9 +47,9 @@ def run(args: argparse.Namespace) -> int:
     built = build_real(
         args.metadata, args.images, args.out, classes=args.classes, annotations=args.annotations
     )
-    write_contact_sheet(built.split, args.out / "contact_sheet.png")
+    write_contact_sheet(built, args.out / "contact_sheet.png")
     warnings = built.warnings
-    print(f"{len(built.split.items)} pairs in {args.out}, {len(warnings)} warnings")
+    print(f"{len(built.items)} pairs in {args.out}, {len(warnings)} warnings")
     for line in warnings[:SHOWN]:
         print(f"  {line}")
     if len(warnings) > SHOWN:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,7 +168,7 @@ def reproduce(
     from autoeval.counting.filed_page import PAGE, write_sections
     from autoeval.counting.reproduce.printed_grid import ModeSection
     from autoeval.data.config_file import read_paper
-    from autoeval.report.sections import Remarks, Report, printed_text
+    from autoeval.report.sections import Remarks, Report, written_files
 
     numbers = getattr(args, "figure", [])
     tables, downloads = read_paper(paper, args.table)
@@ -185,5 +186,7 @@ def reproduce(
         texts += [f"Get the {what} from {where}" for what, where in downloads.items()]
     report = Report(title, [*sections, Remarks("missing", "What is missing", texts)])
     write_sections(report, args.work_dir)
-    print(printed_text(report, [args.work_dir / PAGE, args.work_dir], as_json=args.json))
+    written = written_files([args.work_dir / PAGE, args.work_dir])
+    shown = f"{report.text()}\n\n{written}"
+    print(json.dumps(report.to_dict(), indent=2) if args.json else shown)
     return 0

@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="rank a run by the first of these that it has (default: pooled MAE, NMN, sMAPE, "
-        "accuracy or MAE)",
+        help="rank a run by the first of these that it has (default: pooled MAE, NMN, "
+        "NMN macro, sMAPE, accuracy or MAE)",
     )
     add_work_dir(parser, "leaderboard")
 

@@ -163,9 +163,8 @@ def _pairs(args: argparse.Namespace, counting_set: CountingSet) -> list[MosaicRe
 
 def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[Any]:
     """Measure the prediction files of every model in the folders."""
-    from autoeval.counting.praco.both_tests import evaluate_files
     from autoeval.counting.praco.plus_plus import evaluate_multi_class_file
-    from autoeval.counting.praco.released_csv import find_released
+    from autoeval.counting.praco.released_csv import evaluate_files, find_released
 
     results: list[Any] = []
     for folder in args.predictions:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _NO_KEY = "no-key"  # the client refuses an empty one
+# The client adds others, also from environment variables of its own.
+_HEADERS = {"accept", "accept-encoding", "authorization", "connection", "host", "user-agent"}
+_HEADERS |= {"content-length", "content-type", "x-stainless-raw-response"}
 
 
 class EndpointError(RuntimeError):
@@ -66,13 +69,15 @@ class EndpointAsk:
         self.client = openai.OpenAI(
             base_url=url,
             api_key=key or _NO_KEY,
-            # Stated, so that none comes from the client's own environment variables.
+            # Stated again, so that no environment variable of the client's own replaces it.
             default_headers={"Authorization": f"Bearer {key or _NO_KEY}"},
             timeout=timeout,
             max_retries=retries,
             # A redirect, or a proxy before this machine, would take the key elsewhere.
             http_client=openai.DefaultHttpxClient(
-                follow_redirects=False, trust_env=host not in _LOCAL
+                follow_redirects=False,
+                trust_env=host not in _LOCAL,
+                event_hooks={"request": [_drop_other_headers]},
             ),
         )
 
@@ -143,6 +148,11 @@ class EndpointAsk:
     def _clean(self, text: str) -> str:
         """Shorten a text for a message, with the key struck out."""
         return text.replace(self.client.api_key, "***")[:300]
+
+
+def _drop_other_headers(request: Any) -> None:
+    for name in set(request.headers) - _HEADERS:
+        del request.headers[name]
 
 
 def _content(image: np.ndarray | None, prompt: str) -> list[dict[str, Any]]:

@@ -198,17 +198,11 @@ class MergedCategories:
         ]
 
     def _merge(self, boxes: Detections) -> Detections:
-        kept = np.ones(len(boxes), bool)
-        for label in np.flatnonzero(self._merged):
-            own = np.flatnonzero(boxes.labels == label)
-            kept[own] = _highest_of_overlapping(boxes[own], self.iou_thr)
+        """Keep the boxes that no kept box of the same merged category overlaps."""
+        same = boxes.labels[:, None] == boxes.labels
+        same &= self._merged[boxes.labels]
+        overlaps = same & (box_iou(boxes.boxes, boxes.boxes) > self.iou_thr)
+        kept = np.zeros(len(boxes), bool)
+        for i in np.argsort(-boxes.scores, kind="stable"):
+            kept[i] = not overlaps[i, kept].any()
         return boxes[kept]
-
-
-def _highest_of_overlapping(boxes: Detections, iou_thr: float) -> np.ndarray:
-    """Mask of the boxes that no kept box of a higher score overlaps, shape (N,), bool."""
-    iou = box_iou(boxes.boxes, boxes.boxes)
-    kept = np.zeros(len(boxes), bool)
-    for i in np.argsort(-boxes.scores, kind="stable"):
-        kept[i] = not (iou[i, kept] > iou_thr).any()
-    return kept

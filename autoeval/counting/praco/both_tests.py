@@ -13,7 +13,6 @@ import pandas as pd
 
 from autoeval.counting.journal import Cell, CellJournal, check_same_run
 from autoeval.counting.praco.data import CountedImage, CountingSet
-from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
 from autoeval.counting.praco.mosaic_run import (
     MosaicRecipe,
     counts_only,
@@ -21,7 +20,7 @@ from autoeval.counting.praco.mosaic_run import (
     run_mosaic_test,
     tile_counts,
 )
-from autoeval.counting.praco.released_csv import read_released, write_released
+from autoeval.counting.praco.released_csv import write_released
 from autoeval.counting.praco.result import PracoResult
 from autoeval.counting.prompting import (
     CountRequest,
@@ -43,16 +42,17 @@ KEY = ("image", "class")
 def run_negative_test(
     prompted: PromptedCounter,
     counting_set: CountingSet,
-    journal: CellJournal,
+    folder: Path,
     *,
     divisions: int | None = None,
 ) -> pd.DataFrame:
-    """Count every class in every measured image, without the results in the journal.
+    """Count every class in every measured image, going on from what the folder holds.
 
     All classes of an image go to the counter at once. The table has ``image``, ``class``, ``count``
     (NaN where there is none), ``status`` and what else the cells hold: with `divisions` d also
     ``tiles``, the counts in 2^d x 2^d tiles. A counter that fails on every prompt ends the run.
     """
+    journal = CellJournal(folder / "negative.jsonl", KEY)
     cells = journal.read()
     kept = counting_set.kept
     done = {key for key, cell in cells.items() if is_done(cell)}
@@ -78,6 +78,7 @@ def run_negative_test(
             f"The counter {prompted.counter.name} failed on all {len(table)} prompts; the first: "
             f"{table['status'].iloc[0]}."
         )
+    write_table(folder / "negative.parquet", table)
     return table
 
 
@@ -134,46 +135,20 @@ def evaluate_counter(
     of 2^d x 2^d tiles, with d `divisions`.
     """
     folder = Path(folder)
-    table = count_negatives(prompted, counting_set, folder, settings)
+    check_same_run(folder / "run.json", {**settings, **prompted.settings})
+    table = run_negative_test(prompted, counting_set, folder)
     counts = count_matrix(table, counting_set)
     notes, mosaics = failures("prompts", table), None
     if not locates(prompted.counter):
         notes.append(counts_only(prompted))
     elif recipes:
-        journal = CellJournal(folder / "mosaics.jsonl", MOSAIC_KEY)
-        mosaics = run_mosaic_test(prompted, counting_set, recipes, journal, divisions=divisions)
+        mosaics = run_mosaic_test(prompted, counting_set, recipes, folder, divisions=divisions)
         notes += failures("mosaics", mosaics)
-        write_table(folder / "mosaics.parquet", mosaics)
     name, fitting = prompted.counter.name, mosaics
     if mosaics is not None and mosaics.duplicated(["positive", "negative_class"]).any():
         fitting = None  # the authors' form cannot hold them
     write_released(folder, name, counting_set, counts, fitting)
     return PracoResult(name, counts, counting_set.truth(), mosaics, mode, tuple(notes))
-
-
-def count_negatives(
-    prompted: PromptedCounter,
-    counting_set: CountingSet,
-    folder: Path,
-    settings: Mapping[str, Any],
-    divisions: int | None = None,
-) -> pd.DataFrame:
-    """Run the negative-label test in a folder and keep its table; see `run_negative_test`."""
-    prompts = {"prompt": prompted.prompt, "reference": prompted.reference}
-    check_same_run(folder / "run.json", {**settings, **prompts})
-    journal = CellJournal(folder / "negative.jsonl", KEY)
-    table = run_negative_test(prompted, counting_set, journal, divisions=divisions)
-    write_table(folder / "negative.parquet", table)
-    return table
-
-
-def evaluate_files(
-    folder: str | os.PathLike[str], model: str, counting_set: CountingSet, *, mode: str = "paper"
-) -> PracoResult:
-    """Measure predictions made elsewhere on the images they have; see `read_released`."""
-    found = read_released(folder, model, counting_set)
-    truth = counting_set.truth().loc[found.counts.index]
-    return PracoResult(model, found.counts, truth, found.mosaics, mode, found.warnings)
 
 
 def failures(what: str, table: pd.DataFrame) -> list[str]:

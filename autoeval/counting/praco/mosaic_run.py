@@ -210,11 +210,11 @@ def run_mosaic_test(
     prompted: PromptedCounter,
     counting_set: CountingSet,
     recipes: Sequence[MosaicRecipe],
-    journal: CellJournal,
+    folder: Path,
     *,
     divisions: int = 2,
 ) -> pd.DataFrame:
-    """Count in every mosaic, without the results in the journal, which has the key `KEY`.
+    """Count in every mosaic, going on from what the folder holds.
 
     The table has the fields of the recipes in their order, ``upper`` and ``lower`` (NaN where there
     is no count), ``tiles`` and ``true_tiles`` (lists of 4^d counts, with d `divisions`), ``status``
@@ -224,6 +224,7 @@ def run_mosaic_test(
         raise InputError(counts_only(prompted))
     if not recipes:
         raise InputError("The mosaic test needs images of at least two classes: no pair is left.")
+    journal = CellJournal(folder / "mosaics.jsonl", KEY)
     cells = journal.read()
     done = {key for key, cell in cells.items() if is_done(cell)}
     waiting = [recipe for recipe in recipes if _key(recipe) not in done]
@@ -238,7 +239,9 @@ def run_mosaic_test(
             cells.update({tuple(cell[name] for name in KEY): cell for cell in fresh})
             bar.update(len(fresh))
     table = pd.DataFrame([cells[_key(recipe)] for recipe in recipes])
-    return table.astype({"upper": np.float64, "lower": np.float64})
+    table = table.astype({"upper": np.float64, "lower": np.float64})
+    write_table(folder / "mosaics.parquet", table)
+    return table
 
 
 def counts_only(prompted: PromptedCounter) -> str:

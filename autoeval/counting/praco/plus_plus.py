@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 
 from autoeval.counting.counters import CountResult
+from autoeval.counting.journal import check_same_run
 from autoeval.counting.measures.count_errors import check_mode
 from autoeval.counting.measures.game import read_density
-from autoeval.counting.praco.both_tests import count_matrix, count_negatives, failures
+from autoeval.counting.praco.both_tests import count_matrix, failures, run_negative_test
 from autoeval.counting.praco.data import NO_OBJECT, CountingSet
 from autoeval.counting.praco.mosaic_run import locates, tile_counts, tiles_of_points
 from autoeval.counting.praco.praco_measures import aligned, localised, quotient
@@ -174,8 +175,9 @@ def evaluate_multi_class(
     """
     counting_set = with_objects(counting_set)
     placed, places = locates(prompted.counter), None
-    settings, grid = {**settings, "grid": divisions}, divisions if placed else None
-    table = count_negatives(prompted, counting_set, Path(folder), settings, grid)
+    folder, grid = Path(folder), divisions if placed else None
+    check_same_run(folder / "run.json", {**settings, "grid": divisions, **prompted.settings})
+    table = run_negative_test(prompted, counting_set, folder, divisions=grid)
     if placed:
         answered = table.dropna(subset=["count"]).set_index(["image", "class"])
         places = _localised(answered["tiles"].to_dict(), counting_set, divisions)

@@ -152,13 +152,13 @@ def load_mucca(
     root = Path(root)
     counts, points = _objects(root / COUNTS), _objects(root / POINTS)
     listed_classes = list(dict.fromkeys(name for of_image in counts.values() for name in of_image))
-    classes = _of_split(root / CLASSES, split, listed_classes)
+    classes = _of_split(root / CLASSES, split, listed_classes) or listed_classes
     names: Mapping[str, Any] = {str(k): name for k, name in enumerate(listed_classes)}
     if (root / NAMES).is_file():
         names = read_json(root / NAMES)
         if not isinstance(names, dict):
             raise InputError(f"{root / NAMES}: expected an object with a name for each number.")
-    chosen = _of_split(root / IMAGES, split, list(counts))
+    chosen = _of_split(root / IMAGES, split, list(counts)) or list(counts)
     unknown = [name for name in chosen if name not in counts or name not in points]
     missing = [n for n in chosen if need_images and not (root / "images" / n).is_file()]
     incomplete = {*unknown, *missing}

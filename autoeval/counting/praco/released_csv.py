@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from autoeval.counting.praco.data import CountingSet
+from autoeval.counting.praco.result import PracoResult
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.runtime.files import write_text
@@ -18,20 +18,6 @@ from autoeval.runtime.files import write_text
 DECIMALS = 2
 NEGATIVE, UPPER, LOWER = "Test1", "Test2_Upper", "Test2_Lower"
 NOT_IN_FILE = "no row, or no column of its class, in the prediction file"
-
-
-@dataclass(frozen=True, eq=False)
-class ReleasedPredictions:
-    """The predictions of one model as its files hold them.
-
-    `counts` are measured images that have a row by the classes of the set, NaN where there is no
-    value. `mosaics` has a row a mosaic that has a cell in the upper file; None without such files.
-    """
-
-    model: str
-    counts: pd.DataFrame
-    mosaics: pd.DataFrame | None
-    warnings: tuple[str, ...]
 
 
 def file_name(test: str, model: str, split: str) -> str:
@@ -86,13 +72,14 @@ def find_released(
     return found
 
 
-def read_released(
-    folder: str | os.PathLike[str], model: str, counting_set: CountingSet
-) -> ReleasedPredictions:
-    """Read the files of one model.
+def evaluate_files(
+    folder: str | os.PathLike[str], model: str, counting_set: CountingSet, *, mode: str = "paper"
+) -> PracoResult:
+    """Measure predictions made elsewhere on the images that they have.
 
     Images without a row, or without the column of their class, are not measured; other missing
-    columns become undefined cells, and rows of other images are passed over. The warnings name all.
+    columns become undefined cells, and rows of other images are passed over. The notes name all.
+    `mosaics` of the result has a row for each that has a cell in the upper file, filled or empty.
     """
     warnings: list[str] = []
     folder, split = Path(folder), counting_set.name
@@ -105,12 +92,12 @@ def read_released(
     if len(present) == 1:
         [lacking] = set(paths) - set(present)
         raise InputError(f"{present[0]} needs its other half, {lacking.name}: it is missing.")
+    truth = counting_set.truth()
     if not present:
-        return ReleasedPredictions(model, counts, None, tuple(warnings))
+        return PracoResult(model, counts, truth, None, mode, tuple(warnings))
     (upper, file), (lower, _) = (
         _read(path, counting_set, warnings, mosaics=True) for path in present
     )
-    # A row for each mosaic whose cell is in the file, filled or empty.
     there = upper.index.isin(file.index)[:, None] & upper.columns.isin(file.columns)
     row, column = np.nonzero(_mosaic_cells(counting_set) & there)
     own = np.array([image.category for image in counting_set.kept], object)
@@ -123,7 +110,7 @@ def read_released(
             "lower": lower.to_numpy()[row, column],
         }
     )
-    return ReleasedPredictions(model, counts, mosaics, tuple(warnings))
+    return PracoResult(model, counts, truth, mosaics, mode, tuple(warnings))
 
 
 def read_counts(path: Path, counting_set: CountingSet, warnings: list[str]) -> pd.DataFrame:

@@ -84,15 +84,12 @@ class ModeSection(Section):
     mode: str
 
     def text(self) -> str:
-        """Return the sentence."""
         return mode_line(self.mode)
 
     def show(self, page: Page) -> None:
-        """Add the sentence to a page."""
         page.add_text(mode_line(self.mode))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the name of the mode."""
         return {"mode": self.mode}
 
 
@@ -111,12 +108,10 @@ class DrawnFigure(Section):
     notes: Sequence[str] = ()
 
     def text(self) -> str:
-        """Return the words and the first table."""
         shown = [to_terminal(format_cells(t.for_people, t.formats)) for t in self.tables[:1]]
         return "\n".join([self.entry["title"], *self._said(), *shown])
 
     def show(self, page: Page) -> None:
-        """Add words, figure and first table to a page."""
         page.add_heading(self.entry["title"])
         page.add_text(*self._said())
         for _, figure in self.figures():
@@ -125,15 +120,12 @@ class DrawnFigure(Section):
             table.show(page)
 
     def parts(self) -> Sequence[Part]:
-        """Return the tables."""
         return self.tables
 
     def figures(self) -> Iterable[tuple[str, Figure]]:
-        """Draw the figure."""
         return [(self.name, self.draw())] if self.tables else []
 
     def to_dict(self) -> dict[str, Any]:
-        """Return words, notes and the first table."""
         rows = [
             row
             for part in self.tables[:1]

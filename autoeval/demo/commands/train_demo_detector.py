@@ -42,18 +42,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train, export, evaluate, report."""
+    import pandas as pd
     import torch
+    from mmengine.config import Config
 
-    from autoeval.demo.roadworld import DETECTOR
-    from autoeval.demo.training import describe_training, measure_all, read_training_log
+    from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
+    from autoeval.demo.training import (
+        describe_training,
+        export_checkpoint,
+        measure,
+        read_training_log,
+        train_detector,
+    )
     from autoeval.detectors import load_detector
     from autoeval.runtime.files import write_text
 
     if args.threads:
         torch.set_num_threads(args.threads)
     if not args.report_only:
-        _train(args)
-    table = measure_all(load_detector(DETECTOR, checkpoint=args.checkpoint), args.images, seed=SEED)
+        trained, log = train_detector(Config.fromfile(args.config), args.work_dir)
+        export_checkpoint(trained, log, args.checkpoint)
+        print(f"wrote {args.checkpoint}")
+    detector = load_detector(DETECTOR, checkpoint=args.checkpoint)
+    rows = [measure(detector, name, args.images, seed=SEED) for name in ENVIRONMENTS]
+    table = pd.DataFrame(rows)
     log = read_training_log(args.checkpoint)
     commands = [f"python tools/train_demo_detector.py --threads {log['threads']}"]
     if args.report_only:
@@ -62,13 +74,3 @@ def run(args: argparse.Namespace) -> int:
     print(table.to_string(index=False, float_format="{:.3f}".format))
     print(f"\nwrote {args.report}")
     return 0
-
-
-def _train(args: argparse.Namespace) -> None:
-    from mmengine.config import Config
-
-    from autoeval.demo.training import export_checkpoint, train_detector
-
-    checkpoint, log = train_detector(Config.fromfile(args.config), args.work_dir)
-    export_checkpoint(checkpoint, log, args.checkpoint)
-    print(f"wrote {args.checkpoint}")

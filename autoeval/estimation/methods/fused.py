@@ -22,15 +22,12 @@ PENALTIES = (0.01, 0.03, 0.1)
 class Fused:
     """Ridge regression on confidence and agreement, in which no score may speak against accuracy.
 
-    Asked of the boxes is whether they are confident (contrastive confidence, the share above a
-    threshold), come back under dropout, and come back at half the size. All of that rises with mAP,
-    and the share of images without a box falls; no slope is allowed the other sign, which leaves
-    most of them at 0: the others are the selection. How far slopes are shrunk is chosen out of
-    `PENALTIES` by the mean squared error on each training source estimated without it; so nothing
-    of a source outside `fit` is used. Each source weighs the same, its own images as much as its
-    sample sets together: what will be estimated are images as they come. A score that more than a
-    tenth of the rows lack is not considered; elsewhere a missing one counts as 0, since it is
-    missing where the detector finds nothing.
+    Scores of confidence and of agreement under dropout and at half the size rise with mAP, the
+    share of images without a box falls; no slope is allowed the other sign, which leaves most at
+    0. How far slopes are shrunk is chosen out of `PENALTIES` by the mean squared error on each
+    training source estimated without it. Each source weighs the same, its own images as much as
+    its sample sets together. A score that more than a tenth of the rows lack is not considered;
+    elsewhere a missing one counts as 0, since it is missing where the detector finds nothing.
 
     selected_: scores whose slope is not 0.
     coefficients_ (n_selected + 1,): slopes and, last, the intercept.

@@ -90,8 +90,8 @@ class BestThreshold:
     Source: paper, section 5.1: the thresholds of PS, ES and ATC are set for the highest correlation
     in training.
 
-    *families: the columns of a score, one a threshold, such as ``ps@0.00`` to ``ps@0.95``; a single
-        column is a family of its own. Thresholds of several scores are chosen together.
+    *families: the columns of a score, one a threshold, such as ``ps@0.00`` to ``ps@0.95``, or one
+        column; thresholds of several scores are chosen together.
     """
 
     optional: tuple[str, ...] = ()

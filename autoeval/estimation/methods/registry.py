@@ -22,12 +22,9 @@ OURS = "this project"
 
 
 class Method(Protocol):
-    """A regressor of mAP on columns of the score table.
+    """A regressor of mAP on columns of the score table of the training sources.
 
-    It is fitted on the score table of the training sources and predicts rows of the same columns.
-
-    optional: those of them that it can do without.
-    selected_: those of them that it reads to predict.
+    optional: features that it can do without; selected_: those that it reads to predict.
     """
 
     features: tuple[str, ...]

@@ -25,11 +25,14 @@ from autoeval.detections import (
     Detections,
     Evidence,
 )
-from autoeval.estimation.observation.detector_identity import is_identified, kept_with
+from autoeval.estimation.observation.detector_identity import (
+    LoadDetector,
+    TravellingObserver,
+    is_identified,
+    kept_with,
+)
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
-from autoeval.estimation.observation.pass_log import PassLog
-from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
+from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
 from autoeval.metasets.sample_set import FileSamples, Sample
 from autoeval.runtime.job import Advance, Executor, Job, LocalExecutor
 from autoeval.runtime.jobs import run_jobs
@@ -51,13 +54,10 @@ def pieces(names: Sequence[str]) -> Iterator[range]:
     """
     start = 0
     for position, name in enumerate(names, start=1):
-        if position - start == MOST or _ends(name) or position == len(names):
+        drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
+        if position - start == MOST or drawn % MEAN == 0 or position == len(names):
             yield range(start, position)
             start = position
-
-
-def _ends(name: str) -> bool:
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % MEAN == 0
 
 
 COLUMNS = ("boxes", "scores", "labels")
@@ -136,10 +136,7 @@ OTHERWISE = "as another detector saw them, or the same with other settings or ca
 
 @dataclass(frozen=True)
 class Keeping:
-    """Where what is observed is kept, and who observes.
-
-    folder: pieces lie in its subfolder `OBSERVED`.
-    """
+    """Where what is observed is kept (in the subfolder `OBSERVED`), and who observes."""
 
     folder: Path
     executor: Executor | None = None
@@ -167,9 +164,8 @@ class KeptObserver(Observer[D]):
     """An observer whose pass is kept in a folder, piece by piece.
 
     What it yields is always read from there, so that an interrupted pass ends with the same bits.
-    A piece counts as long as detector, settings, task and the files of its images are the same.
-    What cannot be observed is tried again by `each`, which then raises as any observer does.
-    Samples are `FileSamples`.
+    A piece counts as long as detector, settings, task and the files of its images, which are
+    `FileSamples`, are the same. `each` tries again what could not be observed.
     """
 
     def __init__(self, observer: Observer[D], keep: Keeping) -> None:
@@ -208,15 +204,14 @@ class KeptObserver(Observer[D]):
                     yield from super().each(samples, some, log=log)
 
     def _jobs(self, samples: FileSamples) -> list[Job]:
-        names = [samples.unread(k).image_id for k in range(len(samples))]
-        return [self._job(samples, names, piece) for piece in pieces(names)]
-
-    def _job(self, samples: FileSamples, names: list[str], piece: range) -> Job:
-        images = [(names[k], samples.stamp(k)) for k in piece]
-        content = repr((self._made_with, images))
-        key = hashlib.sha256(content.encode()).hexdigest()[:20]
-        payload = (self._part(samples, piece), len(piece))
-        return Job(key, len(piece), payload, {"made_with": self._made_with})
+        names, jobs = [samples.unread(k).image_id for k in range(len(samples))], []
+        for piece in pieces(names):
+            images = [(names[k], samples.stamp(k)) for k in piece]
+            content = repr((self._made_with, images))
+            key = hashlib.sha256(content.encode()).hexdigest()[:20]
+            payload = (self._part(samples, piece), len(piece))
+            jobs.append(Job(key, len(piece), payload, {"made_with": self._made_with}))
+        return jobs
 
     @cached_property
     def _made_with(self) -> str:

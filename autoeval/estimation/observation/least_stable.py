@@ -35,12 +35,10 @@ class UnstableImage:
 
 
 class LeastStableImages:
-    """Keeps the least stable images seen, in memory that does not grow with the number of images.
+    """Keeps the least stable images seen, the least stable one first.
 
-    Images without a box before and after dropout say nothing and are passed over. Boxes are matched
-    as by the preset ``paper``, so in a pass with that preset no box is matched twice.
-
-    images: the least stable one first.
+    Images without a box before and after dropout are passed over. Boxes are matched as by the
+    preset ``paper``, so in a pass with that preset no box is matched twice.
 
     >>> import numpy as np
     >>> still = Detections(np.array([[0, 0, 2, 2]]), np.array([.9]), np.array([0]))

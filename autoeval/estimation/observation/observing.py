@@ -10,18 +10,27 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from tqdm import tqdm
+from typing_extensions import Self
 
 from autoeval.detections import Evidence
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.estimation.intervals import N_BLOCKS, RESAMPLED
-from autoeval.estimation.observation.pass_log import FailingImages, Observe, PassLog, Seen
-from autoeval.estimation.observation.presets import PassSettings
-from autoeval.estimation.observation.samples import blocks_of_read, read_batches
-from autoeval.estimation.observation.tally import Tally, merged
+from autoeval.estimation.observation.presets import Measure, PassSettings
+from autoeval.estimation.observation.samples import (
+    Observe,
+    PassLog,
+    Seen,
+    blocks_of_read,
+    observe_batches,
+    read_batches,
+)
 from autoeval.metasets.sample_set import Sample, Samples
 from autoeval.metasets.task import Task
+from autoeval.metrics.mean_ap import MeanAP
 from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.shards import Shards, Undivided
+from autoeval.scores.registry import scores
+from autoeval.scores.score_set import ScoreSet
 
 OBSERVING = "observing images"
 
@@ -56,6 +65,77 @@ class ImageDetector(Protocol):
         """Return what it leaves of each image; see `autoeval.detectors.Detector.observe`."""
 
 
+class Tally:
+    """What a pass adds up, image by image."""
+
+    def __init__(self, categories: tuple[str, ...], settings: PassSettings) -> None:
+        self.accuracy = MeanAP(categories)
+        self.measures: list[Measure] = [measure.make() for measure in settings.measures]
+        self.scores = _score_set(settings)
+        several = categories if len(categories) > 1 else ()
+        by_box = [n for n, s in scores().items() if not s.per_image]
+        self.by_category = {name: _score_set(settings, by_box) for name in several}
+        self.n_images = 0
+        self.log = PassLog()
+
+    def update(self, sample: Sample, evidence: Evidence) -> None:
+        """Take in one image."""
+        self.n_images += 1
+        for measure in (self.accuracy, *self.measures):
+            measure.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
+        self.scores.update(evidence)
+        for k, of_category in enumerate(self.by_category.values()):
+            only = np.full(len(self.by_category), -1)
+            only[k] = 0
+            of_category.update(evidence.relabel(only))
+
+    def merge(self, other: Self) -> None:
+        """Take in what ``other`` has seen of the images that come after those seen here."""
+        self.n_images += other.n_images
+        self.log.merge(other.log)
+        self.accuracy.merge(other.accuracy)
+        for mine, theirs in zip(self.measures, other.measures, strict=True):
+            mine.merge(theirs)
+        self.scores.merge(other.scores)
+        for name, of_category in self.by_category.items():
+            of_category.merge(other.by_category[name])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row a repeat; see `Observer.rows`."""
+        self.log.check(self.n_images)
+        with self.log.timed("map_s"):
+            accuracy = self.accuracy.compute()
+            for measure in self.measures:
+                accuracy |= measure.compute()
+        shared = {
+            "n_images": self.n_images,
+            "n_boxes": self.accuracy.n_boxes,
+            "n_unreadable": len(self.log.unreadable),
+            "unreadable": "; ".join(self.log.unreadable.values()),
+            "absent": json.dumps(self.scores.absent, sort_keys=True),
+            **self.log.seconds,
+        }
+        rows = [
+            {"repeat": repeat, **shared, **accuracy, **features}
+            for repeat, features in enumerate(self.scores.rows())
+        ]
+        for name, of_category in self.by_category.items():
+            for row, features in zip(rows, of_category.rows(), strict=True):
+                row |= {f"{feature}/{name}": value for feature, value in features.items()}
+        return rows
+
+
+def _score_set(settings: PassSettings, names: Collection[str] | None = None) -> ScoreSet:
+    domain = settings.domain
+    return ScoreSet(
+        settings.stability,
+        repeats=settings.repeats,
+        reference=domain.features if domain else None,
+        source_threshold=domain.threshold if domain else None,
+        names=names,
+    )
+
+
 D = TypeVar("D", bound=ImageDetector)
 
 
@@ -81,6 +161,11 @@ class Observer(Generic[D]):
     def __repr__(self) -> str:
         return f"<Observer of '{self.task.name}' by {self.detector!r}>"
 
+    def changed(self, **settings: Any) -> Observer[D]:
+        """Return the same with other settings."""
+        changed = replace(self.settings, **settings)
+        return Observer(self.detector, self.task, changed, batch_size=self.batch_size)
+
     @cached_property
     def lookup(self) -> np.ndarray:
         """Task category of each detector category, -1 for none; of shape (K,), int."""
@@ -95,11 +180,10 @@ class Observer(Generic[D]):
     def each(
         self, samples: Samples, numbers: Iterable[int] | None = None, *, log: PassLog | None = None
     ) -> Iterator[tuple[Sample, Evidence]]:
-        """Yield the images that can be read, each with what the detector leaves of it.
+        """Yield the images that can be read, each with its evidence in the categories of the task.
 
-        numbers: which of them; all by default.
-        log: receives what cannot be read, and the time spent.
-        Yielded: sample; evidence (labelled by the categories of the task).
+        numbers: which of them; all by default. log: receives what cannot be read, and the time
+            spent.
         """
         for _, sample, evidence in self.stream(samples, self._observe, numbers, log=log):
             evidence = evidence.relabel(self.lookup)
@@ -116,15 +200,14 @@ class Observer(Generic[D]):
         *,
         log: PassLog | None = None,
     ) -> Iterator[tuple[int, Sample, Seen]]:
-        """Yield images with their numbers and what ``observe(images, image_ids)`` says of them.
+        """Yield images with their numbers and what ``observe(images, image_ids)`` makes of them.
 
-        See `each`, which is this with the detector's plain `observe`. Images on which it fails are
-        named in the log; its error is raised if it fails on eight before it has seen any.
+        See `each`, which is this with the detector's plain `observe`, and `observe_batches`.
         """
         log, numbers = log or PassLog(), range(len(samples)) if numbers is None else numbers
-        failing = FailingImages(observe, log)
-        for batch in read_batches(samples, numbers, self.batch_size, log):
-            yield from failing.observe(batch)
+        yield from observe_batches(
+            read_batches(samples, numbers, self.batch_size, log), observe, log
+        )
 
     def rows(
         self,
@@ -137,23 +220,24 @@ class Observer(Generic[D]):
     ) -> list[dict[str, Any]]:
         """Compute all scores of a set of images, and mAP where there are labels.
 
-        advance: called with the number of images done, for a progress bar.
-        watch: called with the evidence of each image, labelled by the categories of the task.
-        shards: which processes share the images; all return the rows of the whole, with the seconds
-            of all processes added up. ``advance`` and ``watch`` hear of the images of this process
-            alone.
+        advance: called with the number of images done; watch: with the evidence of each. With
+            `shards`
+            both hear of the images of this process alone; the rows are of the whole in all of them.
         resamples: draw the images again as often, with replacement, by the seed of the settings;
             where the samples have ``blocks``, block by block.
         Returned: one row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``,
             ``unreadable`` (names and reasons), ``absent`` (JSON: why a score is not there), seconds
-            spent, the features, and ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what
-            else the settings measure. With `resamples` also ``resampled``: the features of the sets
-            drawn again, a dict of feature to ndarray of shape (resamples,), the same draws in all
-            repeats, and ``n_blocks``, how many blocks they were drawn from.
+            spent, the features, ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what else
+            the
+            settings measure. With `resamples` also ``resampled``, the features of the sets drawn
+            again
+            by name, (resamples,), and ``n_blocks``, how many blocks they were drawn from.
         """
         shards = shards or Undivided()
         tally = self.tally(samples, shards.part(len(samples)), advance=advance, watch=watch)
-        whole = merged(shards.gather(tally))
+        whole, *others = shards.gather(tally)
+        for other in others:
+            whole.merge(other)
         rows = whole.rows()
         if not resamples:
             return rows
@@ -182,10 +266,9 @@ class Observer(Generic[D]):
         return tally
 
     def context(self) -> dict[str, Any]:
-        """Say what scores are made with, for an estimator to remember and to compare.
+        """Describe what scores are made with, for an estimator to remember and to compare.
 
-        The number of repeats and the further evidence are left out: each repeat and each score
-        stands on its own.
+        Without the number of repeats and the further evidence: each stands on its own.
         """
         described = self.settings.to_dict()
         del described["repeats"], described["wants"]

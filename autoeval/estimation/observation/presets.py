@@ -15,8 +15,10 @@ is no such position here.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,9 +27,49 @@ from typing_extensions import Self
 from autoeval.detections import Detections
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
-from autoeval.estimation.observation.source_domain import SourceDomain
 from autoeval.estimation.observation.teacher_boxes import Teacher
+from autoeval.runtime.files import atomic_path
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.scores.feature_statistics import UNREADABLE, FeatureStatistics
+
+
+@dataclass(frozen=True, eq=False)
+class SourceDomain:
+    """What the Fréchet distance and the original ATC know of the training domain.
+
+    features: None where the detector's backbone gives no feature maps.
+    threshold: confidence under which there are as many boxes as there are wrong ones.
+    """
+
+    name: str
+    features: FeatureStatistics | None
+    threshold: float
+
+    @property
+    def digest(self) -> str:
+        """A short name of all its numbers."""
+        digest = hashlib.sha256(repr((self.name, self.threshold)).encode())
+        if self.features is not None:
+            digest.update(self.features.mean.tobytes() + self.features.covariance.tobytes())
+        return digest.hexdigest()[:16]
+
+    def save(self, path: Path) -> None:
+        """Write an npz file."""
+        features = {} if self.features is None else self.features.arrays()
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, threshold=self.threshold, **features)
+
+    @classmethod
+    def load(cls, path: Path, name: str) -> SourceDomain:
+        """Read what `save` wrote of the seed set of this name."""
+        try:
+            with np.load(path) as stored:
+                threshold, has_features = float(stored["threshold"]), "mean" in stored
+        except UNREADABLE as error:
+            raise InputError(
+                f"Expected a training domain in '{path}' but could not read it: {error}"
+            ) from error
+        return cls(name, FeatureStatistics.load(path) if has_features else None, threshold)
 
 
 class Measure(Protocol):
@@ -62,11 +104,9 @@ class PassSettings:
     """All that decides the numbers of a pass, apart from the detector and the images.
 
     repeats: perturbed passes an image; with none, the scores that need none remain.
-    measures: what to measure beside mAP where there are labels.
-    wants: further evidence to take from the detector, for the scores that need it; see
-        `Detector.observe`. Without it they are absent, and no other number changes.
-    domain: the detector's training domain, for the scores that compare with it.
-    teacher: a stronger detector, for the score that compares with it.
+    measures: what to measure with mAP where there are labels.
+    wants: further evidence for the scores that need it; see `Detector.observe`.
+    domain, teacher: the training domain and a stronger detector, for scores that compare with them.
     """
 
     dropout: DropoutSpec = field(default_factory=DropoutSpec)
@@ -98,9 +138,7 @@ class PassSettings:
     ) -> Self:
         """Read what `to_dict` wrote, for a pass without labels: it measures nothing.
 
-        values: with ``dropout``, ``stability`` and ``seed``.
-        repeats, wants, domain, teacher: not read from ``values``, which may lack the first two and
-            holds mere digests of the others.
+        values: with ``dropout``, ``stability`` and ``seed``; all else is not read from it.
         """
         dropout, stability = values["dropout"], values["stability"]
         return cls(

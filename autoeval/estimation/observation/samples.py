@@ -1,17 +1,22 @@
-"""Images that are made when asked for: those of a pass."""
+"""The images of a pass: read, observed, and what became of them."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
 
 import numpy as np
+from typing_extensions import Self
 
 from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.same_files import path_stamp
 from autoeval.data.video import time_blocks
-from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.errors import FailedOnImagesError, InputError
 from autoeval.metasets.sample_set import NO_PIXELS, Sample, Samples
 from autoeval.runtime.threads import Ahead
 
@@ -48,6 +53,43 @@ class UnlabelledSamples:
         return Sample(self.images[index].image_id, NO_PIXELS, *NO_BOXES)
 
 
+class PassLog:
+    """Names the images that cannot be read, and adds up seconds.
+
+    unreadable: why an image could not be, by its number in the set.
+    failure: the first error of a detector that was nobody's input; empty without one.
+    """
+
+    def __init__(self) -> None:
+        self.n_observed = 0
+        self.failure = ""
+        self.unreadable: dict[int, str] = {}
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Add the time of the body to the seconds called ``name``."""
+        start = time.perf_counter()
+        yield
+        self.seconds[name] += time.perf_counter() - start
+
+    def merge(self, other: Self) -> None:
+        """Take in what ``other`` has seen."""
+        self.unreadable |= other.unreadable
+        self.n_observed += other.n_observed
+        self.failure = self.failure or other.failure
+        for name, seconds in other.seconds.items():
+            self.seconds[name] += seconds
+
+    def check(self, n_images: int) -> None:
+        """Make sure that there was an image."""
+        if not n_images and self.failure:
+            raise RuntimeError(f"The detector fails on all images: {self.failure}")
+        if not n_images:
+            lost = list(self.unreadable.values())
+            raise InputError(f"None of the {len(lost)} images can be read: {'; '.join(lost[:3])}")
+
+
 def blocks_of_read(samples: Samples, unreadable: Collection[int]) -> np.ndarray:
     """Return the number of the block of each sample that could be read, from 0 without gaps.
 
@@ -80,3 +122,50 @@ def read_batches(
                 batch = []
     if batch:
         yield batch
+
+
+Seen = TypeVar("Seen")
+Observe = Callable[[Sequence[np.ndarray], Sequence[str]], Iterable[Seen]]
+Numbered = tuple[int, Sample]
+MOST_AT_FIRST = 8
+
+
+def observe_batches(
+    batches: Iterable[Sequence[Numbered]], observe: Observe[Seen], log: PassLog
+) -> Iterator[tuple[int, Sample, Seen]]:
+    """Run a detector over batches; an image on which it fails is logged and does not end the run.
+
+    An error that is no image's fault still ends it: bad input of any kind, and files that cannot be
+    written or read. So does a failure on eight images before any was observed.
+    """
+
+    def run(batch: Sequence[Numbered]) -> list[tuple[int, Sample, Seen]]:
+        images, names = [s.image for _, s in batch], [s.image_id for _, s in batch]
+        with log.timed("network_s"):
+            seen = list(observe(images, names))
+        log.n_observed += len(batch)
+        return [(*numbered, one) for numbered, one in zip(batch, seen, strict=True)]
+
+    n_failed = 0
+    for batch in batches:
+        try:
+            yield from run(batch)
+            continue
+        except Exception as error:
+            if not _of_an_image(error):
+                raise
+        for number, sample in batch:
+            try:
+                yield from run([(number, sample)])
+            except Exception as error:
+                n_failed += 1
+                if not _of_an_image(error) or (not log.n_observed and n_failed >= MOST_AT_FIRST):
+                    raise
+                text = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
+                if not isinstance(error, InputError):
+                    log.failure = log.failure or text
+                log.unreadable[number] = f"{sample.image_id}: the detector fails on it ({text})"
+
+
+def _of_an_image(error: Exception) -> bool:
+    return isinstance(error, FailedOnImagesError) or not isinstance(error, InputError | OSError)

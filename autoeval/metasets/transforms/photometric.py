@@ -9,29 +9,22 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
-from autoeval.metasets.transforms.base import Transform, register
+from autoeval.metasets.transforms.base import ChangeImage, Transform, register
 
 
-def autocontrast(image: np.ndarray, cutoff: float, rng: np.random.Generator) -> np.ndarray:
-    """Stretch each channel to 0..255 after cutting a percentage of its pixels off both ends.
+def _by(make: Callable[[ModuleType, float], Any]) -> ChangeImage:
+    """Change an image by the transform that `make` builds of albumentations and a magnitude."""
 
-    Pixels that are at 255 already are not counted.
-    """
-    contrast = albumentations().AutoContrast(cutoff=cutoff, method="pil", p=1.0)
-    return contrast(image=image)["image"]
+    def change(image: np.ndarray, magnitude: float, rng: np.random.Generator) -> np.ndarray:
+        return make(albumentations(), magnitude)(image=image)["image"]
 
-
-def brightness(image: np.ndarray, factor: float, rng: np.random.Generator) -> np.ndarray:
-    """Multiply all values by a factor."""
-    same = (1.0, 1.0)
-    jitter = albumentations().ColorJitter(
-        brightness=(factor, factor), contrast=same, saturation=same, hue=(0.0, 0.0), p=1.0
-    )
-    return jitter(image=image)["image"]
+    return change
 
 
 def _color_temperature(image: np.ndarray, kelvin: float, rng: np.random.Generator) -> np.ndarray:
@@ -41,36 +34,34 @@ def _color_temperature(image: np.ndarray, kelvin: float, rng: np.random.Generato
     return jitter.apply(rgb, temperature=int(kelvin))[..., ::-1]
 
 
-def equalize(image: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+def _equalize(image: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
     """Blend the image with its version whose channels have a flat histogram."""
     flat = albumentations().Equalize(mode="cv", p=1.0)(image=image)["image"]
     return np.rint(image * np.float32(1 - share) + flat * np.float32(share)).astype(np.uint8)
 
 
-def sharpness(image: np.ndarray, alpha: float, rng: np.random.Generator) -> np.ndarray:
-    """Blend the image with its sharpened version, in which edges stand out by a Laplacian."""
-    sharpen = albumentations().Sharpen(alpha=(alpha, alpha), lightness=(1.0, 1.0), p=1.0)
-    return sharpen(image=image)["image"]
-
-
-def solarize(image: np.ndarray, threshold: float, rng: np.random.Generator) -> np.ndarray:
-    """Invert the values from the threshold upwards."""
-    share = threshold / 255
-    return albumentations().Solarize(threshold_range=(share, share), p=1.0)(image=image)["image"]
-
-
+# A Laplacian makes edges stand out in the sharpened image.
+_sharpen = _by(lambda a, share: a.Sharpen(alpha=(share, share), lightness=(1.0, 1.0), p=1.0))
+_solarize = _by(lambda a, value: a.Solarize(threshold_range=(value / 255, value / 255), p=1.0))
+# Stretches each channel to 0..255; pixels that are at 255 already are not counted.
+_autocontrast = _by(lambda a, cutoff: a.AutoContrast(cutoff=cutoff, method="pil", p=1.0))
+_brightness = _by(
+    lambda a, factor: a.ColorJitter(
+        (factor, factor), contrast=(1.0, 1.0), saturation=(1.0, 1.0), hue=(0.0, 0.0), p=1.0
+    )
+)
 PHOTOMETRIC = tuple(
     register(transform).name
     for transform in (
-        Transform("Sharpness", 1 / 16, 1, 1 / 16, "share of the sharpened image", sharpness),
-        Transform("Equalize", 1 / 16, 1, 1 / 16, "share of the equalised image", equalize),
+        Transform("Sharpness", 1 / 16, 1, 1 / 16, "share of the sharpened image", _sharpen),
+        Transform("Equalize", 1 / 16, 1, 1 / 16, "share of the equalised image", _equalize),
         Transform("ColorTemperature", 3000, 15000, 100, "kelvin", _color_temperature),
-        Transform("Solarize", 96, 255, 1, "value from which on pixels are inverted", solarize),
-        Transform("Autocontrast", 0, 20, 1, "percent cut off at either end", autocontrast),
-        Transform("Brightness", 0.5, 1.5, 0.05, "factor", brightness),
+        Transform("Solarize", 96, 255, 1, "value from which on pixels are inverted", _solarize),
+        Transform("Autocontrast", 0, 20, 1, "percent cut off at either end", _autocontrast),
+        Transform("Brightness", 0.5, 1.5, 0.05, "factor", _brightness),
     )
 )
-BORDER = (128, 128, 128)
+BORDER = (128, 128, 128)  # of corners that a rotation leaves bare
 
 
 def rotate_boxes(boxes: np.ndarray, degrees: float, size: tuple[int, int]) -> np.ndarray:
@@ -87,14 +78,10 @@ def rotate_boxes(boxes: np.ndarray, degrees: float, size: tuple[int, int]) -> np
     return np.concatenate([turned.min(1), turned.max(1)], axis=1)
 
 
-def _rotate_image(image: np.ndarray, degrees: float, rng: np.random.Generator) -> np.ndarray:
-    """Turn an image counter-clockwise about its centre; its size stays, bare corners are grey."""
-    rotate = albumentations().Rotate(limit=(degrees, degrees), fill=BORDER, p=1.0)
-    return rotate(image=image)["image"]
-
-
+# About the image's centre; its size stays.
+_rotate = _by(lambda a, degrees: a.Rotate(limit=(degrees, degrees), fill=BORDER, p=1.0))
 ROTATE = register(
-    Transform("Rotate", -15, 15, 0.5, "degrees, counter-clockwise", _rotate_image, rotate_boxes)
+    Transform("Rotate", -15, 15, 0.5, "degrees, counter-clockwise", _rotate, rotate_boxes)
 ).name
 
 

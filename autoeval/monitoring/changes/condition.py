@@ -109,10 +109,9 @@ def fit_image_weights(
     stds = np.sqrt(np.maximum(np.diag(products)[:-2] / n - (sums / n) ** 2, 0))
     stds[stds == 0] = np.inf  # a quantity that never moved has no weight
     inner, moments = products[:-2, :-2], products[:-2, -2]
-    scales = [np.where(np.isin(CONDITION, list(names)), stds, np.inf) for names in series]
-    return np.array([_ridge(inner, moments, scale) for scale in scales])
-
-
-def _ridge(inner: np.ndarray, moments: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    scaled = inner / np.outer(scale, scale) + RIDGE * np.eye(len(scale))
-    return np.linalg.solve(scaled, moments / scale) / scale
+    weights = []
+    for names in series:
+        scale = np.where(np.isin(CONDITION, list(names)), stds, np.inf)
+        scaled = inner / np.outer(scale, scale) + RIDGE * np.eye(len(scale))
+        weights.append(np.linalg.solve(scaled, moments / scale) / scale)
+    return np.array(weights)

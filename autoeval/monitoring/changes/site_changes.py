@@ -15,10 +15,9 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import ChangeModel
-from autoeval.monitoring.changes.site_change import FEWEST, SiteChange
-from autoeval.monitoring.changes.site_watch import Watch, watch
+from autoeval.monitoring.changes.site_watch import FEWEST, SiteChange, Watch, watch
+from autoeval.monitoring.periods import Baseline, blocks_of_time, in_time
 from autoeval.monitoring.site_records import CameraImage, RecordStore
-from autoeval.monitoring.times.periods import Baseline, blocks_of_time, in_time
 
 MOST_INFLUENTIAL, MOST_MOVED = 8, 3
 Level = Callable[[Sequence[CameraImage]], float]
@@ -164,8 +163,9 @@ class Anchor:
         """Read what ``autoeval label estimate --json`` printed."""
         content = read_json(path, "an estimate from labels")
         try:
+            content = content.get("labelled_estimate", content)
             value, lower, upper = (float(content[name]) for name in ("value", "lower", "upper"))
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"Expected {path} to hold value, lower and upper, as `autoeval label estimate "
                 f"--json` prints them, but it does not ({error!r})."
@@ -178,7 +178,7 @@ class Anchor:
         The errors of the labels and of the change are taken to be independent: half-widths add up
         as squares.
 
-        >>> fell = SiteChange(-.1, -.14, -.06, .9, {}, (), 50, 50, .0)
+        >>> fell = SiteChange(-.1, -.14, -.06, {}, (), .0)
         >>> [round(x, 3) for x in Anchor(.5, .47, .53).now(fell)]
         [0.4, 0.35, 0.45]
         """

@@ -109,13 +109,11 @@ def _scale(x: np.ndarray) -> np.ndarray:
 
 
 def _best_deviations(blocks: Blocks) -> np.ndarray:
+    def loss(logs: np.ndarray) -> float:
+        return blocks.solved(np.exp(logs))[2] + 0.5 * (((logs - GUESS) / WIDTH) ** 2).sum()
+
     bounds = [(guess - FURTHEST, guess + FURTHEST) for guess in GUESS]
-    found = minimize(_loss, GUESS, args=(blocks,), method="L-BFGS-B", bounds=bounds, tol=1e-4)
-    return found.x
-
-
-def _loss(logs: np.ndarray, blocks: Blocks) -> float:
-    return blocks.solved(np.exp(logs))[2] + 0.5 * (((logs - GUESS) / WIDTH) ** 2).sum()
+    return minimize(loss, GUESS, method="L-BFGS-B", bounds=bounds, tol=1e-4).x
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 from autoeval.data.json_file import read_json
@@ -19,8 +20,8 @@ from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site import Categories, site_of_files
 from autoeval.estimation.site_boxes import PredictionFiles, SiteBoxes, columns_of
 from autoeval.monitoring.observing.results_files import ResultsFile
+from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
-from autoeval.monitoring.times.clock import Clock
 from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
 
@@ -119,11 +120,8 @@ def read_results(
     path = store.folder / READ
     notes: dict[str, dict[str, Any]] = read_json(path, "notes") if path.exists() else {}
     index = store.index()
-    known = _Known(
-        dict(zip(index["file_name"], index["stamp"], strict=True)),
-        dict(zip(index["file_name"], index["number"], strict=True)),
-        int(index["number"].max()) + 1 if len(index) else 0,
-    )
+    stamps = dict(zip(index["file_name"], index["stamp"], strict=True))
+    numbers = dict(zip(index["file_name"], index["number"].astype(int), strict=True))
     failed: list[str] = []
     changed = [file for file in files if notes.get(file.name, {}).get("stamp") != file.stamp]
     with progress_bar(len(changed), "reading results files", unit="file") as bar:
@@ -136,7 +134,7 @@ def read_results(
                 continue
             finally:
                 bar.update()
-            known.keep(rows, store)
+            _keep(rows, stamps, numbers, store)
             notes[file.name] = {"stamp": stamp, **note}
     if changed:
         write_json(path, notes)
@@ -148,26 +146,24 @@ def read_results(
     return (*_warnings(own), *failed), unseen
 
 
-@dataclass
-class _Known:
-    """The images of a store: their content, their numbers, and the number of the next one."""
-
-    stamps: dict[str, str]
-    numbers: dict[str, int]
-    n: int
-
-    def keep(self, rows: list[dict[str, Any]], store: RecordStore) -> None:
-        """Write the images that are new or have changed."""
-        new = [row for row in rows if self.stamps.get(row["file_name"]) != row["stamp"]]
-        for row in new:
-            row["observed_s"] = time.time()
-            row["number"] = self.numbers.setdefault(row["file_name"], self.n)
-            self.n = max(self.n, row["number"] + 1)
-            self.stamps[row["file_name"]] = row["stamp"]
-        for k in range(0, len(new), IN_BATCH):
-            part = new[k : k + IN_BATCH]
-            content = json.dumps([(row["file_name"], row["stamp"]) for row in part])
-            store.rows.write(hashlib.sha256(content.encode()).hexdigest()[:20], part)
+def _keep(
+    rows: Sequence[dict[str, Any]],
+    stamps: dict[str, str],
+    numbers: dict[str, int],
+    store: RecordStore,
+) -> None:
+    """Write the images that are new or have changed, and note their stamps and numbers."""
+    new = [row for row in rows if stamps.get(row["file_name"]) != row["stamp"]]
+    free = count(max(numbers.values(), default=-1) + 1)
+    for row in new:
+        name = row["file_name"]
+        stamps[name] = row["stamp"]
+        row["number"] = numbers[name] if name in numbers else numbers.setdefault(name, next(free))
+        row["observed_s"] = time.time()
+    for k in range(0, len(new), IN_BATCH):
+        part = new[k : k + IN_BATCH]
+        content = json.dumps([(row["file_name"], row["stamp"]) for row in part])
+        store.rows.write(hashlib.sha256(content.encode()).hexdigest()[:20], part)
 
 
 def _warnings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -64,8 +64,6 @@ class ResultsFile:
     def site(self, image_name: str, depth: int | None) -> str:
         """Return the site of an image: the file, or with a depth its first folders.
 
-        Examples
-        --------
         >>> day = ResultsFile(Path("all/gate/2026-03-01.json"), "gate/2026-03-01")
         >>> day.site("gate/2026-03-01/1.jpg", None), day.site("gate/2026-03-01/1.jpg", 1)
         ('gate/2026-03-01', 'gate')
@@ -102,10 +100,16 @@ def find_results(
             "results format."
         )
     found = [
-        ResultsFile(path / name, own, _half_of(half, name, own), *_list_of(lists, own))
+        ResultsFile(path / name, own, half and half / name, *_list_of(lists, own))
         for name in names
         for own in [RESULTS.sub("", printable(name))]
     ]
+    for of in found:
+        if of.half_size and not of.half_size.is_file():
+            raise InputError(
+                f"Expected {of.half_size}, the results at half the size of {of.name}, but there "
+                "is none."
+            )
     for one, other in pairwise(found):
         if one.name == other.name:
             raise InputError(
@@ -118,16 +122,6 @@ def find_results(
 def _images(path: Path, stamp: str) -> tuple[LabelledImage, ...]:
     """Read a list once, though it may be of many files; another stamp means another list."""
     return read_image_list(path)
-
-
-def _half_of(folder: Path | None, name: str, own: str) -> Path | None:
-    if folder is None:
-        return None
-    if not (folder / name).is_file():
-        raise InputError(
-            f"Expected {folder / name}, the results at half the size of {own}, but there is none."
-        )
-    return folder / name
 
 
 def _list_of(lists: Path | None, own: str) -> tuple[Path | None, str]:

@@ -32,8 +32,6 @@ def image_signals(image: np.ndarray) -> dict[str, float]:
     - ``blockiness``: how much larger steps between neighbouring columns are at multiples of 8
       (Wang, Bovik & Evans 2000, taken as a ratio).
 
-    Examples
-    --------
     >>> flat = image_signals(np.full((64, 96, 3), 128, np.uint8))
     >>> round(flat["brightness"], 3), flat["saturation"], round(flat["detail_1"], 3)
     (0.502, 0.0, -1.242)

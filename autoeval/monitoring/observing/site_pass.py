@@ -16,14 +16,13 @@ from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.observation.detector_identity import LoadDetector, TravellingObserver
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.pass_log import PassLog
 from autoeval.estimation.observation.presets import light
-from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.observation.travelling import LoadDetector, TravellingObserver
+from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
 from autoeval.estimation.site import Categories, any_task
+from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
-from autoeval.monitoring.times.clock import Clock
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.shards import Shards, Undivided
@@ -47,8 +46,6 @@ class SiteImage:
 def site_of(name: str, depth: int | None = None) -> str:
     """Return the folder of a file, or its first ``depth`` folders; ``"."`` for the root.
 
-    Examples
-    --------
     >>> site_of("gate/2026/03/1.jpg"), site_of("gate/2026/03/1.jpg", 1), site_of("1.jpg")
     ('gate/2026/03', 'gate', '.')
     """
@@ -222,11 +219,10 @@ def _jobs(
     index = store.index()
     known = set(zip(index["file_name"], index["stamp"], strict=True))
     new = [image for image in images if (image.file.image_id, image.stamp) not in known]
-    fingerprint = work.observer.detector.fingerprint
-    return [_job(new[k : k + in_batch], fingerprint) for k in range(0, len(new), in_batch)]
-
-
-def _job(images: Sequence[SiteImage], fingerprint: str) -> Job:
-    content = repr((fingerprint, [(image.file.image_id, image.stamp) for image in images]))
-    key = hashlib.sha256(content.encode()).hexdigest()[:20]
-    return Job(key, len(images), tuple(images))
+    fingerprint, jobs = work.observer.detector.fingerprint, []
+    for k in range(0, len(new), in_batch):
+        batch = tuple(new[k : k + in_batch])
+        content = repr((fingerprint, [(image.file.image_id, image.stamp) for image in batch]))
+        key = hashlib.sha256(content.encode()).hexdigest()[:20]
+        jobs.append(Job(key, len(batch), batch))
+    return jobs

@@ -17,14 +17,13 @@ from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.warnings import estimate_warnings, unseen_warning
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
+from autoeval.monitoring.periods import WHOLE
 from autoeval.monitoring.site_records import CameraImage, RecordStore
-from autoeval.monitoring.times.periods import WHOLE
-from autoeval.regression import PredictionInterval
 from autoeval.scores.calibrated import WEIGHT
 from autoeval.scores.registry import revisions
 from autoeval.targets import IOUS, OperatingPoint, find_target, points_at
 
-ESTIMATED = ["estimate", "lower", "upper", "raw"]
+ESTIMATED = ["estimate", "lower", "upper", "raw", "warnings"]
 DRAWS = 4000
 FALSE_ALARMS = "false_alarms@"
 
@@ -69,25 +68,16 @@ def site_table(
 ) -> SiteTable:
     """Estimate the accuracy at every site of a store, and put the sites in order.
 
-    Parameters
-    ----------
-    store : RecordStore
-    estimator : AccuracyEstimator
-        Of the method ``bayes``, for the target by which sites are put in order.
-    categories : sequence of str
-        Which the labels of the records index; expected at every site.
-    backbone : str
-        Class name of the detector's backbone, for the warnings.
-    unseen : mapping of str to float, optional
-        Share, in [0, 1], of the range of confidence that is missing, of each site; 0 by default.
-    by, k, seed, iou
-        See `WatchPlan`.
-    score_thr : float, optional
-        Estimate recall and false alarms an image there, too: columns ``recall@0.3``,
+    estimator: of the method ``bayes``, for the target by which sites are put in order.
+    categories: which the labels of the records index; expected at every site.
+    backbone: class name of the detector's backbone, for the warnings.
+    unseen: share, in [0, 1], of the range of confidence that is missing, of each site; 0 by
+        default.
+    by, k, seed, iou: see `WatchPlan`.
+    score_thr: adds recall and false alarms an image there: columns ``recall@0.3``,
         ``recall@0.3_lower``, ``recall@0.3_upper`` and ``false_alarms@0.3``; recall not where it is
         the target, as ``estimate`` is it.
-    known : mapping of str to str, optional
-        Source of the fit that a site is; see `NewSites`. Recall and false alarms do not use it.
+    known: source of the fit that a site is; see `NewSites`. Recall and false alarms do not use it.
         InputError if the fit has no such source, or is joined of several.
     """
     known = known or {}
@@ -179,13 +169,23 @@ def _estimated(
 ) -> pd.DataFrame:
     """Estimate each row, as `BayesianRegression.predict_rows` would on its own."""
     if rows.empty:
-        return pd.DataFrame(columns=[*ESTIMATED, "warnings"])
-    intervals = _sites(regression, rows, unseen, known).predict()
-    values = [
-        (of.value, of.lower, of.upper, of.raw, _warnings(regression, row, of, backbone, unseen))
-        for of, row in zip(intervals, rows.to_dict("records"), strict=True)
-    ]
-    return pd.DataFrame(values, index=rows.index, columns=[*ESTIMATED, "warnings"])
+        return pd.DataFrame(columns=ESTIMATED)
+    intervals, values = _sites(regression, rows, unseen, known).predict(), []
+    single = [name for name in regression.features_ if name in rows]
+    for of, row in zip(intervals, rows.to_dict("records"), strict=True):
+        found = estimate_warnings(
+            of.value,
+            {name: row[name] for name in single},
+            regression.training_range_,
+            n_images=int(row["n_images"]),
+            skipped_share=0.0,
+            backbone=backbone,
+            doubtful=find_target(regression.target).doubtful,
+        )
+        missing = unseen_warning(unseen.get(str(row["group"]), 0.0))
+        warnings = "; ".join((*outside_range(of), *missing, *found))
+        values.append((of.value, of.lower, of.upper, of.raw, warnings))
+    return pd.DataFrame(values, index=rows.index, columns=ESTIMATED)
 
 
 def _at_threshold(
@@ -205,27 +205,6 @@ def _at_threshold(
     }
     alarms = {f"{FALSE_ALARMS}{points[1].partition('@')[2]}": false.where(an_image > 0, 0.0)}
     return pd.DataFrame(found | alarms, index=rows.index)
-
-
-def _warnings(
-    regression: BayesianRegression,
-    row: dict,
-    interval: PredictionInterval,
-    backbone: str,
-    unseen: Mapping[str, float],
-) -> str:
-    single = [name for name in regression.features_ if name in row]
-    found = estimate_warnings(
-        interval.value,
-        {name: row[name] for name in single},
-        regression.training_range_,
-        n_images=int(row["n_images"]),
-        skipped_share=0.0,
-        backbone=backbone,
-        doubtful=find_target(regression.target).doubtful,
-    )
-    missing = unseen_warning(unseen.get(str(row["group"]), 0.0))
-    return "; ".join((*outside_range(interval), *missing, *found))
 
 
 def _level(regression: BayesianRegression, score: Score, records: Sequence[CameraImage]) -> float:
@@ -261,8 +240,6 @@ def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
 
     They add up to k; NaN where there are no more sites than k.
 
-    Examples
-    --------
     >>> among_worst(np.array([[.1, .5, .3], [.4, .2, .3]]), 1)
     array([0.5, 0.5, 0. ])
     """
@@ -277,8 +254,6 @@ def worse_than(drawn: np.ndarray, sites: np.ndarray) -> np.ndarray:
 
     One half where a site is compared with itself.
 
-    Examples
-    --------
     >>> worse_than(np.array([[.1, .5], [.4, .2]]), np.array([0]))
     array([[0.5, 0.5]])
     """
@@ -291,8 +266,6 @@ def worse_than(drawn: np.ndarray, sites: np.ndarray) -> np.ndarray:
 def ranks(values: np.ndarray) -> np.ndarray:
     """Return the site of each value in their order, the lowest first from 1; NaN come last.
 
-    Examples
-    --------
     >>> ranks(np.array([.5, np.nan, .2]))
     array([2, 3, 1])
     """

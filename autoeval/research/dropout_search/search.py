@@ -116,42 +116,16 @@ class SearchResult:
 
     `table` has one row a dropout that was measured, ``r2`` estimated for all images where ``share``
     is below 1, ``r`` (Pearson's) of the images seen. `executions` (6,) is the work of the `PARTS`
-    of the network; `naive` that of measuring each dropout by itself, with passes of the whole
-    network; `naive_shared_clean` with one clean pass for all. `costs` are as in `part_costs`.
+    of the network. `summary` has the choice and its price: shares are of naive work, in [0, 1],
+    which measures each dropout by itself with passes of the whole network; ``of_shared_clean`` with
+    one clean pass for all; ``share_weighted`` weighs executions by the multiply-adds of each part.
     """
 
     strategy: str
     choice: ChosenDropout
     table: pd.DataFrame
     executions: np.ndarray
-    naive: np.ndarray
-    naive_shared_clean: np.ndarray
-    costs: tuple[float, ...]
-
-    def summary(self) -> dict[str, Any]:
-        """Return the choice and its price; shares are of naive work, in [0, 1].
-
-        ``share_weighted`` weighs executions by the multiply-adds of each part.
-        """
-        best, row = self.choice.best, self.table.iloc[0]
-        return {
-            "strategy": self.strategy,
-            "position": best.position,
-            "stages": list_stages(best.stages),
-            "rate": best.rate,
-            "r2": self.choice.r2,
-            "r": row["r"],
-            "executions": int(self.executions.sum()),
-            "naive": int(self.naive.sum()),
-            "share": self._share(self.naive, 1.0),
-            "share_weighted": self._share(self.naive, self.costs),
-            "share_of_shared_clean": self._share(self.naive_shared_clean, 1.0),
-            "share_weighted_of_shared_clean": self._share(self.naive_shared_clean, self.costs),
-        }
-
-    def _share(self, naive: np.ndarray, costs: tuple[float, ...] | float) -> float:
-        weights = np.ones(len(PARTS)) * costs
-        return float(self.executions @ weights / (naive @ weights))
+    summary: dict[str, Any]
 
 
 def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchResult]:
@@ -162,18 +136,32 @@ def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchRe
     unknown = [name for name in strategies if name not in STRATEGIES]
     if unknown:
         raise InputError(f"Expected strategies among {', '.join(STRATEGIES)}, got {unknown[0]}.")
-    costs = _part_costs(bench)
     repeats, images = bench.observer.settings.repeats, int(bench.sizes.sum())
+    alone, together = (
+        images * naive_executions(len(bench.specs), repeats=repeats, share_clean=share)
+        for share in (False, True)
+    )
+    plain, costs = np.ones(len(PARTS)), np.array(_part_costs(bench))
     results = []
     for name in strategies:
         trial = Trial(bench)
         choice = STRATEGIES[name](trial)
-        alone, together = (
-            images * naive_executions(len(bench.specs), repeats=repeats, share_clean=share)
-            for share in (False, True)
-        )
-        table = _table(trial, choice)
-        results.append(SearchResult(name, choice, table, trial.executions, alone, together, costs))
+        table, spent = _table(trial, choice), trial.executions
+        summary = {
+            "strategy": name,
+            "position": choice.best.position,
+            "stages": list_stages(choice.best.stages),
+            "rate": choice.best.rate,
+            "r2": choice.r2,
+            "r": table.iloc[0]["r"],
+            "executions": int(spent.sum()),
+            "naive": int(alone.sum()),
+            "share": float(spent @ plain / (alone @ plain)),
+            "share_weighted": float(spent @ costs / (alone @ costs)),
+            "share_of_shared_clean": float(spent @ plain / (together @ plain)),
+            "share_weighted_of_shared_clean": float(spent @ costs / (together @ costs)),
+        }
+        results.append(SearchResult(name, choice, table, spent, summary))
     return results
 
 

@@ -15,7 +15,7 @@ from autoeval.detections import Evidence
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.estimation.observation.samples import PassLog
 from autoeval.metasets.sample_set import Samples
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.runtime import OK

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
 from autoeval.metasets.seed_set import named_rng
-from autoeval.monitoring.fitting import change_errors as errors
-from autoeval.monitoring.fitting.changed_images import ChangedImages
+from autoeval.monitoring.fitting import fit_change as errors
 from autoeval.monitoring.fitting.fit_change import (
     CLEAN_BOXES,
     HALF_SIZE,
@@ -19,7 +18,7 @@ from autoeval.monitoring.fitting.fit_change import (
     NO_KIND,
     ChangeInputs,
 )
-from autoeval.monitoring.fitting.known_changes import KnownChanges, known_changes
+from autoeval.monitoring.fitting.known_changes import ChangedImages, KnownChanges, known_changes
 from autoeval.report.sections import Part, StudyReport
 from autoeval.research.studies import change_alarms as alarms
 from autoeval.runtime.progress import progress_bar
@@ -41,6 +40,8 @@ WAY_NAMES = {
     "with_signals": "group and kind not seen, signals of the camera too",
     "nothing": "no change",
 }
+Run = tuple[pd.DataFrame, alarms.LeftOutModels, pd.DataFrame, pd.DataFrame, pd.DataFrame]
+"""Changes, models, alarms, those on untouched images, and changes to other images."""
 ROUTES = {
     "network: boxes at both sizes, signals of the images": NETWORK,
     "predictions at full and at half size": HALF_SIZE,
@@ -68,12 +69,11 @@ def changes_report(
     runs = {
         name: _run(changes, levels, inputs, orders, alpha, seed) for name, inputs in ROUTES.items()
     }
-    evaluated, models, raised, untouched = next(iter(runs.values()))
+    evaluated, models, raised, untouched, apart = next(iter(runs.values()))
     power = alarms.power_table(raised, "kind")
     of_all = alarms.power_table(raised.assign(kind="all"), "kind")
     of_severity = alarms.power_table(raised, "severity")
     conditions = _estimated(alarms.other_conditions(changes, levels), models)
-    apart = _estimated(alarms.stretches(changes), models)
     parts = [
         _routes(runs),
         _ways(evaluated),
@@ -92,29 +92,17 @@ def changes_report(
 
 def _estimated(stretches: Iterable[alarms.Stretch], models: alarms.LeftOutModels) -> pd.DataFrame:
     """Estimate the change from the untouched images of each stretch to other ones."""
-    return pd.DataFrame(
-        [
-            {
-                **s.key,
-                "true": s.true,
-                **alarms.estimated_change(
-                    s, models.of(str(s.key["family"]), _known_kind(s, models))
-                ),
-            }
-            for s in stretches
-        ]
-    )
+    kinds, rows = set(models.changes.rows["kind"]), []
+    for stretch in stretches:
+        kind = str(stretch.key["kind"])
+        model = models.of(str(stretch.key["family"]), kind if kind in kinds else NO_KIND)
+        found = alarms.estimated_change(stretch, model)
+        rows.append({**stretch.key, "true": stretch.true, **found})
+    return pd.DataFrame(rows)
 
 
-def _known_kind(stretch: alarms.Stretch, models: alarms.LeftOutModels) -> str:
-    kind = str(stretch.key["kind"])
-    return kind if kind in set(models.changes.rows["kind"]) else NO_KIND
-
-
-def _raised(
-    changes: KnownChanges, models: alarms.LeftOutModels, *, orders: int, alpha: float, seed: int
-) -> pd.DataFrame:
-    every = list(alarms.stretches(changes))
+def _raised(models: alarms.LeftOutModels, orders: int, alpha: float, seed: int) -> pd.DataFrame:
+    every = list(alarms.stretches(models.changes))
     rows: list[dict[str, object]] = []
     with progress_bar(len(every), "watching sites", unit="stretch") as bar:
         for stretch in every:
@@ -125,11 +113,7 @@ def _raised(
 
 
 def _untouched(
-    levels: pd.DataFrame,
-    models: alarms.LeftOutModels,
-    orders: int,
-    alpha: float,
-    seed: int,
+    levels: pd.DataFrame, models: alarms.LeftOutModels, orders: int, alpha: float, seed: int
 ) -> pd.DataFrame:
     """Watch every site and category untouched, in random orders and in that of the files."""
     rows = []
@@ -159,23 +143,21 @@ def _run(
     orders: int,
     alpha: float,
     seed: int,
-) -> tuple[pd.DataFrame, alarms.LeftOutModels, pd.DataFrame, pd.DataFrame]:
-    """Evaluate what reads some inputs: changes, models, alarms, and those on untouched images."""
+) -> Run:
+    """Evaluate what reads some inputs."""
     evaluated = errors.evaluated_changes(changes, levels, inputs.slopes)
     widening = dict(zip(evaluated["family"], evaluated["widening"], strict=True))
     models = alarms.LeftOutModels(changes, widening, inputs)
-    raised = _raised(changes, models, orders=orders, alpha=alpha, seed=seed)
+    raised = _raised(models, orders, alpha, seed)
     untouched = _untouched(levels, models, orders, alpha, seed)
-    return evaluated, models, raised, untouched
+    apart = _estimated(alarms.stretches(changes), models)
+    return evaluated, models, raised, untouched, apart
 
 
-def _routes(
-    runs: Mapping[str, tuple[pd.DataFrame, alarms.LeftOutModels, pd.DataFrame, pd.DataFrame]],
-) -> Part:
+def _routes(runs: Mapping[str, Run]) -> Part:
     """Compare the network with prediction files, on the same changes."""
     rows = []
-    for name, (evaluated, models, raised, untouched) in runs.items():
-        apart = _estimated(alarms.stretches(models.changes), models)
+    for name, (evaluated, _, raised, untouched, apart) in runs.items():
         power = alarms.power_table(raised.assign(kind="all"), "kind").set_index(["monitor", "fall"])
         own = alarms.MONITORS[0]
         alone = untouched[untouched["monitor"] == own]

@@ -69,7 +69,7 @@ class DropoutOutcome:
         return [*written, folder / "summary.md", config]
 
     def _summary(self) -> pd.DataFrame:
-        found = [result.summary() for result in self.results]
+        found = [result.summary for result in self.results]
         shares = {title: [100 * of[name] for of in found] for title, name in SHARES.items()}
         return pd.DataFrame(found, columns=list(NAMED)).assign(**shares)
 

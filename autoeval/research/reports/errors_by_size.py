@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pandas as pd
 
@@ -72,13 +71,16 @@ def sample_set_size_report(
 ) -> StudyReport:
     """Fit on smaller sample sets (Yang et al. 2024, figure 4 b)."""
     settings = StudySettings(tuple(methods), target, seed=seed)
-    return _size_report(
+    result = size_of_sample_sets(observations, settings, sizes=sizes, draws=draws)
+    return _error_report(
         "sample_set_size",
         "Error by the number of images in a sample set",
-        f"Smaller sample sets are random subsets of those there are. {draws} draws of each size.",
-        observations,
-        size_of_sample_sets(observations, settings, sizes=sizes, draws=draws),
-        target,
+        f"{HELD_OUT} Smaller sample sets are random subsets of those there are. {draws} draws of "
+        "each size.",
+        result,
+        x="images",
+        target=target,
+        warnings=observations.warnings,
     )
 
 
@@ -93,23 +95,18 @@ def test_set_size_report(
 ) -> StudyReport:
     """Estimate from fewer test images (Yang et al. 2024, figure 4 c), with the same parameters."""
     settings = StudySettings(tuple(methods), target, seed=seed)
-    return _size_report(
+    result = size_of_test_set(observations, settings, sizes=sizes, draws=draws)
+    return _error_report(
         "test_set_size",
         "Error by the number of test images",
-        "Smaller test sets are random subsets of a source's own images; the truth is the accuracy "
-        f"on all of them. Sources with fewer images take part with all. {draws} draws of each "
-        "size.",
-        observations,
-        size_of_test_set(observations, settings, sizes=sizes, draws=draws),
-        target,
+        f"{HELD_OUT} Smaller test sets are random subsets of a source's own images; the truth is "
+        "the accuracy on all of them. Sources with fewer images take part with all. "
+        f"{draws} draws of each size.",
+        result,
+        x="images",
+        target=target,
+        warnings=observations.warnings,
     )
-
-
-def _size_report(
-    name: str, title: str, about: str, observations: Observations, result: pd.DataFrame, target: str
-) -> StudyReport:
-    report = _error_report(name, title, f"{HELD_OUT} {about}", result, x="images", target=target)
-    return replace(report, warnings=observations.warnings)
 
 
 def _error_report(
@@ -121,6 +118,7 @@ def _error_report(
     x: str,
     target: str,
     spread: str = "std",
+    warnings: Sequence[str] = (),
 ) -> StudyReport:
     """Report an error that depends on a size: columns `x`, ``method``, ``error``, and `spread`.
 
@@ -129,9 +127,8 @@ def _error_report(
     what = find_target(target)
     cells = interval_cells(result, "error", scale=what.scale, digits=what.digits)
     shown = side_by_side(result, x, "method", cells)
-    scaled = what.scale * result[spread]
-    cells = [f"{value:.2f}" if value == value else None for value in scaled]
-    spreads = side_by_side(result, x, "method", cells)
+    scaled = [f"{value:.2f}" if value == value else None for value in what.scale * result[spread]]
+    spreads = side_by_side(result, x, "method", scaled)
     suffix = "± draws" if spread == "std" else "± seed"
     shown = shown.merge(spreads, on=x, suffixes=("", f" {suffix}"))
     ax = plot_curves(
@@ -141,10 +138,8 @@ def _error_report(
     label = x.replace("_", " ")
     ax.set(xlabel=label, ylabel=f"mean absolute error ({what.unit})")
     ax.set_ylim(bottom=0)
-    about = f"{about} In {what.unit}."
-    return StudyReport(
-        name, title, about, figure_of(ax), [Part(name, result, shown.rename(columns={x: label}))]
-    )
+    parts = [Part(name, result, shown.rename(columns={x: label}))]
+    return StudyReport(name, title, f"{about} In {what.unit}.", figure_of(ax), parts, warnings)
 
 
 def severity_report(

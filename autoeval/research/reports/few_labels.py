@@ -13,7 +13,7 @@ from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.labelling import error_elsewhere, site_of_set, with_error
-from autoeval.estimation.observation.recording import read_sites
+from autoeval.estimation.meta_set import read_sites
 from autoeval.estimation.pair_table import pair_rows
 from autoeval.estimation.score_table import read_scores
 from autoeval.estimation.training_set import TrainingSet

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.categories import stack_categories
+from autoeval.estimation.pair_table import stack_categories
 from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
 from autoeval.estimation.score_table import sources
 from autoeval.report.compared_with_print import ComparedWithPrint
@@ -124,8 +124,7 @@ class SideBySide:
         if table is None:
             return None
         if category:
-            columns = {name.partition("/")[0] for name in table if name.endswith(f"/{category}")}
-            table = stack_categories(table, [category], sorted(columns))
+            table = stack_categories(table, [category])
         try:
             return leave_one_source_out(table, method, target=target)
         except InputError as error:

@@ -12,8 +12,7 @@ from autoeval.metasets.seed_set import named_rng
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import bounds_of, fit_image_weights
 from autoeval.monitoring.changes.image_numbers import NUMBERS
-from autoeval.monitoring.changes.site_change import change_between
-from autoeval.monitoring.changes.site_watch import raise_alarm
+from autoeval.monitoring.changes.site_watch import change_between, raise_alarm
 from autoeval.monitoring.changes.slopes import Slopes
 from autoeval.monitoring.fitting.fit_change import (
     NETWORK,

@@ -5,19 +5,19 @@ Studies of single boxes, of images, and of subsets of images start from them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from autoeval.detections import Detections, Evidence
+from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.meta_set import sample_set_jobs
+from autoeval.estimation.observation.kept_observer import pack_evidence, unpack_evidence
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.pass_log import PassLog
+from autoeval.estimation.observation.samples import PassLog
 from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes
 from autoeval.metasets.recipe import own_images as draw_own_images
 from autoeval.metasets.seed_set import SeedSet
@@ -28,26 +28,27 @@ from autoeval.runtime.store import RowStore
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.score_set import check_finite
 
-IMAGE, TRUE, CLEAN, PERTURBED = "image", "true", "clean", "perturbed"
-_CORNERS = ["x1", "y1", "x2", "y2"]
+TRUE = {"boxes": "f8", "labels": "i8", "iscrowd": "?"}  # of `ObservedImage`
 
 
 def observe_sets(
     observer: Observer, seed_sets: Sequence[SeedSet], recipes: Iterable[Recipe], *, store: RowStore
 ) -> Observations:
     """Run a detector over sample sets and keep all boxes; what the store has is not done again."""
-    jobs = sample_set_jobs(observer, seed_sets, recipes)
+    jobs = [
+        replace(job, key=f"packed-{job.key}")
+        for job in sample_set_jobs(observer, seed_sets, recipes)
+    ]
 
     def work(job: Job, advance: Advance) -> list[dict[str, Any]]:
-        log, rows = PassLog(), []
+        log, images = PassLog(), []
         for sample, evidence in observer.each(job.payload, log=log):
             check_finite(evidence)
-            image = ObservedImage(evidence, sample.boxes, sample.labels, sample.iscrowd)
-            rows += [{**job.columns, **row} for row in rows_of(image)]
+            images.append(ObservedImage(evidence, sample.boxes, sample.labels, sample.iscrowd))
             advance(1)
-        log.check(len(rows))
+        log.check(len(images))
         unreadable = "; ".join(log.unreadable.values())
-        return [{**row, "unreadable": unreadable} for row in rows]
+        return [{**job.columns, **pack_images(images), "unreadable": unreadable}]
 
     counts = run_jobs(jobs, work, store, what="observing sample sets")
     warnings = [f"{key}: {error}" for key, error in counts.failed.items()]
@@ -55,8 +56,12 @@ def observe_sets(
     good = [table for table in tables if len(table) and (table["status"] == OK).all()]
     if not good:
         raise InputError("No sample set could be observed. " + " ".join(warnings[:1]))
-    warnings += [text for table in good for text in set(table["unreadable"]) if text]
-    sets = tuple(observed_set(table) for table in good)
+    rows = [table.iloc[0] for table in good]
+    warnings += [row["unreadable"] for row in rows if row["unreadable"]]
+    sets = tuple(
+        ObservedSet(row["source"], row["sample_set"], row["kind"], unpack_images(row))
+        for row in rows
+    )
     stability = observer.settings.stability
     return Observations(sets, observer.task.categories, stability, tuple(warnings))
 
@@ -84,67 +89,26 @@ def observe_task(
     return observe_sets(observer, seed_sets, recipes, store=RowStore(folder))
 
 
-def rows_of(image: ObservedImage) -> list[dict[str, Any]]:
-    """Turn an image into rows: itself (`IMAGE`), its true, clean and perturbed boxes.
-
-    ``x1`` to ``y2`` are pixels, of the whole image for `IMAGE`, whose ``repeat`` counts the
-    repeats.
-    """
-    evidence = image.evidence
-    height, width = evidence.image_size
-    rows = [_row(evidence.image_id, IMAGE, len(evidence.perturbed), (0, 0, width, height))]
-    for box, label, crowd in zip(image.boxes, image.labels, image.iscrowd, strict=True):
-        rows.append(_row(evidence.image_id, TRUE, 0, box, 1.0, label, crowd))
-    passes = [(CLEAN, 0, evidence.clean)]
-    passes += [(PERTURBED, k, boxes) for k, boxes in enumerate(evidence.perturbed)]
-    for what, repeat, found in passes:
-        for box, score, label in zip(found.boxes, found.scores, found.labels, strict=True):
-            rows.append(_row(evidence.image_id, what, repeat, box, score, label))
-    return rows
+def pack_images(images: Sequence[ObservedImage]) -> dict[str, bytes]:
+    """Write clean, perturbed and true boxes of images as bytes; `unpack_images` reads them."""
+    kept = [
+        Evidence(e.image_id, e.image_size, e.clean, e.perturbed)
+        for e in (image.evidence for image in images)
+    ]
+    counts = np.array([len(image.boxes) for image in images], np.int64)
+    true = {
+        name: np.concatenate([getattr(image, name) for image in images]).astype(kind).tobytes()
+        for name, kind in TRUE.items()
+    }
+    return {"evidence": pack_evidence(kept), "counts": counts.tobytes(), **true}
 
 
-def observed_set(rows: pd.DataFrame) -> ObservedSet:
-    """Put the images of one sample set together again from their rows."""
-    first = rows.iloc[0]
-    images = tuple(_image(part) for _, part in rows.groupby("image_id", sort=False))
-    return ObservedSet(first["source"], first["sample_set"], first["kind"], images)
-
-
-def _row(
-    image_id: str,
-    what: str,
-    repeat: int,
-    box: Iterable[float],
-    score: float = 1.0,
-    label: int = 0,
-    crowd: bool = False,
-) -> dict[str, Any]:
-    corners = dict(zip(_CORNERS, map(float, box), strict=True))
-    rest = {"score": float(score), "label": int(label), "iscrowd": bool(crowd)}
-    return {"image_id": image_id, "what": what, "repeat": repeat, **corners, **rest}
-
-
-def _image(rows: pd.DataFrame) -> ObservedImage:
-    parts = dict(iter(rows.groupby("what")))
-    whole = parts[IMAGE].iloc[0]
-    none = rows.iloc[:0]
-    true, perturbed = parts.get(TRUE, none), parts.get(PERTURBED, none)
-    evidence = Evidence(
-        whole["image_id"],
-        (int(whole["y2"]), int(whole["x2"])),
-        _detections(parts.get(CLEAN, none)),
-        tuple(_detections(perturbed[perturbed["repeat"] == k]) for k in range(whole["repeat"])),
-    )
-    return ObservedImage(
-        evidence,
-        true[_CORNERS].to_numpy(np.float64),
-        true["label"].to_numpy(np.int64),
-        true["iscrowd"].to_numpy(bool),
-    )
-
-
-def _detections(rows: pd.DataFrame) -> Detections:
-    return Detections(rows[_CORNERS].to_numpy(), rows["score"], rows["label"])
+def unpack_images(row: Mapping[str, Any]) -> tuple[ObservedImage, ...]:
+    """Read what `pack_images` wrote."""
+    ends = np.cumsum(np.frombuffer(row["counts"], np.int64))[:-1]
+    boxes, labels, iscrowd = (np.frombuffer(row[name], kind) for name, kind in TRUE.items())
+    parts = (np.split(of, ends) for of in (boxes.reshape(-1, 4), labels, iscrowd))
+    return tuple(map(ObservedImage, unpack_evidence(row["evidence"]), *parts))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 import pandas as pd
 
-from autoeval.report.page import Page
-from autoeval.report.sections import Part, Section
+from autoeval.report.sections import Part, Tables
 
 
-@dataclass(frozen=True)
-class About(Section):
-    """Where a page comes from (see `about`); nothing where nothing is known."""
-
-    facts: Mapping[str, str] = field(default_factory=dict)
-
-    def show(self, page: Page) -> None:
-        for part in self.parts():
-            part.show(page, "What this page is about", sortable=False)
-
-    def parts(self) -> list[Part]:
-        if not self.facts:
-            return []
-        table = pd.DataFrame({"what": list(self.facts), "value": list(self.facts.values())})
-        return [Part("about", table)]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"about": dict(self.facts)}
+def about_section(facts: Mapping[str, str]) -> Tables:
+    """Show where a page comes from (see `about`); nothing where nothing is known."""
+    table = pd.DataFrame({"what": list(facts), "value": list(facts.values())})
+    tables = [(Part("about", table), "What this page is about")] if facts else []
+    return Tables(tables, values={"about": dict(facts)}, sortable=False)
 
 
 def about(command: str = "", **facts: object) -> dict[str, str]:

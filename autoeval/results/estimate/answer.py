@@ -10,7 +10,7 @@ import pandas as pd
 
 from autoeval.estimation.estimate import Estimate
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Section
+from autoeval.report.sections import Part, Section, Tables
 from autoeval.report.tables import counted
 from autoeval.targets import Target, find_target
 
@@ -42,9 +42,7 @@ class Answer(Section):
         interval = f"No interval ({estimate.interval_method})"
         if low == low:
             interval = f"{estimate.level:.0%} interval: {target.text(low)} to {target.text(high)}"
-        page.add_warnings(
-            list(filter(None, [estimate.width_warning])), title="Before you act on it"
-        )
+        page.add_warnings(filter(None, [estimate.width_warning]), "Before you act on it")
         images = counted(estimate.n_images, "unlabelled image")
         repeats = f"; ± {target.text(estimate.std)} over the dropout repeats"
         if estimate.std != estimate.std:
@@ -88,58 +86,32 @@ def star(estimate: Estimate, scores: Mapping[str, Any], name: str) -> dict[str, 
     return {**scores, **estimate.features, name: scaled, "value": estimate.value}
 
 
-@dataclass(frozen=True)
-class ByCategory(Section):
-    """One row a category, from `Estimate.per_category`; nothing where there are none."""
-
-    per_category: Mapping[str, Mapping[str, float]]
-    target: Target
-
-    def show(self, page: Page) -> None:
-        for part in self.parts():
-            page.add_heading("Category by category")
-            part.show(
-                page, f"Estimated {self.target.name} with its interval, in {self.target.unit}"
-            )
-
-    def parts(self) -> list[Part]:
-        if not self.per_category:
-            return []
-        table = pd.DataFrame(
-            {
-                "category": list(map(str, self.per_category)),
-                "estimate": [float(of["value"]) for of in self.per_category.values()],
-                **{end: [float(of[end]) for of in self.per_category.values()] for end in BOUNDS},
-            }
-        )
-        numbers = ["estimate", *BOUNDS]
-        shown = table.assign(**{name: self.target.scale * table[name] for name in numbers})
-        return [Part("categories", table, shown, dict.fromkeys(numbers, self.target.format))]
+def estimates_by_category(
+    per_category: Mapping[str, Mapping[str, float]], target: Target
+) -> Tables:
+    """Show one row a category, from `Estimate.per_category`; nothing where there are none."""
+    numbers = {"estimate": "value", **dict(zip(BOUNDS, BOUNDS, strict=True))}
+    columns = {
+        name: [float(of[key]) for of in per_category.values()] for name, key in numbers.items()
+    }
+    table = pd.DataFrame({"category": list(map(str, per_category)), **columns})
+    shown = table.assign(**{name: target.scale * table[name] for name in numbers})
+    part = Part("categories", table, shown, dict.fromkeys(numbers, target.format))
+    caption = f"Estimated {target.name} with its interval, in {target.unit}"
+    return Tables([(part, caption)] if len(table) else [], "Category by category")
 
 
-@dataclass(frozen=True)
-class LabelledPairs(Section):
-    """One row a pair of source and category of a pair table, the most accurate first."""
-
-    table: pd.DataFrame
-    features: Sequence[str]
-    target: Target
-
-    def show(self, page: Page) -> None:
-        page.add_heading("What it was fitted on")
-        for part in self.parts():
-            part.show(page, f"Every category is a source; {self.target.name} in {self.target.unit}")
-
-    def text(self) -> str:
-        families = self.table["family"].nunique()
-        pairs = counted(len(self.table), "pair")
-        text = f"{pairs} of site and category, of {counted(families, 'group')}."
-        return text if families > 1 else f"{text} {ONE_SET}"
-
-    def parts(self) -> list[Part]:
-        names = [n for n in (*PAIR, self.target.name, *COUNTS, *self.features) if n in self.table]
-        table = self.table[names].sort_values(self.target.name, ascending=False, ignore_index=True)
-        shown = table.assign(**{self.target.name: self.target.scale * table[self.target.name]})
-        formats = dict.fromkeys(self.features, "{:.3f}") | {self.target.name: self.target.format}
-        formats |= {name: "{:.0f}" for name in COUNTS if name in table}
-        return [Part("pairs", table, shown, formats)]
+def labelled_pairs(table: pd.DataFrame, features: Sequence[str], target: Target) -> Tables:
+    """Show one row a pair of source and category of a pair table, the most accurate first."""
+    families = table["family"].nunique()
+    words = f"{counted(len(table), 'pair')} of site and category, of {counted(families, 'group')}."
+    if families == 1:
+        words = f"{words} {ONE_SET}"
+    names = [name for name in (*PAIR, target.name, *COUNTS, *features) if name in table]
+    table = table[names].sort_values(target.name, ascending=False, ignore_index=True)
+    shown = table.assign(**{target.name: target.scale * table[target.name]})
+    formats = dict.fromkeys(features, "{:.3f}") | {target.name: target.format}
+    formats |= {name: "{:.0f}" for name in COUNTS if name in table}
+    part = Part("pairs", table, shown, formats)
+    caption = f"Every category is a source; {target.name} in {target.unit}"
+    return Tables([(part, caption)], "What it was fitted on", words)

@@ -132,17 +132,11 @@ def _regression(estimator: AccuracyEstimator, name: str) -> RegressionBand:
 
 @dataclass(frozen=True)
 class ReliabilityDiagram(Section):
-    """Whether boxes are right as often as was predicted.
+    """Whether boxes are right as often as predicted; `bins` are from `calibrating.reliability`."""
 
-    `bins` are from `autoeval.estimation.calibrating.reliability`, None where nothing was
-    calibrated.
-    """
-
-    bins: pd.DataFrame | None = None
+    bins: pd.DataFrame
 
     def show(self, page: Page) -> None:
-        if self.bins is None:
-            return
         page.add_heading("Are boxes right as often as predicted?")
         for _, figure in self.figures():
             page.add_figure(
@@ -157,8 +151,6 @@ class ReliabilityDiagram(Section):
         part.show(page, "Labelled boxes by predicted probability", folded=True)
 
     def text(self) -> str:
-        if self.bins is None:
-            return ""
         errors = self._errors()
         n = int(self.bins.loc[self.bins["scale"] == CALIBRATED, "n"].sum())
         return (
@@ -167,16 +159,12 @@ class ReliabilityDiagram(Section):
         )
 
     def parts(self) -> Sequence[Part]:
-        if self.bins is None:
-            return ()
         shown = self.bins.drop(columns=["lower", "upper"]).rename(columns={"n": "boxes"})
         return (
             Part("reliability", self.bins, shown, {"predicted": "{:.3f}", "observed": "{:.3f}"}),
         )
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
-        if self.bins is None:
-            return
         band = ("lower", "upper")
         axes = plot_curves(self.bins, x="predicted", y="observed", group="scale", band=band)
         axes.plot([0, 1], [0, 1], ls="--", lw=1, color="0.5", zorder=0)
@@ -185,10 +173,9 @@ class ReliabilityDiagram(Section):
         yield "reliability", figure_of(axes)
 
     def to_dict(self) -> dict[str, Any]:
-        return {} if self.bins is None else {"calibration_error": self._errors()}
+        return {"calibration_error": self._errors()}
 
     def _errors(self) -> dict[str, float]:
-        assert self.bins is not None
         return {str(scale): calibration_error(own) for scale, own in self.bins.groupby("scale")}
 
 
@@ -216,9 +203,8 @@ class ThresholdCurve(Section):
         return "" if self.choice is None else str(self.choice)
 
     def to_dict(self) -> dict[str, Any]:
-        rows = self.curve.astype(object).where(self.curve.notna(), None).to_dict("records")
         chosen = {} if self.choice is None else {"threshold": self.choice.to_dict()}
-        return {**chosen, "curve": rows}
+        return {**chosen, "curve": self.curve.to_dict("records")}
 
     def parts(self) -> list[Part]:
         shown = self.curve.assign(value=100 * self.curve["value"])

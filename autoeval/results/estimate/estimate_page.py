@@ -9,14 +9,13 @@ from typing import Any
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.evaluation import worse_than_constant
 from autoeval.estimation.operating_curve import expected_curve
-from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.estimation.protocol import LeaveOneSourceOut, worse_than_constant
 from autoeval.report.page import Page
 from autoeval.report.sections import Report, Section
 from autoeval.report.tables import counted
-from autoeval.results.estimate.about import About
-from autoeval.results.estimate.answer import Answer, ByCategory, LabelledPairs, star
+from autoeval.results.estimate.about import about_section
+from autoeval.results.estimate.answer import Answer, estimates_by_category, labelled_pairs, star
 from autoeval.results.estimate.estimate_charts import (
     LEFT_OUT,
     ReliabilityDiagram,
@@ -26,7 +25,7 @@ from autoeval.results.estimate.estimate_charts import (
 )
 from autoeval.results.estimate.example_images import LeastCertainExamples, LeastStableExamples
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
-from autoeval.results.estimate.what_was_run import MissingScores, WhatWasRun, facts, time_table
+from autoeval.results.estimate.what_was_run import WhatWasRun, facts, missing_scores, time_table
 from autoeval.targets import OperatingPoint, find_target
 
 
@@ -85,23 +84,23 @@ def estimate_page(
     times = time_table(fit.table if fit else None, site.row if site else None)
     sections: list[Section] = [
         Answer(estimate),
-        About(given or {}),
+        about_section(given or {}),
         Warnings(estimate, results),
         LeftOut(warnings, unreadable),
         AtAGlance(results),
-        ReliabilityDiagram(fit.reliability if fit else None),
+        *([ReliabilityDiagram(fit.reliability)] if fit and fit.reliability is not None else []),
         ScoreScatter(title, plotted, target, at),
         UnseenSources(results, _known_error(estimator), by_category=by_category),
-        ByCategory(estimate.per_category if estimate else {}, target),
+        estimates_by_category(estimate.per_category if estimate else {}, target),
         *_curve(estimator, estimate),
     ]
     if site:
         sections += [LeastCertainExamples(site), LeastStableExamples(site)]
     if isinstance(estimator.regression_, BayesianRegression):
         regression = estimator.regression_
-        sections.append(LabelledPairs(regression.rows_, regression.features_, target))
+        sections.append(labelled_pairs(regression.rows_, regression.features_, target))
         from_files = "boxes" in estimator.context_ and "detector" not in estimator.context_
-        sections.append(MissingScores(regression.features_, from_files))
+        sections.append(missing_scores(regression.features_, from_files))
     sections.append(WhatWasRun(facts(estimator, detector, estimate), plotted, target, times))
     return Report(title, sections)
 

@@ -99,13 +99,6 @@ class UnseenSources(Section):
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "held_out": [_without_nan(result.summary()) for result in self.held_out],
-            "per_source": {
-                result.method: [_without_nan(row) for row in result.per_source.to_dict("records")]
-                for result in self.held_out
-            },
+            "held_out": [result.summary() for result in self.held_out],
+            "per_source": {r.method: r.per_source.to_dict("records") for r in self.held_out},
         }
-
-
-def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and v != v else v for k, v in values.items()}

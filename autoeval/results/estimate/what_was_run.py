@@ -14,7 +14,7 @@ from autoeval.detectors.fingerprint import fingerprint
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Section
+from autoeval.report.sections import Part, Section, Tables
 from autoeval.results.estimate.estimate_charts import PlottedScores
 from autoeval.targets import Target
 from autoeval.version import __version__
@@ -72,24 +72,13 @@ class WhatWasRun(Section):
         return {"facts": dict(self.facts)}
 
 
-@dataclass(frozen=True)
-class MissingScores(Section):
-    """Scores that an estimator, fitted on prediction files, does without, and why."""
-
-    features: Sequence[str]
-    from_files: bool
-
-    def show(self, page: Page) -> None:
-        for part in self.parts():
-            part.show(page, "Scores that predictions cannot give", sortable=False)
-
-    def parts(self) -> list[Part]:
-        if not self.from_files:
-            return []
-        half = any(name.startswith("scale_") for name in self.features)
-        reasons = {k: v for k, v in MISSING.items() if not (half and "half" in k)}
-        table = pd.DataFrame({"score": list(reasons), "why": list(reasons.values())})
-        return [Part("missing_scores", table)]
+def missing_scores(features: Sequence[str], from_files: bool) -> Tables:
+    """Show what an estimator fitted on prediction files does without, and why."""
+    half = any(name.startswith("scale_") for name in features)
+    why = {k: v for k, v in MISSING.items() if not (half and "half" in k)}
+    table = pd.DataFrame({"score": list(why), "why": list(why.values())})
+    shown = [(Part("missing_scores", table), "Scores that predictions cannot give")]
+    return Tables(shown if from_files else [], sortable=False)
 
 
 def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None) -> dict[str, str]:
@@ -97,6 +86,12 @@ def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None
 
     The detector's name may be empty; the pass of `estimate` may have had fewer repeats.
     """
+    versions = {"autoeval": __version__, "python": platform.python_version()}
+    versions |= {
+        name: getattr(sys.modules[name], "__version__", "")
+        for name in LIBRARIES
+        if name in sys.modules
+    }
     n_sets, made_with = estimator.table_["sample_set"].nunique(), estimator.context_
     of_detector = made_with.get("detector")
     boxes = made_with.get("boxes")
@@ -116,7 +111,7 @@ def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None
         "lowest score in the fit": f"{boxes['floor']:.3g}" if boxes else "",
         **of_pass,
         "repeats": _repeats(estimator, estimate),
-        "versions": f"autoeval {__version__}, python {platform.python_version()}, {_versions()}",
+        "versions": ", ".join(f"{name} {version}" for name, version in versions.items() if version),
     }
     return {name: value for name, value in known.items() if value}
 
@@ -150,9 +145,3 @@ def time_table(
         table[f"{name}, s"] = seconds
         table[f"{name}, ms an image"] = [1000 * s / spent["n_images"] for s in seconds]
     return table
-
-
-def _versions() -> str:
-    loaded = {name: sys.modules[name] for name in LIBRARIES if name in sys.modules}
-    known = {name: getattr(module, "__version__", "") for name, module in loaded.items()}
-    return ", ".join(f"{name} {version}" for name, version in known.items() if version)

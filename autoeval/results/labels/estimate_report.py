@@ -11,26 +11,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.labels.estimators import LabelEstimates
 from autoeval.labels.with_labels import GOALS, LabelledEstimate
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Report, Section
-from autoeval.results.estimate.about import About
+from autoeval.report.sections import Part, Report, Section, Tables
+from autoeval.results.estimate.about import about_section
 
 ESTIMATORS = ("label-free", "sample estimate", "difference estimator", "combined")
-
-
-def _rows(name: str, of: LabelEstimates, level: float) -> list[dict[str, Any]]:
-    every = (of.prior, of.sample, of.difference, of.combined.estimate)
-    return [
-        {
-            "what": name,
-            "estimator": estimator,
-            "value": found.value,
-            "half_width": found.half_width(level),
-        }
-        for estimator, found in zip(ESTIMATORS, every, strict=True)
-    ]
 
 
 @dataclass(frozen=True)
@@ -64,52 +50,45 @@ class Recommended(Section):
         return {"labelled_estimate": self.estimate.to_dict()}
 
 
-@dataclass(frozen=True)
-class EveryEstimator(Section):
-    """All estimators side by side, for mAP, mAP50 and mAP75."""
+def by_estimator(estimate: LabelledEstimate) -> Tables:
+    """Put all estimators side by side, for mAP, mAP50 and mAP75."""
+    rows = [
+        {
+            "what": name,
+            "estimator": estimator,
+            "value": found.value,
+            "half_width": found.half_width(estimate.level),
+        }
+        for name, of in sorted(estimate.whole.items())
+        for estimator, found in zip(
+            ESTIMATORS, (of.prior, of.sample, of.difference, of.combined.estimate), strict=True
+        )
+    ]
+    part = _part("estimators", pd.DataFrame(rows))
+    return Tables([(part, "Values and half-widths in points of 100")], "By estimator")
 
-    estimate: LabelledEstimate
 
-    def show(self, page: Page) -> None:
-        page.add_heading("By estimator")
-        for part in self.parts():
-            part.show(page, "Values and half-widths in points of 100")
-
-    def parts(self) -> list[Part]:
-        whole, level = self.estimate.whole, self.estimate.level
-        rows = [row for name in sorted(whole) for row in _rows(name, whole[name], level)]
-        return [_part("estimators", pd.DataFrame(rows))]
-
-
-@dataclass(frozen=True)
-class EveryCategory(Section):
-    """The combined estimate of each category; nothing for one."""
-
-    estimate: LabelledEstimate
-
-    def show(self, page: Page) -> None:
-        for part in self.parts():
-            page.add_heading("Category by category")
-            behind = f"{self.estimate.n_behind} of {len(self.estimate.per_category)} categories"
-            part.show(page, f"{self.estimate.target} in points of 100; labels measure {behind}")
-
-    def parts(self) -> list[Part]:
-        if len(self.estimate.per_category) < 2:
-            return []
-        rows = [
-            {
-                "category": name,
-                "value": of.combined.estimate.value,
-                "half_width": of.combined.estimate.half_width(self.estimate.level),
-                "sample_estimate": of.sample.value,
-                "label_free": of.prior.value,
-                "images_that_hold_it": of.n_holding,
-                "objects": of.n_true,
-                "from": "labels" if of.measured else "label-free",
-            }
-            for name, of in self.estimate.per_category.items()
-        ]
-        return [_part("categories", pd.DataFrame(rows))]
+def by_category(estimate: LabelledEstimate) -> Tables:
+    """Show the combined estimate of each category; nothing for one."""
+    rows = [
+        {
+            "category": name,
+            "value": of.combined.estimate.value,
+            "half_width": of.combined.estimate.half_width(estimate.level),
+            "sample_estimate": of.sample.value,
+            "label_free": of.prior.value,
+            "images_that_hold_it": of.n_holding,
+            "objects": of.n_true,
+            "from": "labels" if of.measured else "label-free",
+        }
+        for name, of in estimate.per_category.items()
+    ]
+    if len(rows) < 2:
+        return Tables([])
+    behind = f"labels measure {estimate.n_behind} of {len(rows)} categories"
+    part = _part("categories", pd.DataFrame(rows))
+    caption = f"{estimate.target} in points of 100; {behind}"
+    return Tables([(part, caption)], "Category by category")
 
 
 @dataclass(frozen=True)
@@ -163,8 +142,14 @@ def label_report(
     estimate: LabelledEstimate, given: Mapping[str, str] = MappingProxyType({})
 ) -> Report:
     """Compose the estimate with labels; `given` is what the page is about."""
-    more = [section(estimate) for section in (Shrinking, EveryEstimator, EveryCategory)]
-    return Report("Estimate with labels", [Recommended(estimate), About(given), *more])
+    recommended, *more = label_sections(estimate)
+    return Report("Estimate with labels", [recommended, about_section(given), *more])
+
+
+def label_sections(estimate: LabelledEstimate) -> list[Section]:
+    """Return all that an estimate with labels shows."""
+    shown = Recommended(estimate), Shrinking(estimate)
+    return [*shown, by_estimator(estimate), by_category(estimate)]
 
 
 def _part(name: str, table: pd.DataFrame) -> Part:

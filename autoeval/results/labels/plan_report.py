@@ -18,7 +18,7 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import USUAL_SIZES, Outlook
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
-from autoeval.results.estimate.about import About
+from autoeval.results.estimate.about import about_section
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def plan_report(
 ) -> Report:
     """Compose the page of a plan; `given` is what it is about, `difference` see `WidthToExpect`."""
     width = WidthToExpect(plan, difference)
-    return Report("Images to label", [WhatToLabel(plan), About(given), width])
+    return Report("Images to label", [WhatToLabel(plan), about_section(given), width])
 
 
 def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator[str]:

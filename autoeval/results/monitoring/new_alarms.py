@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from autoeval.errors import InputError
 from autoeval.monitoring.order.site_table import FALSE_ALARMS
 from autoeval.monitoring.watched import BELOW, Watched
+from autoeval.report.sections import plain
 from autoeval.runtime.files import write_json
 
 SENT = "alarms_sent.json"
@@ -24,56 +23,41 @@ SENT_COLUMNS = (
     *("group", "estimate", "change", "change_lower", "change_upper"),
     *("since", "since_image", "alarm_at", "moved", "below"),
 )
-LEFT_OUT = {"digest"}
 TIMEOUT_S = 10.0
 
 
-class NewAlarms:
-    """Alarms of a run, without those that were sent before.
+def new_alarms(folder: Path, watched: Watched) -> list[dict[str, Any]]:
+    """Return the alarms of a run that were not sent before, as plain values; see `remember`.
 
-    A site whose alarm has ended is forgotten, so that a second one is sent again. `rows` are plain
-    values of each new alarm, and ``influential``, the images with the largest part in it.
+    Each has ``influential``, the images with the largest part in it. A site whose alarm has ended
+    is forgotten, so that a second one is sent again.
     """
-
-    def __init__(self, folder: Path, watched: Watched) -> None:
-        self._path = folder / SENT
-        alarms = list(plain_rows(watched.alarms))
-        self._now = {row["group"]: row.get("since") for row in alarms}
-        before = json.loads(self._path.read_text()) if self._path.exists() else {}
-        new = [row for row in alarms if row["group"] not in before]
-        self.rows: list[dict[str, Any]] = [
-            {name: row.get(name) for name in SENT_COLUMNS}
-            | {"influential": row.get("influential", [])}
-            for row in new
-        ]
-        if before.keys() - self._now.keys():
-            write_json(self._path, {k: v for k, v in before.items() if k in self._now})
-
-    def remember(self) -> None:
-        """Note that the alarms of now were sent."""
-        write_json(self._path, self._now)
+    path, alarms = folder / SENT, known_rows(watched.alarms)
+    before = json.loads(path.read_text()) if path.exists() else {}
+    now = {row["group"] for row in alarms}
+    if before.keys() - now:
+        write_json(path, {group: since for group, since in before.items() if group in now})
+    return [
+        {name: row.get(name) for name in SENT_COLUMNS} | {"influential": row.get("influential", [])}
+        for row in alarms
+        if row["group"] not in before
+    ]
 
 
-def plain_rows(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield each row as values that JSON knows: times in ISO 8601, what is not there as None."""
-    for row in rows.to_dict("records"):
-        yield {str(k): plain(v) for k, v in row.items() if k not in LEFT_OUT}
+def remember(folder: Path, watched: Watched) -> None:
+    """Note that the alarms of a run were sent."""
+    sent = {row["group"]: row.get("since") for row in known_rows(watched.alarms)}
+    write_json(folder / SENT, sent)
+
+
+def known_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return rows of a `SiteTable` as values that JSON knows."""
+    return plain(rows.drop(columns=["digest"], errors="ignore").to_dict("records"))
 
 
 def json_lines(rows: pd.DataFrame) -> str:
-    """Return one line of JSON a row, null for NaN."""
-    return "\n".join(json.dumps(row, ensure_ascii=False) for row in plain_rows(rows))
-
-
-def plain(value: Any) -> Any:
-    """Return a value that JSON knows."""
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if value is None or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
-        return None
-    if isinstance(value, pd.Timestamp):
-        return value.isoformat()
-    return value.item() if hasattr(value, "item") else value
+    """Return one line of JSON a row."""
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in known_rows(rows))
 
 
 def post_json(url: str, value: Any, *, timeout_s: float = TIMEOUT_S) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
 from autoeval.monitoring.order.site_table import FALSE_ALARMS
-from autoeval.monitoring.times.periods import FORMS
+from autoeval.monitoring.periods import FORMS
 from autoeval.monitoring.watched import ALARM, BELOW, Watched
 from autoeval.report.interactive import Board, BoardItem
 from autoeval.report.tables import counted
@@ -16,11 +17,12 @@ from autoeval.targets import Target, find_target
 
 NOT_KNOWN = "not known to be worse"
 MOST_POINTS = 60_000  # of all lines over time together, so that a page stays small
-Pictures = Callable[[str], Sequence[tuple[str, str]]]
+Pictures = Mapping[str, Sequence[tuple[str, str]]]
+"""Data URIs with captions, by site."""
 
 
-def site_board(watched: Watched, pictures: Pictures) -> Board:
-    """Lay out all sites, the worst first; pictures are data URIs with captions, by site."""
+def site_board(watched: Watched, pictures: Pictures = MappingProxyType({})) -> Board:
+    """Lay out all sites, the worst first."""
     target, sites = find_target(watched.target), watched.table.sites
     most = MOST_POINTS // max(1, len(sites))
     items = [_item(row, watched, target, pictures, most) for row in sites.to_dict("records")]
@@ -83,7 +85,7 @@ def _item(
         facts=list(_facts(row, watched, target)),
         series=list(zip(periods["period"], values, strict=True)),
         marks=_marks(row, watched.by, periods),
-        pictures=pictures(str(row["group"])),
+        pictures=pictures.get(str(row["group"]), ()),
     )
 
 

@@ -14,10 +14,10 @@ from autoeval.monitoring.order.site_table import FALSE_ALARMS
 from autoeval.monitoring.watched import ALARM, BELOW, Watched
 from autoeval.report.interactive import Board
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Report, Section
+from autoeval.report.sections import Notes, Part, Report, Section
 from autoeval.report.tables import counted, format_cells, to_terminal
-from autoeval.results.estimate.about import About
-from autoeval.results.monitoring.new_alarms import plain_rows
+from autoeval.results.estimate.about import about_section
+from autoeval.results.monitoring.new_alarms import known_rows
 from autoeval.results.monitoring.site_board import alarm_text, change_text
 from autoeval.targets import find_target
 
@@ -47,10 +47,10 @@ def sites_report(
             Alarms(watched),
             Order(watched, board),
             *([CandidateAtSites(*candidate)] if candidate else []),
-            Missing(watched.missing),
-            RunWarnings(watched.warnings),
-            HowSeen(watched),
-            About(given),
+            Notes("missing", watched.missing, "note: "),
+            run_warnings(watched),
+            _how_seen(watched),
+            about_section(given),
         ],
     )
 
@@ -118,7 +118,7 @@ class Alarms(Section):
         return "\n".join(f"ALARM: {line}" for line in self.lines())
 
     def to_dict(self) -> dict[str, Any]:
-        return {"alarms": list(plain_rows(self.watched.alarms))}
+        return {"alarms": known_rows(self.watched.alarms)}
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,11 @@ class Order(Section):
         more = f"\nand {counted(n_more, 'more site')}" if n_more > 0 else ""
         unit = find_target(self.watched.target).unit
         head = f"Sites by {self.watched.target}, in {unit}, the worst first:"
-        why = "".join(f"\nno change estimated for {line}" for line in self._unwatched())
+        sites, why = self.watched.table.sites, ""
+        if "unwatched" in sites:  # those of one reason together
+            reasons = sites[sites["unwatched"] != ""].groupby("unwatched", sort=False)["group"]
+            for reason, groups in reasons:
+                why += f"\nno change estimated for {listed(list(groups))}: {reason}"
         return f"{head}\n\n{to_terminal(format_cells(table, {}))}{more}{why}"
 
     def parts(self) -> Sequence[Part]:
@@ -144,15 +148,7 @@ class Order(Section):
         return [Part("groups", shown.drop(columns=["digest"]))]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"sites": list(plain_rows(self.watched.table.sites))}
-
-    def _unwatched(self) -> list[str]:
-        """List the sites without an estimated change, those of one reason together."""
-        sites = self.watched.table.sites
-        if "unwatched" not in sites:
-            return []
-        reasons = sites[sites["unwatched"] != ""].groupby("unwatched", sort=False)["group"]
-        return [f"{listed(list(groups))}: {reason}" for reason, groups in reasons]
+        return {"sites": known_rows(self.watched.table.sites)}
 
     def _table(self) -> pd.DataFrame:
         target, sites = find_target(self.watched.target), self.watched.table.sites
@@ -183,56 +179,21 @@ class Order(Section):
         return pd.DataFrame(rows).drop(columns=[name for name, none in empty.items() if none])
 
 
-@dataclass(frozen=True)
-class RunWarnings(Section):
-    """What could not be read, and times that are uncertain."""
-
-    warnings: Sequence[str]
-
-    def show(self, page: Page) -> None:
-        page.add_warnings(self.warnings)
-
-    def text(self) -> str:
-        return "\n".join(f"warning: {warning}" for warning in self.warnings)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"warnings": list(self.warnings)}
+def run_warnings(watched: Watched) -> Notes:
+    """Say what could not be read, and which times are uncertain."""
+    return Notes("warnings", watched.warnings, "warning: ", "Warnings")
 
 
-@dataclass(frozen=True)
-class Missing(Section):
-    """What this run does not have, and what that means."""
-
-    sentences: Sequence[str]
-
-    def show(self, page: Page) -> None:
-        if self.sentences:
-            page.add_text(" ".join(self.sentences))
-
-    def text(self) -> str:
-        return "\n".join(f"note: {sentence}" for sentence in self.sentences)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"missing": list(self.sentences)}
-
-
-@dataclass(frozen=True)
-class HowSeen(Section):
-    """How many images, and where their times are from."""
-
-    watched: Watched
-
-    def show(self, page: Page) -> None:
-        page.add_text(self.text())
-
-    def text(self) -> str:
-        sites = self.watched.table.sites
-        n_images = int(sites["n_images"].sum()) if len(sites) else 0
-        clocks = ", ".join(f"{name} {n}" for name, n in (self.watched.clocks or {}).items())
-        return (
-            f"{counted(n_images, 'image')} of {counted(len(sites), 'site')}, "
-            f"{self.watched.n_new} of them new in this run; times from: {clocks or 'nothing'}."
-        )
+def _how_seen(watched: Watched) -> Notes:
+    """Say how many images there are, and where their times are from."""
+    sites = watched.table.sites
+    n_images = int(sites["n_images"].sum()) if len(sites) else 0
+    clocks = ", ".join(f"{name} {n}" for name, n in (watched.clocks or {}).items())
+    line = (
+        f"{counted(n_images, 'image')} of {counted(len(sites), 'site')}, "
+        f"{watched.n_new} of them new in this run; times from: {clocks or 'nothing'}."
+    )
+    return Notes("", [line])
 
 
 def _at_threshold(row: Mapping[str, Any]) -> dict[str, str]:

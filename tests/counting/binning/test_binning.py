@@ -21,7 +21,7 @@ from autoeval.counting.binning import (
     published_bins,
     released_bins,
 )
-from autoeval.counting.binning.bins import MAX_VALUES, optimal_partition, smoothed_frequencies
+from autoeval.counting.binning.bins import MAX_VALUES, optimal_partition
 from autoeval.errors import InputError
 
 
@@ -93,9 +93,7 @@ def test_the_best_of_all_partitions_is_found(gamma):
     assert list(paper_bins(counts, gamma).edges) == expected
 
 
-def test_smoothing_adds_one_of_every_integer_and_gamma_decides_the_number():
-    values, frequencies = smoothed_frequencies(np.array([5, 5, 8]))
-    assert values.tolist() == [5, 6, 7, 8] and frequencies.tolist() == [3, 1, 1, 2]
+def test_gamma_decides_the_number_of_bins():
     counts = np.array([0, 3, 3, 40])
     assert len(paper_bins(counts, 0.05)) < 10
     assert len(paper_bins(counts, 0.6)) == 41

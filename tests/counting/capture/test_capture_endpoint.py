@@ -163,10 +163,13 @@ def test_neither_proxy_nor_other_keys_of_the_environment_are_used_here(serve, mo
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     monkeypatch.setenv("OPENAI_ADMIN_KEY", "admin")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer other")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer other\nX-Key: other")
+    monkeypatch.setenv("OPENAI_ORG_ID", "other")
     for variable, sent in (("OPENAI_API_KEY", KEY), ("", "no-key")):
         assert ask_of(server, key_variable=variable)(IMAGE, "?") == "4"
-        assert server.requests[-1][1]["Authorization"] == f"Bearer {sent}"
+        headers = server.requests[-1][1]
+        assert headers["Authorization"] == f"Bearer {sent}"
+        assert "other" not in headers.values() and "User-Agent" in headers
 
 
 def test_a_missing_client_names_the_extra(monkeypatch):

@@ -40,13 +40,13 @@ def _build(source, records, **options):
 
 def test_real_images_are_covered_and_originals_copied(source):
     built = _build(source, [_record("1.jpg", (5, 10, 50, 40))])
-    (item,) = built.split.items
+    (item,) = built.items
     assert built.warnings == () and item.box.tolist() == [5, 10, 55, 50]
     # Of the two points (10, 20) is behind the box; the third box is an exemplar, not a point.
     assert item.num_occluded == 1 and item.visible_points.tolist() == [[100, 50]]
-    covered = built.split.read_image(item, "occluded")
+    covered = built.read_image(item, "occluded")
     assert covered[15:45, 10:50].max() < 20 and covered[60:, :].min() > 190
-    copy = built.split.image_path(item, "original").read_bytes()
+    copy = built.image_path(item, "original").read_bytes()
     assert copy == (source / "images/1.jpg").read_bytes()
 
 
@@ -63,7 +63,7 @@ BAD_RECORDS = [
 @pytest.mark.parametrize(("record", "message"), BAD_RECORDS)
 def test_items_that_cannot_be_built_are_named_and_the_others_kept(source, record, message):
     built = _build(source, [record, _record("1.jpg", (5, 10, 50, 40))])
-    assert [item.image_file for item in built.split.items] == ["1.jpg"]
+    assert [item.image_file for item in built.items] == ["1.jpg"]
     (warning,) = built.warnings
     assert re.search(message, warning), warning
     assert (source / "out/warnings.txt").read_text().strip() == warning
@@ -72,7 +72,7 @@ def test_items_that_cannot_be_built_are_named_and_the_others_kept(source, record
 def test_boxes_over_the_edge_and_object_names_become_warnings(source):
     record = _record("2.jpg", (240, 190, 50, 40), annotation_bboxes=[])
     built = _build(source, [record])
-    assert built.split.items[0].box.tolist() == [240, 190, 260, 200]
+    assert built.items[0].box.tolist() == [240, 190, 260, 200]
     assert [p.split(":")[1] for p in built.warnings] == [
         " its box reached beyond the 260x200 image; clipped",
         " it has no object points, so the oracle tasks leave it out",
@@ -98,7 +98,7 @@ def test_the_published_split_takes_points_of_fsc147(source):
         "3.jpg: not in the annotations",
         "3.jpg: it has no object points, so the oracle tasks leave it out",
     )
-    with_task = get_task("oracle-visible").items(built.split.items)
+    with_task = get_task("oracle-visible").items(built.items)
     assert [item.image_file for item in with_task] == ["1.jpg", "2.jpg"]
     assert with_task[0].num_occluded == 1 and with_task[0].split == "real"
     assert with_task[0].visible_points.tolist() == [[60, 60]]

@@ -132,7 +132,7 @@ def test_another_box_or_question_or_model_is_another_answer(split, journal, tmp_
 
 
 def test_temperature_falls_by_a_tenth_until_an_answer_can_be_read(split, journal):
-    one = type(split)(split.folder, split.items[:2])
+    one = split.first(2)
     speaker = Speaker(lambda n: "hm" if n <= 3 or n > 4 else "six")
     counts = run(one, "total-occluded", speaker, journal, temperatures=BACKOFF)
     used = [options["temperature"] for _, _, options in speaker.asked]
@@ -144,7 +144,7 @@ def test_temperature_falls_by_a_tenth_until_an_answer_can_be_read(split, journal
 
 
 def test_sampled_questions_are_asked_20_times_with_seeds_of_their_own(split, journal):
-    one = type(split)(split.folder, split.items[:2])
+    one = split.first(2)
     speaker = Speaker(lambda n: "6")
     assert run(one, "sampled-occluded", speaker, journal).answered == 40
     options = [options for _, _, options in speaker.asked]
@@ -155,11 +155,14 @@ def test_sampled_questions_are_asked_20_times_with_seeds_of_their_own(split, jou
     assert [option for _, _, option in again.asked] == options
 
 
-def test_privileged_facts_are_recorded(split, journal):
-    run(split, "oracle-visible", Speaker(lambda n: "6"), journal)
-    for row in journal.read().values():
+def test_privileged_facts_are_recorded_and_rows_are_plain_json(split, journal):
+    run(split, "oracle-visible", Speaker(lambda n: "6\u2028 dots"), journal)
+    rows = [json.loads(line) for line in journal.path.read_bytes().split(b"\n")[:-1]]
+    assert len(rows) == len(journal.read()) == 10
+    for row in rows:
         item = next(i for i in split.items if i.image_file == row["image_file"])
         assert row["context"] == {"visible_points": item.visible_points.tolist()}
+        assert row["text"] == "6\u2028 dots"
 
 
 def test_prompted_confidence_and_patterns_are_read(split, journal):
@@ -237,12 +240,3 @@ def test_counters_without_speech_get_the_name_and_the_facts_they_need(split, jou
             run_task(split, get_task(name), VisibleOnly(), book, journal)
     with pytest.raises(InputError, match="'visible_points'"):
         VisibleOnly().count(np.zeros((2, 2, 3)), "dots")
-    with pytest.raises(InputError, match="'box'"):
-        PatternCompletion().count(np.zeros((2, 2, 3)), "dots", {"visible_points": [[1, 1]]})
-
-
-def test_rows_are_plain_json(split, journal):
-    run(split, "oracle-all", Speaker(lambda n: "6\u2028 dots"), journal)
-    for line in journal.path.read_bytes().split(b"\n")[:-1]:
-        assert json.loads(line)["text"] == "6\u2028 dots"
-    assert len(journal.read()) == 10

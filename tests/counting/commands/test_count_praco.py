@@ -118,18 +118,15 @@ def test_pairs_of_a_file_all_pairs_and_the_paper_mode(data, capsys):
     assert "spurious" not in (data / "paper" / "report.html").read_text()
     pairs = [(data / name / "mosaic_pairs.csv").read_text() for name in ("out", "paper")]
     assert pairs[0] == pairs[1]
+    words = ("--counter", "good.py", "--pairs", "all", "--layout", "paper")
+    run(*words, "--mode", "paper", "--work-dir", "all")
+    table = pd.read_csv("all/measures.csv", index_col="model")
+    assert len(pd.read_csv("all/mosaic_pairs.csv")) == 12 * 8
+    assert table.loc["colours", ["CntP", "CntR", "CntF1"]].tolist() == [1, 1, 1]
     (data / "multi.txt").write_text("0\n1.png\n")
     assert run("--counter", "good.py", "--exclude", "multi.txt", "--work-dir", "out") == 0
     assert "excluded, on the exclusion list: 2 images (0.png, 1.png)" in capsys.readouterr().out
     assert len(pd.read_csv("out/colours/per_image.csv")) == 10
-
-
-def test_all_pairs_in_the_paper_layout(data):
-    words = ("--pairs", "all", "--layout", "paper", "--mode", "paper")
-    run("--counter", "good.py", *words, "--work-dir", "out")
-    table = pd.read_csv("out/measures.csv", index_col="model")
-    assert len(pd.read_csv("out/mosaic_pairs.csv")) == 12 * 8
-    assert table.loc["colours", ["CntP", "CntR", "CntF1"]].tolist() == [1, 1, 1]
 
 
 def test_counts_only_take_the_negative_test_alone(data, capsys):

@@ -62,22 +62,11 @@ def test_a_skipped_answer_costs_smape_only():
 
 def test_intervals_use_the_same_formulas_and_a_single_image_has_none():
     rng = np.random.default_rng(0)
-    target = rng.geometric(0.02, 200).astype(float)
-    pred = target + rng.normal(0, 1 + target / 5)
-    bins = released_bins(1, 200)
-    found = evaluate_counts(
-        CountPredictions("m", tuple(map(str, range(200))), target, pred), bins, n_resamples=200
-    )
-    for name, interval in found.intervals.items():
-        assert interval.value == pytest.approx(found.measures[name]), name
-        assert interval.low < interval.value < interval.high
-    rng = np.random.default_rng(0)
     target = rng.integers(1, 10, 60)
     pred = (target + rng.normal(1, 2, 60)).clip(0)
     pred[7] = np.nan
     found = evaluate(pred, target=target, n_resamples=300)
-    for name in ("bias", "sMAPE"):
-        interval = found.intervals[name]
+    for name, interval in found.intervals.items():
         assert interval.value == pytest.approx(found.measures[name])
         assert interval.low < interval.value < interval.high
     assert found.intervals["bias"].low > 0, "one more on average, clearly"

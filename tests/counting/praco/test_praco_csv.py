@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.praco.both_tests import evaluate_files
 from autoeval.counting.praco.data import CountedImage, CountingSet
 from autoeval.counting.praco.released_csv import (
+    evaluate_files,
     file_name,
     find_released,
-    read_released,
     write_released,
 )
 from autoeval.errors import InputError
@@ -63,14 +62,14 @@ def test_the_files_are_the_authors_and_come_back(folder):
     upper = (folder / "Inference_Test2_Upper_DAVE_test.csv").read_text().splitlines()
     assert upper == [",sea shells,eggs,skis", "2.jpg,,1.5,2.0", "3.jpg,3.0,,0.0", "5.jpg,4.0,9.0,"]
     assert [*find_released(folder, "test")] == ["DAVE"] and find_released(folder, "val") == {}
-    found = read_released(folder, "DAVE", COUNTING_SET)
-    assert found.warnings == ()
+    found = evaluate_files(folder, "DAVE", COUNTING_SET)
+    assert found.notes == ()
     assert found.counts.equals(COUNTS.round(2).astype(float))
     assert found.mosaics[MOSAICS.columns].equals(MOSAICS)
     assert found.mosaics["positive_class"].tolist()[:2] == ["sea shells"] * 2
     # Integers, as counters of boxes write them.
     edit(folder, "Test1", lambda text: text.replace(".0,", ",").replace(".0\n", "\n"))
-    assert read_released(folder, "DAVE", COUNTING_SET).counts.equals(found.counts)
+    assert evaluate_files(folder, "DAVE", COUNTING_SET).counts.equals(found.counts)
 
 
 def test_what_the_file_lacks_is_not_measured(folder):
@@ -139,21 +138,21 @@ def test_files_in_a_folder_for_each_model(folder):
 
 def test_empty_and_infinite_cells_are_counted(folder):
     edit(folder, "Test1", lambda text: text.replace("7.0", "").replace("6.0", "inf"))
-    found = read_released(folder, "DAVE", COUNTING_SET)
+    found = evaluate_files(folder, "DAVE", COUNTING_SET)
     assert found.counts.isna().sum().sum() == 2
-    assert found.warnings == (
+    assert found.notes == (
         "Inference_Test1_DAVE_test.csv: 1 cells without a count",
         "Inference_Test1_DAVE_test.csv: 1 infinite counts, taken as none",
     )
 
 
 def test_rows_of_excluded_and_unknown_images(folder):
-    found = read_released(folder, "DAVE", COUNTING_SET.exclude(["3"]))
+    found = evaluate_files(folder, "DAVE", COUNTING_SET.exclude(["3"]))
     assert found.counts.index.tolist() == ["2.jpg", "5.jpg"]
-    assert found.warnings == ()
+    assert found.notes == ()
     assert set(found.mosaics["positive"]) == {"2.jpg", "5.jpg"}
     edit(folder, "Test1", lambda text: text + "77.jpg,1,1,1\n")
-    (warning,) = read_released(folder, "DAVE", COUNTING_SET).warnings
+    (warning,) = evaluate_files(folder, "DAVE", COUNTING_SET).notes
     assert "1 rows of unknown images (77.jpg)" in warning
 
 
@@ -170,23 +169,23 @@ def test_rows_of_excluded_and_unknown_images(folder):
 def test_refused_files(folder, change, message):
     edit(folder, "Test1", change)
     with pytest.raises(InputError, match=message):
-        read_released(folder, "DAVE", COUNTING_SET)
+        evaluate_files(folder, "DAVE", COUNTING_SET)
 
 
 def test_missing_files(folder):
     (folder / "Inference_Test2_Lower_DAVE_test.csv").unlink()
     with pytest.raises(InputError, match="needs its other half, Inference_Test2_Lower"):
-        read_released(folder, "DAVE", COUNTING_SET)
+        evaluate_files(folder, "DAVE", COUNTING_SET)
     (folder / "Inference_Test2_Upper_DAVE_test.csv").unlink()
-    assert read_released(folder, "DAVE", COUNTING_SET).mosaics is None
+    assert evaluate_files(folder, "DAVE", COUNTING_SET).mosaics is None
     with pytest.raises(InputError, match="No prediction file"):
-        read_released(folder, "TFPOC", COUNTING_SET)
+        evaluate_files(folder, "TFPOC", COUNTING_SET)
 
 
 def test_classes_without_mosaics_and_several_mosaics_for_a_cell(tmp_path):
     wider = CountingSet("test", (*COUNTING_SET.classes, "zebra"), COUNTING_SET.images)
     write_released(tmp_path, "m", wider, COUNTS.assign(zebra=0.0), MOSAICS)
-    found = read_released(tmp_path, "m", wider)
-    assert found.warnings == () and len(found.mosaics) == 6
+    found = evaluate_files(tmp_path, "m", wider)
+    assert found.notes == () and len(found.mosaics) == 6
     with pytest.raises(InputError, match="one mosaic for each image and negative class"):
         write_released(tmp_path, "m", COUNTING_SET, COUNTS, pd.concat([MOSAICS, MOSAICS]))

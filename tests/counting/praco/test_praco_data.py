@@ -8,7 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from counting_files import write_boxes
+from counting_files import edit_json, write_boxes
 
 from autoeval.counting.praco.data import read_exclusions, single_class
 from autoeval.counting.praco.data_kind import CocoPart, load_coco_classes, load_counting_set
@@ -31,9 +31,7 @@ def test_fsc147_with_and_without_the_order_of_classes(fsc147):
 
 def test_incomplete_images_are_named(fsc147):
     (fsc147 / "images_384_VarV2" / "2.jpg").unlink()
-    annotation = json.loads((fsc147 / "annotation_FSC147_384.json").read_text())
-    del annotation["3.jpg"]
-    (fsc147 / "annotation_FSC147_384.json").write_text(json.dumps(annotation))
+    edit_json(fsc147 / "annotation_FSC147_384.json", lambda points: points.pop("3.jpg"))
     found = load_fsc147(fsc147, "test")
     assert [image.image_id for image in found.images] == ["1.jpg", "4.jpg"]
     assert found.warnings[0] == "images of the split without annotation: 1 (3.jpg)"
@@ -75,9 +73,8 @@ def test_exclusion_lists_and_images_without_objects(fsc147, tmp_path):
     assert found.warnings == ("excluded images that the set does not have: 1 (99)",)
     with pytest.raises(InputError, match="Cannot read the exclusion list"):
         read_exclusions(tmp_path / "none.txt")
-    annotation = json.loads((fsc147 / "annotation_FSC147_384.json").read_text())
-    annotation["3.jpg"]["points"] = []
-    (fsc147 / "annotation_FSC147_384.json").write_text(json.dumps(annotation))
+    path = fsc147 / "annotation_FSC147_384.json"
+    edit_json(path, lambda points: points["3.jpg"].update(points=[]))
     found = single_class(load_fsc147(fsc147))
     assert found.excluded == {"3.jpg": "no object: its true count is 0"}
     assert "3.jpg" not in found.truth().index
@@ -185,6 +182,11 @@ def test_released_files(mucca):
 
 
 def test_split_and_class_files_where_they_are(mucca):
+    every = load_mucca(mucca, need_images=False)
+    for name in ("images", "classes"):
+        write(mucca, f"multiclass_split_{name}.json", {"test": []})
+    found = load_mucca(mucca, need_images=False)
+    assert found.classes == every.classes and len(found.images) == len(every.images) == 2
     write(mucca, "multiclass_split_images.json", {"test": ["mcac_2.jpg"]})
     write(mucca, "multiclass_split_classes.json", {"test": ["cups", "plates", "bowls"]})
     write(mucca, "class_mapping.json", {"0": "cups", "1": "bowls", "2": "plates"})

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from autoeval.counting.counters import CountResult
-from autoeval.counting.journal import CellJournal, check_same_run
-from autoeval.counting.praco.both_tests import KEY, count_matrix, run_negative_test
-from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
+from autoeval.counting.journal import check_same_run
+from autoeval.counting.praco.both_tests import count_matrix, run_negative_test
 from autoeval.counting.praco.mosaic_run import draw_pairs, run_mosaic_test
 from autoeval.counting.praco.published_sets import load_fsc147
 from autoeval.counting.prompting import PromptedCounter
@@ -27,12 +26,9 @@ def counting_set(fsc147):
 @pytest.fixture
 def negatives(counting_set, tmp_path):
     """Run the negative-label test with a counter, always in one folder."""
-    journal = CellJournal(tmp_path / "n.jsonl", KEY)
-
-    def run(counter, prompt="{}", **options):
-        return run_negative_test(PromptedCounter(counter, prompt, **options), counting_set, journal)
-
-    return run
+    return lambda counter, *prompt, **options: run_negative_test(
+        PromptedCounter(counter, *prompt, **options), counting_set, tmp_path
+    )
 
 
 @pytest.fixture
@@ -40,9 +36,9 @@ def mosaics_of(counting_set, tmp_path):
     """Run the mosaic test with a counter, always in one folder."""
 
     def run(counter, recipes=None, **options):
-        recipes = draw_pairs(counting_set) if recipes is None else recipes
-        journal = CellJournal(tmp_path / "m.jsonl", MOSAIC_KEY)
-        return run_mosaic_test(PromptedCounter(counter, **options), counting_set, recipes, journal)
+        recipes = recipes or draw_pairs(counting_set)
+        prompted = PromptedCounter(counter, **options)
+        return run_mosaic_test(prompted, counting_set, recipes, tmp_path)
 
     return run
 
@@ -96,7 +92,7 @@ def test_the_true_class_is_told_only_on_request_and_recorded(
     mosaics = mosaics_of(counter, reference=True)
     assert (mosaics["positive_class"] == ["a", "a", "b", "b", "c", "c", "a", "a"]).all()
     silent = stub_counter()
-    run_negative_test(PromptedCounter(silent), counting_set, CellJournal(tmp_path / "other", KEY))
+    run_negative_test(PromptedCounter(silent), counting_set, tmp_path / "other")
     assert "positive_class" not in silent.contexts[0]
 
 
@@ -109,7 +105,7 @@ def test_mosaics_are_asked_for_the_upper_class(counting_set, mosaics_of, stub_co
 
 
 def test_mosaics_resume_cell_by_cell(counting_set, mosaics_of, tmp_path, stub_counter):
-    recipes, journal = draw_pairs(counting_set), tmp_path / "m.jsonl"
+    recipes, journal = draw_pairs(counting_set), tmp_path / "mosaics.jsonl"
     mosaics_of(stub_counter(), recipes[:3])
     with journal.open("ab") as torn:
         torn.write(b'{"positive": "2.jpg", "neg')
@@ -172,8 +168,7 @@ sys.path[:0] = {tests!r}
 from conftest import StubCounter
 from autoeval.counting.prompting import PromptedCounter
 from autoeval.counting.praco.published_sets import load_fsc147
-from autoeval.counting.journal import CellJournal
-from autoeval.counting.praco.mosaic_run import KEY, draw_pairs, run_mosaic_test
+from autoeval.counting.praco.mosaic_run import draw_pairs, run_mosaic_test
 
 log = open({log!r}, "a")
 def answer(prompt, context):
@@ -184,22 +179,22 @@ def answer(prompt, context):
     return 3
 
 counting_set = load_fsc147({root!r})
-journal = CellJournal({journal!r}, KEY)
 counter = PromptedCounter(StubCounter(answer))
-run_mosaic_test(counter, counting_set, draw_pairs(counting_set), journal)
+run_mosaic_test(counter, counting_set, draw_pairs(counting_set), Path({folder!r}))
 """
 
 
 def test_a_kill_loses_at_most_the_cell_in_flight(fsc147, mosaics_of, tmp_path, stub_counter):
-    log, journal = tmp_path / "log", CellJournal(tmp_path / "m.jsonl", MOSAIC_KEY)
+    log = tmp_path / "log"
     log.touch()
     tests = [str(Path(__file__).parents[k]) for k in (0, 2)]
-    script = VICTIM.format(tests=tests, log=str(log), root=str(fsc147), journal=str(journal.path))
+    script = VICTIM.format(tests=tests, log=str(log), root=str(fsc147), folder=str(tmp_path))
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "in the fourth\n"
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert len(log.read_text().split()) == len(journal.read()) == 3
+    kept = (tmp_path / "mosaics.jsonl").read_text().splitlines()
+    assert len(log.read_text().split()) == len(kept) == 3
     rest = stub_counter()
     table = mosaics_of(rest)
     assert len(rest.asked) == 8 - 3 and (table["upper"] == 3).all()

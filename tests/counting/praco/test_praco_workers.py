@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 
 import numpy as np
 import pytest
+from counting_files import edit_json
 
 from autoeval.counting.counters import CountResult
 from autoeval.counting.counters.adapters import TextCounter
-from autoeval.counting.journal import CellJournal
-from autoeval.counting.praco.both_tests import KEY, run_negative_test
+from autoeval.counting.praco.both_tests import run_negative_test
 from autoeval.counting.praco.data import single_class
-from autoeval.counting.praco.mosaic_run import KEY as MOSAIC_KEY
 from autoeval.counting.praco.mosaic_run import draw_pairs, read_pairs, run_mosaic_test, write_pairs
 from autoeval.counting.praco.published_sets import load_fsc147
 from autoeval.counting.prompting import CountRequest, PromptedCounter
@@ -58,9 +56,8 @@ class Batched(Careful):
 
 def tables(fsc147, folder, prompted):
     counting_set = load_fsc147(fsc147)
-    negative = run_negative_test(prompted, counting_set, CellJournal(folder / "n.jsonl", KEY))
-    journal = CellJournal(folder / "m.jsonl", MOSAIC_KEY)
-    return negative, run_mosaic_test(prompted, counting_set, draw_pairs(counting_set), journal)
+    negative = run_negative_test(prompted, counting_set, folder)
+    return negative, run_mosaic_test(prompted, counting_set, draw_pairs(counting_set), folder)
 
 
 @pytest.mark.parametrize(("workers", "batch_size"), [(4, 8), (3, 2), (1, 3)])
@@ -154,9 +151,7 @@ def test_images_of_no_split_are_drawn_and_an_incomplete_one_moves_no_other_draw(
     recipes = draw_pairs(single_class(load_fsc147(crowded)))
     assert [(r.positive, r.negative) for r in recipes] == expected
     assert {name for _, name in expected} - set(SPLIT), "some are of no split"
-    annotation = json.loads((crowded / "annotation_FSC147_384.json").read_text())
-    del annotation["2.jpg"]
-    (crowded / "annotation_FSC147_384.json").write_text(json.dumps(annotation))
+    edit_json(crowded / "annotation_FSC147_384.json", lambda points: points.pop("2.jpg"))
     recipes = draw_pairs(single_class(load_fsc147(crowded)))
     assert [(r.positive, r.negative) for r in recipes] == [p for p in expected if p[0] != "2.jpg"]
 
@@ -179,8 +174,7 @@ def test_a_stranger_is_stacked_like_any_other_image(crowded, tmp_path, stub_coun
         (crowded / "images_384_VarV2" / f"{90 + k}.jpg").write_bytes(source)
     counting_set = load_fsc147(crowded)
     recipes = draw_pairs(counting_set)
-    journal = CellJournal(tmp_path / "m.jsonl", MOSAIC_KEY)
-    table = run_mosaic_test(PromptedCounter(stub_counter()), counting_set, recipes, journal)
+    table = run_mosaic_test(PromptedCounter(stub_counter()), counting_set, recipes, tmp_path)
     assert (table["status"] == "ok").all()
     assert [image.image_id for image in counting_set.images] == SPLIT, "unknown are not measured"
 

@@ -16,6 +16,12 @@ def reproduce(tmp_path, *words):
     return tmp_path / "out"
 
 
+def own(report, name):
+    """Our figures of a table, by its row and column."""
+    table = pd.read_csv(report / f"table_{name}.csv").dropna(subset=["own"])
+    return table.set_index([table.columns[0], "column"])
+
+
 def test_the_printed_tables_are_whole():
     tables, _ = read_paper("binned")
     rows = tables["2"]["rows"]
@@ -24,17 +30,14 @@ def test_the_printed_tables_are_whole():
     # print, but where the last column is of models that others released, and in five rows more.
     same = [row for row, values in rows.items() if values[4] == values[6]]
     assert len(same) == 45 - len(tables["2"]["global_of_others"]) - 5
-    tables, _ = read_paper("binned")
     for name in "345":
         widths = {len(values) for values in tables[name]["rows"].values()}
         assert widths == {len(tables[name]["columns"])}
     assert len(tables["3"]["rows"]) == 15
     # The cells that repeat Table II are the same in print.
     for name in "45":
-        columns, pooled = (
-            list(tables[name]["columns"]),
-            dict(zip(tables["2"]["columns"], tables["2"]["rows"]["NWPU DM-Count"], strict=True)),
-        )
+        columns = list(tables[name]["columns"])
+        pooled = dict(zip(tables["2"]["columns"], rows["NWPU DM-Count"], strict=True))
         for row, cells in tables[name]["cells"].items():
             printed = dict(zip(columns, tables[name]["rows"][row], strict=True))
             for column, scheme in cells.items():
@@ -46,8 +49,7 @@ def test_table_2_to_the_printed_digit(shared, tmp_path, capsys):
     golden = shared / "golden" / "bincrowd"
     report = reproduce(tmp_path, "--table", "2", "--predictions", golden)
     assert "NOT AS PRINTED: predictions for 3 of 45 rows" in capsys.readouterr().out
-    rows = pd.read_csv(report / "table_2.csv").dropna(subset=["own"])
-    rows = rows.set_index(["data set and model", "column"])
+    rows = own(report, "2")
     assert len(rows) == 12
     assert rows.index[~rows["same"].astype(bool)].tolist() == [
         ("STA BL", "global MAE"),  # in print that of the model which BL's authors released
@@ -121,10 +123,7 @@ def test_files_of_the_authors_evaluation_folder_are_bl_and_dm_count(tmp_path):
     (tmp_path / "nwpu_rr.txt").write_text("1,2,12,10\n2,-4,15,19\n")
     (tmp_path / "nwpu_rr_tar_pred_error.txt").write_text("1,1,12,11\n")
     report = reproduce(tmp_path, "--table", "2", "4", "5", "--predictions", tmp_path)
-    tables = {}
-    for name in "245":
-        table = pd.read_csv(report / f"table_{name}.csv").dropna(subset=["own"])
-        tables[name] = table.set_index([table.columns[0], "column"])["own"]
+    tables = {name: own(report, name)["own"] for name in "245"}
     assert tables["2"]["NWPU DM-Count", "RR MAE"] == 3 and tables["2"]["NWPU BL", "RR MAE"] == 1
     assert tables["4"].to_dict() == {("λ1 = 1", "λ2 = 1 MAE"): 3, ("λ1 = 1", "λ2 = 1 std"): 1}
     assert tables["5"].to_dict() == {("Multinomial", "RR MAE"): 3, ("Multinomial", "RR std"): 1}
@@ -170,9 +169,9 @@ def test_game_of_density_maps(tmp_path):
             density[place] = 1
             np.save(tmp_path / folder / f"{name}.npy", density)
     words = ["--table", "3", "--data-root", tmp_path, "--predictions", tmp_path]
-    own = pd.read_csv(reproduce(tmp_path, *words) / "table_3.csv").dropna(subset=["own"])
-    assert set(own["data set and model"]) == {"STB FIDTM"} and set(own["own"]) == {1}
-    assert own["column"].tolist() == [f"L={k} RR {m}" for k in (1, 2, 3) for m in ("mean", "std")]
+    found = own(reproduce(tmp_path, *words), "3")["own"]
+    columns = [f"L={k} RR {m}" for k in (1, 2, 3) for m in ("mean", "std")]
+    assert found.to_dict() == {("STB FIDTM", column): 1 for column in columns}
 
 
 def test_maps_of_other_images_are_refused(tmp_path, capsys):
@@ -191,11 +190,10 @@ def test_files_of_several_models_and_schemes(tmp_path, capsys):
         (tmp_path / folder / name).write_text(text)
     (tmp_path / "bl" / "jhu_unbinned.txt").write_text("a,b\n")
     report = reproduce(tmp_path, "--table", "2", "--predictions", tmp_path)
-    own = pd.read_csv(report / "table_2.csv").dropna(subset=["own"])
-    own = own.set_index(["data set and model", "column"])["own"]
-    assert own["STB DM-Count", "RR MAE"] == pytest.approx(2) and len(own) == 4
+    found = own(report, "2")["own"]
+    assert found["STB DM-Count", "RR MAE"] == pytest.approx(2) and len(found) == 4
     # Within the first bin |error| is 1 and 2: variance 1/4 on two of three images.
-    assert own["STB BL", "RS std"] == pytest.approx((2 / 4 / 3) ** 0.5)
+    assert found["STB BL", "RS std"] == pytest.approx((2 / 4 / 3) ** 0.5)
     assert "jhu_unbinned.txt of BL is left out" in capsys.readouterr().out
 
 

@@ -48,11 +48,15 @@ def reproduce(root, *words):
     return main(["reproduce", "praco", *map(str, given), *map(str, words)])
 
 
+def figures(root, table):
+    return pd.read_csv(root / "out" / f"table_{table}.csv").set_index(["model", "column"])
+
+
 def test_own_figures_stand_beside_the_printed_ones(root, capsys):
     assert reproduce(root, "--table", "1", "--mode", "released") == 0
     shown = capsys.readouterr().out
     assert "CLIP-Count on 4 images (1175 in print)" in shown
-    rows = pd.read_csv(root / "out" / "table_1.csv").set_index(["model", "column"])
+    rows = figures(root, 1)
     own, printed = rows["own"], rows["printed"]
     # Worked out in test_praco_measures; the recall has a 1 for each empty cell.
     assert own["CLIP-Count", "NMN"] == pytest.approx((3 / 10 + 0 + 3 / 5 + 1 / 2) / 4)
@@ -73,7 +77,7 @@ def test_the_paper_mode_is_the_default_and_marked_and_exclusions_hold(root, caps
     shown = capsys.readouterr().out
     assert "not as its figures were made" in shown
     assert "Measured in the mode paper: the formulas as printed." in shown
-    rows = pd.read_csv(root / "out" / "table_1.csv").set_index(["model", "column"])
+    rows = figures(root, 1)
     assert rows.loc[("CLIP-Count", "PCCN"), "own"] == 75
     (root / "several.txt").write_text("4\n")
     assert reproduce(root, "--table", "1", "--exclude", root / "several.txt") == 0
@@ -85,7 +89,7 @@ def test_what_is_truncated_or_missing_is_said_with_where_it_is_had(root, capsys)
     path.unlink()
     assert reproduce(root, "--table", "1") == 0
     assert "needs its other half" in capsys.readouterr().out
-    rows = pd.read_csv(root / "out" / "table_1.csv").set_index(["model", "column"])
+    rows = figures(root, 1)
     assert pd.notna(rows.loc[("mine", "MAE"), "own"])  # the other model is measured all the same
     assert reproduce(root) == 0
     shown = capsys.readouterr().out
@@ -106,13 +110,13 @@ def test_daves_settings_by_folder(root, capsys):
         path = root / "files" / folder / "Inference_Test1_DAVE_test.csv"
         path.write_text(NEGATIVE if folder != "DAVE_thr_0.17" else NEGATIVE.replace(",8,", ",9,"))
     assert reproduce(root, "--table", "3", "1") == 0
-    rows = pd.read_csv(root / "out" / "table_3.csv").set_index(["model", "column"])
+    rows = figures(root, 3)
     assert rows.loc[("DAVE_mod_thr_0.10", "MAE"), "own"] == pytest.approx((2 + 4 + 2.5) / 4)
     assert rows.loc[("DAVE_thr_0.17", "MAE"), "own"] == pytest.approx((1 + 4 + 2.5) / 4)
     assert rows.loc[("DAVE_thr_0.17", "MAE"), "printed"] == 15.16
     assert rows["own"].notna().sum() == 2 * 4, "NMN, PCCN, MAE and RMSE of two settings"
     assert "DAVE_other" not in capsys.readouterr().out
-    table = pd.read_csv(root / "out" / "table_1.csv").set_index(["model", "column"])
+    table = figures(root, 1)
     assert table.loc[("DAVE", "MAE"), "own"] == pytest.approx((2 + 4 + 2.5) / 4)
     tables, _ = read_paper("praco")
     assert tables["3"]["rows"]["DAVE_mod_thr_0.10"] == tables["1"]["rows"]["DAVE"]

@@ -14,11 +14,13 @@ from rectangles import BOXES, RectangleDetector
 from autoeval.data.image_folder import ImageFile, load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import (
+    MEAN,
     MOST,
     OBSERVED,
     Keeping,
     KeptObserver,
     keeping,
+    pieces,
 )
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
@@ -229,3 +231,29 @@ def test_what_cannot_be_observed_is_named_and_tried_again(site):
         image.write_bytes(b"no image")
     with pytest.raises(InputError, match="None of the 150 images can be read"):
         kept(site)
+
+
+NAMES = [f"site/{k:05d}.jpg" for k in range(5000)]
+
+
+def contents(names):
+    return [tuple(names[k] for k in piece) for piece in pieces(names)]
+
+
+def test_all_images_once_and_in_order():
+    cut = contents(NAMES)
+    assert [name for piece in cut for name in piece] == NAMES
+    assert max(map(len, cut)) <= MOST
+    assert MEAN / 2 < len(NAMES) / len(cut) < MEAN
+
+
+@pytest.mark.parametrize("k", [0, 1234, 4999])
+def test_one_image_less_or_more_leaves_nearly_all_pieces(k):
+    fewer = NAMES[:k] + NAMES[k + 1 :]
+    more = [*NAMES[:k], "site/between.jpg", *NAMES[k:]]
+    for changed in (fewer, more):
+        assert len(set(contents(NAMES)) - set(contents(changed))) <= 3
+
+
+def test_no_image_no_piece():
+    assert contents([]) == []

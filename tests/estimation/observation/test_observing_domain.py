@@ -10,8 +10,7 @@ from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.kept_domain import correct_boxes, observe_source_domain
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import preset
-from autoeval.estimation.observation.source_domain import SourceDomain
+from autoeval.estimation.observation.presets import SourceDomain, preset
 from autoeval.metasets import SampleSet, load_seed_set, own_images
 
 N_IMAGES = 4

@@ -10,10 +10,10 @@ from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import CONDITION
 from autoeval.monitoring.changes.image_numbers import MEANINGS
-from autoeval.monitoring.changes.site_change import SiteChange
 from autoeval.monitoring.changes.site_changes import Anchor, ChangeSettings, site_changes
+from autoeval.monitoring.changes.site_watch import SiteChange
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.monitoring.times.periods import Baseline
+from autoeval.monitoring.periods import Baseline
 
 BLIND = np.zeros((len(MEANINGS), len(MEANINGS)))  # no image is new
 
@@ -62,7 +62,7 @@ def test_a_labelled_site_is_estimated_from_its_level_the_others_from_their_estim
 
 
 def test_half_widths_add_up_as_squares():
-    fell = SiteChange(-0.2, -0.24, -0.16, 0.9, {}, (), 9, 9, 0.0)
+    fell = SiteChange(-0.2, -0.24, -0.16, {}, (), 0.0)
     assert Anchor(0.5, 0.47, 0.53).now(fell) == pytest.approx((0.3, 0.25, 0.35))
     assert Anchor(0.1, 0.07, 0.13).now(fell) == (0.0, 0.0, 0.0)
 

@@ -12,8 +12,7 @@ from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import CONDITION, condition
 from autoeval.monitoring.changes.image_numbers import MEANINGS, NUMBERS, image_numbers
-from autoeval.monitoring.changes.site_change import change_of_numbers
-from autoeval.monitoring.changes.site_watch import watch
+from autoeval.monitoring.changes.site_watch import change_of_numbers, watch
 from autoeval.monitoring.changes.slopes import Slopes
 
 SLOPE, LEVEL = 0.2, 0.5
@@ -51,7 +50,6 @@ def test_the_change_is_level_times_slope_times_difference(model):
     )
     assert estimated.value == pytest.approx(LEVEL * SLOPE * moved, rel=1e-4)
     assert estimated.moved == pytest.approx({"detail_1": estimated.value})
-    assert str(estimated).startswith("fell by 10 ± ")
 
 
 def test_the_interval_holds_slopes_noise_and_sampling(model):
@@ -162,11 +160,6 @@ def test_an_image_says_how_far_it_is_from_the_baseline(model):
     said = model.image_series(before, before)
     assert said.shape == (3, 20) and not said[2].any()
     assert said[0] == pytest.approx(np.tile(expected, 2), abs=1e-9)
-
-
-def test_the_model_survives_being_written(model):
-    again = ChangeModel.from_dict(model.to_dict())
-    assert again.to_dict() == model.to_dict() and again.names == model.names
 
 
 def test_numbers_of_one_image_by_hand():

@@ -21,9 +21,13 @@ from autoeval.monitoring.changes.condition import (
     image_products,
 )
 from autoeval.monitoring.changes.image_numbers import image_numbers
-from autoeval.monitoring.fitting.changed_images import observe_changes, true_precision
 from autoeval.monitoring.fitting.fit_change import ChangeInputs, arrays, fit_change, left_out
-from autoeval.monitoring.fitting.known_changes import known_changes, positions
+from autoeval.monitoring.fitting.known_changes import (
+    known_changes,
+    observe_changes,
+    positions,
+    true_precision,
+)
 
 KINDS = ("contrast", "gaussian_noise", "brightness")
 META_SET = MetaSetConfig(transforms=KINDS, n_sets=6, n_images=8, n_transforms=1, in_turn=True)

@@ -10,7 +10,7 @@ from autoeval.errors import InputError
 from autoeval.monitoring.order.site_table import SiteTable, with_alarms_below
 from autoeval.monitoring.watch_sites import WatchPlan
 from autoeval.monitoring.watched import Watched
-from autoeval.results.monitoring.new_alarms import NewAlarms, json_lines, prometheus_text
+from autoeval.results.monitoring.new_alarms import json_lines, new_alarms, prometheus_text
 from autoeval.results.monitoring.site_board import site_board
 from autoeval.results.monitoring.sites_report import sites_report
 from tests.monitoring.fake_cameras import estimator
@@ -52,7 +52,7 @@ def test_the_site_whose_interval_is_below_the_threshold_alarms_and_no_other(site
 
 def test_it_is_on_the_page_on_the_terminal_in_json_and_in_prometheus(sites, tmp_path):
     watched = Watched(sites, TARGET, "folder")
-    board = site_board(watched, lambda name: ())
+    board = site_board(watched)
     report = sites_report(watched, board)
     alarms = [line for line in report.text().splitlines() if "ALARM" in line]
     assert alarms == ["ALARM: gate recall@0.3 of 20.0 to 50.0, below 60.0"]
@@ -64,7 +64,7 @@ def test_it_is_on_the_page_on_the_terminal_in_json_and_in_prometheus(sites, tmp_
     gauges = prometheus_text(sites.sites, target=TARGET, finished_s=0)
     assert 'autoeval_site_below{site="gate",target="recall@0.3"} 1.0\n' in gauges
     assert 'autoeval_site_below{site="yard",target="recall@0.3"} 0.0\n' in gauges
-    (sent,) = NewAlarms(tmp_path, watched).rows
+    (sent,) = new_alarms(tmp_path, watched)
     assert sent["group"] == "gate" and sent["below"].endswith("below 60.0")
 
 
@@ -88,7 +88,7 @@ def test_a_change_and_a_low_level_are_one_alarm_with_both_reasons(sites):
     of_gate = sites.rows["group"] == "gate"
     rows = sites.rows.assign(alarm=of_gate, **{k: [v] * len(of_gate) for k, v in changed.items()})
     both = Watched(SiteTable(rows, sites.drawn, sites.names, 1, sites.level_of), "mAP", "folder")
-    report = sites_report(both, site_board(both, lambda name: ()))
+    report = sites_report(both, site_board(both))
     reasons = "recall@0.3 of 20.0 to 50.0, below 60.0; fell by 10 ± 5 points; moved: found -6.1"
     assert f"ALARM: gate {reasons}" in report.text().splitlines()
     assert len(both.alarms) == 1

@@ -13,8 +13,8 @@ from autoeval.detections import Detections
 from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.monitoring.order.group_rows import score_group
+from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import RecordStore
-from autoeval.monitoring.times.clock import Clock
 from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions, watch_sites
 
 LEVELS = {"gate": 220, "yard": 140, "roof": 90}

@@ -53,10 +53,10 @@ def test_recall_is_that_of_the_site_and_false_alarms_are_boxes_less_true_positiv
 
 def test_they_are_on_the_page_on_the_terminal_and_in_prometheus(world):
     watched = Watched(world[1], "mAP", "folder")
-    report = sites_report(watched, site_board(watched, lambda name: ()))
+    report = sites_report(watched, site_board(watched))
     text = report.text()
     assert "recall@0.4" in text and "false alarms an image" in text
-    facts = [fact for item in site_board(watched, lambda name: ()).items for fact in item.facts]
+    facts = [fact for item in site_board(watched).items for fact in item.facts]
     assert sum("recall@0.4" in fact for fact in facts) == len(SEEDS)
     gauges = prometheus_text(watched.table.sites, target="mAP", finished_s=0)
     row = watched.table.sites.set_index("group").loc["gate"]

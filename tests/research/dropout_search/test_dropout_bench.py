@@ -63,7 +63,7 @@ def test_work_of_full_by_hand(boxes_task, tmp_path):
     bench = make_bench(boxes_task, tmp_path, n_sets=1, n_images=1)
     (result,) = search_dropout(bench, ["full"])
     assert result.executions.sum() == 500 * bench.sizes.sum()
-    assert result.summary()["naive"] == 285 * 2 * 6 * bench.sizes.sum()
+    assert result.summary["naive"] == 285 * 2 * 6 * bench.sizes.sum()
 
 
 def test_a_later_strategy_takes_over_what_is_known(boxes_task, tmp_path):

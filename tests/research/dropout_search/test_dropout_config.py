@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from autoeval.commands.meta_set_options import add_pass_options, make_observer
+from autoeval.commands.meta_set_options import add_pass_options, pass_settings
 from autoeval.detectors.forward.dropout_spec import DropoutSpec, load_dropout, write_dropout_config
 from autoeval.errors import InputError
 from autoeval.estimation.observation.presets import PRESETS
@@ -16,7 +16,7 @@ FOUND = {"detector": "yolox_nano", "r2": 0.5, "n_images": 88}
 def settings_of(*words):
     parser = argparse.ArgumentParser()
     add_pass_options(parser)
-    return make_observer(parser.parse_args(words), None, None).settings
+    return pass_settings(parser.parse_args(words))
 
 
 def test_round_trip(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from label_worlds import make_site
 
 from autoeval.errors import InputError
-from autoeval.estimation.observation.recording import LABELLED
+from autoeval.estimation.meta_set import LABELLED
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import training_set
 from autoeval.labels.assistance import MixingWeights

@@ -1,5 +1,4 @@
 import numpy as np
-import pandas as pd
 import pytest
 from observations import found, image
 from rectangles import RectangleDetector, rectangle_task
@@ -8,21 +7,18 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.metasets import SampleSet, draw_recipes, own_images
-from autoeval.research.studies.kept_boxes import observe_sets, observed_set, rows_of
+from autoeval.research.studies.kept_boxes import observe_sets, pack_images, unpack_images
 from autoeval.research.studies.set_sizes import whole_sets
 from autoeval.runtime.store import RowStore
 
-NAMES = {"source": "a", "sample_set": "1", "kind": "seed"}
 
-
-def test_an_image_survives_being_turned_into_rows():
+def test_an_image_survives_being_packed():
     # two repeats, the second of which lost everything; a crowd; two categories
     clean = found([[1, 2, 30, 40.25], [5, 5, 9, 9]], [0.75, 0.125], [0, 1])
     perturbed, true = [found([[1, 2, 31, 41]]), found([])], [[0, 0, 30, 40], [50, 50, 90, 90]]
     made = image("x", clean, perturbed, true, labels=[1, 0], iscrowd=[False, True])
     empty = image("y", found([]), [found([]), found([])], [])
-    rows = [{**NAMES, **row} for one in (made, empty) for row in rows_of(one)]
-    back, nothing = observed_set(pd.DataFrame(rows)).images
+    back, nothing = unpack_images(pack_images([made, empty]))
     assert back.evidence.image_size == (100, 200) and back.evidence.image_id == "x"
     assert back.evidence.clean.boxes.tolist() == clean.boxes.tolist()
     assert back.evidence.clean.scores.tolist() == [0.75, 0.125]

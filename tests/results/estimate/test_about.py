@@ -10,7 +10,7 @@ from PIL import Image
 
 from autoeval.cli import main
 from autoeval.report.page import Page
-from autoeval.results.estimate.about import About, about
+from autoeval.results.estimate.about import about, about_section
 from tests.chromium import chromium
 from tests.commands.predicted_world import write_world
 
@@ -21,7 +21,7 @@ def test_what_is_known_is_named():
     assert facts["labels"] == "val.json" and facts["command"] == "autoeval fit --level .8"
     now = datetime.now().astimezone()
     assert abs((now - datetime.fromisoformat(facts["date"])).total_seconds()) < 120
-    assert About({}).parts() == [] and About(facts).to_dict() == {"about": facts}
+    assert about_section({}).parts() == [] and about_section(facts).to_dict() == {"about": facts}
 
 
 def test_pages_of_fit_and_estimate_name_images_detector_estimator_date_and_command(tmp_path):

@@ -43,10 +43,7 @@ def write(folder, n_sites, n_days=5):
     picture = thumbnail_uri(np.random.default_rng(0).integers(0, 255, (180, 240, 3), np.uint8))
     seen = watched(n_sites, n_days)
     worst = set(seen.table.sites["group"].head(MOST // OF_SITE))
-
-    def pictures(name):
-        return [(picture, f"{name}: 1.jpg")] * OF_SITE if name in worst else ()
-
+    pictures = {name: [(picture, f"{name}: 1.jpg")] * OF_SITE for name in worst}
     (page, *_) = sites_report(seen, site_board(seen, pictures)).write(folder)
     return page
 

@@ -1,5 +1,8 @@
+"""Parts of a pass add up to the whole, and draws of its images are those of its seed."""
+
 import math
 
+import numpy as np
 import pytest
 from rectangles import BOXES, RectangleDetector, write_world
 
@@ -8,7 +11,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.estimation.observation.tally import merged
 from autoeval.metasets import SampleSet, load_seed_set, own_images
 from autoeval.runtime.shards import TorchShards
 
@@ -21,9 +23,13 @@ class OnePart(TorchShards):
         return [item]
 
 
+def observer(batch_size=2, seed=0):
+    settings = preset("paper", repeats=2, seed=seed)
+    return Observer(RectangleDetector(), BOXES, settings, batch_size=batch_size)
+
+
 def rows_of(samples, shards=None):
-    observer = Observer(RectangleDetector(), BOXES, preset("paper", repeats=2), batch_size=2)
-    return [without_seconds(row) for row in observer.rows(samples, shards=shards)]
+    return [without_seconds(row) for row in observer().rows(samples, shards=shards)]
 
 
 def without_seconds(row):
@@ -49,7 +55,9 @@ def test_parts_of_a_pass_add_up_to_the_whole_to_the_last_bit(ranks, tmp_path):
     parts = [OnePart(rank, ranks) for rank in range(ranks)]
     for part in parts:
         rows_of(samples, part)
-    tally = merged([part.sent for part in parts])
+    tally, *others = (part.sent for part in parts)
+    for other in others:
+        tally.merge(other)
     rows = [without_seconds(row) for row in tally.rows()]
     assert same(rows, rows_of(samples))
     assert rows[0]["n_images"] == 6 and "5.png" in rows[0]["unreadable"]
@@ -63,4 +71,29 @@ def test_a_part_without_images_changes_nothing(tmp_path):
     with pytest.raises(InputError, match="None of the 0 images"):
         rows_of(samples, empty)
     expected = rows_of(samples, full)
-    assert same([without_seconds(r) for r in merged([empty.sent, full.sent]).rows()], expected)
+    empty.sent.merge(full.sent)
+    assert same([without_seconds(row) for row in empty.sent.rows()], expected)
+
+
+def draws(files, **options):
+    rows = observer(**options).rows(UnlabelledSamples(files), resamples=8)
+    return [row["resampled"] for row in rows]
+
+
+@pytest.fixture
+def files(tmp_path):
+    return load_image_folder(write_world(tmp_path, 160, n_images=5) / "images")
+
+
+def test_draws_are_the_same_for_any_batch_size(files):
+    expected = draws(files)
+    for batch_size in (1, 5):
+        for one, other in zip(draws(files, batch_size=batch_size), expected, strict=True):
+            assert all(np.array_equal(one[name], other[name], equal_nan=True) for name in other)
+
+
+def test_the_seed_of_the_pass_decides_the_draws_and_one_image_is_drawn_as_it_is(files):
+    first, second = (draws(files, seed=seed)[0]["bos"] for seed in (0, 1))
+    assert first.shape == (8,) and not np.array_equal(first, second)
+    (bos,) = {value for value in draws(files[:1])[0]["bos"]}
+    assert 0 < bos < 1

@@ -1,20 +1,103 @@
-"""Periods of a site, its baseline, and whether its clock can be trusted."""
+"""When images were taken, which belong together in time, and which times cannot be true."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pandas as pd
 
 from autoeval.data.image_folder import natural_order
+from autoeval.data.image_header import exif_time
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.monitoring.times.clock import FILE, IN_NAME, UNTRUE
 from autoeval.report.tables import counted
+
+AUTO, EXIF, FILE = "auto", "exif", "file"
+IN_NAME, LISTED, NOWHERE, UNTRUE = "name", "listed", "none", "untrue"
+EARLIEST = datetime(1990, 1, 1)
+DIGITS = {"Y": r"\d{4}", "j": r"\d{3}", "f": r"\d{1,6}", **dict.fromkeys("mdHMSyI", r"\d{2}")}
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Reads when images were taken.
+
+    The source is ``"exif"``; ``"file"``, the time of the file's last change, in UTC; ``"auto"``,
+    the first of these that there is; or a form as in `datetime.strptime`, such as
+    ``"%Y%m%d_%H%M%S"``, that the name of each file holds somewhere.
+
+    >>> Clock("%Y%m%d_%H%M").read("nowhere.jpg", "gate/in_20260302_0915.jpg")
+    (datetime.datetime(2026, 3, 2, 9, 15), 'name')
+    """
+
+    source: str = AUTO
+
+    def __post_init__(self) -> None:
+        if self.source not in (AUTO, EXIF, FILE) and not re.search("%[YyjfmdHMSI]", self.source):
+            raise InputError(
+                f"Expected --time as {EXIF}, {FILE}, {AUTO} or a form of the time in file names, "
+                f"such as %Y%m%d_%H%M%S, but got {self.source!r}."
+            )
+
+    def read(
+        self, path: str | os.PathLike[str] | None, name: str, listed: datetime | None = None
+    ) -> tuple[datetime | None, str]:
+        """Return the time of an image, None where there is none, and where it is from.
+
+        Without a file, `listed` is the time that the list of images gives. The second is
+        ``"exif"``, ``"file"``, ``"name"`` or ``"listed"``; ``"none"`` without a time, and
+        ``"untrue"`` where it is before 1990 or in the future, as that of a camera whose clock was
+        reset.
+        """
+        taken, source = self._found(path, name, listed)
+        if taken is None:
+            return None, NOWHERE
+        if not EARLIEST <= taken <= datetime.now() + timedelta(days=1):
+            return None, UNTRUE
+        return taken, source
+
+    def _found(
+        self, path: str | os.PathLike[str] | None, name: str, listed: datetime | None
+    ) -> tuple[datetime | None, str]:
+        if self.source not in (AUTO, EXIF, FILE):
+            return time_in_name(name, self.source), IN_NAME
+        if path is None:
+            return listed, LISTED
+        taken = exif_time(path) if self.source != FILE else None
+        if taken is not None or self.source == EXIF:
+            return taken, EXIF
+        return _changed(path), FILE
+
+
+def time_in_name(name: str, form: str) -> datetime | None:
+    """Find a time of a form in a file name; None where it is not there.
+
+    >>> time_in_name("cam 3/2026-03-02/09.15.07.jpg", "%Y-%m-%d/%H.%M.%S")
+    datetime.datetime(2026, 3, 2, 9, 15, 7)
+    >>> time_in_name("cam 3/20261302.jpg", "%Y%m%d") is None
+    True
+    """
+    pattern = re.sub(r"%(.)", lambda mark: DIGITS.get(mark[1], re.escape(mark[1])), re.escape(form))
+    for found in re.finditer(f"(?=({pattern}))", name):
+        try:
+            return datetime.strptime(found[1], form)
+        except ValueError:
+            continue
+    return None
+
+
+def _changed(path: str | os.PathLike[str]) -> datetime | None:
+    try:
+        seconds = os.stat(path).st_mtime
+        return datetime.fromtimestamp(seconds, timezone.utc).replace(tzinfo=None, microsecond=0)
+    except (OSError, OverflowError, ValueError):
+        return None
+
 
 FOLDER, DAY, HOUR, EVERY = "folder", "day", "hour", "every"
 WHOLE = ""
@@ -43,8 +126,6 @@ def periods(index: pd.DataFrame, by: str) -> pd.Series:
     images after one another, of which the last ones may be fewer. Empty for images without a time,
     where time is needed.
 
-    Examples
-    --------
     >>> taken = pd.to_datetime(["2026-03-02 08:59", "2026-03-02 09:01", None])
     >>> index = pd.DataFrame({"taken": taken, "file_name": ["1", "2", "3"]})
     >>> periods(index, "hour").tolist(), periods(index, "every:2").tolist()
@@ -104,8 +185,6 @@ class Baseline:
     ``"7d"`` is for the first seven days of images of each site, ``"200"`` for its first 200 images,
     or a date such as ``"2026-03-01"``, before which everything is the baseline.
 
-    Examples
-    --------
     >>> taken = pd.Series(pd.to_datetime(["2026-03-01", "2026-03-02", "2026-03-05"]))
     >>> [Baseline(text).length(taken) for text in ("2d", "1", "2026-03-02")]
     [2, 1, 1]

@@ -1,1 +1,0 @@
-"""When images were taken, and which belong together in time."""
