@@ -71,8 +71,9 @@ def _refuse_twice(path: Path, read: Predictions) -> None:
     ends = np.unique(np.searchsorted(image, image[::AT_ONCE]))[1:]
     twice = 0
     for rows in np.split(sure, ends):  # parts of whole images
-        part = read.where(rows)
-        first, second = _overlapping(part, part, SAME_OBJECT)
+        group = read.image[rows] * len(read.categories) + read.label[rows]
+        boxes = read.boxes[rows].astype(np.float64)
+        first, second, _ = overlapping_pairs(boxes, group, boxes, group, least=SAME_OBJECT)
         twice += len(np.unique(first[first != second]))
     if twice > MANY_TWICE * len(sure):
         raise InputError(
