@@ -152,15 +152,7 @@ def labels_with_files(
     path = Path(labels)
     content = read_labels(path, img_dir)
     words = {word: word for word in content.categories}
-    made = _with_files(path.stem, content, files, content.categories, words, family=family)
-    right = float(np.nanmean(made.right_at_half))
-    if right < HARDLY_RIGHT:
-        raise InputError(
-            f"Hardly a box of {files.clean} is right by {labels}: mAP50 {right:.1%}, mean over "
-            "categories, so nothing can be learned from them. Are they of the same images, and do "
-            "image ids and category numbers mean the same in both?"
-        )
-    return made
+    return _with_files(path.stem, content, files, content.categories, words, family=family)
 
 
 def task_with_files(task: Task, files: Mapping[str, PredictionFiles]) -> list[TrainingSet]:
@@ -233,8 +225,10 @@ def _with_files(
         refuse=not files.truncated,
     )
     statistics = ReferenceStatistics.of(found.clean)
+    mismatch: tuple[str, ...] = ()
     if not label_words:
         statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))
+        mismatch = mismatched_words(found.clean, truth)
     made = training_set(
         found.as_categories(categories, words),
         truth,
@@ -247,9 +241,18 @@ def _with_files(
             *found.clean.warnings,
             *uncovered,
             *check_limit(found.clean, str(files.clean)),
-            *(() if label_words else mismatched_words(found.clean, truth)),
+            *mismatch,
         ),
     )
+    right = float(np.nanmean(made.right_at_half))
+    if not everywhere and right < HARDLY_RIGHT:
+        others = "Are they of the same images, and do image ids and category numbers mean the same?"
+        if mismatch:
+            others = f"{mismatch[0]} If so, give --task a file with `detector_mapping`."
+        raise InputError(
+            f"Hardly a box of {files.clean} is right by {content.path}: mAP50 {right:.1%}, mean "
+            f"over categories, so nothing can be learned from them. {others}"
+        )
     if np.nanmax(made.right_at_half) > ALL_WRONG:
         return made
     return made.noting(
