@@ -103,7 +103,7 @@ def estimate_categories(
     features = readable(make_method(method), known)
     columns = (*features, target)
     stacked = stack_categories(table, categories) if categories else pd.DataFrame()
-    if stacked.empty or not set(columns) <= set(stacked):
+    if stacked.empty or not set(columns) <= known:
         raise InputError(
             f"Expected columns such as {target}/CATEGORY for a task of several categories."
         )

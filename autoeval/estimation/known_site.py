@@ -81,8 +81,7 @@ class KnownSite:
         """Return M new pairs as pairs of this site, and the ratio (M,) of their accuracy to it.
 
         expected_ap: column of that score. A category that was not labelled here keeps its scores
-            and
-            sampling error; its ratio is 1.
+            and sampling error; its ratio is 1.
         """
         index = {str(self.pairs.category[k]): k for k in np.flatnonzero(self._own)}
         of = np.array([index.get(str(category), -1) for category in new.category])

@@ -195,14 +195,15 @@ def site_of_images(
                 bar.update()
     parts = shards.gather((seen, log, least_stable))
     found, log, least_stable = list[Evidence](), PassLog(), LeastStableImages()
-    for seen, log_of_part, least_stable_of_part in parts:
-        found += seen
-        log.merge(log_of_part)
-        least_stable.merge(least_stable_of_part)
+    for seen_there, log_there, least_stable_there in parts:
+        found += seen_there
+        log.merge(log_there)
+        least_stable.merge(least_stable_there)
     if scored:
         row = {name: value for name, value in rows[0].items() if name != RESAMPLED}
         numbers = [name for name, value in row.items() if isinstance(value, float)]
         row |= {name: float(np.mean([of[name] for of in rows])) for name in numbers}
+        lost = row["unreadable"].split("; ") if row["n_unreadable"] else []
         row["rows"], blocks = rows, None
     else:
         log.check(len(found))
@@ -210,10 +211,10 @@ def site_of_images(
         row = {"n_images": len(found), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
         row |= log.seconds
         blocks = blocks_of_read(samples, log.unreadable)
-    if row["n_unreadable"]:
+    if lost:
         warnings += (
             f"{row['n_unreadable']} of {len(samples)} images could not be read and were left out: "
-            f"{listed(row['unreadable'].split('; '))}",
+            f"{listed(lost)}",
         )
     return Site(
         SiteBoxes.of_evidence(found, names, blocks),

@@ -179,7 +179,10 @@ def task_with_files(task: Task, files: Mapping[str, PredictionFiles]) -> list[Tr
 def truth_of_samples(
     found: Predictions, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
 ) -> Truth:
-    """Lay out the labels of the images of `found`: boxes, categories and crowds of each."""
+    """Lay out the labels of the images of `found`.
+
+    labels: of each image boxes (N, 4) as xyxy in pixels, categories (N,) and crowds (N,).
+    """
     parts = [*labels, NO_BOXES]
     image = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     boxes, label, crowd = (np.concatenate(part) for part in zip(*parts, strict=True))

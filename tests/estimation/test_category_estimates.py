@@ -99,6 +99,12 @@ def test_a_table_without_categories_is_refused():
         estimate_categories(table, table.head(1), method="ac")
 
 
+def test_a_score_of_whole_images_gives_no_estimate_of_a_category():
+    table = score_table().assign(fd=0.5)
+    with pytest.raises(InputError, match="several categories"):
+        estimate_categories(table, table.head(1), method="fd")
+
+
 def tallied(categories, *images, repeats=1):
     """The tally of images whose boxes are all labelled: their detections, clean and perturbed."""
     tally = Tally(categories, PassSettings(repeats=repeats, wants=()))

@@ -31,6 +31,7 @@ def test_estimates_stay_where_values_can_be(name, value, clipped, text):
     target = find_target(name)
     assert target.name == name
     np.testing.assert_equal(target.clip(np.array([value])), [clipped])
+    np.testing.assert_equal(target.clip(value), clipped)
     assert text is None or target.text(clipped) == text
 
 

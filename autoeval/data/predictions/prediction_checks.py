@@ -44,11 +44,11 @@ def boxes_beyond(path: Path, read: Predictions) -> tuple[str, ...]:
     """
     known = np.array([image.size is not None for image in read.images], bool)
     n_known = int(known[read.image].sum())
+    if not n_known:
+        return ()
     unknown = (float("inf"),) * 2
     limits = BEYOND * np.array([image.size or unknown for image in read.images], float)[:, ::-1]
-    parts = (
-        slice(start, start + AT_ONCE) for start in range(0, len(read) if n_known else 0, AT_ONCE)
-    )
+    parts = (slice(start, start + AT_ONCE) for start in range(0, len(read), AT_ONCE))
     outside = sum(
         int((read.boxes[part, 2:] > limits[read.image[part]]).any(axis=1).sum()) for part in parts
     )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -255,15 +255,3 @@ def read_predictions(
     if on_canvas:
         read = within_images(read)
     return replace(read, left_out=read.left_out + unusual_boxes(path, read))
-
-
-def _place_boxes(
-    keys: list[tuple[Any, Any]], images: Sequence[LabelledImage] | None, where: str
-) -> tuple[np.ndarray, tuple[LabelledImage, ...], tuple[str, ...]]:
-    """Return the number of each image, all images, and which are lost."""
-    named = [Named(*(None if part is None else str(part) for part in key)) for key in keys]
-    if images is None:
-        known = tuple(LabelledImage(n.text, n.file_name or n.text, None) for n in named)
-        return np.arange(len(known)), known, ()
-    place, lost = place_images(named, images, where)
-    return place, tuple(images), lost

@@ -35,9 +35,10 @@ def find_categories(
     ...) and COCO's, where they are as many as the head has classes. A detector that takes words
     finds what it is given, however many.
     """
-    dataset = {str(key).lower(): value for key, value in meta.get("dataset_meta", {}).items()}
-    of_checkpoint = _names(dataset.get("classes") or meta.get("CLASSES"))
-    found = tuple(given) or of_checkpoint or _from_config(config)
+    found = tuple(given)
+    if not found:
+        dataset = {str(key).lower(): value for key, value in meta.get("dataset_meta", {}).items()}
+        found = _names(dataset.get("classes") or meta.get("CLASSES")) or _from_config(config)
     if takes_words(model):
         return found or _of_type(config) or coco_categories()
     n_classes = count_classes(model)

@@ -90,7 +90,10 @@ class Tally:
             of_category.update(evidence.relabel(only))
 
     def merge(self, other: Self) -> None:
-        """Take in what ``other`` has seen of the images that come after those seen here."""
+        """Take in what ``other`` has seen of the images that come after those seen here.
+
+        Accuracy is then that of the whole to the last bit, scores up to rounding.
+        """
         self.n_images += other.n_images
         self.log.merge(other.log)
         self.accuracy.merge(other.accuracy)
@@ -221,17 +224,16 @@ class Observer(Generic[D]):
         """Compute all scores of a set of images, and mAP where there are labels.
 
         advance: called with the number of images done; watch: with the evidence of each. With
-            `shards`
-            both hear of the images of this process alone; the rows are of the whole in all of them.
+            `shards` both hear of the images of this process alone; the rows are of the whole in all
+            of them.
         resamples: draw the images again as often, with replacement, by the seed of the settings;
             where the samples have ``blocks``, block by block.
         Returned: one row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``,
             ``unreadable`` (names and reasons), ``absent`` (JSON: why a score is not there), seconds
             spent, the features, ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what else
-            the
-            settings measure. With `resamples` also ``resampled``, the features of the sets drawn
-            again
-            by name, (resamples,), and ``n_blocks``, how many blocks they were drawn from.
+            the settings measure. With `resamples` also ``resampled``, the features of the sets
+            drawn again by name, (resamples,), and ``n_blocks``, how many blocks they were drawn
+            from.
         """
         shards = shards or Undivided()
         tally = self.tally(samples, shards.part(len(samples)), advance=advance, watch=watch)

@@ -167,6 +167,12 @@ def test_boxes_of_the_canvas_are_taken_back_to_the_image():
         np.testing.assert_array_equal(within.boxes, expected)
 
 
+def test_predictions_of_a_list_without_images_are_none(tmp_path):
+    row = {"image_id": 1, "category_id": 1, "bbox": [60, 60, 50, 50], "score": 0.9}
+    (tmp_path / "clean.json").write_text(json.dumps([row]))
+    assert len(read_predictions(tmp_path / "clean.json", images=(), numbers={"1": "car"})) == 0
+
+
 def test_a_sound_second_pass_gives_no_note(tmp_path):
     """Boxes of the grey part of the canvas reach beyond the image, as they do at full size."""
     row = {"category_id": 1, "bbox": [60, 60, 50, 50], "score": 0.9}

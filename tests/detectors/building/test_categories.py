@@ -30,6 +30,7 @@ def test_in_their_order():
     meta = {"dataset_meta": {"CLASSES": ("a", "b")}}
     both = config(type="CocoDataset", metainfo={"classes": ("c", "d")})
     assert find_categories(detector(2), both, meta, ["e", "f"]) == ("e", "f")
+    assert find_categories(detector(2), both, {"dataset_meta": None}, ["e", "f"]) == ("e", "f")
     assert find_categories(detector(2), both, meta) == ("a", "b")
     assert find_categories(detector(2), both, {}) == ("c", "d")
 
