@@ -65,14 +65,15 @@ from benchmarks.panel import (
     WORDS,
     add_detectors,
     calibrated_rows,
+    common,
     enough,
-    evaluable,
     evaluated,
     fit_prior,
     kin,
     labelled_rows,
     read_panel,
     read_sets,
+    with_held,
 )
 
 PAIRS, PRIOR = FOLDER / "pairs.csv", ROOT / "configs/compare_prior.json"
@@ -183,9 +184,9 @@ def read_detector(name: str, data: Path, predictions: Path, panel: pd.DataFrame)
         every = {of.name: with_roots(of) for of in every.values()}
     labelled = every.pop(LABELLED)
     rows, calibration = calibrated_rows([labelled], prior=WIDE)
-    parts = [evaluable(site, labelled_rows(site, calibration)) for site in every.values()]
+    parts = [with_held(site, labelled_rows(site, calibration)) for site in every.values()]
     pairs = pd.concat(parts, ignore_index=True)
-    pairs = pairs[enough(pairs)]
+    pairs = pairs[common(pairs) & enough(pairs)]
     estimates = []
     for fold in folds(panel):
         own = pairs[pairs["family"].isin(fold)]

@@ -205,13 +205,23 @@ def add_detector(name: str, data: Path, predictions: Path, teacher: Path | None)
 
 
 def evaluable(of: TrainingSet, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add ``n_held``, the images with a category, and leave out what is too rare."""
+    """Add ``n_held``, see `with_held`, and leave out what is too rare."""
+    rows = with_held(of, rows)
+    return rows[common(rows)]
+
+
+def common(rows: pd.DataFrame) -> pd.Series:
+    """Return which pairs have labels enough."""
+    return (rows["n_boxes"] >= 8) & (rows["n_held"] >= 5)
+
+
+def with_held(of: TrainingSet, rows: pd.DataFrame) -> pd.DataFrame:
+    """Add ``n_held``, the number of images with a category."""
     held = {
         category: int(np.sum(ranking.n_true > 0))
         for category, ranking in zip(of.truth.categories, of.rankings, strict=True)
     }
-    rows = rows.assign(n_held=rows["category"].map(held))
-    return rows[(rows["n_boxes"] >= 8) & (rows["n_held"] >= 5)]
+    return rows.assign(n_held=rows["category"].map(held))
 
 
 def kin(detector: str) -> str:

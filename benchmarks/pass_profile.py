@@ -25,7 +25,7 @@ from autoeval.detectors import detector
 from autoeval.detectors.capturing import logits
 from autoeval.detectors.detector import Detector
 from autoeval.detectors.forward import passes
-from autoeval.estimation.observation import tally
+from autoeval.estimation.observation import observing
 from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
 from autoeval.metrics import mean_ap
 from autoeval.scores import box_stability_settings
@@ -90,13 +90,14 @@ def watched(subject: Detector, watches: StopWatches) -> Iterator[None]:
         (subject, "_preprocess", watches.around("resize")),
         (detector, "collate", watches.around("resize")),
         (subject._passes, "clean", watches.around(f"{CLEAN}, backbone")),
-        (passes._Branching, "_leave", watches.around(f"{PERTURBED}, dropout")),
+        (passes, "draw_uniform", watches.around(f"{PERTURBED}, dropout")),
+        (passes, "drop_below", watches.around(f"{PERTURBED}, dropout")),
         (passes, "branches", partial(_at_once, watches.around(f"{PERTURBED}, backbone"))),
         (passes, "predict", watches.around("head", of_pass=True)),
         (model.neck, "forward", watches.around("neck", of_pass=True)),
         (model.bbox_head, "predict_by_feat", watches.around("post-processing", of_pass=True)),
         (logits._Points, "attach", watches.around(putting_together)),
-        (tally.Tally, "update", watches.around("scores")),
+        (observing.Tally, "update", watches.around("scores")),
         (box_stability_settings, "match_boxes", watches.around("matching")),
         (mean_ap.MeanAP, "compute", watches.around("mAP")),
     ]

@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         score_thr=args.score_thr,
     )
     report = label_report(estimate, given)
-    if args.until:  # the first section is the last on the terminal
+    if args.until and not args.json:  # the first section is the last on the terminal
         until = Tables([], words=_until(estimate, args.until / 100))
         report = Report(report.title, [until, *report.sections])
     print_report(report, args.work_dir, as_json=args.json)

@@ -156,8 +156,7 @@ class RecordStore:
 
         For one process at a time. A kill in between leaves records twice, which changes nothing.
         """
-        indices = {part: self._index_of(part) for part in self._parts()}
-        small = [part for part, of in indices.items() if of is not None and len(of) < SMALL]
+        small = [part for part in self._parts() if self._n_rows(part) < SMALL]
         if len(small) <= MANY:
             return
         rows = [self._part(part) for part in small]
@@ -198,6 +197,14 @@ class RecordStore:
             return None
         rows = rows[rows.pop("status") == OK].reindex(columns=INDEX)
         return rows.assign(number=rows["number"].fillna(0).astype(int), part=part)
+
+    def _n_rows(self, part: str) -> int:
+        """Count the observed images of a file; those of a failure or a damaged one as many."""
+        try:
+            with pyarrow.parquet.ParquetFile(self.rows.path(part)) as file:
+                return int(file.metadata.num_rows) if "stamp" in file.schema_arrow.names else SMALL
+        except (OSError, pyarrow.ArrowException):
+            return SMALL
 
     def _part(self, part: str) -> pd.DataFrame:
         try:

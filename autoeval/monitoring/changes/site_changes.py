@@ -161,7 +161,7 @@ class Anchor:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Read what ``autoeval label estimate --json`` printed."""
-        content = read_json(path, "an estimate from labels")
+        content = read_json(path, "estimate from labels")
         try:
             content = content.get("labelled_estimate", content)
             value, lower, upper = (float(content[name]) for name in ("value", "lower", "upper"))
