@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -138,13 +139,13 @@ class Part:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: times in ISO 8601, None for what is missing."""
+    """Return a value as JSON has it: times in ISO 8601, None for what JSON lacks."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     value = value.item() if hasattr(value, "item") else value
-    if value is None or pd.isna(value):
+    if value is None or pd.isna(value) or value in (math.inf, -math.inf):
         return None
     return value.isoformat() if isinstance(value, pd.Timestamp) else value
 

@@ -43,21 +43,21 @@ class CaptureTask:
     """A task of CAPTURe.
 
     `variant` is the image shown: original, occluded or inpainted. `prompt` is the question's name
-    in a `PromptBook`, `asked` the field of an item that answers it. `oracle_fact` is the fact that
+    in a `PromptBook`, `answer` the field of an item that answers it. `oracle_fact` is the fact that
     the question gives away (see `fact`).
     """
 
     name: str
     variant: str
     prompt: str = "total"
-    asked: str = "ground_truth"
+    answer: str = "ground_truth"
     kind: str = COUNT
     oracle_fact: str | None = None
     samples: int = 1
     prompted_confidence: bool = False
 
     def question(self, item: CaptureItem, book: PromptBook) -> str:
-        """Return what is asked about an item."""
+        """Return the question about an item."""
         template = "{question}" if self.prompt == "total" else book.templates[self.prompt]
         values = {"choices": ", ".join(PATTERN_CHOICES)}
         if "{question}" in template:
@@ -70,7 +70,7 @@ class CaptureTask:
 
     def truth(self, item: CaptureItem) -> int | str | None:
         """Return the right answer; None where an item does not have the task."""
-        known = getattr(item, self.asked)
+        known = getattr(item, self.answer)
         return known if self.kind == COUNT or known in PATTERN_CHOICES else None
 
     def items(self, items: Iterable[CaptureItem]) -> list[CaptureItem]:
@@ -94,7 +94,7 @@ TASKS = {
     for task in (
         *_both("total"),
         CaptureTask("occluded-only", OCCLUDED, "occluded_only", "num_occluded"),
-        *_both("pattern", prompt="pattern", asked="shape", kind=CHOICE),
+        *_both("pattern", prompt="pattern", answer="shape", kind=CHOICE),
         CaptureTask("oracle-all", OCCLUDED, "oracle_all", oracle_fact="all_points"),
         CaptureTask("oracle-visible", OCCLUDED, "oracle_visible", oracle_fact="visible_points"),
         CaptureTask("inpainted", INPAINTED),

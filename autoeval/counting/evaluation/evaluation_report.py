@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from autoeval.counting.evaluation.localisation import Localisation, side_by_side
 from autoeval.counting.evaluation.model_measures import CountEvaluation, pooled_std_warnings
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.measures.tper import TperCurve
+from autoeval.report.sections import plain
 from autoeval.report.tables import format_cells, number_text, to_terminal
 from autoeval.runtime.files import write_text
 
@@ -185,7 +185,7 @@ class CountReport:
             content["pairs"] = self.comparison.pairs.to_dict("records")
         if self.places:
             content["localisation"] = {p.name: p.table.to_dict("records") for p in self.places}
-        return json.dumps(_plain(content), indent=1)
+        return json.dumps(plain(content), indent=1)
 
     def all_notes(self) -> list[str]:
         """Return the notes, those on several models once."""
@@ -312,14 +312,3 @@ def _add_errors(page: FiledPage, evaluations: Sequence[CountEvaluation]) -> None
     if len(evaluations) > MOST_PANELS:
         caption += f" Only the first {MOST_PANELS} of {len(evaluations)} models are drawn."
     page.file_figure("scatter", plot_scatter(evaluations), caption)
-
-
-def _plain(value: Any) -> Any:
-    """Replace what JSON lacks, NaN and infinities, by None."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

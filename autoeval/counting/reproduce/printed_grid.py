@@ -12,7 +12,7 @@ import pandas as pd
 from autoeval.counting import mode_line
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Section
+from autoeval.report.sections import Part, Section, plain
 from autoeval.report.tables import format_cells, to_terminal
 
 if TYPE_CHECKING:
@@ -126,11 +126,7 @@ class DrawnFigure(Section):
         return [(self.name, self.draw())] if self.tables else []
 
     def to_dict(self) -> dict[str, Any]:
-        rows = [
-            row
-            for part in self.tables[:1]
-            for row in part.table.astype(object).where(part.table.notna(), None).to_dict("records")
-        ]
+        rows = [row for part in self.tables[:1] for row in plain(part.table.to_dict("records"))]
         said = {"in_print": self.entry["words"], "notes": list(self.notes)}
         return {self.name: {**said, "rows": rows}}
 
