@@ -62,7 +62,29 @@ GROUPS = {
 }
 COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
 
-FORMER_OPTIONS = {"--out": "--work-dir"}
+FORMER_OPTIONS = {
+    "--out": "--work-dir",
+    "--config": "--detector",
+    "--classes": "classes=",
+    "--stages": "stages=",
+    "--trust-checkpoint": "trust_checkpoint=",
+    "--half-size-predictions": "half_size=",
+    "--names": "names=",
+    "--truncated": "complete=",
+    "--img-dir": "img_dir=",
+    "--label-images": "img_dir=",
+    "--every": "every=",
+    "--depth": "depth=",
+    "--n-sets": "n_sets=",
+    "--n-images": "n_images=",
+    "--executor": "--launcher",
+    "--workers": "workers=",
+    "--num-gpus-per-worker": "gpus=",
+    "--num-cpus-per-worker": "cpus=",
+    "--address": "address=",
+}
+"""What an option was called; a name that ends in = stands behind the input that it belongs to."""
+
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
@@ -116,7 +138,8 @@ class _Parser(argparse.ArgumentParser):
         for former, today in FORMER_OPTIONS.items():
             has_it = self._subparsers or today in self.format_help()
             if has_it and re.search(rf"{former}\b", message):
-                message += f" ({former} is called {today} now)"
+                where = ", behind its input" if today.endswith("=") else ""
+                message += f" ({former} is called {today} now{where})"
         super().error(message)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from autoeval import __version__
-from autoeval.cli import COMMANDS, _module, main
+from autoeval.cli import COMMANDS, FORMER_OPTIONS, _module, main
 from autoeval.metasets.recipe import MetaSetConfig
 
 ROOT = Path(__file__).parents[1]
@@ -50,8 +50,22 @@ def all_options():
 def test_a_folder_of_results_is_named_by_one_option_everywhere():
     found = all_options()
     assert {name for name, options in found.items() if "--out" in options} == set()
-    for name in ("study labels", "fit-change", "label plan", "count run", "reproduce praco"):
+    for name in ("study", "fit-change", "label plan", "count run", "reproduce praco"):
         assert "--work-dir" in found[name], name
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["fit", "--img-dir", "val"], "--img-dir is called img_dir= now, behind its input"),
+        (["estimate", "x", "--config", "a.py"], "--config is called --detector now"),
+        (["estimate-map", "--n-sets", "3"], "--n-sets is called n_sets= now"),
+    ],
+)
+def test_a_former_option_is_answered_with_what_stands_behind_an_input(words, named, capsys):
+    with pytest.raises(SystemExit):
+        main(words)
+    assert named in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["bench", "x"], ["study", "repeats", "--scores", "x"]])
@@ -67,7 +81,7 @@ def test_a_former_option_is_answered_with_that_of_today(words, capsys):
 
 # Of pip, ray, torchrun and lmms-eval; the program's own; and the former one
 FOREIGN = {"--head", "--no-deps", "--nproc-per-node", "--include_path", "--tasks"}
-FOREIGN |= {"--version", "--out"}
+FOREIGN |= {"--version", *FORMER_OPTIONS}
 
 
 def test_messages_name_options_that_there_are():
@@ -87,8 +101,8 @@ def test_help_gives_the_sizes_of_the_default_meta_set(command, capsys):
         main([command, "--help"])
     shown = " ".join(capsys.readouterr().out.split())
     sizes = MetaSetConfig()
-    for what, number in (("sample sets", sizes.n_sets), ("images", sizes.n_images)):
-        assert f"{what} for each" in shown and f"--metaset, {number} unless" in shown
+    for what, number in (("n_sets=", sizes.n_sets), ("n_images=", sizes.n_images)):
+        assert re.search(rf"{what}[^;]*else {number}\)", shown)
 
 
 def test_the_package_is_the_program():

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from autoeval.commands.meta_set_options import add_size_options
+from autoeval.commands.meta_set_options import add_metaset_option
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="mapping of the seed sets that bring none, such as car=vehicle bus=vehicle",
     )
     parser.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
-    parser.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
-    add_size_options(parser)
+    add_metaset_option(parser)
     parser.add_argument("--n-transforms", type=int, metavar="N", help="transforms for each")
     parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
     parser.add_argument(

@@ -7,26 +7,21 @@ import shlex
 from pathlib import Path
 
 from autoeval.commands import run_options, site_options
+from autoeval.commands.given_input import as_typed
 from autoeval.errors import InputError
 from autoeval.targets import IOUS
 
-OF_IMAGES = ("images", "img_dir", "every", "detector", "config", "checkpoint")
-OF_FILES = ("predictions", "half_size_predictions", "images_list", "names", "truncated")
-SAME_SITE = (*OF_IMAGES, *OF_FILES, "category", "site", "target", "score_thr", "iou")
+INPUTS = ("images", "detector", "predictions")
+SAME_SITE = ("checkpoint", "images_list", "category", "site", "target", "score_thr", "iou")
 """Options that `label plan` has, too, and that say which images and boxes are meant."""
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument(
-        "images",
-        nargs="?",
-        metavar="IMAGES",
-        help="folder, COCO JSON, video, pattern or list of new images, for an estimator of a "
-        "detector that is at hand",
+    site_options.add_image_options(
+        parser, "estimate on, by an estimator of a detector that is at hand", "images"
     )
-    site_options.add_image_details(parser)
     parser.add_argument(
         "--estimator",
         default=ESTIMATOR,
@@ -79,10 +74,13 @@ def run(args: argparse.Namespace) -> int:
 def _label_plan(args: argparse.Namespace) -> str:
     """Return the command that plans labels for the same images, by the same route."""
     words = ["autoeval", "label", "plan", "--estimator", args.estimator]
+    for name in INPUTS:
+        typed = as_typed(args, name)
+        words += [f"--{name}", *typed] if typed else []
     for name in SAME_SITE:
         value = getattr(args, name)
         if name == "category":
             words += [word for each in value or () for word in ("--category", each)]
         elif value and (name, value) != ("iou", IOUS[0]):
-            words += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
+            words += [f"--{name.replace('_', '-')}", value]
     return shlex.join(map(str, words))

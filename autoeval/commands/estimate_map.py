@@ -97,7 +97,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
 
     estimator = _estimator(args, shards)
     known = (estimator.loading_.get("detector") or {}).get("name", "detector")
-    name = Path(str(args.predictions or args.detector or args.config or known)).name
+    name = Path(str(args.predictions or args.detector or known)).name
     task = str(estimator.context_.get("task", {}).get("name", Path(args.task or "labels").stem))
     if not args.work_dir:
         args.work_dir = Path("work_dirs") / f"{task}_{Path(name).stem}"
@@ -169,7 +169,7 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
             predictions=args.predictions,
             half_size_predictions=args.half_size_predictions,
             names=args.names,
-            truncated=args.truncated,
+            truncated=not args.complete,
             teacher=run_options.named_teacher(args),
             target=args.target,
             work_dir=folder,

@@ -8,17 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from autoeval.commands import run_options, site_options
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.errors import InputError
 from autoeval.targets import AP_TARGETS, MEASURES, named_target
 
-INSTEAD = ("labels", "img_dir", "family", "task", "detector", "config", "predictions")
+INSTEAD = ("labels", "img_dir", "family", "task", "detector", "predictions")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     labels = parser.add_argument_group("labels", "one labelled set, or the sources of a task")
-    labels.add_argument("--labels", metavar="PATH", help="COCO JSON, or a folder of YOLO or VOC")
-    labels.add_argument("--img-dir", metavar="DIR", help="its images, where its format needs them")
+    add_input(
+        labels,
+        "--labels",
+        (Detail("img_dir", "its images, where its format needs them"),),
+        metavar="PATH",
+        help="COCO JSON, or a folder of YOLO or VOC",
+    )
     labels.add_argument(
         "--family", metavar="NAME", help="origin of --labels, if other sources share it"
     )
@@ -78,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
             family=args.family,
             half_size_predictions=args.half_size_predictions,
             names=args.names,
-            truncated=args.truncated,
+            truncated=not args.complete,
             teacher=run_options.named_teacher(args),
             data_root=args.data_root,
             target=named_target(args.target, args.score_thr, args.iou),
@@ -109,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     )
     title = f"Joined: {', '.join(Path(path).name for path in args.join)}"
     if not args.join:
-        what = args.predictions or args.detector or args.config
+        what = args.predictions or args.detector
         title = f"{Path(what).name} on {Path(args.labels or args.task).name}"
     report = estimate_page(title, estimator, detector=name, given=known)
     print_report(report, args.work_dir, before=result.files, as_json=args.json)

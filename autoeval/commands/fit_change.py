@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.commands.meta_set_options import add_metaset_option
 from autoeval.commands.run_options import (
     add_detector_options,
     add_work_dir,
@@ -31,7 +32,30 @@ N_SETS, N_IMAGES, UNTOUCHED = 14, 24, 64
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_change_options(parser)
+    add_site_options(parser, required=True)
+    parser.add_argument(
+        "--everywhere",
+        nargs="+",
+        default=(),
+        metavar="NAME[=SEVERITY]",
+        help="corruptions that every site gets, on the same of its images: defocus_blur=4, "
+        "defocus_blur for each of its severities, all or all=3 for each corruption",
+    )
+    parser.add_argument(
+        "--untouched",
+        type=int,
+        default=UNTOUCHED,
+        metavar="N",
+        help="images of each site that are observed as they come, at most (%(default)s)",
+    )
+    parser.add_argument(
+        "--no-calibration",
+        action="store_true",
+        help="read confidences as they are, rather than true-positive probabilities",
+    )
+    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
+    about = "for what is written, and keeps what was observed (%(default)s)"
+    add_work_dir(parser, "work_dirs/changes", about)
     parser.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
 
 
@@ -47,7 +71,9 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.monitoring.fitting.known_changes import known_changes
     from autoeval.report.sections import written_files
 
-    observed, categories, warnings = observe_named_changes(args)
+    observed, categories, warnings = observe_named_changes(
+        args, everywhere=args.everywhere, untouched=args.untouched, batch_size=args.batch_size
+    )
     changes, levels = known_changes(observed, categories, calibrate=not args.no_calibration)
     rows = changes.rows
     n_kinds, n_sites = rows["kind"].nunique(), len(rows[["site", "category"]].drop_duplicates())
@@ -76,58 +102,23 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def add_change_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the detector, the sites, and how they are changed."""
+def add_site_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Declare the detector, the tasks with labelled sites, and how these are changed."""
     add_detector_options(parser)
-    data = parser.add_argument_group("labelled sites, untouched and changed")
+    data = parser.add_argument_group("data")
     data.add_argument(
         "--task",
         nargs="+",
-        required=True,
+        required=required,
         metavar="FILE",
-        help="such as configs/tasks/vehicle_22.py; of several, shared images are observed once",
+        help="such as configs/tasks/vehicle.py; of several, shared images are observed once",
     )
     data.add_argument("--data-root", metavar="DIR", help="folder with the data of the tasks")
-    data.add_argument(
-        "--metaset", default=META_SET, metavar="FILE", help="the corruptions (%(default)s)"
-    )
-    data.add_argument(
-        "--n-sets",
-        type=int,
-        default=N_SETS,
-        metavar="N",
-        help="drawn for each site; 0 leaves --everywhere alone (%(default)s)",
-    )
-    data.add_argument(
-        "--n-images", type=int, default=N_IMAGES, metavar="N", help="of each set (%(default)s)"
-    )
-    data.add_argument(
-        "--everywhere",
-        nargs="+",
-        default=(),
-        metavar="NAME[=SEVERITY]",
-        help="corruptions that every site gets, on the same of its images: defocus_blur=4, "
-        "defocus_blur for each of its severities, all or all=3 for each corruption",
-    )
-    data.add_argument(
-        "--untouched",
-        type=int,
-        default=UNTOUCHED,
-        metavar="N",
-        help="images of each site that are observed as they come, at most (%(default)s)",
-    )
-    parser.add_argument(
-        "--no-calibration",
-        action="store_true",
-        help="read confidences as they are, rather than true-positive probabilities",
-    )
-    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
-    about = "for what is written, and keeps what was observed (%(default)s)"
-    add_work_dir(parser, "work_dirs/changes", about)
+    add_metaset_option(data)
 
 
 def observe_named_changes(
-    args: argparse.Namespace,
+    args: argparse.Namespace, *, everywhere: Sequence[str], untouched: int, batch_size: int
 ) -> tuple[list[ChangedImages], tuple[str, ...], tuple[str, ...]]:
     """Run the detector over the sites; return what it left, the categories, and warnings."""
     from autoeval.estimation.observation.observing import Observer
@@ -137,16 +128,20 @@ def observe_named_changes(
     from autoeval.monitoring.fitting.known_changes import observe_changes
 
     task = merge_tasks([load_task(file, args.data_root) for file in args.task])
-    meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
-    settings = light(seed=getattr(args, "seed", 0))
-    observer = Observer(load_named_detector(args), task, settings, batch_size=args.batch_size)
-    named = (step for text in args.everywhere for step in _steps(text, meta_set.transforms))
+    meta_set = load_metaset_config(
+        args.metaset or META_SET,
+        n_sets=N_SETS if args.n_sets is None else args.n_sets,
+        n_images=N_IMAGES if args.n_images is None else args.n_images,
+    )
+    settings = light(seed=args.seed)
+    observer = Observer(load_named_detector(args), task, settings, batch_size=batch_size)
+    named = (step for text in everywhere for step in _steps(text, meta_set.transforms))
     observed, warnings = observe_changes(
         observer,
         folder=args.work_dir,
         meta_set=meta_set,
         everywhere=list(dict.fromkeys(named)),
-        untouched=args.untouched,
+        untouched=untouched,
     )
     return observed, task.categories, warnings
 

@@ -98,7 +98,7 @@ def _simple_plan(args: argparse.Namespace) -> tuple[LabelPlan | None, dict[str, 
 
 def _refuse_with_plan(args: argparse.Namespace) -> None:
     """Refuse another detector or pool: a plan holds its own."""
-    pool = ("estimator", "images", "predictions", "pseudo_labels", "teacher", "detector", "config")
+    pool = ("estimator", "images", "predictions", "pseudo_labels", "teacher", "detector")
     names = (*pool, "site", "target")
     given = [name.replace("_", "-") for name in names if getattr(args, name)]
     if given:

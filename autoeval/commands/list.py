@@ -57,7 +57,7 @@ def _transforms() -> Mapping[str, str]:
 def _studies() -> Mapping[str, str]:
     from autoeval.commands.study import STUDIES
 
-    return {name: text for name, (_, text) in sorted(STUDIES.items())}
+    return {name: study.question for name, study in sorted(STUDIES.items())}
 
 
 def _counters() -> Mapping[str, str]:

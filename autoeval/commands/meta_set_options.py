@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.run_options import add_work_dir, required_detector
 from autoeval.commands.site_options import add_image_options
 from autoeval.errors import InputError
@@ -35,8 +36,7 @@ def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = No
     data.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
     if images is not None:
         add_image_options(data, images)
-    data.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
-    add_size_options(data)
+    add_metaset_option(data)
 
 
 def named_task(args: argparse.Namespace) -> Task:
@@ -48,14 +48,20 @@ def named_task(args: argparse.Namespace) -> Task:
     return load_task(args.task, args.data_root)
 
 
-def add_size_options(group: argparse._ActionsContainer) -> None:
-    """Declare how many sample sets there are, and of how many images."""
-    for name, what, number in (
-        ("--n-sets", "sample sets for each seed set", N_SETS),
-        ("--n-images", "images for each sample set", N_IMAGES),
-    ):
-        text = f"{what} (default: those of --metaset, {number} unless it says otherwise)"
-        group.add_argument(name, type=int, metavar="N", help=text)
+def add_metaset_option(group: argparse._ActionsContainer) -> None:
+    """Declare which sample sets are made, how many, and of how many images."""
+    add_input(
+        group,
+        "--metaset",
+        (
+            Detail("n_sets", f"for each seed set (those of the file, else {N_SETS})", read=int),
+            Detail(
+                "n_images", f"of each sample set (those of the file, else {N_IMAGES})", read=int
+            ),
+        ),
+        metavar="FILE",
+        help="sample sets, as configs/metasets/mild.py",
+    )
 
 
 def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) -> None:

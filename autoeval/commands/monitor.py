@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands import run_options, site_options
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.errors import InputError
 from autoeval.runtime.job import Executor
 from autoeval.runtime.shards import Shards
@@ -91,17 +92,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _add_sites(parser: argparse.ArgumentParser) -> None:
     sites = parser.add_argument_group("sites")
-    sites.add_argument(
+    add_input(
+        sites,
         "--images",
+        (
+            Detail("img_dir", "where the files of a COCO JSON lie"),
+            Detail(
+                "depth",
+                "folders that name a site, such as 1 for camera/2026/03/02/ (default: all)",
+                read=int,
+            ),
+        ),
         metavar="ROOT",
         help="folder with a folder for each site, COCO JSON, pattern or list of paths",
-    )
-    sites.add_argument("--img-dir", metavar="DIR", help="where the files of that COCO JSON lie")
-    sites.add_argument(
-        "--depth",
-        type=int,
-        metavar="N",
-        help="folders that name a site, such as 1 for camera/2026/03/02/ (default: all)",
     )
     sites.add_argument(
         "--category",
@@ -247,7 +250,7 @@ def _watch_predictions(args: argparse.Namespace, estimator: AccuracyEstimator) -
         images_list=args.images_list,
         categories=site_options.named_categories(args.category),
         names=read_names(Path(args.names)) if args.names else None,
-        truncated=args.truncated,
+        truncated=not args.complete,
         time_form=args.time,
     )
 

@@ -144,7 +144,8 @@ def find_runs(
 
 def stand_in(args: argparse.Namespace) -> str:
     """Return the detector that was asked for in place of the tables' own; empty for none."""
-    return args.detector or (Path(args.config).stem if args.config else "")
+    name = args.detector or ""
+    return Path(name).stem if name.endswith(".py") else name
 
 
 def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:
@@ -152,7 +153,7 @@ def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:
     from autoeval.detectors.building.aliases import detector_names
 
     own = copy(args)
-    if not (args.detector or args.config):
+    if not args.detector:
         names = [f"{PRINTED_SIZE}/{alias}", alias]
         if args.mode == RELEASED:
             names.insert(0, f"{PRINTED_SIZE}/{alias}_car")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from autoeval.commands.meta_set_options import add_pass_options, add_size_options
+from autoeval.commands.meta_set_options import add_metaset_option, add_pass_options
 from autoeval.commands.paper_runs import RELEASED, PaperRun, find_runs, stand_in
 from autoeval.commands.run_options import add_detector_options, add_execution_options, launched
 from autoeval.errors import InputError
@@ -55,8 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--max-images", type=int, metavar="N", help="of each source, at equal distances"
     )
-    data.add_argument("--metaset", metavar="FILE", help="default: as configs/metasets/mild.py")
-    add_size_options(data)
+    add_metaset_option(data)
     add_detector_options(parser)
     parser.add_argument(
         "--checkpoints", type=Path, metavar="DIR", help="weights as ALIAS.pth, for table 4"

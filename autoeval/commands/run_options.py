@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoeval.commands.given_input import Detail, add_input, yes_or_no
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.runtime.job import Executor, LocalExecutor
@@ -18,32 +19,31 @@ if TYPE_CHECKING:
     from autoeval.estimation.site_boxes import PredictionFiles
 
 
+DETECTOR_DETAILS = (
+    Detail("classes", "file with the names of its labels, one in a line, where it has none"),
+    Detail("stages", "NAME,NAME,...: modules of the backbone at which features are dropped"),
+    Detail(
+        "trust_checkpoint",
+        "yes: unpickle everything in the checkpoint, which may run code",
+        read=yes_or_no,
+        default=False,
+    ),
+)
+
+
 def add_detector_options(parser: argparse.ArgumentParser) -> None:
     """Declare them, as MMDetection's users expect them."""
     detector = parser.add_argument_group("detector")
-    detector.add_argument(
+    add_input(
+        detector,
         "--detector",
-        metavar="ALIAS",
-        help="one of configs/detectors/, or FILE.py:NAME of a BlackBoxDetector",
-    )
-    detector.add_argument(
-        "--config", metavar="FILE", help="or any mmdet config, also mmdet::FOLDER/FILE.py"
+        DETECTOR_DETAILS,
+        metavar="NAME",
+        help="one of configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or "
+        "FILE.py:NAME of a BlackBoxDetector",
     )
     detector.add_argument("--checkpoint", metavar="FILE", help="its weights")
-    detector.add_argument(
-        "--trust-checkpoint",
-        action="store_true",
-        help="unpickle everything in the checkpoint: it may run code",
-    )
     detector.add_argument("--cfg-options", nargs="+", metavar="KEY=VALUE", help="as in mmdet")
-    detector.add_argument(
-        "--classes", metavar="FILE", help="names of its labels, one in a line, where it has none"
-    )
-    detector.add_argument(
-        "--stages",
-        metavar="NAME,NAME,...",
-        help="modules of the backbone at which features are dropped (default: its stages)",
-    )
     detector.add_argument(
         "--device", help="cpu, cuda, cuda:1 ... (default: cuda where there is one)"
     )
@@ -70,12 +70,8 @@ def named_detector(
 
     `known` is how an estimator's detector was loaded; what is given now goes before.
     """
-    if args.detector and args.config:
-        raise InputError(
-            "Expected either --detector ALIAS or --config FILE with --checkpoint FILE."
-        )
-    if args.config and not args.checkpoint:
-        raise InputError("--config needs --checkpoint FILE: the weights of that detector.")
+    if args.detector is None and known is None:
+        return None
     changes = {
         "checkpoint": args.checkpoint,
         "device": args.device,
@@ -84,13 +80,10 @@ def named_detector(
         "classes": args.classes,
         "stages": args.stages.split(",") if args.stages else (),
     }
-    name = args.detector or args.config
-    if name:
-        return DetectorSpec(name, **changes)
-    if known:
-        changes = {option: value for option, value in changes.items() if value}
-        return DetectorSpec.from_dict({**known, **changes})
-    return None
+    if args.detector:
+        return DetectorSpec(args.detector, **changes)
+    changes = {option: value for option, value in changes.items() if value}
+    return DetectorSpec.from_dict({**(known or {}), **changes})
 
 
 def required_detector(args: argparse.Namespace) -> DetectorSpec:
@@ -98,7 +91,8 @@ def required_detector(args: argparse.Namespace) -> DetectorSpec:
     spec = named_detector(args)
     if spec is None:
         raise InputError(
-            "Expected either --detector ALIAS or --config FILE with --checkpoint FILE."
+            "Expected --detector NAME: one of configs/detectors/, or an mmdet config with "
+            "--checkpoint FILE."
         )
     return spec
 
@@ -137,26 +131,29 @@ def read_cfg_options(words: list[str] | None) -> dict | None:
     return parser.parse_args(["--cfg-options", *words]).cfg_options
 
 
-def add_predictions_options(parser: argparse.ArgumentParser, what: str) -> None:
-    """Declare them; `what` is what ``--predictions`` is."""
-    group = parser.add_argument_group("predictions", "of any detector; no network is run")
-    group.add_argument("--predictions", metavar="PATH", help=what)
-    group.add_argument(
-        "--half-size-predictions",
-        metavar="PATH",
-        help="the same of a second pass at half the size, in pixels of the full size",
-    )
-    group.add_argument(
-        "--names",
-        metavar="FILE",
-        help="words for the numbers of categories: data.yaml, or a text file with a word a line, "
+PREDICTIONS_DETAILS = (
+    Detail(
+        "names",
+        "words for the numbers of categories: data.yaml, or a text file with a word a line, "
         "counted from 0",
-    )
-    group.add_argument(
-        "--truncated",
-        action="store_true",
-        help="go on although boxes with a score under .3 are missing",
-    )
+    ),
+    Detail(
+        "half_size",
+        "the same of a second pass at half the size, in pixels of the full size",
+        "half_size_predictions",
+    ),
+    Detail(
+        "complete",
+        "no: go on although boxes with a score under .3 are missing",
+        read=yes_or_no,
+        default=True,
+    ),
+)
+
+
+def add_predictions_options(group: argparse._ActionsContainer, what: str) -> None:
+    """Declare predictions of any detector, for which no network is run; `what` are they."""
+    add_input(group, "--predictions", PREDICTIONS_DETAILS, metavar="PATH", help=what)
 
 
 def add_image_list_option(group: argparse._ActionsContainer) -> None:
@@ -181,11 +178,8 @@ def named_predictions(args: argparse.Namespace) -> PredictionFiles | None:
         args.half_size_predictions,
         getattr(args, "teacher", None),
         read_names(Path(args.names)) if args.names else {},
-        truncated=args.truncated,
+        truncated=not args.complete,
     )
-
-
-OF_RAY = ("address", "workers", "num_gpus_per_worker", "num_cpus_per_worker")
 
 
 def add_work_dir(
@@ -215,51 +209,54 @@ def add_run_options(
     add_execution_options(parser)
 
 
+LAUNCHERS = ("none", "pytorch", "ray")
+RAY_DETAILS = (
+    Detail("address", "of a Ray cluster, or auto (default: this machine alone)", "ray_address"),
+    Detail("workers", "their number (default: as many as memory allows)", "ray_workers", int),
+    Detail("gpus", "of each worker (default: 1 where there are GPUs)", "ray_gpus", float),
+    Detail(
+        "cpus",
+        "of each worker, also its threads (default: 1 with GPUs, else those of this process, so "
+        "that workers round as it does)",
+        "ray_cpus",
+        int,
+    ),
+)
+
+
 def add_execution_options(parser: argparse.ArgumentParser) -> None:
-    """Declare them."""
-    group = parser.add_argument_group("execution")
-    group.add_argument("--executor", default="local", choices=("local", "ray"))
-    group.add_argument("--address", help="of a Ray cluster, or auto (default: this machine alone)")
-    group.add_argument("--workers", type=int, metavar="N", help="default: as many as memory allows")
-    group.add_argument(
-        "--num-gpus-per-worker", type=float, metavar="X", help="default: 1 where there are GPUs"
-    )
-    group.add_argument(
-        "--num-cpus-per-worker",
-        type=int,
-        metavar="N",
-        help="also its threads (default: 1 with GPUs, else those of this process, so that workers "
-        "round as it does)",
-    )
-    group.add_argument(
+    """Declare who runs the detector."""
+    add_input(
+        parser,
         "--launcher",
-        default="none",
-        choices=("none", "pytorch"),
-        help="pytorch: the processes of torchrun share sample sets, and the images of --images",
+        RAY_DETAILS,
+        metavar="|".join(LAUNCHERS),
+        help="pytorch: the processes of torchrun share sample sets, and images; ray: workers of "
+        "Ray do",
     )
+    parser.set_defaults(launcher="none")
 
 
 def make_executor(args: argparse.Namespace) -> Executor:
     """Make the executor that the options ask for."""
-    given = [name for name in OF_RAY if getattr(args, name) is not None]
-    if args.executor == "local":
+    if args.launcher not in LAUNCHERS:
+        raise InputError(f"Expected --launcher {', '.join(LAUNCHERS)} but got '{args.launcher}'.")
+    given = {of.name: getattr(args, of.dest) for of in RAY_DETAILS}
+    given = {name: value for name, value in given.items() if value is not None}
+    if args.launcher != "ray":
         if given:
-            raise InputError(f"--{given[0].replace('_', '-')} needs --executor ray.")
+            raise InputError(f"{next(iter(given))}= is for --launcher ray: leave it out.")
         return LocalExecutor()
-    if args.launcher != "none":
-        raise InputError("--launcher pytorch and --executor ray exclude each other.")
-    for name in OF_RAY[1:]:
-        if name in given and getattr(args, name) <= 0:
-            raise InputError(
-                f"Expected --{name.replace('_', '-')} above 0, got {getattr(args, name):g}."
-            )
+    for name, value in given.items():
+        if name != "address" and value <= 0:
+            raise InputError(f"Expected {name}= above 0 behind --launcher ray, got {value:g}.")
     import torch
 
     return RayExecutor(
-        address=args.address,
-        workers=args.workers,
-        cpus=args.num_cpus_per_worker,
-        gpus=args.num_gpus_per_worker,
+        address=args.ray_address,
+        workers=args.ray_workers,
+        cpus=args.ray_cpus,
+        gpus=args.ray_gpus,
         cpus_without_gpu=torch.get_num_threads(),
     )
 
@@ -267,7 +264,7 @@ def make_executor(args: argparse.Namespace) -> Executor:
 @contextmanager
 def launched(args: argparse.Namespace) -> Iterator[Shards]:
     """Yield this process's share of a run."""
-    if args.launcher == "none":
+    if args.launcher != "pytorch":
         yield Undivided()
     else:
         with launched_by_torchrun() as shards:

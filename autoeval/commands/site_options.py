@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.run_options import launched, make_executor, named_detector, named_predictions
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
@@ -21,22 +22,23 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
 
 
-def add_image_options(group: argparse._ActionsContainer, purpose: str) -> None:
+IMAGE_DETAILS = (
+    Detail("img_dir", "where the files of a COCO JSON lie"),
+    Detail("every", "frames of videos: 2s for one in so many seconds, or every Nth"),
+)
+
+
+def add_image_options(
+    group: argparse._ActionsContainer, purpose: str, option: str = "--images"
+) -> None:
     """Declare where images come from, and what is done with them."""
-    group.add_argument(
-        "--images",
+    add_input(
+        group,
+        option,
+        IMAGE_DETAILS,
         metavar="PATH",
         help="folder, COCO JSON, video, image, pattern ('site/**/*.jpg'), text file of paths, or - "
         f"for paths on standard input: images to {purpose}",
-    )
-    add_image_details(group)
-
-
-def add_image_details(group: argparse._ActionsContainer) -> None:
-    """Declare what a COCO JSON and a video need with their path."""
-    group.add_argument("--img-dir", metavar="DIR", help="where the files of that COCO JSON lie")
-    group.add_argument(
-        "--every", metavar="2s|N", help="frames of videos: one in so many seconds, or every Nth"
     )
 
 
@@ -48,17 +50,25 @@ def named_images(args: argparse.Namespace) -> Sequence[ImageFile | VideoFrame] |
         return None
     found = find_images(args.images, args.img_dir, every=args.every)
     for skipped in found.skipped:
-        hint = ": --every 2s takes their frames" if skipped.startswith(VIDEOS_SKIPPED) else ""
+        hint = (
+            ": every=2s behind the path takes their frames"
+            if skipped.startswith(VIDEOS_SKIPPED)
+            else ""
+        )
         print(f"note: {skipped}{hint}", file=sys.stderr)
     return found.images
 
 
 def add_labels_options(group: argparse._ActionsContainer, *, required: bool) -> None:
     """Declare which images are labelled, with what, and where labels have other words."""
-    group.add_argument(
-        "--labels", required=required, metavar="PATH", help="COCO, YOLO or VOC, as they were made"
+    add_input(
+        group,
+        "--labels",
+        (Detail("img_dir", "where the labelled images lie", "label_images"),),
+        metavar="PATH",
+        help="COCO, YOLO or VOC, as they were made",
+        required=required,
     )
-    group.add_argument("--label-images", metavar="DIR", help="where the labelled images lie")
     group.add_argument(
         "--words",
         nargs="+",
@@ -169,7 +179,7 @@ def site_facts(
         args.command_line,
         images=args.images or args.images_list,
         predictions=args.predictions,
-        detector=args.detector or args.config or spec.get("name"),
+        detector=args.detector or spec.get("name"),
         checkpoint=args.checkpoint or spec.get("checkpoint"),
         estimator=args.estimator,
         **more,

@@ -84,7 +84,7 @@ class DetectorSpec:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote; `InputError` if a file is no longer where it was."""
         spec = cls(**{**values, "cfg_options": _with_tuples(values.get("cfg_options"))})
-        for field, option in (("name", "config"), ("checkpoint", "checkpoint")):
+        for field, option in (("name", "detector"), ("checkpoint", "checkpoint")):
             path = getattr(spec, field)
             file, python, _ = (path or "").partition(".py:")
             if os.path.isabs(file) and not os.path.exists(f"{file}.py" if python else file):

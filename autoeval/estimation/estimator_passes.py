@@ -135,7 +135,7 @@ class EstimatorPasses:
             known = "detector" in self.context_
             raise InputError(
                 "This estimator does not know how its detector is loaded: pass `detector` "
-                "(--detector or --config)."
+                "(--detector)."
                 if known
                 else "This estimator was fitted on prediction files: pass the predictions of the "
                 "new images (--predictions), or fit it with the detector (`autoeval fit --labels "

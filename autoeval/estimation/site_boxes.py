@@ -26,7 +26,7 @@ from autoeval.scores.calibrated import LIKELY
 
 PASSES = {
     "half_size": "a pass at half the size: give that of these images, too "
-    "(--half-size-predictions)",
+    "(--predictions FILE half_size=FILE)",
     "teacher": "a teacher: give its predictions on these images, too (--teacher)",
 }
 """Passes beside the clean one that predictions can have, each with where they come from."""
@@ -237,8 +237,8 @@ def check_floor(found: Predictions, name: str, *, truncated: bool = False) -> tu
     )
     if found.floor > HIGH_FLOOR and not truncated:
         raise InputError(
-            f"{warning[0].upper()}{warning[1:]} (Ultralytics: conf=0.01), or pass --truncated to "
-            "go on."
+            f"{warning[0].upper()}{warning[1:]} (Ultralytics: conf=0.01), or add complete=no "
+            "behind the file to go on."
         )
     return (warning,)
 

@@ -94,7 +94,7 @@ class WatchPlan:
 
     def __post_init__(self) -> None:
         check_by(self.by)
-        for name, value in (("--depth", self.depth), ("--worst", self.k)):
+        for name, value in (("depth=", self.depth), ("--worst", self.k)):
             if value is not None and value < 1:
                 raise InputError(f"Expected {name} of 1 or more but got {value}.")
         if self.score_thr is not None:
@@ -264,7 +264,7 @@ def watch_predictions(
     if needed_passes(estimator) and not half_size_predictions:
         raise InputError(
             "This estimator was fitted with a pass at half the size: give that of these images, "
-            "too (--half-size-predictions), or fit again without."
+            "too (--predictions ... half_size=DIR), or fit again without."
         )
     categories = expected_categories(estimator, categories)
     statistics, clock = estimator.statistics_, Clock(time_form)

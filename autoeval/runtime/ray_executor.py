@@ -78,7 +78,7 @@ class RayExecutor:
                 f"GPUs, no room for a worker with {cpus} and {gpus:g}."
             )
             if not (self.workers and may_grow):
-                raise InputError(f"{lack} Ask for less, or for --workers N of a growing cluster.")
+                raise InputError(f"{lack} Ask for less, or for workers=N of a growing cluster.")
             warnings.warn(f"{lack} Waiting until it has grown.", stacklevel=2)
         return {"num_cpus": cpus, "num_gpus": gpus}, self.workers or room
 

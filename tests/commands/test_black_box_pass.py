@@ -32,7 +32,7 @@ def test_the_pass_and_the_estimate(tmp_path, capsys):
     images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
     words = ["estimate-map", "--detector", f"{tmp_path / 'mine.py'}:detector", "--repeats", "0"]
     words += ["--task", str(write_task(tmp_path)), "--method", "ac", "--views"]
-    words += ["--n-sets", "2", "--n-images", "4", "--work-dir", str(tmp_path / "work")]
+    words += ["--metaset", "n_sets=2", "n_images=4", "--work-dir", str(tmp_path / "work")]
     assert main([*words, "--images", str(images)]) == 0
     table = pd.read_parquet(tmp_path / "work/scores.parquet")
     absent = json.loads(table["absent"].iloc[0])

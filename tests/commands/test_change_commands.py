@@ -21,15 +21,15 @@ def world(tmp_path_factory):
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setattr("autoeval.detectors.loading.load_detector", lambda *a, **k: detector)
     options = ["--detector", "rectangles", "--task", str(folder / "task.py")]
-    options += ["--metaset", str(folder / "metaset.py"), "--n-sets", "4", "--n-images", "8"]
-    options += ["--work-dir", str(folder / "rows"), "--everywhere", "contrast=4"]
+    options += ["--metaset", str(folder / "metaset.py"), "n_sets=4", "n_images=8"]
+    options += ["--work-dir", str(folder / "rows")]
     yield folder, detector, options
     monkeypatch.undo()
 
 
 def test_slopes_are_fitted_printed_and_written(world, capsys):
     folder, detector, options = world
-    assert main(["fit-change", *options]) == 0
+    assert main(["fit-change", *options, "--everywhere", "contrast=4"]) == 0
     said = capsys.readouterr().out
     assert "2 kinds of corruption at 5 labelled sites of 5 groups" in said
     assert said.count("MAE") == 2 and "changes.json" in said
@@ -44,9 +44,9 @@ def test_slopes_are_fitted_printed_and_written(world, capsys):
 
 def test_the_study_starts_from_what_was_observed(world, capsys):
     folder, detector, options = world
-    assert main(["fit-change", *options]) == 0
+    assert main(["fit-change", *options, "--everywhere", "contrast=4"]) == 0
     before = detector.observed
-    assert main(["study", "changes", *options, "--orders", "2"]) == 0
+    assert main(["study", "changes", *options, "--set", "orders=2", "everywhere=contrast=4"]) == 0
     assert detector.observed == before
     said = capsys.readouterr().out
     assert "group and kind not seen" in said and "mean score" in said
@@ -61,14 +61,14 @@ def test_the_study_starts_from_what_was_observed(world, capsys):
 
 
 def test_alarms_need_images_beside_the_changed_ones(world, tmp_path, capsys):
-    options = [*world[2], "--work-dir", str(tmp_path), "--untouched", "8"]
+    options = [*world[2], "--work-dir", str(tmp_path), "--set", "untouched=8"]
     assert main(["study", "changes", *options]) == 2
     assert "12 untouched images" in capsys.readouterr().err
 
 
 def test_a_name_is_each_severity_and_all_each_corruption_on_the_same_images(world, tmp_path):
     _, _, options = world
-    options = [*options, "--n-sets", "0", "--work-dir", str(tmp_path)]
+    options = [*options, "--metaset", "n_sets=0", "--work-dir", str(tmp_path)]
     options += ["--everywhere", "contrast", "all=1", "all=2", "all=3"]
     assert main(["fit-change", *options]) == 0
     rows = pd.concat(pd.read_parquet(path) for path in tmp_path.glob("*.parquet"))
@@ -86,7 +86,7 @@ def test_a_name_is_each_severity_and_all_each_corruption_on_the_same_images(worl
 @pytest.mark.parametrize("wrong", ["contrast=", "contrast=hard"])
 def test_a_corruption_without_its_severity_is_asked_for(world, capsys, wrong):
     _, _, options = world
-    assert main(["fit-change", *options[:-1], wrong]) == 2
+    assert main(["fit-change", *options, "--everywhere", wrong]) == 2
     assert "such as defocus_blur=4" in capsys.readouterr().err
 
 

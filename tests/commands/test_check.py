@@ -27,7 +27,9 @@ def worlds(tmp_path):
 
 
 def check(worlds, capsys, *words):
-    code = main(["check", "--task", str(worlds.parent / "task.py"), "--n-sets", "2", *words])
+    code = main(
+        ["check", "--task", str(worlds.parent / "task.py"), "--metaset", "n_sets=2", *words]
+    )
     return code, capsys.readouterr().out
 
 

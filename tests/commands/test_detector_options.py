@@ -11,11 +11,10 @@ from autoeval.errors import InputError
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "either --detector ALIAS or --config FILE"),
-        (["--detector", "yolox_nano", "--config", "a.py"], "either --detector"),
-        (["--config", "a.py"], "--config needs --checkpoint"),
+        ([], "Expected --detector NAME"),
+        (["--detector", "a.py"], "a.py"),
         (["--detector", "yolox_nano", "--cfg-options", "a=1", "b"], "as KEY=VALUE.*but got b"),
-        (["--detector", "yolox_nano", "--classes", "nowhere"], "Cannot read the classes"),
+        (["--detector", "yolox_nano", "classes=nowhere"], "Cannot read the classes"),
         (["--detector", "yolox_nano", "--checkpoint", "nowhere"], "No checkpoint file nowhere"),
         (["--detector", "yolox_nano", "--device", "foo"], "Cannot use device 'foo'"),
     ],

@@ -7,7 +7,7 @@ from rectangles import RectangleDetector, write_task, write_video, write_world
 
 from autoeval.cli import main
 
-SMALL = ["--n-sets", "2", "--n-images", "4", "--repeats", "2"]
+SMALL = ["--metaset", "n_sets=2", "n_images=4", "--repeats", "2"]
 
 
 @pytest.fixture
@@ -84,7 +84,6 @@ def test_without_dropout_the_scores_that_need_none_remain(command, tmp_path, cap
         (["--task", "nowhere.py"], "nowhere.py"),
         (["--data-root", "nowhere"], "nowhere does not exist"),
         (["--images", "nowhere"], "No folder or annotation file nowhere"),
-        (["--config", "a.py"], "either --detector ALIAS or --config FILE"),
         (["--repeats", "-1"], "0 dropout repeats or more but got -1"),
         (["--method", "astrology"], "astrology"),
         (["--estimator", "nowhere.parquet"], "--estimator needs --images"),
@@ -147,7 +146,7 @@ def test_a_file_name_that_is_no_text_does_not_end_the_run(command, tmp_path, cap
 def test_a_video_is_taken_frame_by_frame(command, tmp_path, capsys):
     world = write_world(tmp_path / "new", 205, n_images=4, seed=9)
     video = write_video(tmp_path / "video.avi", world)
-    images = ["--images", str(video), "--every", "1s", "--json"]
+    images = ["--images", str(video), "every=1s", "--json"]
     assert main([*command, *images]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["estimate"]["n_images"] == 4

@@ -66,7 +66,7 @@ def test_two_processes_of_torchrun_tell_what_one_tells(tmp_path):
     (images / "3.png").write_bytes(b"not an image")
     task = write_task(tmp_path, ["w0", "w1", "w2"])
     arguments = ["--task", str(task), "--images", str(images), "--json"]
-    arguments += ["--n-sets", "2", "--n-images", "4", "--repeats", "2", "--work-dir"]
+    arguments += ["--metaset", "n_sets=2", "n_images=4", "--repeats", "2", "--work-dir"]
     alone = start(RECTANGLES, [*arguments, tmp_path / "one"])
     ranks = start_two(RECTANGLES, [*arguments, tmp_path / "two"])
     expected = json.loads(end(alone))
@@ -82,9 +82,9 @@ def test_two_processes_of_torchrun_tell_what_one_tells(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--workers", "2"], "--workers needs --executor ray"),
-        (["--executor", "ray", "--workers", "0"], "Expected --workers above 0"),
-        (["--executor", "ray", "--num-gpus-per-worker", "-1"], "--num-gpus-per-worker above 0"),
+        (["--launcher", "none", "workers=2"], "workers= is for --launcher ray"),
+        (["--launcher", "ray", "workers=0"], "Expected workers= above 0"),
+        (["--launcher", "ray", "gpus=-1"], "gpus= above 0"),
         (["--launcher", "pytorch"], "torchrun"),
     ],
 )

@@ -145,7 +145,7 @@ def only_over(least):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (only_over(0.35), "he lowest score in .* is 0.35.*--truncated"),
+        (only_over(0.35), "he lowest score in .* is 0.35.*complete=no"),
         (lambda entry: {**entry, "category_id": entry["category_id"] + 40}, "have no word: 41"),
         (lambda entry: {**entry, "image_id": f"x{entry['image_id']}"}, "are of other images than"),
         # shifted images, although their ids fit
@@ -165,7 +165,7 @@ def test_what_a_fit_refuses(world, tmp_path, capsys, change, told):
 def test_low_scores_cut_off_are_told(world, tmp_path, capsys):
     assert refit(world, tmp_path, only_over(0.1)) == 0
     assert "boxes below it are missing" in capsys.readouterr().out
-    assert refit(world, tmp_path, only_over(0.4), "--truncated") == 0
+    assert refit(world, tmp_path, only_over(0.4), "--predictions", "complete=no") == 0
 
 
 def test_an_estimate_doubts_another_detector(world, tmp_path, capsys):
@@ -206,7 +206,7 @@ def test_a_list_that_begins_above_that_of_the_fit_is_refused(
 
 def test_a_list_of_sure_boxes_does_not_compare_with_a_full_one(world, tmp_path, capsys):
     predictions = changed(world, tmp_path, only_over(0.4))
-    assert estimate(world, tmp_path, predictions, "--truncated") == 2
+    assert estimate(world, tmp_path, predictions, "--predictions", "complete=no") == 2
     assert "the scores do not compare" in capsys.readouterr().err
 
 

@@ -48,7 +48,7 @@ def tables(tmp_path, monkeypatch):
     for name, n_images in (("one", 12), ("two", 13)):
         labels, images = write_table(tmp_path / name, n_images=n_images)
         labels = labels.rename(labels.with_name(f"{name}.json"))
-        of = ["--labels", str(labels), "--img-dir", str(images)]
+        of = ["--labels", str(labels), f"img_dir={images}"]
         detector = ["--detector", "brightness", "--checkpoint", str(tmp_path / "weights.pth")]
         assert main(["fit", *detector, *of, "--work-dir", str(tmp_path / f"fit_{name}")]) == 0
     return tmp_path

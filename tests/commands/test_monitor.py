@@ -130,7 +130,7 @@ def test_an_estimator_of_another_detector_is_refused(site, capsys):
         (["--by", "week"], "Expected --by as folder, day, hour or every:200"),
         (["--time", "yesterday"], "Expected --time as exif, file, auto or a form"),
         (["--worst", "0"], "Expected --worst of 1 or more"),
-        (["--depth", "0"], "Expected --depth of 1 or more"),
+        (["--images", "depth=0"], "Expected depth= of 1 or more"),
         (["--changes", "missing.json"], "missing.json"),
         (["--fail-on-alarm"], "need --changes or --alarm-below"),
         (["--alarm-below", "60"], "Expected --alarm-below over 0 and under 1"),
@@ -162,7 +162,7 @@ def test_folders_of_dates_are_one_site(site, capsys):
         write_camera(site / "dated" / "gate" / day, 3, 200, at=START)
     write_camera(site / "dated" / "roof" / "2026/03/01", 3, 100, at=START)
     form = "%Y/%m/%d"
-    assert monitor(site, "--depth", 1, "--time", form, "--by", "day", images="dated") == 0
+    assert monitor(site, "--images", "depth=1", "--time", form, "--by", "day", images="dated") == 0
     rows = pd.read_parquet(site / "work" / "groups.parquet")
     assert rows.groupby("group")["period"].agg(list).to_dict() == {
         "gate": ["", "2026-03-01", "2026-03-02"],

@@ -156,7 +156,7 @@ def test_a_file_a_day_is_one_site_with_depth_and_times_come_from_names(site, box
         path = site / "days" / "gate" / f"{day}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(named(boxes[name])))
-    options = ["--depth", 1, "--time", "%Y-%m-%d", "--by", "day"]
+    options = ["--images", "depth=1", "--time", "%Y-%m-%d", "--by", "day"]
     assert monitor(*options, predictions="days") == 0
     rows = groups(site)
     assert rows["group"].unique().tolist() == ["gate"]
@@ -263,7 +263,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_estimated(site, 
     [
         (["--images", "x"], "Expected either --images ROOT or --predictions"),
         (["--time", "exif"], "results files hold no images"),
-        (["--half-size-predictions", "nowhere"], "the results at half the size of north/gate"),
+        (["--predictions", "half_size=nowhere"], "the results at half the size of north/gate"),
         (["--images-list", "empty"], "Expected the images of north/gate as"),
         (["--category", "zebra"], "No image of any site can be read"),
         (["--quiet"], "name with --category"),  # the fit is on a labelled set
@@ -291,7 +291,7 @@ def test_neither_a_network_nor_opencv_is_imported(site, fitted):
         half.parent.mkdir(parents=True, exist_ok=True)
         rows = [{**row, "score": 0.9 * row["score"]} for row in json.loads(path.read_text())]
         half.write_text(json.dumps(rows))
-    run_light(*words, "--half-size-predictions", site / "half")
+    run_light(*words, "--predictions", f"half_size={site / 'half'}")
     assert set(pd.read_parquet(site / "light/groups.parquet")["n_images"]) == {60}
 
 

@@ -30,7 +30,7 @@ def scored(tmp_path_factory):
     for name in (*SOURCES, NEW):
         write_environment(folder / "worlds", name, 4, 0)
     (folder / "task.py").write_text(TASK.format(names=SOURCES))
-    sizes = ["--n-sets", "2", "--n-images", "3", "--repeats", "1", "--method", "fd"]
+    sizes = ["--metaset", "n_sets=2", "n_images=3", "--repeats", "1", "--method", "fd"]
     task = ["--task", str(folder / "task.py"), "--reference", "day_street"]
     fit = [*DETECTOR, *task, *sizes, "--views", "--das", "--work-dir", str(folder / "work")]
     new = ["--images", str(folder / "worlds" / NEW / "images")]

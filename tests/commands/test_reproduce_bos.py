@@ -12,7 +12,7 @@ from autoeval.research.reproduce.printed import load_printed
 from benchmarks.paper_layouts import SETS, coco, exdark, kitti, write_sets
 from benchmarks.person_layouts import WITH_BOTH, write_person_sets
 
-SMALL = ["--n-sets", "2", "--n-images", "3", "--repeats", "1"]
+SMALL = ["--metaset", "n_sets=2", "n_images=3", "--repeats", "1"]
 
 
 class CarDetector(RectangleDetector):

@@ -14,7 +14,7 @@ from autoeval.detectors.forward.dropout_spec import load_dropout
 def words(tmp_path, monkeypatch):
     monkeypatch.setattr(search_dropout, "load_named_detector", lambda args: ShakenRectangles())
     words = ["search-dropout", "--detector", "rectangles", "--task", str(write_task(tmp_path))]
-    return [*words, "--n-sets", "1", "--n-images", "2", "--work-dir", str(tmp_path / "out")]
+    return [*words, "--metaset", "n_sets=1", "n_images=2", "--work-dir", str(tmp_path / "out")]
 
 
 def test_writes_table_pictures_and_configuration(words, tmp_path, capsys):

@@ -55,7 +55,7 @@ def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
     assert main(["estimate", str(images), *saved, *again, *moved]) == 0
     assert LOADED[-1] == ("rectangles", str(tmp_path / "moved.pth"))
     video = write_video(tmp_path / "video.avi", tmp_path / "new")
-    assert main(["estimate", str(video), "--every", "1s", *saved, *again, *moved]) == 0
+    assert main(["estimate", str(video), "every=1s", *saved, *again, *moved]) == 0
     assert estimate_of(tmp_path)["n_images"] == 5
 
 
@@ -69,13 +69,13 @@ def test_a_file_that_knows_no_detector_asks_for_one(task, tmp_path, capsys):
     words += ["--work-dir", str(tmp_path / "new_work")]
     capsys.readouterr()
     assert main(words) == 2
-    assert "pass `detector` (--detector or --config)" in capsys.readouterr().err
+    assert "pass `detector` (--detector)" in capsys.readouterr().err
     assert main([*words, "--detector", "yolox_tiny"]) == 0
     assert LOADED[-1] == ("yolox_tiny", None)
 
 
 def test_unpickling_is_never_saved(task, tmp_path):
-    assert main(["estimate-map", *task, *SMALL, "--trust-checkpoint"]) == 0
+    assert main(["estimate-map", *task, *SMALL, "--detector", "trust_checkpoint=yes"]) == 0
     note = read_artefact(tmp_path / "work/estimator.parquet")[1]["loading"]["detector"]
     assert note["name"] == "rectangles" and "trust_checkpoint" not in note
 
@@ -108,7 +108,7 @@ def test_labels_of_training_images_give_a_warning(tmp_path, monkeypatch, capsys)
     detector.config = Config({"train_dataloader": {"dataset": {"ann_file": str(labels)}}})
     monkeypatch.setattr("autoeval.detectors.loading.load_detector", lambda *_, **__: detector)
     fit = ["fit", "--detector", "yolox_nano", "--checkpoint", "weights.pth", "--labels"]
-    here = ["--img-dir", str(images), "--work-dir", str(tmp_path / "fit")]
+    here = ["--labels", f"img_dir={images}", "--work-dir", str(tmp_path / "fit")]
     assert main([*fit, str(labels), *here]) == 0
     expected = "warning: 12 of 12 images have the name of an image in"
     assert expected in capsys.readouterr().err

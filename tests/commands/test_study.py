@@ -1,11 +1,14 @@
+import inspect
+
 import pandas as pd
 import pytest
 from predicted_world import write_world
 from rectangles import RectangleDetector, write_task
 
 from autoeval.cli import main
+from autoeval.commands.study import STUDIES, read_settings
 
-METHODS = ["--methods", "bos_strict", "constant"]
+METHODS = ["--set", "methods=bos_strict,constant"]
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +21,10 @@ def world(tmp_path_factory):
     monkeypatch.setattr(
         "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
     )
-    detector = ["--detector", "rectangles", "--task", str(write_task(folder)), "--repeats", "2"]
-    detector += ["--n-sets", "4", "--n-images", "5", "--metaset", str(folder / "metaset.py")]
-    assert main(["estimate-map", *detector, "--work-dir", str(folder / "scores")]) == 0
+    detector = ["--detector", "rectangles", "--task", str(write_task(folder))]
+    detector += ["--metaset", str(folder / "metaset.py"), "n_sets=4", "n_images=5"]
+    scores = ["--repeats", "2", "--work-dir", str(folder / "scores")]
+    assert main(["estimate-map", *detector, *scores]) == 0
     yield folder, detector
     monkeypatch.undo()
 
@@ -29,7 +33,7 @@ def study(world, name, *options):
     folder, detector = world
     given = ["--scores", str(folder / "scores")]
     if name in ("sample-set-size", "test-set-size", "box-level", "examples"):
-        given = [*detector, "--work-dir", str(folder / "boxes")]
+        given = [*detector, "--set", "repeats=2"]
     return main(["study", name, *given, "--work-dir", str(folder / "out"), *options])
 
 
@@ -37,15 +41,15 @@ def study(world, name, *options):
     ("name", "options", "word"),
     [
         ("correlation", [], "R² within sources"),
-        ("correlation", ["--features", "bos_strict", "--target", "mAP75"], "mAP75 against"),
-        ("thresholds", ["--families", "box_share"], "best τ"),
-        ("meta-set-size", [*METHODS, "--draws", "2"], "constant ± draws"),
+        ("correlation", ["--set", "features=bos_strict", "target=mAP75"], "mAP75 against"),
+        ("thresholds", ["--set", "families=box_share"], "best τ"),
+        ("meta-set-size", [*METHODS, "draws=2"], "constant ± draws"),
         ("repeats", METHODS, "constant ± seed"),
         ("severity", METHODS, "gaussian_noise"),
-        ("sample-set-size", [*METHODS, "--sizes", "2", "5", "--draws", "2"], "constant ± draws"),
-        ("test-set-size", [*METHODS, "--sizes", "2", "6", "--draws", "2"], "constant ± draws"),
+        ("sample-set-size", [*METHODS, "sizes=2,5", "draws=2"], "constant ± draws"),
+        ("test-set-size", [*METHODS, "sizes=2,6", "draws=2"], "constant ± draws"),
         ("box-level", [], "AUROC"),
-        ("examples", ["--most", "2", "--min-boxes", "1"], "least stable"),
+        ("examples", ["--set", "most=2", "min-boxes=1"], "least stable"),
     ],
 )
 def test_each_study_writes_a_picture_a_page_and_a_table(world, capsys, name, options, word):
@@ -80,7 +84,7 @@ def test_the_numbers_of_the_file_are_those_of_the_table(world):
 
 
 def test_the_detector_is_run_once_for_all_studies_of_boxes(world, monkeypatch):
-    sizes = ["--sizes", "2", "--draws", "1", "--methods", "constant"]
+    sizes = ["--set", "sizes=2", "draws=1", "methods=constant"]
     assert study(world, "test-set-size", *sizes) == 0
 
     def never(*args, **options):
@@ -95,16 +99,16 @@ def test_the_detector_is_run_once_for_all_studies_of_boxes(world, monkeypatch):
     ("name", "options", "message"),
     [
         ("correlation", ["--scores", "nowhere"], "No score table"),
-        ("correlation", ["--features", "astrology"], "columns astrology but they are missing"),
-        ("correlation", ["--features", "n_images"], "n_images are constant"),
-        ("correlation", ["--target", "astrology"], "Expected a target out of mAP"),
-        ("thresholds", ["--families", "bos"], "thresholded scores bos but it has"),
-        ("meta-set-size", ["--sizes", "9"], "sizes from 1 to 4"),
-        ("repeats", ["--methods", "astrology"], "astrology"),
-        ("severity", ["--fit-on", "nowhere"], "No score table"),
+        ("correlation", ["--set", "features=astrology"], "columns astrology but they are missing"),
+        ("correlation", ["--set", "features=n_images"], "n_images are constant"),
+        ("correlation", ["--set", "target=astrology"], "Expected a target out of mAP"),
+        ("thresholds", ["--set", "families=bos"], "thresholded scores bos but it has"),
+        ("meta-set-size", ["--set", "sizes=9"], "sizes from 1 to 4"),
+        ("repeats", ["--set", "methods=astrology"], "astrology"),
+        ("severity", ["--set", "fit_on=nowhere"], "No score table"),
         ("examples", ["--task", "nowhere.py"], "nowhere.py"),
-        ("box-level", ["--repeats", "0"], "1 dropout repeats or more but got 0"),
-        ("test-set-size", ["--sizes", "7"], "sizes from 1 to 6"),
+        ("box-level", ["--set", "repeats=0"], "1 dropout repeats or more but got 0"),
+        ("test-set-size", ["--set", "sizes=7"], "sizes from 1 to 6"),
     ],
 )
 def test_bad_input_is_one_clear_line(world, capsys, name, options, message):
@@ -152,7 +156,7 @@ def files(tmp_path_factory):
 
 def labels_study(files, *options):
     sites = ["--sites", str(files / "task.py"), str(files / "boxes")]
-    few = ["--draws", "2", "--work-dir", str(files / "out")]
+    few = ["--set", "draws=2", "--work-dir", str(files / "out")]
     return main(["study", "labels", *sites, *few, *options])
 
 
@@ -162,7 +166,8 @@ def pairs_of(files):
 
 
 def test_few_labels_are_studied_from_files_of_one_labelled_set(files):
-    labelled = ["--labels", *(str(files / f"val_{n}.json") for n in ("labels", "predictions"))]
+    labelled = ["--labels", str(files / "val_labels.json")]
+    labelled += [f"predictions={files / 'val_predictions.json'}"]
     assert labels_study(files, *labelled) == 0
     page = (files / "out/labels_from_files.md").read_text()
     assert "labelled set alone, val_labels" in page.replace("\n", " ")
@@ -173,18 +178,50 @@ def test_few_labels_are_studied_from_files_of_one_labelled_set(files):
 
 
 def test_few_labels_are_studied_from_single_sites_in_turn(files):
-    assert labels_study(files, "--fit-on", "s0", "s2", "--target", "recall@0.3") == 0
+    assert labels_study(files, "--set", "draws=2", "fit_on=s0,s2", "target=recall@0.3") == 0
     assert sorted(pairs_of(files)["site"]) == ["s0", "s0", "s1", "s1", "s1", "s1", "s2", "s2"]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "either --labels LABELS PREDICTIONS or --fit-on"),
-        (["--fit-on", "s9"], "no site s9, only s0, s1, s2"),
-        (["--fit-on", "s0", "--scores", "x"], "either --scores PATH, or --sites"),
+        ([], "either --labels LABELS predictions=FILE or --set fit_on"),
+        (["--set", "fit_on=s9"], "no site s9, only s0, s1, s2"),
+        (["--set", "fit_on=s0", "--scores", "x"], "either --scores PATH, or --sites"),
     ],
 )
 def test_what_is_fitted_on_is_named_once(files, capsys, options, message):
     assert labels_study(files, *options) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_settings_are_the_parameters_of_the_study_and_have_their_defaults(name):
+    function = STUDIES[name].function(name)
+    parameters = inspect.signature(function).parameters.values()
+    named = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    named.pop("seed", None)
+    unused = {"labels": {"also"}}.get(name, set())
+    extra = {"labels": {"target", "fit_on"}}.get(name, set())
+    assert set(STUDIES[name].settings) - extra == set(named) - unused
+    read = read_settings([], STUDIES[name].settings)
+    for setting, default in named.items():
+        if default is not inspect.Parameter.empty and setting not in (*unused, "pseudo_words"):
+            assert read[setting] == default, setting
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["correlation", "--scores", "x", "--task", "t.py"], "--task is nothing to 'correlation'"),
+        (["box-level", "--scores", "x"], "--scores is nothing to 'box-level'"),
+        (["correlation"], "'correlation' needs --scores"),
+        (["box-level", "--task", "t.py"], "'box-level' needs --detector"),
+        (["correlation", "--scores", "x", "--set", "draws=2"], "no such setting, only target"),
+        (["transfer", "--scores", "x", "--set", "draws=few"], "--set draws=few: invalid literal"),
+        (["correlation", "--scores", "x", "y"], "takes one score table but got 2"),
+    ],
+)
+def test_what_a_study_does_not_take_is_refused(words, message, capsys):
+    assert main(["study", *words]) == 2
     assert message in capsys.readouterr().err

@@ -40,7 +40,7 @@ def test_predictions_of_half_of_the_labelled_images(world, tmp_path, capsys):
     rewrite(predictions, lambda entries: [e for e in entries if e["image_id"] >= 54])
     assert fit(tmp_path, labels, predictions) == 2
     assert "54 of 60 images with labelled objects have no box" in said(capsys)
-    assert fit(tmp_path, labels, predictions, "--truncated") == 0
+    assert fit(tmp_path, labels, predictions, "--predictions", "complete=no") == 0
     assert "54 of 60 images with labelled objects" in said(capsys)
 
 

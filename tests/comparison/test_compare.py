@@ -189,11 +189,12 @@ def test_the_study_of_labelled_sites(world, tmp_path, capsys):
         f"data_root = {str(world)!r}\n"
         f"seed_sets = [dict(name='site', labels={str(site_labels(world))!r}, img_dir='.')]\n"
     )
-    words = ["study", "compare", "--task", str(task), "--draws", "3", "--work-dir", str(tmp_path)]
+    words = ["study", "compare", "--task", str(task), "--set", "draws=3"]
+    words += ["--work-dir", str(tmp_path)]
     for name in ("strong", "weak"):
         (tmp_path / name).mkdir()
         shutil.copy(*site_predictions(world, name), tmp_path / name / "site.json")
-        words += ["--of", name, str(world / name), str(tmp_path / name)]
+        words += ["--fits", name, str(world / name), str(tmp_path / name)]
     assert main(words) == 0
     assert "sign right over 3" in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "compare.csv").set_index(["labels", "method"])

@@ -17,7 +17,7 @@ def words(make_coco):
     return [
         *("--seed-set", "street", *map(str, street), "car=vehicle"),
         *("--seed-set", "lake", *map(str, lake), "boat=vehicle"),
-        *("--n-sets", "2", "--n-images", "2"),
+        *("--metaset", "n_sets=2", "n_images=2"),
     ]
 
 
@@ -47,7 +47,7 @@ def test_says_what_was_made_and_what_was_wrong(words, tmp_path, capsys):
 def test_one_mapping_for_all(make_coco, tmp_path):
     ann_file, img_dir = map(str, make_coco())
     arguments = ["--seed-set", "a", ann_file, img_dir, "--mapping", "car=vehicle", "person=human"]
-    arguments += ["--n-sets", "1", "--n-images", "1", "--work-dir", str(tmp_path / "out")]
+    arguments += ["--metaset", "n_sets=1", "n_images=1", "--work-dir", str(tmp_path / "out")]
     assert main(["build-metaset", *arguments, "--materialise"]) == 0
     (written,) = (tmp_path / "out" / "images").rglob("annotations.json")
     mapping = {"vehicle": "vehicle", "human": "human"}

@@ -60,7 +60,7 @@ def numbering_conflict(
         return ()
     return (
         f"{path} has its own words for numbers of categories, which are used; in the labels, in "
-        f"--names or in the fit they are others: {listed(odd, 3)}",
+        f"names= or in the fit they are others: {listed(odd, 3)}",
     )
 
 
@@ -75,7 +75,7 @@ def _counted(
     known = f" Known are {listed([f'{k} {w}' for k, w in numbers.items()], 20)}." if numbers else ""
     raise InputError(
         f"{path} names categories by numbers that have no word: {listed(sorted(lost), 20)}.{known} "
-        "Write the word of each box as 'category', or give the words with --names FILE."
+        "Write the word of each box as 'category', or give the words with names=FILE."
     )
 
 

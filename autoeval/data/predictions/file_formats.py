@@ -55,7 +55,7 @@ def read_text_folder(
     if len(classes) and not 0 <= classes.min() <= classes.max() < len(numbers):
         raise InputError(
             f"{printable(folder)}: classes are from {classes.min()} to {classes.max()}, but "
-            f"{len(numbers)} categories are known. Give their words with --names data.yaml."
+            f"{len(numbers)} categories are known. Give their words with names=data.yaml."
         )
     # An image that is not among them, or whose stem is that of two, is left out by whoever reads.
     known = [of_stem.get(file.stem, LabelledImage("", file.stem, None)) for file in files]

@@ -122,7 +122,7 @@ def check_coverage(
     if refuse and excess > MANY * len(images):
         raise InputError(
             f"{warning[0].upper()}{warning[1:]}. Run it on all, or give the labels of those that "
-            "it has seen; if it has seen them all, pass --truncated to go on."
+            "it has seen; if it has seen them all, add complete=no behind the file to go on."
         )
     return (warning,)
 

@@ -47,10 +47,10 @@ def find_categories(
         usual = (_of_type(config), coco_categories(), proposals)
         found = next((names for names in usual if len(names) == n_classes), ())
     if not found or (n_classes is not None and len(found) != n_classes):
-        where = "--classes" if given else "its checkpoint or config"
+        where = "classes=" if given else "its checkpoint or config"
         raise InputError(
             f"The detector's head has {n_classes} classes, but {where} lists {len(found)} "
-            "categories. Name them in the order of its labels: --classes FILE, one in a line, or "
+            "categories. Name them in the order of its labels: classes=FILE, one in a line, or "
             "test_dataloader = dict(dataset=dict(metainfo=dict(classes=(...)))) in the config."
         )
     return found
@@ -128,7 +128,7 @@ def prompt(model: BaseDetector, categories: Sequence[str]) -> dict[str, Any]:
         if n_tokens > limit:
             raise InputError(
                 f"{type(model).__name__} reads {limit} tokens at once, but its {len(categories)} "
-                f"categories make {n_tokens}: name fewer with --classes FILE, or let it ask for "
+                f"categories make {n_tokens}: name fewer with classes=FILE, or let it ask for "
                 "some at a time with --cfg-options model.test_cfg.chunked_size=40."
             )
     return {"text": tuple(categories), "custom_entities": True}

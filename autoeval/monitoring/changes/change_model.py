@@ -183,7 +183,7 @@ def read_change_model(
     if clean is None:
         raise InputError(
             f"{path} holds no slopes for boxes at full size alone: make it again with autoeval "
-            "fit-change, or give predictions at half the size (--half-size-predictions)."
+            "fit-change, or give predictions at half the size (--predictions ... half_size=DIR)."
         )
     return clean
 

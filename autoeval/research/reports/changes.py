@@ -57,14 +57,14 @@ def changes_report(
     alpha: float = 0.05,
     orders: int = 20,
     seed: int = 0,
-    no_calibration: bool = False,
+    calibrate: bool = True,
 ) -> StudyReport:
     """Evaluate estimated changes and alarms on what was observed of labelled sites."""
-    changes, levels = known_changes(observed, categories, calibrate=not no_calibration)
+    changes, levels = known_changes(observed, categories, calibrate=calibrate)
     if not any(True for _ in alarms.stretches(changes)):
         raise InputError(
             f"Expected sites with {alarms.FEWEST} untouched images beside those that were changed, "
-            "but there is none: raise --untouched or lower --n-images."
+            "but there is none: raise `untouched` or lower `n_images`."
         )
     runs = {
         name: _run(changes, levels, inputs, orders, alpha, seed) for name, inputs in ROUTES.items()

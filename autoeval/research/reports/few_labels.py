@@ -70,7 +70,7 @@ def labels_report(
         sites = [with_pseudo_labels(site, Path(pseudo_labels), pseudo_words) for site in sites]
     evaluated = list(leave_groups_out(sites, _priors(rows), fewest=fewest))
     if not evaluated:
-        raise InputError(f"None of {len(sites)} sites has {fewest} images: lower --fewest.")
+        raise InputError(f"None of {len(sites)} sites has {fewest} images: lower fewest=.")
     about = ABOUT.format(fewest=fewest, draws=draws, fitted=LEFT_OUT)
     stops = stopping(evaluated, draws=max(draws // 4, 1), seed=seed)
     columns = ["labels", "coverage", "labels_corrected", "corrected"]

@@ -40,7 +40,7 @@ def places_report(
 ) -> StudyReport:
     """Leave groups out and predict the order of their sites."""
     if not 0 < share < 1:
-        raise InputError(f"Expected --share over 0 and under 1 but got {share}.")
+        raise InputError(f"Expected share= over 0 and under 1 but got {share}.")
     options = {"target": target, "draws": draws, "share": share, "k": worst, "seed": seed}
     parts = [
         predicted_orders(table, **options).assign(task=k)  # type: ignore[arg-type]

@@ -21,7 +21,8 @@ from autoeval.version import __version__
 
 LIBRARIES = ("torch", "mmdet", "mmengine", "mmcv", "numpy", "albumentations")
 MISSING = {
-    "agreement at half the size": "needs a second predictions file (--half-size-predictions)",
+    "agreement at half the size": "needs a second predictions file (half_size=FILE behind "
+    "--predictions)",
     "agreement and box stability under dropout": "need the network",
     "energy, PCR, Fréchet distance": "need logits, suppressed boxes or features of the network",
     "view consistency": "needs passes over altered images",

@@ -171,7 +171,7 @@ def test_numbers_that_count_from_zero_or_one(first):
     [
         ([1, 2], COCO, "have no word: 2"),  # they may count from either
         ([1, 90], COCO, r"have no word: 90. Known are 1 person, 3 car, 8 truck."),
-        ([0], {}, "--names FILE"),
+        ([0], {}, "names=FILE"),
     ],
 )
 def test_numbers_that_fit_no_name(used, numbers, message):

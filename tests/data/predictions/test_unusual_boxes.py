@@ -72,7 +72,7 @@ def test_lists_that_begin_higher_say_nothing():
 def test_more_than_a_third_is_refused():
     third, more = (np.repeat([0, 5], [k, N - k]) for k in (33, 34))
     assert check_coverage(found(third), np.arange(N), "p.json", refuse=True) != ()
-    with pytest.raises(InputError, match=r"34 of 100 images.*--truncated"):
+    with pytest.raises(InputError, match=r"34 of 100 images.*complete=no"):
         check_coverage(found(more), np.arange(N), "p.json", refuse=True)
 
 

@@ -95,7 +95,7 @@ def test_reliability_by_hand():
 def test_too_few_families_are_refused():
     with pytest.raises(InputError, match="6 groups"):
         predicted_orders(world(5))
-    with pytest.raises(InputError, match="--share"):
+    with pytest.raises(InputError, match="share="):
         places_report([world()], share=1.5)
 
 
