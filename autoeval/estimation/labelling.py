@@ -14,6 +14,7 @@ import pandas as pd
 
 from autoeval.data.image_header import read_header
 from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
@@ -30,6 +31,7 @@ from autoeval.labels.plan import LabelPlan, make_plan
 from autoeval.labels.pool import Pool, pool_of_evidence, pool_of_predictions
 from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior
 from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
+from autoeval.metrics.coco_matching import top_detections
 from autoeval.targets import IOUS, OperatingPoint
 
 MOST_IMAGES = 300  # of a labelled set
@@ -169,8 +171,9 @@ def plan_site(
             "20 labelled images with 10 boxes of a category, or more."
         )
     pool, own = _pool(site, assistance, priors, target), OperatingPoint.of(target)
+    rest = None if site.named else _unlikely_boxes(site, pool)
     if own and own.measure == "precision" and not everywhere:
-        pool = pool.with_boxes_over(own.score_thr)
+        pool, rest = pool.with_boxes_over(own.score_thr), None
         n = min(n, len(pool))
     known = {image.image_id for image in pool.found.images}
     images: Sequence[Any] = [image for image in site.images if image.image_id in known]
@@ -192,6 +195,8 @@ def plan_site(
         detector=detector or fingerprint_of(site),
         score_thr=point.score_thr if point else None,
         iou=point.iou if point else IOUS[0],
+        named=site.named,
+        rest=rest,
     )
     unreadable = site.row.get("unreadable")
     if unreadable:
@@ -206,6 +211,17 @@ def fingerprint_of(site: Site) -> str:
     for array in (site.boxes.clean.boxes, site.boxes.clean.scores, site.boxes.clean.image):
         digest.update(np.ascontiguousarray(array).tobytes())
     return f"predictions {digest.hexdigest()[:16]}"
+
+
+def _unlikely_boxes(site: Site, pool: Pool) -> Predictions | None:
+    """Return the boxes of the categories that are not estimated, since none is a likely one."""
+    words = {site.boxes.clean.categories[k] for k in np.unique(site.boxes.clean.label)}
+    others = sorted(words - set(pool.found.categories))
+    if not others:
+        return None
+    boxes = site.boxes.clean.as_categories(others, {name: name for name in others})
+    boxes = replace(boxes, images=pool.found.images)
+    return boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
 
 
 def _pool(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -57,6 +58,8 @@ class ReferenceStatistics:
         return {
             **asdict(self),
             "categories": list(self.categories),
+            # A list of pairs: JSON with sorted keys would put 10 before 2, and their order counts.
+            "numbers": [[number, word] for number, word in self.numbers.items()],
             "warnings": list(self.warnings),
         }
 
@@ -64,7 +67,10 @@ class ReferenceStatistics:
     def from_dict(cls, values: dict[str, Any]) -> ReferenceStatistics:
         """Read what `to_dict` wrote."""
         lists = {name: tuple(values.get(name, ())) for name in ("categories", "warnings")}
-        return cls(**{**values, **lists})
+        numbers = values.get("numbers", [])
+        if isinstance(numbers, dict):  # of a file that was written before the pairs
+            numbers = sorted(numbers.items(), key=_in_counting_order)
+        return cls(**{**values, **lists, "numbers": {str(k): word for k, word in numbers}})
 
     def differences(self, found: Predictions) -> tuple[str, ...]:
         """Say how new predictions look other than those of the fit, as of another detector."""
@@ -91,6 +97,11 @@ class ReferenceStatistics:
                 f"up to {found.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
                 "another limit, or another detector?"
             )
+
+
+def _in_counting_order(pair: tuple[str, str]) -> tuple[int, str]:
+    number, _ = pair
+    return (int(number) if number.isdecimal() else sys.maxsize, number)
 
 
 def _used(found: Predictions) -> list[str]:

@@ -34,6 +34,11 @@ class LabelledSample:
     def __len__(self) -> int:
         return len(self.images)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every image of the pool is labelled."""
+        return len(self.images) == self.n_pool
+
 
 @dataclass(frozen=True, eq=False)
 class SampleAccuracy:
@@ -43,11 +48,12 @@ class SampleAccuracy:
     influence: np.ndarray  # (k,)
     n_true: int  # objects
     n_holding: int  # images that hold one; for precision images that have a box
+    complete: bool = False  # these are all images of the pool: nothing is left to estimate
 
     @property
     def measured(self) -> bool:
         """Whether enough images hold the category."""
-        return self.n_holding >= FEWEST_HOLDING
+        return self.n_holding >= (1 if self.complete else FEWEST_HOLDING)
 
 
 @dataclass(frozen=True)
@@ -146,6 +152,7 @@ def estimate_mean(
         np.mean([of.influence for of in accuracies], axis=0),
         sum(of.n_true for of in accuracies),
         max(of.n_holding for of in accuracies),
+        sample.complete,
     )
     unbiased = float(np.mean([_unbiased(of, sample, small_sample_bias) for of in accuracies]))
     free = _mean([free for _, _, free in measured])

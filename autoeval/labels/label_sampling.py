@@ -98,8 +98,7 @@ def match_labels(
     labelled twice, no labelled image is in the pool, the labels have none of the categories, or no
     labelled image holds an object.
     """
-    index, former = _index(pool), FormerNames([image.file_name for image in pool.images])
-    at = [_find(image, index, former) for image in labels.images]
+    at = places_in_pool(labels, pool)
     known = [k for k, found in enumerate(at) if found is not None]
     unknown = [labels.images[k].file_name for k, found in enumerate(at) if found is None]
     if not known:
@@ -129,6 +128,12 @@ def match_labels(
     return LabelledSubset(
         images, truth, (*_warnings(labels, unknown, truth, len(known)), *truth.warnings)
     )
+
+
+def places_in_pool(labels: LabelSet, pool: Predictions) -> list[int | None]:
+    """Return the index into the pool of each labelled image; None for one that is not there."""
+    index, former = _index(pool), FormerNames([image.file_name for image in pool.images])
+    return [_find(image, index, former) for image in labels.images]
 
 
 def _index(pool: Predictions) -> dict[str, int]:

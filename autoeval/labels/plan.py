@@ -52,6 +52,8 @@ class LabelPlan:
     probabilities: np.ndarray | None = None  # that each of N boxes is a true positive at `iou`
     objects: np.ndarray | None = None  # expected, (K, M)
     points: Mapping[str, MixingWeights] = field(default_factory=dict)  # of precision, recall, f1
+    named: bool = False  # whether the categories were named, rather than those that were found
+    rest: Predictions | None = None  # boxes of categories without a likely one, on the same images
 
     @property
     def n_pool(self) -> int:
@@ -148,15 +150,17 @@ def make_plan(
     detector: str = "",
     score_thr: float | None = None,
     iou: float = IOUS[0],
+    named: bool = False,
+    rest: Predictions | None = None,
 ) -> LabelPlan:
     """Draw n images to label.
 
     `assistance` was fitted on boxes of the same detector; `priors`, `target`, `level`, `detector`,
-    `score_thr` and `iou` are those of `LabelPlan`, a target at a threshold has its own threshold
-    and IoU. `blocks` (M,) are blocks of time, in the order of the pool: where some hold several
-    images the draw is spread over the order of the pool, so that labelled frames lie apart;
-    otherwise over the predicted influence. `pseudo_labels` are boxes of another detector on the
-    same images.
+    `score_thr`, `iou`, `named` and `rest` are those of `LabelPlan`, a target at a threshold has its
+    own threshold and IoU. `blocks` (M,) are blocks of time, in the order of the pool: where some
+    hold several images the draw is spread over the order of the pool, so that labelled frames lie
+    apart; otherwise over the predicted influence. `pseudo_labels` are boxes of another detector on
+    the same images.
 
     Raises InputError if `n` is not from 1 to the number of images, the pool lacks features that the
     assistance needs, or there are pseudo-labels and the assistance was fitted without.
@@ -203,6 +207,8 @@ def make_plan(
         probabilities[IOUS.index(round(iou, 6))].astype(np.float32),
         np.stack(objects),
         fitting.points,
+        named,
+        rest,
     )
     across = plan.sequence if by_time else np.argsort(plan.predicted(target)[-1], kind="stable")
     return replace(plan, sequence=balanced_order(across, seed=seed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,15 @@ from autoeval.runtime.files import atomic_path, write_json
 PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 3
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = ("n", "seed", "order", "small_sample_bias", "target", "level", "detector")
-AT_THRESHOLDS = ("score_thr", "iou")  # since format 3
+LATER = ("score_thr", "iou", "named")  # not in every file of format 3
 
 
 def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
     """Write a plan into a folder; return the files."""
     folder = Path(folder)
     arrays = {f"found_{name}": getattr(plan.found, name) for name in COLUMNS}
+    if plan.rest is not None:
+        arrays |= {f"rest_{name}": getattr(plan.rest, name) for name in COLUMNS}
     for name in ("influence", "sequence", "blocks", "probabilities", "objects"):
         if getattr(plan, name) is not None:
             arrays[name] = getattr(plan, name)
@@ -38,11 +40,12 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
     ids = plan.found.images
     document = {
         "format": FORMAT,
-        **{name: getattr(plan, name) for name in (*PLAIN, *AT_THRESHOLDS)},
+        **{name: getattr(plan, name) for name in (*PLAIN, *LATER)},
         "n_pool": plan.n_pool,
         "probability": plan.n / plan.n_pool,
         "drawn": [ids[k].image_id for k in plan.drawn],
         "categories": list(plan.found.categories),
+        "unlikely_categories": list(plan.rest.categories) if plan.rest is not None else None,
         "images": [[i.image_id, i.file_name, i.size] for i in ids],
         "warnings": list(plan.warnings),
         "mixing": asdict(plan.mixing),
@@ -75,8 +78,8 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         LabelledImage(image_id, file_name, tuple(size) if size else None)
         for image_id, file_name, size in document["images"]
     )
-    image, label, boxes, scores = (arrays[f"found_{name}"] for name in COLUMNS)
-    found = Predictions(images, tuple(document["categories"]), image, label, boxes, scores, {})
+    found = _boxes("found", images, document["categories"], arrays)
+    unlikely = document.get("unlikely_categories")
     priors = {name: _measured(values) for name, values in document["priors"].items()}
     return LabelPlan(
         found,
@@ -91,9 +94,20 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         },
         probabilities=arrays.get("probabilities"),
         objects=arrays.get("objects"),
-        **{name: document[name] for name in AT_THRESHOLDS if name in document},
+        rest=None if unlikely is None else _boxes("rest", images, unlikely, arrays),
+        **{name: document[name] for name in LATER if name in document},
         **{name: document[name] for name in PLAIN},
     )
+
+
+def _boxes(
+    part: str,
+    images: tuple[LabelledImage, ...],
+    categories: Sequence[str],
+    arrays: Mapping[str, np.ndarray],
+) -> Predictions:
+    image, label, boxes, scores = (arrays[f"{part}_{name}"] for name in COLUMNS)
+    return Predictions(images, tuple(categories), image, label, boxes, scores, {})
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float | None]:

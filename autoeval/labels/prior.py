@@ -79,6 +79,8 @@ def combine(
     if not prior.known:
         return Combined(labels, 1.0, False)
     between, within = prior.error**2, labels.error**2
+    if not within:  # all images are labelled: nothing is left to weigh
+        return Combined(labels, 1.0, abs(labels.value - prior.value) > conflict * prior.error)
     if abs(labels.value - prior.value) > conflict * math.sqrt(between + within):
         return Combined(labels, 1.0, True)
     share = between / (between + within)

@@ -24,6 +24,7 @@ from autoeval.labels.estimators import (
 )
 from autoeval.labels.label_sampling import LabelledSubset, match_labels
 from autoeval.labels.label_warnings import label_warnings
+from autoeval.labels.labelled_categories import on_labelled_categories, with_categories
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import FEWEST_LABELS, Outlook, outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
@@ -167,8 +168,7 @@ def estimate_with_labels(
             f"This plan drew the images that {plan.target} depends on, which measure nothing at "
             f"{score_thr:g}: choose a higher threshold, or plan for that one."
         )
-    subset = match_labels(labels, plan.found, words)
-    subset = _by_plan(subset, plan) if planned else _as_random(subset)
+    plan, subset = _labelled_part(plan, labels, words, planned=planned)
     found = plan.found.on_images(subset.images)
     rankings = rank_categories(found, subset.truth)
     whole, categories = _estimate_all(plan, subset.images, rankings, plan.target)
@@ -220,10 +220,29 @@ def estimate_targets(
     planned: bool = True,
 ) -> dict[str, LabelEstimates]:
     """Estimate several targets of all categories together; see `estimate_with_labels`."""
-    subset = match_labels(labels, plan.found, words)
-    subset = _by_plan(subset, plan) if planned else subset
+    plan, subset = _labelled_part(plan, labels, words, planned=planned)
     rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
     return {of: _estimate_all(plan, subset.images, rankings, of)[0] for of in targets}
+
+
+def _labelled_part(
+    plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None, *, planned: bool
+) -> tuple[LabelPlan, LabelledSubset]:
+    """Match the labels with the pool, and let the plan be about the categories that they measure.
+
+    Where every image is labelled a category without an object has no average precision.
+    """
+    plan, warnings = on_labelled_categories(plan, labels, words)
+    subset = match_labels(labels, plan.found, words)
+    subset = _by_plan(subset, plan) if planned else _as_random(subset)
+    if len(subset.images) == plan.n_pool:
+        objects = np.bincount(subset.truth.label, minlength=len(plan.found.categories))
+        kept = [name for name, n in zip(plan.found.categories, objects, strict=True) if n]
+        if len(kept) < len(objects):
+            plan = with_categories(plan, kept, [])
+            truth = match_labels(labels, plan.found, words).truth
+            subset = replace(subset, truth=truth)
+    return plan, replace(subset, warnings=(*warnings, *subset.warnings))
 
 
 def _estimate_all(
@@ -231,7 +250,9 @@ def _estimate_all(
 ) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
     """Estimate the mean and each category from labelled images, (k,), and their rankings."""
     sample = LabelledSample(images, plan.n_pool, clusters=plan.blocks[images])
-    accuracies = [measure_sample(ranking, target) for ranking in rankings]
+    accuracies = [
+        replace(measure_sample(ranking, target), complete=sample.complete) for ranking in rankings
+    ]
     *predicted, together = plan.predicted(target)
     point, mixing = OperatingPoint.of(target), plan.mixing_of(target)
     bias = plan.small_sample_bias if point is None else 0.0
@@ -253,6 +274,7 @@ def _estimate_all(
         if point is not None:
             every = [image_counts(of, point.score_thr, point.level) for of in rankings]
             accuracy = measure_counts(point.measure, np.sum(every, axis=0))
+            accuracy = replace(accuracy, complete=sample.complete)
         whole = estimate_category(
             accuracy, sample, together, mixing, small_sample_bias=0, prior=prior
         )

@@ -47,4 +47,4 @@ def test_a_second_run_observes_nothing(words, tmp_path, monkeypatch, capsys):
 
 def test_needs_a_detector(tmp_path, words, capsys):
     assert main([word for word in words if word not in ("--detector", "rectangles")]) == 2
-    assert "--detector ALIAS" in capsys.readouterr().err
+    assert "--detector NAME" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """From boxes to estimates: sampling error, other targets, and what files are compared with."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import read_predictions
+from autoeval.data.predictions.category_words import find_words
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import labelled_rows, site_scores
@@ -248,3 +250,21 @@ def test_a_training_set_warns_of_shifted_labels():
     beside = replace(truth, boxes=truth.boxes + np.array([6, 0, 6, 0]))
     (warning,) = training_set(SiteBoxes(sure), beside, name="val").statistics.warnings
     assert warning.startswith("val: labelled boxes lie +") and "px (to the right)" in warning
+
+
+def test_positions_of_categories_are_the_same_after_loading(tmp_path):
+    """Numbers 1 to 12 in the labels, 0 to 11 in a file: 10 and 11 do not come before 2."""
+    words = {str(number): f"thing {number}" for number in range(1, 13)}
+    statistics = ReferenceStatistics(tuple(words.values()), words)
+    stored = json.loads(json.dumps(statistics.to_dict(), sort_keys=True))
+    again = ReferenceStatistics.from_dict(stored)
+    assert list(again.numbers.items()) == list(words.items())
+    used = [(number, None) for number in range(12)]
+    found = [find_words(tmp_path / "x.json", used, known.numbers) for known in (statistics, again)]
+    assert [of.categories[k] for of in found for k in of.label] == [*words.values()] * 2
+
+
+def test_numbers_of_an_earlier_file_are_put_into_counting_order():
+    stored = {"1": "a", "10": "j", "2": "b"}
+    values = ReferenceStatistics(("a", "b", "j"), {}).to_dict() | {"numbers": stored}
+    assert list(ReferenceStatistics.from_dict(values).numbers) == ["1", "2", "10"]

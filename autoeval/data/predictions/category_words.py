@@ -12,18 +12,22 @@ import numpy as np
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 
+EXAMPLES = 3  # of words, in the warning of a guess
+
 
 @dataclass(frozen=True, eq=False)
 class Words:
     """The category of each of N boxes: `label` (N,) int64 indexes into `categories`.
 
     These are the detector's words: those given for its numbers, and those in the file. `numbers`
-    has the word of each number, as far as the file has or uses numbers.
+    has the word of each number, as far as the file has or uses numbers. `warnings` states what was
+    guessed of the numbers.
     """
 
     categories: tuple[str, ...]
     label: np.ndarray
     numbers: dict[str, str]
+    warnings: tuple[str, ...] = ()
 
 
 def find_words(path: Path, named: list[tuple[Any, Any]], numbers: Mapping[str, str]) -> Words:
@@ -35,8 +39,11 @@ def find_words(path: Path, named: list[tuple[Any, Any]], numbers: Mapping[str, s
     """
     kinds = dict.fromkeys(named)
     lost = {str(number) for number, word in kinds if word is None} - numbers.keys()
+    warnings: tuple[str, ...] = ()
     if lost:
-        numbers = _counted(path, {str(n) for n, word in kinds if word is None}, lost, numbers)
+        used = list(dict.fromkeys(str(n) for n, word in kinds if word is None))
+        numbers, warning = _counted(path, used, lost, numbers)
+        warnings = (warning,)
     words = {kind: numbers[str(kind[0])] if kind[1] is None else str(kind[1]) for kind in kinds}
     categories = tuple(dict.fromkeys([*numbers.values(), *words.values()]))
     index = {word: k for k, word in enumerate(categories)}
@@ -46,7 +53,7 @@ def find_words(path: Path, named: list[tuple[Any, Any]], numbers: Mapping[str, s
     beside = {
         str(number): word for (number, _), word in words.items() if number is not None
     }  # of entries with both
-    return Words(categories, label, {**(numbers if by_number else {}), **beside})
+    return Words(categories, label, {**(numbers if by_number else {}), **beside}, warnings)
 
 
 def numbering_conflict(
@@ -65,13 +72,24 @@ def numbering_conflict(
 
 
 def _counted(
-    path: Path, used: set[str], lost: set[str], numbers: Mapping[str, str]
-) -> dict[str, str]:
-    """Count categories from 0 or 1, as Ultralytics does, where the given numbers do not fit."""
-    counts = [{str(k + first): word for k, word in enumerate(numbers.values())} for first in (0, 1)]
-    fits = [counted for counted in counts if used <= counted.keys()]
+    path: Path, used: list[str], lost: set[str], numbers: Mapping[str, str]
+) -> tuple[dict[str, str], str]:
+    """Count categories from 0 or 1, as Ultralytics does, where the given numbers do not fit.
+
+    Returned: the word of each number, and a warning that states the guess.
+    """
+    counts = {
+        first: {str(k + first): word for k, word in enumerate(numbers.values())} for first in (0, 1)
+    }
+    fits = [first for first, counted in counts.items() if counted.keys() >= set(used)]
     if len(fits) == 1:
-        return fits[0]
+        counted = counts[fits[0]]
+        examples = ", ".join(f"{number} is {counted[number]}" for number in used[:EXAMPLES])
+        return counted, (
+            f"{path} has category numbers that are not those of the labels or of the fit, so they "
+            f"were taken as positions in that list, counted from {fits[0]}: {examples}. If this is "
+            "wrong, write the word of each box as 'category', or give the words with names=FILE"
+        )
     known = f" Known are {listed([f'{k} {w}' for k, w in numbers.items()], 20)}." if numbers else ""
     raise InputError(
         f"{path} names categories by numbers that have no word: {listed(sorted(lost), 20)}.{known} "

@@ -246,7 +246,7 @@ def read_predictions(
         entries.scores,
         words.numbers,
         left_out + entries.warnings + lost,
-        numbering_conflict(path, given, numbers or {}) if by_number else (),
+        words.warnings + (numbering_conflict(path, given, numbers or {}) if by_number else ()),
         int(np.count_nonzero(place < 0)),
     )
     del entries

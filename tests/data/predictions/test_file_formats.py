@@ -273,7 +273,7 @@ def test_images_of_equal_stems_and_other_images_are_left_out(tmp_path):
         ("0 0.5 0.5 1 1", IMAGES_FOLDER, "got 5 numbers. Run `yolo predict` with save_conf=True"),
         ("0 .1 .1 .2 .2 .3 .3 .4 .4 .9", IMAGES_FOLDER, "got 10 numbers"),
         ("car 0.5 0.5 1 1 0.5", IMAGES_FOLDER, "b.txt cannot be read"),
-        ("3 0.5 0.5 1 1 0.5", IMAGES_FOLDER, "from 3 to 3, but 3 .* --names data.yaml"),
+        ("3 0.5 0.5 1 1 0.5", IMAGES_FOLDER, "from 3 to 3, but 3 .* names=data.yaml"),
         ("0 0.5 0.5 1 1 0.5", None, "sizes of the images are not known"),
         ("0 0.5 0.5 1 1 0.5", UNKNOWN, "images b are not known"),
     ],

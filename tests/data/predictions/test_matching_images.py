@@ -164,6 +164,8 @@ def test_numbers_that_count_from_zero_or_one(first):
     words = find_words(FILE, [(first, None), (first + 1, None), (first + 2, None)], COCO)
     np.testing.assert_array_equal(words.label, [0, 1, 2])
     assert words.numbers[str(first)] == "person"
+    (warning,) = words.warnings
+    assert f"counted from {first}: {first} is person, {first + 1} is car, {first + 2} is" in warning
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,172 @@
+"""Which categories an estimate with labels is about: those that are labelled, found or not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from autoeval.data.labels.content import ANY, LabelSet
+from autoeval.data.wording import listed
+from autoeval.labels.estimators import LEVELS
+from autoeval.labels.label_sampling import places_in_pool
+from autoeval.labels.plan import LabelPlan
+from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.scores.calibrated import LIKELY
+
+ZERO = ValueWithError(0.0, 0.0)
+"""Average precision of a category without a box, whatever there is."""
+
+UNLIKELY = ValueWithError(LIKELY / 2, LIKELY / math.sqrt(12))
+"""Average precision of a category without a likely box: precision is below `LIKELY` at any recall.
+Mean and standard deviation of the uniform distribution from 0 to `LIKELY`."""
+
+
+def on_labelled_categories(
+    plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None = None
+) -> tuple[LabelPlan, tuple[str, ...]]:
+    """Let an estimate be about the categories that the labels distinguish.
+
+    A labelled category counts also where the detector has found nothing of it, or nothing likely:
+    its average precision is then 0 or low, as COCO's evaluation has it. Not so where the plan names
+    its categories, or `words` names those that count. A category that was found but is no category
+    of the labels cannot be measured, and is no part of the mean.
+
+    Parameters
+    ----------
+    plan : LabelPlan
+    labels : LabelSet
+        Its `numbers` say that it lists its categories, whether they have a box or not.
+    words : mapping of str to str, optional
+        Category of the plan for each word of the labels that counts; by default equal words.
+
+    Returns
+    -------
+    LabelPlan
+        Of the same images.
+    tuple of str
+        Warnings that name the categories added and left out.
+    """
+    known = plan.found.categories
+    places = places_in_pool(labels, plan.found)
+    outside = {
+        image.image_id for image, at in zip(labels.images, places, strict=True) if at is None
+    }
+    counted = (box for box in labels.boxes if not box.iscrowd and box.image_id not in outside)
+    labelled = dict.fromkeys(box.category for box in counted if box.category != ANY)
+    warnings = []
+    lacking: list[str] = []
+    if labels.numbers:
+        translated = words or {word: word for word in labels.categories}
+        vocabulary = {translated.get(word) for word in labels.categories}
+        lacking = [name for name in known if name not in vocabulary]
+    added = [] if words or plan.named else [word for word in labelled if word not in known]
+    if lacking and len(lacking) < len(known):
+        warnings.append(
+            f"detected categories that the labels do not have, left out of the mean: "
+            f"{len(lacking)} of {len(known)} ({listed(lacking, 10)}). Where the labels have other "
+            "words for them, translate with --words WORD=CATEGORY"
+        )
+    else:  # the labels are of other words altogether, which `match_labels` refuses
+        lacking = []
+    if added and len(added) < len(labelled):
+        warnings.append(
+            "labelled categories of which nothing likely was detected, so that their average "
+            f"precision is 0 or low: {len(added)} ({listed(added, 10)}). If the detector does not "
+            "know them, name those that count with --words WORD=CATEGORY"
+        )
+    else:
+        added = []
+    kept = [name for name in known if name not in lacking]
+    return with_categories(plan, kept, added), tuple(warnings)
+
+
+def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> LabelPlan:
+    """Keep some categories of a plan, and add some of which it has no likely box."""
+    if len(kept) == len(plan.found.categories) and not added:
+        return plan
+    names = (*kept, *added)
+    rows = [plan.found.categories.index(name) for name in kept]
+    inside = np.isin(plan.found.label, rows)
+    found = plan.found.as_categories(names, {name: name for name in kept})
+    detected = set(plan.rest.categories if plan.rest is not None else ()).intersection(added)
+    n_added = 0
+    if plan.rest is not None and detected:
+        unlikely = plan.rest.as_categories(names, {name: name for name in detected})
+        n_added = len(unlikely)
+        found = replace(
+            found,
+            image=np.concatenate([found.image, unlikely.image]),
+            label=np.concatenate([found.label, unlikely.label]),
+            boxes=np.concatenate([found.boxes, unlikely.boxes]),
+            scores=np.concatenate([found.scores, unlikely.scores]),
+        )
+    changes: dict[str, object] = {}
+    if plan.probabilities is not None:
+        none = np.zeros(n_added, plan.probabilities.dtype)  # that an unlikely box is right
+        changes["probabilities"] = np.concatenate([plan.probabilities[inside], none])
+    if plan.objects is not None:
+        objects = np.zeros((len(names), plan.n_pool), plan.objects.dtype)
+        objects[: len(kept)] = plan.objects[rows]
+        changes["objects"] = objects
+    influence = np.zeros((len(names), *plan.influence.shape[1:]), plan.influence.dtype)
+    influence[: len(kept)] = plan.influence[rows]
+    return replace(
+        plan,
+        found=found,
+        influence=influence,
+        priors=_priors(
+            plan, kept, {name: UNLIKELY if name in detected else ZERO for name in added}
+        ),
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+def _priors(
+    plan: LabelPlan, kept: list[str], added: Mapping[str, ValueWithError]
+) -> dict[str, ValueWithError]:
+    """Return the label-free estimates of the categories, and of their mean.
+
+    At a threshold the categories are counted together, so there is none of another choice of them.
+    """
+    priors: dict[str, ValueWithError] = {}
+    n = len(kept) + len(added)
+    for target in LEVELS:
+        each = [_prior_of(plan, target, name) for name in kept]
+        priors |= {f"{target}/{name}": of for name, of in zip(kept, each, strict=True) if of.known}
+        priors |= {f"{target}/{name}": of for name, of in added.items()}
+        mean = _mean_prior(plan, target, each)
+        if mean.known:
+            share = len(kept) / n
+            value = share * mean.value + sum(of.value for of in added.values()) / n
+            variance = (share * mean.error) ** 2 + sum(of.error**2 for of in added.values()) / n**2
+            priors[target] = ValueWithError(value, float(np.sqrt(variance)), mean.dof)
+    return priors
+
+
+def _prior_of(plan: LabelPlan, target: str, name: str) -> ValueWithError:
+    only = plan.priors.get(target, NOTHING) if len(plan.found.categories) == 1 else NOTHING
+    return plan.priors.get(f"{target}/{name}", only)
+
+
+def _mean_prior(plan: LabelPlan, target: str, each: list[ValueWithError]) -> ValueWithError:
+    """Return the mean of label-free estimates of categories.
+
+    The variance of one category's error is a + b and that of the mean of K a + b / K, where a is
+    common to the categories of a site and b of each: both follow from the plan's own mean.
+    """
+    whole, n_before = plan.priors.get(target, NOTHING), len(plan.found.categories)
+    if not each or not all(of.known for of in each):
+        return NOTHING
+    if len(each) == n_before:
+        return whole
+    single = float(np.mean([of.error**2 for of in each]))
+    common = single
+    if whole.known and n_before > 1:
+        of_each = np.clip((single - whole.error**2) * n_before / (n_before - 1), 0, single)
+        common = single - float(of_each)
+    variance = common + (single - common) / len(each)
+    value = float(np.mean([of.value for of in each]))
+    return ValueWithError(value, float(np.sqrt(variance)), min(of.dof for of in each))

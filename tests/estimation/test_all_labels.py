@@ -1,0 +1,85 @@
+"""With the labels of all images an estimate is COCO's evaluation, whatever was found or not."""
+
+import contextlib
+import io
+import json
+from pathlib import Path
+
+import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+import autoeval
+
+VEHICLE = {"vehicle": ["car", "bus", "truck"]}
+CATEGORIES = {
+    "vehicle": VEHICLE,
+    "person": {"person": ["person"]},
+    "two": {**VEHICLE, "person": ["person"]},
+    "all": None,
+}
+REAL = Path(__file__).resolve().parents[3] / "shared/real"
+# Each set with the weak detector, which misses whole categories; many categories with another, too.
+SETS = [
+    ("fastestdet", path.parts[-3], path.parts[-2])
+    for path in sorted(REAL.glob("*/*/annotations.json"))
+] + [
+    ("nanodet_plus", "all", path.parts[-2]) for path in sorted(REAL.glob("all/*/annotations.json"))
+]
+
+
+@pytest.fixture(scope="module")
+def estimators(shared, tmp_path_factory):
+    """Fits of two detectors on the images of coco_mini that they have not seen."""
+    folder = tmp_path_factory.mktemp("val")
+    content = json.loads((shared / "real/all/coco_mini/annotations.json").read_text())
+    kept = {image["id"] for image in content["images"] if image["coco_split"] == "val"}
+    for name, key in (("images", "id"), ("annotations", "image_id")):
+        content[name] = [entry for entry in content[name] if entry[key] in kept]
+    (folder / "val.json").write_text(json.dumps(content))
+    fits = {}
+    for name in ("nanodet_plus", "fastestdet"):
+        boxes = json.loads((shared / f"real_predictions/{name}/all/coco_mini.json").read_text())
+        boxes = [box for box in boxes if box["image_id"] in kept]
+        (folder / f"{name}.json").write_text(json.dumps(boxes))
+        fits[name] = autoeval.fit(folder / "val.json", predictions=folder / f"{name}.json")
+    return fits
+
+
+def evaluated_by_coco(labels, predictions, categories):
+    """Mean average precision over the categories that have an object."""
+    truth = json.loads(labels.read_text())
+    boxes = json.loads(predictions.read_text())
+    names = {category["name"]: category["id"] for category in truth["categories"]}
+    words = {word: word for word in names}
+    if categories:
+        words = {word: name for name, own in categories.items() for word in own}
+    boxes = [
+        {**box, "category_id": names[words[box["category"]]]}
+        for box in boxes
+        if words.get(box["category"]) in names
+    ]
+    for number, annotation in enumerate(truth["annotations"], 1):
+        annotation |= {"id": number, "area": annotation["bbox"][2] * annotation["bbox"][3]}
+        annotation.setdefault("iscrowd", 0)
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCO()
+        coco.dataset = {"info": {}, **truth}
+        coco.createIndex()
+        evaluation = COCOeval(coco, coco.loadRes(boxes), "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    return evaluation.stats[0]
+
+
+@pytest.mark.parametrize(("detector", "task", "name"), SETS or [("", "", "")])
+def test_all_labels_give_what_coco_gives(shared, estimators, detector, task, name):
+    labels = shared / f"real/{task}/{name}/annotations.json"
+    predictions = shared / f"real_predictions/{detector}/{task}/{name}.json"
+    estimate = estimators[detector].predict(
+        predictions, images=labels, labels=labels, categories=CATEGORIES[task]
+    )
+    expected = evaluated_by_coco(labels, predictions, CATEGORIES[task])
+    assert estimate.value == pytest.approx(expected, abs=1e-6)
+    assert estimate.interval == pytest.approx((expected, expected), abs=1e-6)

@@ -1,0 +1,134 @@
+"""The mean is over the categories that are labelled, whether the detector found them or not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from label_worlds import label_set, make_site
+
+from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.labelled_categories import UNLIKELY, ZERO, on_labelled_categories
+from autoeval.labels.plan import make_plan
+from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.labels.pool import pool_of_predictions
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.with_labels import estimate_with_labels
+
+WORDS = ("car", "bus", "van")
+PRIORS = {"mAP": 0.4, "mAP/car": 0.5, "mAP/bus": 0.3}
+
+
+@pytest.fixture(scope="module")
+def assistance():
+    return fit_assistance([make_site(seed) for seed in range(5)])
+
+
+@pytest.fixture(scope="module")
+def site():
+    return make_site(5, n_images=60, categories=WORDS)
+
+
+def plan_of(site, assistance, *, rest=False, named=False, error=0.1, n=60):
+    """Of cars and buses; boxes of vans are unlikely ones, or there are none."""
+    boxes = site.pool.found
+    words = {word: word for word in WORDS[:2]}
+    pool = pool_of_predictions(boxes.as_categories(WORDS[:2], words))
+    vans = boxes.as_categories(("van",), {"van": "van"}) if rest else None
+    priors = {name: ValueWithError(value, error) for name, value in PRIORS.items()}
+    return make_plan(pool, assistance, n=n, priors=priors, named=named, rest=vans)
+
+
+def true_values(site):
+    return [ranking.average_precision().mean() for ranking in site.rankings]
+
+
+def test_a_labelled_category_without_a_box_counts_as_zero(site, assistance):
+    found = estimate_with_labels(plan_of(site, assistance), label_set(site, range(60)))
+    car, bus, _ = true_values(site)
+    assert found.value == pytest.approx((car + bus + 0) / 3)
+    assert found.interval == pytest.approx((found.value, found.value))
+    assert found.per_category["van"].combined.estimate.value == 0
+    assert "nothing likely was detected" in " ".join(found.warnings)
+    assert "van" in " ".join(found.warnings)
+
+
+def test_its_unlikely_boxes_are_measured(site, assistance):
+    plan = plan_of(site, assistance, rest=True)
+    found = estimate_with_labels(plan, label_set(site, range(60)))
+    assert found.value == pytest.approx(np.mean(true_values(site)))
+
+
+def test_unlikely_boxes_are_stored_with_the_plan(site, assistance, tmp_path):
+    plan = plan_of(site, assistance, rest=True)
+    save_plan(plan, tmp_path)
+    found = estimate_with_labels(load_plan(tmp_path), label_set(site, range(60)))
+    assert found.value == pytest.approx(np.mean(true_values(site)))
+
+
+def test_recall_is_over_all_labelled_objects(site, assistance):
+    plan = plan_of(site, assistance)
+    labels = label_set(site, range(60))
+    with_vans = estimate_with_labels(plan, labels, score_thr=0.3).whole["recall@0.3"]
+    without = replace(labels, boxes=tuple(b for b in labels.boxes if b.category != "van"))
+    of_two = estimate_with_labels(plan, without, score_thr=0.3).whole["recall@0.3"]
+    share = len(without.boxes) / len(labels.boxes)
+    assert with_vans.combined.estimate.value == pytest.approx(
+        share * of_two.combined.estimate.value
+    )
+
+
+def test_named_categories_are_the_only_ones(site, assistance):
+    named = plan_of(site, assistance, named=True)
+    found = estimate_with_labels(named, label_set(site, range(60)))
+    assert set(found.per_category) == {"car", "bus"}
+    by_words = estimate_with_labels(
+        plan_of(site, assistance), label_set(site, range(60)), words={"car": "car", "bus": "bus"}
+    )
+    assert found.value == by_words.value == pytest.approx(np.mean(true_values(site)[:2]))
+
+
+def test_a_detected_category_that_the_labels_do_not_have_is_left_out(site, assistance):
+    labels = label_set(site, range(20))
+    boxes = tuple(box for box in labels.boxes if box.category == "car")
+    only_cars = replace(labels, categories=("car",), boxes=boxes, numbers=("1",))
+    found = estimate_with_labels(plan_of(site, assistance, n=20), only_cars, planned=False)
+    assert set(found.per_category) == {"car"}
+    assert found.recommended == found.per_category["car"].combined.estimate
+    assert "that the labels do not have" in " ".join(found.warnings)
+    assert "bus" in " ".join(found.warnings)
+    unlisted = replace(only_cars, numbers=())  # a format that names what it holds alone
+    found = estimate_with_labels(plan_of(site, assistance, n=20), unlisted, planned=False)
+    assert set(found.per_category) == {"car", "bus"}
+
+
+def test_a_category_of_images_outside_the_pool_is_not_added(site, assistance):
+    labels = label_set(site, range(60))
+    elsewhere = replace(labels.images[0], image_id="x.jpg", file_name="x.jpg")
+    vans = tuple(
+        replace(box, image_id="x.jpg") if box.category == "van" else box for box in labels.boxes
+    )
+    labels = replace(labels, images=(*labels.images, elsewhere), boxes=vans)
+    plan, warnings = on_labelled_categories(plan_of(site, assistance), labels)
+    assert plan.found.categories == ("car", "bus") and warnings == ()
+
+
+@pytest.mark.parametrize(("rest", "added"), [(False, ZERO), (True, UNLIKELY)])
+def test_the_label_free_mean_has_the_added_category(site, assistance, rest, added):
+    """By hand: two of three categories with .4 ± .1, and the added one."""
+    plan, _ = on_labelled_categories(
+        plan_of(site, assistance, rest=rest), label_set(site, range(60))
+    )
+    mean = plan.priors["mAP"]
+    assert mean.value == pytest.approx((2 * 0.4 + added.value) / 3)
+    assert mean.error == pytest.approx(np.hypot(2 * 0.1, added.error) / 3)
+
+
+def test_the_error_of_a_mean_over_fewer_categories_follows_from_that_over_all(site, assistance):
+    """One category errs by .2, the mean of two by .15: common .0225 * 2 - .04 = .005."""
+    plan = plan_of(site, assistance, error=0.2)
+    priors = {**plan.priors, "mAP": ValueWithError(0.4, 0.15)}
+    labels = label_set(site, range(60))
+    boxes = tuple(box for box in labels.boxes if box.category == "car")
+    labels = replace(labels, categories=("car",), boxes=boxes, numbers=("1",))
+    alone, _ = on_labelled_categories(replace(plan, priors=priors), labels)
+    assert alone.priors["mAP"].error == pytest.approx(0.2)
