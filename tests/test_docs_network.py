@@ -155,7 +155,7 @@ def here(world, monkeypatch):
 @pytest.mark.slow
 def test_readme_with_a_network(here):
     assert len(load_image_folder("new_site")) == 8
-    run_block("README.md", "--img-dir val/ --detector")
+    run_block("README.md", "img_dir=val/ --detector")
     run_block("docs/how-to/network.md", "fit --join")
     for name in ("fit", "estimate", "places", "all"):
         assert (here / "work_dirs" / name / "report.html").exists()
@@ -186,7 +186,7 @@ def test_studies(here):
     assert main([*fit, "--work-dir", "work_dirs/vehicle_roadworld_nano"]) == 0
     hard = ["--metaset", "configs/metasets/corruptions.py", "--work-dir", "work_dirs/corrupted"]
     assert main([*fit, *hard]) == 0
-    run_block("docs/how-to/studies.md", "--features bos ac")
+    run_block("docs/how-to/studies.md", "features=bos,ac")
     run_block("docs/how-to/studies.md", "study test-set-size")
     names = {path.stem for path in (here / "work_dirs/studies").glob("*.csv")}
     assert {"correlation", "severity"} <= names

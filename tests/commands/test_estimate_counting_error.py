@@ -18,7 +18,7 @@ def command(tmp_path, monkeypatch):
         "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
     )
     task = ["--task", str(write_task(tmp_path)), "--work-dir", str(tmp_path / "work")]
-    small = ["--n-sets", "8", "--n-images", "2", "--repeats", "2"]
+    small = ["--metaset", "n_sets=8", "n_images=2", "--repeats", "2"]
     small += ["--method", "bos", "bos_strict", "median"]  # its counts and confidence never vary
     detector = ["--detector", "rectangles", "--target", "count_mae"]
     return ["estimate-map", *detector, *task, *small]

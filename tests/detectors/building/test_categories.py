@@ -64,7 +64,7 @@ def test_a_type_with_another_number_says_nothing():
 
 
 def test_given_ones_of_another_number():
-    with pytest.raises(InputError, match=r"2 classes, but --classes lists 3"):
+    with pytest.raises(InputError, match=r"2 classes, but classes= lists 3"):
         find_categories(detector(2), config(), {}, ["a", "b", "c"])
 
 
