@@ -211,7 +211,7 @@ def plan_labels(
     *,
     images: Any = None,
     n: int = 20,
-    seed: int = 0,
+    seed: int | None = None,
     frames: int | None = None,
     pseudo_labels: PathLike | None = None,
     pseudo_words: Mapping[str, str] | None = None,
@@ -226,7 +226,7 @@ def plan_labels(
     predictions, images, **site
         See `AccuracyEstimator.predict`.
     n, seed, frames, pseudo_labels, pseudo_words
-        See `AccuracyEstimator.plan_labels`.
+        See `AccuracyEstimator.plan_labels`; where `folder` holds a plan its seed and its frames.
     folder : path-like, optional
         Write the plan there with a copy of the images, ready to be labelled; a plan that is there
         is enlarged to `n` images.
@@ -239,14 +239,13 @@ def plan_labels(
     fitted = load_estimator(estimator)
     estimate = fitted.predict(predictions, images=images, **site)
     options: dict[str, Any] = {
-        "seed": seed,
         "frames": frames,
         "pseudo_labels": pseudo_labels,
         "pseudo_words": pseudo_words,
     }
     if folder is None:
-        return fitted.plan_labels(estimate, n=n, **options)
-    return plan_in_folder(fitted, estimate, Path(folder), n=n, **options)[0]
+        return fitted.plan_labels(estimate, n=n, seed=seed or 0, **options)
+    return plan_in_folder(fitted, estimate, Path(folder), n=n, seed=seed, **options)[0]
 
 
 def estimate_with_labels(

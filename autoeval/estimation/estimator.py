@@ -14,6 +14,7 @@ from typing_extensions import Self
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.data.find_images import Images, list_images
+from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
@@ -26,6 +27,7 @@ from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.presets import SourceDomain
 from autoeval.estimation.observation.teacher_boxes import Teacher
+from autoeval.estimation.plan_match import check_plan
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.site import Categories, Site, site_of_images
@@ -243,10 +245,19 @@ class AccuracyEstimator(EstimatorPasses):
         ------
         InputError
             If there are neither predictions nor images, they are of another detector, nothing can
-            be read, nothing is detected, or the fit has no site of this name.
+            be read, nothing is detected, the fit has no site of this name, a plan beside the labels
+            is for something else, or an option does not apply.
         """
         if site is not None:
             self.check_site(site)
+        if predictions is not None and running:
+            raise InputError(
+                f"{listed(sorted(running))}: for a detector that is run, and predictions are read. "
+                "Leave that out."
+            )
+        if words and labels is None:
+            raise InputError("`words` are those of labels, and none are given: leave them out.")
+        self._check_point(score_thr, iou)
         found = self.read_site(
             predictions,
             images=images,
@@ -263,9 +274,7 @@ class AccuracyEstimator(EstimatorPasses):
             plan = self.plan_labels(estimate, n=1)
             return estimate_with_labels(plan, content, words=words, planned=False)
         plan = load_plan(folder)
-        names = {image.image_id for image in found.boxes.clean.images}
-        if any(image.image_id not in names for image in plan.found.images):
-            raise InputError(f"{folder} holds a plan for other images than these.")
+        check_plan(plan, estimate, folder, iou=None if score_thr is None else iou)
         return estimate_with_labels(plan, content, words=words, score_thr=score_thr)
 
     def read_site(
@@ -465,6 +474,21 @@ class AccuracyEstimator(EstimatorPasses):
             )
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
+
+    def _check_point(self, score_thr: float | None, iou: float) -> None:
+        """Refuse a threshold or an IoU that nothing would be estimated at."""
+        own = OperatingPoint.of(self.target)
+        if own is None:
+            if score_thr is None and iou != IOUS[0]:
+                raise InputError(
+                    f"An IoU of {iou:g} is that of precision, recall and F1 at a score threshold: "
+                    "give that, too, or leave the IoU out."
+                )
+        elif score_thr not in (None, own.score_thr) or iou not in (IOUS[0], own.iou):
+            raise InputError(
+                f"This estimator is of {self.target}: `for_target` gives one at another threshold "
+                "or IoU, or leave these out."
+            )
 
     @property
     def _others(self) -> dict[str, Regression]:

@@ -199,10 +199,8 @@ def plan_site(
         rest=rest,
     )
     unreadable = site.row.get("unreadable")
-    if unreadable:
-        warning = f"images that cannot be read: {unreadable}"
-        plan = replace(plan, warnings=(*plan.warnings, warning))
-    return plan
+    warnings = (f"images that cannot be read: {unreadable}",) if unreadable else ()
+    return replace(plan, known=site.known, warnings=(*plan.warnings, *warnings))
 
 
 def fingerprint_of(site: Site) -> str:

@@ -60,11 +60,13 @@ def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -
 
     Frames of videos go by `time_blocks`. With `frames`, files whose names differ in their last
     number alone are frames in that order, too, and so many neighbours make a block; not by default,
-    since unrelated photographs are numbered, too.
+    since unrelated photographs are numbered, too. Raises InputError if `frames` is under 1.
     """
     numbers = time_blocks(images)
     if frames is None:
         return numbers
+    if frames < 1:
+        raise InputError(f"Expected 1 frame a block or more (--frames) but got {frames}.")
     series: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for place, image in enumerate(images):
         found = _NUMBER.search(image.image_id)

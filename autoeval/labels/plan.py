@@ -54,6 +54,7 @@ class LabelPlan:
     points: Mapping[str, MixingWeights] = field(default_factory=dict)  # of precision, recall, f1
     named: bool = False  # whether the categories were named, rather than those that were found
     rest: Predictions | None = None  # boxes of categories without a likely one, on the same images
+    known: str = ""  # source of the fit of which these are new images; empty for a new site
 
     @property
     def n_pool(self) -> int:
