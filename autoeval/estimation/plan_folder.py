@@ -62,8 +62,8 @@ def _check_draw(
 ) -> None:
     """Refuse another draw than that of the plan, which keeps what it drew."""
     known = {image.image_id for image in plan.found.images}
-    pool: Sequence[Any] = [image for image in images if image.image_id in known]
-    pool = pool or plan.found.images
+    shown: list[Any] = [image for image in images if image.image_id in known]
+    pool = shown or list(plan.found.images)
     if seed is not None and seed != plan.seed:
         other = f"drawn with --seed {plan.seed}, not {seed}"
     elif frames is not None and (blocks_of(pool, frames=frames) != plan.blocks).any():
