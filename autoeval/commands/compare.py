@@ -65,12 +65,13 @@ def run(args: argparse.Namespace) -> int:
     if args.site:
         raise InputError("--site is for an estimate of one detector: leave it out of a comparison.")
     fits = named_estimators(_named(args.detectors))
-    files = [None if path == NOT_FILES else path for path in args.predictions]
+    files = [path for path in args.predictions if path != NOT_FILES]
+    by_files = bool(files) and len(files) == len(args.predictions)
     with run_options.launched(args) as shards:
         result = compare(
             fits,
-            files or None,
-            images=args.images if files and all(files) else site_options.named_images(args),
+            _boxes(args, fits),
+            images=args.images if by_files else site_options.named_images(args),
             labels=args.labels,
             img_dir=args.label_images,
             words=site_options.translation(args.words),
@@ -80,7 +81,6 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             keep=_keeping(args, fits),
             shards=shards,
-            batch_size=args.batch_size,
         )
         if not shards.leads:
             return 0
@@ -104,6 +104,20 @@ def _named(texts: list[str]) -> Any:
     if len(named) < len(texts):
         raise InputError("Expected NAME=WORK_DIR of every detector, each name once, or of none.")
     return named
+
+
+def _boxes(args: argparse.Namespace, fits: dict[str, Any]) -> list[Any]:
+    """Return the file of each detector, or the detector as it was fitted."""
+    from autoeval.detectors.detector_spec import DetectorSpec
+    from autoeval.estimation.given_boxes import Detector
+
+    found: list[Any] = [None if path == NOT_FILES else path for path in args.predictions]
+    found = found or [None] * len(fits)
+    for k, fitted in enumerate(fits.values()):
+        if k < len(found) and found[k] is None and fitted.loading_:
+            spec = DetectorSpec.from_dict(fitted.loading_["detector"])
+            found[k] = Detector(spec, batch_size=args.batch_size)
+    return found
 
 
 def _keeping(args: argparse.Namespace, fits: dict[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     if bool(args.predictions) == bool(args.images):
         raise InputError("Expected either IMAGES or --predictions FILE.")
     estimator = site_options.load_for_target(args)
-    estimate = site_options.predict_site(args, estimator, teacher=run_options.named_teacher(args))
+    estimate = site_options.predict_site(args, estimator)
     if estimate is None:
         return 0
     source = Path(args.predictions or args.images).name

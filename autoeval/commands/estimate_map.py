@@ -156,7 +156,7 @@ def _check(args: argparse.Namespace) -> None:
 
 def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
     """Load the estimator, or fit one on the task."""
-    from autoeval.api import fit
+    from autoeval.api import fit_task
     from autoeval.estimation.estimator import AccuracyEstimator
 
     if args.estimator:
@@ -164,16 +164,9 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
     task = meta_set_options.named_task(args)
     if args.predictions:
         folder = args.work_dir or Path("work_dirs") / f"{task.name}_{Path(args.predictions).name}"
-        estimator = fit(
-            task=task,
-            predictions=args.predictions,
-            half_size_predictions=args.half_size_predictions,
-            names=args.names,
-            truncated=not args.complete,
-            teacher=run_options.named_teacher(args),
-            target=args.target,
-            work_dir=folder,
-        )
+        files = run_options.named_predictions(args)
+        assert files is not None
+        estimator = fit_task(task, files, target=args.target, work_dir=folder)
     else:
         estimator = _fit_detector(args, task)
     if shards.leads and estimator.fit_result_:
@@ -183,7 +176,10 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
 
 
 def _fit_detector(args: argparse.Namespace, task: Task) -> AccuracyEstimator:
-    from autoeval.api import fit
+    from autoeval.estimation.fit_task import fit_task
+    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.kept_domain import reference_domain
+    from autoeval.estimation.observation.observing import Observer
     from autoeval.metasets import load_metaset_config
 
     if args.target in COUNT_TARGETS and args.preset == LIGHT:
@@ -197,20 +193,25 @@ def _fit_detector(args: argparse.Namespace, task: Task) -> AccuracyEstimator:
     meta_set = None
     if args.preset != LIGHT or args.metaset or args.n_sets:
         meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
-    return fit(
-        task=task,
-        detector=run_options.required_detector(args),
-        teacher=run_options.named_teacher(args),
-        settings=settings,
+    run = run_options.named_boxes(args)
+    assert isinstance(run, Detector)
+    folder = meta_set_options.work_dir(args, task.name)
+    settings = replace(settings, teacher=run.teacher)
+    observer: Observer = Observer(run.loaded, task, settings, batch_size=run.batch_size)
+    if args.reference is not None:
+        observer = observer.changed(domain=reference_domain(observer, args.reference, folder))
+    return fit_task(
+        observer,
+        task.load_seed_sets(),
         meta_set=meta_set,
-        reference=args.reference,
+        work_dir=folder,
         methods=args.method or methods,
         target=args.target,
-        pseudo_labels=args.pseudo_labels,
+        executor=run.executor,
+        load=run.spec,
+        pseudo_labels=args.pseudo_labels and Path(args.pseudo_labels),
         pseudo_words=site_options.translation(args.pseudo_words, "--pseudo-words"),
-        work_dir=meta_set_options.work_dir(args, task.name),
-        executor=run_options.make_executor(args),
-        batch_size=args.batch_size,
+        loading=run.loading,
     )
 
 
@@ -229,7 +230,6 @@ def _estimate(
         args,
         estimator,
         shards=shards,
-        teacher=run_options.named_teacher(args),
         repeats=args.repeats if args.estimator else None,
         domain=_domain(args, estimator) if args.reference else None,
     )

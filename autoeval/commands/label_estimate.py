@@ -84,7 +84,7 @@ def _simple_plan(args: argparse.Namespace) -> tuple[LabelPlan | None, dict[str, 
             "--images PATH or --predictions FILE."
         )
     estimator = site_options.load_for_target(args)
-    estimate = site_options.predict_site(args, estimator, teacher=run_options.named_teacher(args))
+    estimate = site_options.predict_site(args, estimator)
     if estimate is None:
         return None, {}
     plan = estimator.plan_labels(

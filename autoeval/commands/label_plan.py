@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.results.labels.plan_report import plan_report
 
     estimator = site_options.load_for_target(args)
-    estimate = site_options.predict_site(args, estimator, teacher=run_options.named_teacher(args))
+    estimate = site_options.predict_site(args, estimator)
     if estimate is None:
         return 0
     difference = None

@@ -16,7 +16,7 @@ from autoeval.runtime.ray_executor import RayExecutor
 from autoeval.runtime.shards import Shards, Undivided, launched_by_torchrun
 
 if TYPE_CHECKING:
-    from autoeval.estimation.site_boxes import PredictionFiles
+    from autoeval.estimation.given_boxes import Detector, Predictions
 
 
 DETECTOR_DETAILS = (
@@ -166,19 +166,37 @@ def add_image_list_option(group: argparse._ActionsContainer) -> None:
     )
 
 
-def named_predictions(args: argparse.Namespace) -> PredictionFiles | None:
-    """Return the predictions of one set of images that the options name, if they do."""
-    from autoeval.data.predictions.category_words import read_names
-    from autoeval.estimation.site_boxes import PredictionFiles
+def named_predictions(args: argparse.Namespace) -> Predictions | None:
+    """Return the predictions that the options name, if they do."""
+    from autoeval.estimation.given_boxes import Predictions
 
     if not args.predictions:
         return None
-    return PredictionFiles(
+    return Predictions(
         args.predictions,
         args.half_size_predictions,
         getattr(args, "teacher", None),
-        read_names(Path(args.names)) if args.names else {},
-        truncated=not args.complete,
+        args.names or {},
+        complete=args.complete,
+    )
+
+
+def named_boxes(args: argparse.Namespace) -> Predictions | Detector:
+    """Return what the options name: predictions, or a detector that is to be run."""
+    from autoeval.estimation.given_boxes import Detector
+
+    files, spec = named_predictions(args), named_detector(args)
+    if files is not None and spec is None:
+        return files
+    if spec is None or files is not None:
+        raise InputError(
+            "Expected either predictions (--predictions PATH) or a detector (--detector ALIAS)."
+        )
+    return Detector(
+        spec,
+        reference=named_teacher(args),
+        batch_size=args.batch_size,
+        executor=make_executor(args),
     )
 
 

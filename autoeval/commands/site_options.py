@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.run_options import launched, make_executor, named_detector, named_predictions
+from autoeval.commands.run_options import (
+    launched,
+    make_executor,
+    named_detector,
+    named_predictions,
+    named_teacher,
+)
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import IOUS, named_target
@@ -190,7 +196,6 @@ def predict_site(
     args: argparse.Namespace,
     estimator: AccuracyEstimator,
     *,
-    teacher: Any = None,
     shards: Shards | None = None,
     **options: Any,
 ) -> Estimate | None:
@@ -199,8 +204,8 @@ def predict_site(
     `shards` are given where the caller has joined other processes already; `options` are further
     ones of `AccuracyEstimator.predict`.
     """
+    from autoeval.estimation.given_boxes import Detector
     from autoeval.estimation.observation.kept_observer import Keeping
-    from autoeval.estimation.observation.teacher_boxes import load_teacher
 
     categories = named_categories(getattr(args, "category", None))
     options |= {"score_thr": args.score_thr, "iou": args.iou, "site": getattr(args, "site", None)}
@@ -214,15 +219,15 @@ def predict_site(
         raise InputError("Expected images, or --predictions FILE.")
     spec = named_detector(args, estimator.loading_.get("detector"))
     executor = make_executor(args)
+    known = estimator.detector_ or (spec() if spec else None)
+    run = known and Detector(known, reference=named_teacher(args), batch_size=args.batch_size)
     with nullcontext(shards) if shards else launched(args) as mine:
         estimate = estimator.predict(
+            run,
             images=images,
-            detector=estimator.detector_ or (spec() if spec else None),
             categories=categories,
-            teacher=load_teacher(teacher),
             keep=Keeping(Path(args.work_dir), executor, spec),
             shards=mine,
-            batch_size=args.batch_size,
             **options,
         )
         return estimate if mine.leads else None

@@ -69,9 +69,7 @@ def _curve(args: argparse.Namespace) -> pd.DataFrame | None:
     if args.estimator:
         args.score_thr = None
         estimator = AccuracyEstimator.load(args.estimator)
-        estimate = site_options.predict_site(
-            args, estimator, teacher=run_options.named_teacher(args)
-        )
+        estimate = site_options.predict_site(args, estimator)
         return estimate and expected_curve(estimator, estimate, args.iou)
     files = run_options.named_predictions(args)
     if not args.labels or files is None:

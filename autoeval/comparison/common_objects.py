@@ -15,7 +15,7 @@ import numpy as np
 
 from autoeval.boxes import overlapping_pairs
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.metrics.average_precision import RankedDetections, influence_function
@@ -134,10 +134,10 @@ def different_boxes(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
     return counts
 
 
-def _likely(boxes: SiteBoxes) -> Predictions:
+def _likely(boxes: SiteBoxes) -> FoundBoxes:
     return boxes.clean.where(boxes.right_at_half > LIKELY)
 
 
-def _as_labels(found: Predictions) -> Truth:
+def _as_labels(found: FoundBoxes) -> Truth:
     crowd = np.zeros(len(found), bool)
     return Truth(found.images, found.categories, found.image, found.label, found.boxes, crowd)

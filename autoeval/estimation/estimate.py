@@ -216,8 +216,10 @@ class Estimate:
         target = find_target(self.target)
         value, std, *ends = self._scaled()
         ax.plot(ends, [0, 0], color="0.8", lw=14, solid_capstyle="butt", label=self._band)
-        text = f"{target.text(self.value)} ± {target.text(self.std)} (repeats)"
-        ax.errorbar(value, 0, xerr=std, capsize=4, label=text, ecolor="black", **STAR)
+        repeats = f" ± {target.text(self.std)} (repeats)" if self.std == self.std else ""
+        text = f"{target.text(self.value)}{repeats}"
+        spread = std if std == std else None
+        ax.errorbar(value, 0, xerr=spread, capsize=4, label=text, ecolor="black", **STAR)
         ax.set(xlabel=f"estimated {target.name} ({target.unit})", yticks=[])
         if target.upper < math.inf:
             ax.set_xlim(0, target.scale * target.upper)

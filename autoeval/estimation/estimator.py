@@ -21,17 +21,17 @@ from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator_passes import EstimatorPasses
+from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.labelling import plan_site, priors_of_targets
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.presets import SourceDomain
-from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.plan_match import check_plan
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.site import Categories, Site, site_of_images
-from autoeval.estimation.site_boxes import PathLike, PredictionFiles
+from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.site_estimate import estimate_rows, estimate_site
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.assistance import LabelAssistance
@@ -189,12 +189,12 @@ class AccuracyEstimator(EstimatorPasses):
 
     def predict(
         self,
-        predictions: PathLike | PredictionFiles | None = None,
+        boxes: GivenBoxes | None = None,
         *,
         images: Images | None = None,
-        detector: ImageDetector | None = None,
         site: str | None = None,
         labels: PathLike | None = None,
+        img_dir: PathLike | None = None,
         words: Mapping[str, str] | None = None,
         categories: Categories | None = None,
         score_thr: float | None = None,
@@ -205,17 +205,17 @@ class AccuracyEstimator(EstimatorPasses):
 
         Parameters
         ----------
-        predictions : path-like or PredictionFiles, optional
-            What the detector found, as COCO results; see `autoeval.load_predictions`.
+        boxes : path-like, Predictions, Detector or ImageDetector, optional
+            What the detector found: the path of its predictions, or `autoeval.Predictions`. Or the
+            detector that is to be run, `autoeval.Detector`; by default the one that it was fitted
+            with, loaded as it was then.
         images : path-like or sequence, optional
-            With `predictions` all images that the detector was run on (a folder, a COCO JSON, a
+            With predictions all images that the detector was run on (a folder, a COCO JSON, a
             text file with a name a line, or a sequence as below), since those without a box are not
             in the predictions; by default those of the plan, where `labels` lie in the folder of
             one.
             With a detector the images to run it on: a folder, a COCO JSON file, or a sequence of
             paths or of arrays (H, W, 3), uint8, BGR.
-        detector : ImageDetector, optional
-            The one that it was fitted with; by default it is loaded as it was then.
         site : str, optional
             Name of the labelled set, or of the source of a task, of which these are new images: the
             estimate is its labelled accuracy, changed as its scores are.
@@ -223,6 +223,8 @@ class AccuracyEstimator(EstimatorPasses):
             Labels of some of the images, in any format of `autoeval.load_labels`. Those in a folder
             that `autoeval.plan_labels` wrote are taken as its plan drew them, others as a simple
             random sample.
+        img_dir : path-like, optional
+            Folder of the labelled images, where the format of their labels does not say.
         words : mapping of str to str, optional
             Category of the estimate for each word of the labels; by default equal words.
         categories : mapping of str to sequence of str, optional
@@ -234,7 +236,8 @@ class AccuracyEstimator(EstimatorPasses):
         iou : float
             At which IoU with a labelled object such a box is a true positive.
         **running
-            How a detector is run, such as ``batch_size``; see `read_site`.
+            How a detector is run: ``repeats``, ``domain``, ``keep``, ``shards``, ``watch``; see
+            `read_site`.
 
         Returns
         -------
@@ -250,26 +253,17 @@ class AccuracyEstimator(EstimatorPasses):
         """
         if site is not None:
             self.check_site(site)
-        if predictions is not None and running:
-            raise InputError(
-                f"{listed(sorted(running))}: for a detector that is run, and predictions are read. "
-                "Leave that out."
-            )
-        if words and labels is None:
-            raise InputError("`words` are those of labels, and none are given: leave them out.")
+        if labels is None and (words or img_dir):
+            what = "`words`" if words else "`img_dir`"
+            raise InputError(f"{what} belongs to labels, and there are none: leave it out.")
         self._check_point(score_thr, iou)
         found = self.read_site(
-            predictions,
-            images=images,
-            detector=detector,
-            labels=labels,
-            categories=categories,
-            **running,
+            boxes, images=images, labels=labels, categories=categories, **running
         )
         estimate = self.predict_site(replace(found, known=site or ""), score_thr, iou)
         if labels is None:
             return estimate
-        content, folder = read_labels(Path(labels), None), Path(labels).parent
+        content, folder = read_labels(Path(labels), img_dir), Path(labels).parent
         if not (folder / PLAN).exists():
             plan = self.plan_labels(estimate, n=1)
             return estimate_with_labels(plan, content, words=words, planned=False)
@@ -279,40 +273,25 @@ class AccuracyEstimator(EstimatorPasses):
 
     def read_site(
         self,
-        predictions: PathLike | PredictionFiles | None = None,
+        boxes: GivenBoxes | None = None,
         *,
         images: Images | None = None,
-        detector: ImageDetector | None = None,
         labels: PathLike | None = None,
         categories: Categories | None = None,
-        repeats: int | None = None,
-        domain: SourceDomain | None = None,
-        teacher: Teacher | None = None,
-        batch_size: int = 4,
-        keep: Keeping | None = None,
-        shards: Shards | None = None,
-        watch: Callable[[Evidence], object] = lambda evidence: None,
+        **running: Any,
     ) -> Site:
         """Read predictions of new images, or run the detector on them.
 
         Parameters
         ----------
-        predictions, images, detector, labels, categories
+        boxes, images, labels, categories
             See `predict`.
-        repeats : int, optional
-            Perturbed passes, for methods that read them; by default as many as it was fitted with.
-        domain : SourceDomain, optional
-            The detector's training domain, for methods that compare with it.
-        teacher : Teacher, optional
-            A stronger detector, where the estimator compares with one.
-        batch_size : int
-            Changes no number.
-        keep : Keeping, optional
-            Where to keep what is observed, and who observes.
-        shards : Shards, optional
-            Which processes share the images.
-        watch : callable
-            Called with the evidence of each image.
+        **running
+            How a detector is run: ``repeats``, perturbed passes, for methods that read them (by
+            default as many as it was fitted with); ``domain``, a `SourceDomain`, for methods that
+            compare with it; ``keep``, a `Keeping`, where to keep what is observed and who observes;
+            ``shards``, `Shards`, which processes share the images; ``watch``, called with the
+            evidence of each image.
 
         Raises
         ------
@@ -320,15 +299,36 @@ class AccuracyEstimator(EstimatorPasses):
             As `predict`.
         """
         categories = categories or self.expected_categories_
-        if predictions is not None:
-            if detector is not None:
-                raise InputError("Expected either predictions or a detector, but got both.")
-            return self._site_of_predictions(predictions, images, labels, categories)
+        given = None if boxes is None else given_boxes(boxes)
+        if isinstance(given, Predictions):
+            if running:
+                raise InputError(
+                    f"{listed(sorted(running))}: for a detector that is run, and predictions are "
+                    "read. Leave that out."
+                )
+            return self._site_of_predictions(given, images, labels, categories)
         if images is None:
             raise InputError("Expected predictions, or images to run the detector on.")
-        listed = list_images(images)
-        detector = detector or self.load_detector()
+        return self._observed(given, images, categories, **running)
+
+    def _observed(
+        self,
+        run: Detector | None,
+        images: Images,
+        categories: Categories | None,
+        *,
+        repeats: int | None = None,
+        domain: SourceDomain | None = None,
+        keep: Keeping | None = None,
+        shards: Shards | None = None,
+        watch: Callable[[Evidence], object] = lambda evidence: None,
+    ) -> Site:
+        """Run the detector; see `read_site`."""
+        pictures = list_images(images)
+        run = run or Detector(self.load_detector())
+        detector, teacher, batch_size = run.loaded, run.teacher, run.batch_size
         teacher = teacher or self.load_teacher()
+        keep = keep or run.keeping(None)
         scored = not isinstance(self._fitted, BayesianRegression)
         if scored:
             observer = self.observer(
@@ -339,7 +339,7 @@ class AccuracyEstimator(EstimatorPasses):
             observer = self.box_observer(detector, teacher, batch_size)
         found = site_of_images(
             keeping(observer, keep),
-            listed,
+            pictures,
             categories=categories,
             scored=scored,
             shards=shards,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +18,12 @@ from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.calibrating import CalibratedSets
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
+from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelling import assistance_of, site_of_set
-from autoeval.estimation.observation.kept_observer import Keeping, keeping
-from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.kept_observer import keeping
+from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.pair_table import pair_rows
 from autoeval.estimation.protocol import (
     FitResult,
@@ -34,7 +33,7 @@ from autoeval.estimation.protocol import (
 )
 from autoeval.estimation.reference_statistics import different_floors, joined_statistics
 from autoeval.estimation.site import any_task, own_words
-from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes
+from autoeval.estimation.site_boxes import PathLike, SiteBoxes
 from autoeval.estimation.training_set import (
     TrainingSet,
     is_labelled_enough,
@@ -77,42 +76,31 @@ def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def fit_files(
-    predictions: PathLike,
+    files: Predictions,
     *,
     labels: PathLike | None = None,
     task: Task | None = None,
-    half_size: PathLike | None = None,
-    teacher: Any = None,
-    names: Mapping[str, str] | None = None,
-    truncated: bool = False,
     img_dir: PathLike | None = None,
     family: str | None = None,
     **options: Any,
 ) -> AccuracyEstimator:
     """Fit on prediction files: of one labelled set, or of the sources of a task.
 
-    predictions, half_size, teacher: for a task folders with ``NAME.json`` for each source.
     labels: one labelled set, every category of which is a source.
     task: instead: its categories are to be expected in all images of its sources.
     **options: of `fit_sets`.
     """
-    if teacher is not None and not isinstance(teacher, str | os.PathLike):
-        raise InputError("With predictions the teacher is named by its predictions, too.")
     if labels is not None:
-        files = PredictionFiles(predictions, half_size, teacher, names or {}, truncated)
         sets = [labels_with_files(labels, files, img_dir=img_dir, family=family)]
         return fit_sets(sets, context={}, **options)
     assert task is not None
-    folder = Path(predictions)
+    folder = Path(files.path)
     if not folder.is_dir():
         raise InputError(
             f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "
             "source."
         )
-    of_sources = {}
-    for name, path in files_by_place(folder).items():
-        half, taught = (Path(of) / path.name if of else None for of in (half_size, teacher))
-        of_sources[name] = PredictionFiles(path, half, taught, names or {}, truncated)
+    of_sources = {name: files.of_source(path) for name, path in files_by_place(folder).items()}
     words: dict[str, list[str]] = {name: [name] for name in task.categories}
     for word, name in task.detector_mapping.items():
         words[name].append(word)
@@ -121,17 +109,14 @@ def fit_files(
 
 
 def fit_labelled(
-    detector: ImageDetector,
+    run: Detector,
     labels: PathLike,
     *,
     img_dir: PathLike | None = None,
     family: str | None = None,
-    teacher: Teacher | None = None,
     target: str = "mAP",
     level: float = 0.9,
-    keep: Keeping | None = None,
-    batch_size: int = 4,
-    loading: Mapping[str, Any] | None = None,
+    folder: Path | None = None,
     calibrate: bool = True,
 ) -> AccuracyEstimator:
     """Run a detector once over a labelled set and fit on its categories.
@@ -139,12 +124,12 @@ def fit_labelled(
     labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
         training: its accuracy there would be too high.
     family: where the set comes from, if others that it is joined with come from there too.
-    teacher: a stronger detector; agreement with it becomes a score.
-    loading: how the detector is loaded; kept with the estimator.
+    folder: where to keep what is observed, so that an interrupted pass goes on.
     """
     from autoeval.metasets import SampleSet, own_images
     from autoeval.metasets.seed_set import load_seed_set
 
+    detector = run.loaded
     content = read_labels(Path(labels), img_dir)
     labelled = content.categories
     categories = tuple(word for word in detector.categories if word in labelled)
@@ -162,9 +147,11 @@ def fit_labelled(
     ]
     if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
         raise too_few_labels(name)
-    settings = replace(light(), teacher=teacher)
-    observer: Observer = Observer(detector, own_words(detector), settings, batch_size=batch_size)
-    observer = keeping(observer, keep)
+    settings = replace(light(), teacher=run.teacher)
+    observer: Observer = Observer(
+        detector, own_words(detector), settings, batch_size=run.batch_size
+    )
+    observer = keeping(observer, run.keeping(folder))
     lookup = any_task({word: [word] for word in categories}, detector.categories).lookup(
         detector.categories
     )
@@ -192,7 +179,7 @@ def fit_labelled(
         context=context,
         target=target,
         level=level,
-        loading=loading,
+        loading=run.loading,
         detector=detector,
         calibrate=calibrate,
     )

@@ -14,7 +14,7 @@ import pandas as pd
 
 from autoeval.data.image_header import read_header
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
@@ -211,7 +211,7 @@ def fingerprint_of(site: Site) -> str:
     return f"predictions {digest.hexdigest()[:16]}"
 
 
-def _unlikely_boxes(site: Site, pool: Pool) -> Predictions | None:
+def _unlikely_boxes(site: Site, pool: Pool) -> FoundBoxes | None:
     """Return the boxes of the categories that are not estimated, since none is a likely one."""
     words = {site.boxes.clean.categories[k] for k in np.unique(site.boxes.clean.label)}
     others = sorted(words - set(pool.found.categories))

@@ -22,12 +22,13 @@ from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, site_scores
+from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.intervals import RESAMPLED, RESAMPLES
 from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
 from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes, check_floor
+from autoeval.estimation.site_boxes import PathLike, SiteBoxes, check_floor
 from autoeval.estimation.warnings import unseen_share
 from autoeval.metasets.task import Task
 from autoeval.runtime.shards import Shards, Undivided
@@ -87,7 +88,7 @@ class Site:
 
 
 def site_of_files(
-    files: PredictionFiles,
+    files: Predictions,
     statistics: ReferenceStatistics,
     *,
     images: PathLike | Sequence[LabelledImage] | None = None,
@@ -106,7 +107,7 @@ def site_of_files(
     if isinstance(images, str | os.PathLike):
         known, where = read_image_list(images, left_out), str(images)
         folder = load_image_folder(images) if Path(images).is_dir() else ()
-        if folder and Path(files.clean).is_dir():  # boxes as shares of the images
+        if folder and Path(files.path).is_dir():  # boxes as shares of the images
             known = with_sizes(known, images)
     else:
         known, where = images, "the list of images"
@@ -114,7 +115,7 @@ def site_of_files(
     clean = found.clean
     left_out += found.left_out
     warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
-    warnings += check_floor(clean, "the file", truncated=files.truncated)
+    warnings += check_floor(clean, "the file", complete=files.complete)
     # A file that lists an image without a box lists all of them.
     if images is None and len(np.unique(clean.image)) == len(found):
         warnings.append(
@@ -132,7 +133,7 @@ def site_of_files(
         sized, n = list(clean.images), len(clean.images)
         for k in np.linspace(0, n - 1, min(SIZES_READ, n)).astype(int).tolist():
             sized[k] = replace(sized[k], size=image_size(paths[sized[k].image_id]))
-        left_out += boxes_beyond(Path(str(files.clean)), replace(clean, images=tuple(sized)))
+        left_out += boxes_beyond(Path(str(files.path)), replace(clean, images=tuple(sized)))
     unseen = unseen_share(clean)
     later = copies(clean)
     if len(later):

@@ -15,15 +15,15 @@ from typing_extensions import Self
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet, of_splits, split_of
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.data.predictions.prediction_checks import check_coverage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.samples import NO_BOXES
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import (
     PathLike,
-    PredictionFiles,
     SiteBoxes,
     check_floor,
     check_limit,
@@ -143,7 +143,7 @@ def training_set(
 
 def labels_with_files(
     labels: PathLike,
-    files: PredictionFiles,
+    files: Predictions,
     *,
     img_dir: PathLike | None = None,
     family: str | None = None,
@@ -155,7 +155,7 @@ def labels_with_files(
     return _with_files(path.stem, content, files, content.categories, words, family=family)
 
 
-def task_with_files(task: Task, files: Mapping[str, PredictionFiles]) -> list[TrainingSet]:
+def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[TrainingSet]:
     """Read the sources of a task and their predictions."""
     lost = [seed_set.name for seed_set in task.seed_sets if seed_set.name not in files]
     if lost:
@@ -177,7 +177,7 @@ def task_with_files(task: Task, files: Mapping[str, PredictionFiles]) -> list[Tr
 
 
 def truth_of_samples(
-    found: Predictions, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    found: FoundBoxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
 ) -> Truth:
     """Lay out the labels of the images of `found`.
 
@@ -206,7 +206,7 @@ def read_labels(
 def _with_files(
     name: str,
     content: LabelSet,
-    files: PredictionFiles,
+    files: Predictions,
     categories: Sequence[str],
     words: Mapping[str, str],
     *,
@@ -218,14 +218,14 @@ def _with_files(
     numbers = dict(zip(given, content.categories, strict=True))
     found = files.read(content.images, where=str(content.path), numbers=numbers)
     content, found, of_split = _covered_splits(content, found)
-    floor = check_floor(found.clean, str(files.clean), truncated=files.truncated)
+    floor = check_floor(found.clean, str(files.path), complete=files.complete)
     truth = Truth.of(content, categories, label_words)
     uncovered = check_coverage(
         found.clean,
         np.unique(truth.image),
-        str(files.clean),
+        str(files.path),
         what="images with labelled objects",
-        refuse=not files.truncated,
+        refuse=files.complete,
     )
     statistics = ReferenceStatistics.of(found.clean)
     mismatch: tuple[str, ...] = ()
@@ -243,7 +243,7 @@ def _with_files(
         warnings=(
             *found.clean.warnings,
             *uncovered,
-            *check_limit(found.clean, str(files.clean)),
+            *check_limit(found.clean, str(files.path)),
             *mismatch,
         ),
     )
@@ -253,13 +253,13 @@ def _with_files(
         if mismatch:
             others = f"{mismatch[0]} If so, give --task a file with `detector_mapping`."
         raise InputError(
-            f"Hardly a box of {files.clean} is right by {content.path}: mAP50 {right:.1%}, mean "
+            f"Hardly a box of {files.path} is right by {content.path}: mAP50 {right:.1%}, mean "
             f"over categories, so nothing can be learned from them. {others}"
         )
     if np.nanmax(made.right_at_half) > ALL_WRONG:
         return made
     return made.noting(
-        f"no category of {files.clean} is right anywhere (mAP50 under 1): do its category numbers "
+        f"no category of {files.path} is right anywhere (mAP50 under 1): do its category numbers "
         "and image ids mean what the labels mean? Write words and file names into it"
     )
 

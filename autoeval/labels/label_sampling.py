@@ -13,7 +13,7 @@ from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.image_folder import FormerNames
 from autoeval.data.labels.content import LabelledImage, LabelSet
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.data.video import time_blocks
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
@@ -90,7 +90,7 @@ class LabelledSubset:
 
 
 def match_labels(
-    labels: LabelSet, pool: Predictions, words: Mapping[str, str] | None = None
+    labels: LabelSet, pool: FoundBoxes, words: Mapping[str, str] | None = None
 ) -> LabelledSubset:
     """Find the images of label files in a pool.
 
@@ -132,13 +132,13 @@ def match_labels(
     )
 
 
-def places_in_pool(labels: LabelSet, pool: Predictions) -> list[int | None]:
+def places_in_pool(labels: LabelSet, pool: FoundBoxes) -> list[int | None]:
     """Return the index into the pool of each labelled image; None for one that is not there."""
     index, former = _index(pool), FormerNames([image.file_name for image in pool.images])
     return [_find(image, index, former) for image in labels.images]
 
 
-def _index(pool: Predictions) -> dict[str, int]:
+def _index(pool: FoundBoxes) -> dict[str, int]:
     names = [image.file_name.rsplit("/", 1)[-1] for image in pool.images]
     counts = Counter(names)
     index = {name: k for k, name in enumerate(names) if counts[name] == 1}

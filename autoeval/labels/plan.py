@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.estimators import LEVELS
@@ -23,7 +24,7 @@ from autoeval.targets import IOUS, OperatingPoint
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelPlan:
     """Which images to label, and what is known before.
 
@@ -33,7 +34,7 @@ class LabelPlan:
     such as ``mAP``, and ``mAP/<category>``.
     """
 
-    found: Predictions
+    found: FoundBoxes
     influence: np.ndarray  # predicted, of images on categories by IoU threshold, (K, 10, M)
     sequence: np.ndarray  # all images in the order in which they are to be labelled, (M,), int
     n: int  # how many of them are drawn
@@ -53,8 +54,21 @@ class LabelPlan:
     objects: np.ndarray | None = None  # expected, (K, M)
     points: Mapping[str, MixingWeights] = field(default_factory=dict)  # of precision, recall, f1
     named: bool = False  # whether the categories were named, rather than those that were found
-    rest: Predictions | None = None  # boxes of categories without a likely one, on the same images
+    rest: FoundBoxes | None = None  # boxes of categories without a likely one, on the same images
     known: str = ""  # source of the fit of which these are new images; empty for a new site
+
+    def __str__(self) -> str:
+        images = [self.found.images[k] for k in self.drawn]
+        lines = [
+            f"{self.n} of {self.n_pool} images to label, for {self.target} of "
+            f"{listed(self.found.categories)}",
+            *(f"  {image.file_name or image.image_id}" for image in images),
+            *(f"warning: {warning}" for warning in self.warnings),
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<LabelPlan: {str(self).splitlines()[0]}>"
 
     @property
     def n_pool(self) -> int:
@@ -146,13 +160,13 @@ def make_plan(
     target: str = "mAP",
     level: float = 0.9,
     blocks: np.ndarray | None = None,
-    pseudo_labels: Predictions | None = None,
+    pseudo_labels: FoundBoxes | None = None,
     seed: int = 0,
     detector: str = "",
     score_thr: float | None = None,
     iou: float = IOUS[0],
     named: bool = False,
-    rest: Predictions | None = None,
+    rest: FoundBoxes | None = None,
 ) -> LabelPlan:
     """Draw n images to label.
 

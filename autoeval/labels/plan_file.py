@@ -13,7 +13,7 @@ import numpy as np
 
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.plan import LabelPlan
@@ -105,9 +105,9 @@ def _boxes(
     images: tuple[LabelledImage, ...],
     categories: Sequence[str],
     arrays: Mapping[str, np.ndarray],
-) -> Predictions:
+) -> FoundBoxes:
     image, label, boxes, scores = (arrays[f"{part}_{name}"] for name in COLUMNS)
-    return Predictions(images, tuple(categories), image, label, boxes, scores, {})
+    return FoundBoxes(images, tuple(categories), image, label, boxes, scores, {})
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float | None]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
@@ -33,11 +34,14 @@ from autoeval.metrics.coco_matching import rank_categories
 from autoeval.metrics.operating_point import image_counts
 from autoeval.targets import OperatingPoint, points_at
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 GOALS = (0.05, 0.03)
 FIRST, STEP = 5, 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LabelledEstimate:
     """The accuracy on a pool, estimated with a few labels.
 
@@ -87,6 +91,16 @@ class LabelledEstimate:
         lower, upper = self.recommended.interval(self.level)
         return max(lower, 0.0), min(upper, 1.0)
 
+    @property
+    def lower(self) -> float:
+        """Lower end of the interval."""
+        return self.interval[0]
+
+    @property
+    def upper(self) -> float:
+        """Upper end of the interval."""
+        return self.interval[1]
+
     def more_labels(self, half_width: float) -> int:
         """Return how many more labels a half-width is expected to take; 0 where it is reached."""
         if self.recommended.half_width(self.level) <= half_width:
@@ -127,6 +141,48 @@ class LabelledEstimate:
             return "not known"
         half = f" ± {100 * found.half_width(self.level):.1f}" if found.known else ""
         return f"{100 * found.value:.1f}{half}"
+
+    def __repr__(self) -> str:
+        return f"<{str(self).splitlines()[0]}, warnings: {len(self.warnings)}>"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row for the whole, called ``""``, and one for each category.
+
+        The columns are ``category``, ``value``, ``lower`` and ``upper`` of the combined estimate,
+        ``label_free``, and ``measured``: whether labels measure it.
+        """
+        rows = []
+        for name, of in {"": self.whole[self.target], **self.per_category}.items():
+            lower, upper = of.combined.estimate.interval(self.level)
+            ends = np.clip([of.combined.estimate.value, lower, upper], 0, 1)
+            figures = dict(zip(("value", "lower", "upper"), ends.tolist(), strict=True))
+            free = {"label_free": of.prior.value, "measured": of.measured}
+            rows.append({"category": name, **figures, **free})
+        return pd.DataFrame(rows)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the whole and each category, the lowest last, with intervals, in points of 100.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            A new figure by default.
+        """
+        from matplotlib.figure import Figure
+
+        whole, rest = (self.to_pandas()[part] for part in (slice(0, 1), slice(1, None)))
+        rows = pd.concat([whole, rest.sort_values("value", ascending=False)])
+        if ax is None:
+            size = (7, 1.2 + 0.3 * len(rows))
+            ax = Figure(figsize=size, layout="constrained").subplots()
+        y = -np.arange(len(rows))
+        value, lower, upper = (100 * rows[name] for name in ("value", "lower", "upper"))
+        ax.errorbar(value, y, xerr=[value - lower, upper - value], fmt="o", label="with labels")
+        ax.plot(100 * rows["label_free"], y, "o", mfc="none", color="0.5", label="without labels")
+        ax.set_yticks(y, ["all categories", *rows["category"][1:]], parse_math=False)
+        ax.set(xlabel=f"{self.target} (points of 100, {self.level:.0%} interval)", xlim=(0, 100))
+        ax.legend(frameon=False)
+        return ax
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; what is not known becomes None."""

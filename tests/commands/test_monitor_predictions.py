@@ -27,7 +27,7 @@ START = datetime(2026, 3, 2)
 def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fit")
     labels, predictions = write_world(folder, "val", seed=0)
-    autoeval.fit(labels, predictions=predictions).save(folder / "estimator.parquet")
+    autoeval.fit(labels, predictions).save(folder / "estimator.parquet")
     return folder / "estimator.parquet"
 
 

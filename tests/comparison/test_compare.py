@@ -119,7 +119,7 @@ def test_another_scale_of_scores_is_not_another_detector(world, tmp_path):
         moved = [{**e, "score": e["score"] ** 0.5} for e in entries]
         paths[kind] = tmp_path / f"{kind}.json"
         paths[kind].write_text(json.dumps(moved))
-    same = fit(world / "set.json", predictions=paths["set"])
+    same = fit(world / "set.json", paths["set"])
     result = compare(
         {"plain": world / "strong", "root": same},
         [*site_predictions(world, "strong"), paths["site"]],
@@ -162,7 +162,7 @@ def test_bad_input(world, tmp_path):
     twice = {"a": world / "strong", "b": AccuracyEstimator.load(world / "strong/estimator.parquet")}
     with pytest.raises(InputError, match="exactly the same boxes"):
         compare(twice, [files[0], files[0]])
-    other = fit(world / "set.json", predictions=world / "set_weak_predictions.json", target="mAP50")
+    other = fit(world / "set.json", world / "set_weak_predictions.json", target="mAP50")
     with pytest.raises(InputError, match="one target"):
         compare({"strong": world / "strong", "other": other}, files)
     entries = json.loads((world / "site_weak_predictions.json").read_text())

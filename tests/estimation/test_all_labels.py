@@ -42,7 +42,7 @@ def estimators(shared, tmp_path_factory):
         boxes = json.loads((shared / f"real_predictions/{name}/all/coco_mini.json").read_text())
         boxes = [box for box in boxes if box["image_id"] in kept]
         (folder / f"{name}.json").write_text(json.dumps(boxes))
-        fits[name] = autoeval.fit(folder / "val.json", predictions=folder / f"{name}.json")
+        fits[name] = autoeval.fit(folder / "val.json", folder / f"{name}.json")
     return fits
 
 

@@ -7,7 +7,7 @@ import pytest
 from autoeval.calibration import ScoreCalibration
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import (
@@ -41,7 +41,7 @@ def found():
     images = tuple(LabelledImage(str(k), f"{k}.jpg", (40, 40)) for k in range(N_IMAGES))
     scores = np.round(rng.beta(0.4, 1.2, n), 2)
     columns = (rng.integers(0, N_IMAGES - 3, n), rng.integers(0, 3, n), np.zeros((n, 4), "f4"))
-    return Predictions(images, ("car", "bus", "cat"), *columns, scores.astype("f4"), {})
+    return FoundBoxes(images, ("car", "bus", "cat"), *columns, scores.astype("f4"), {})
 
 
 def fed(score, found, category, images, size=40):

@@ -106,7 +106,7 @@ def test_estimates_on_a_plain_folder(known, detector, tmp_path):
     )
     own = fitted.table_[fitted.table_["kind"] == "seed"].groupby("source")["mAP"].first()
     for estimator in (fitted, default):
-        estimate = estimator.predict(images=folder, detector=detector)
+        estimate = estimator.predict(detector, images=folder)
         assert own["w2"] < estimate.value < own["w1"]
         row = estimate.site.row
         assert estimate.n_images == 8 and math.isnan(row.get("mAP", math.nan))
@@ -116,7 +116,7 @@ def test_estimates_on_a_plain_folder(known, detector, tmp_path):
         (tmp_path / "bad").mkdir(exist_ok=True)
         (tmp_path / "bad" / "a.jpg").write_bytes(b"")
         with pytest.raises(InputError, match=r"None of the 1 images can be read: .*a\.jpg"):
-            estimator.predict(images=tmp_path / "bad", detector=detector)
+            estimator.predict(detector, images=tmp_path / "bad")
 
 
 def test_a_saved_estimator_refuses_another_detector_or_preset(known):
@@ -124,7 +124,7 @@ def test_a_saved_estimator_refuses_another_detector_or_preset(known):
     estimator = AccuracyEstimator.load(root / "work" / "estimator.parquet")
     files = load_image_folder(task.seed_sets[0].img_dir)
     with pytest.raises(InputError, match=r"detector\.score_thr: fitted with 0\.05, now 0\.3"):
-        estimator.predict(images=files, detector=RectangleDetector(score_thr=0.3))
+        estimator.predict(RectangleDetector(score_thr=0.3), images=files)
     with pytest.raises(InputError, match=r"pass\.dropout\.position"):
         other = preset("released", repeats=2, seed=1)
         estimator.check_context(Observer(RectangleDetector(), task, other).context())
@@ -192,7 +192,7 @@ def test_a_fit_of_recall(detector, task, tmp_path):
     assert ours.target == constant.target == "recall@0.3" and len(ours.per_source) == 4
     loaded = AccuracyEstimator.load(tmp_path / "work/estimator.parquet")
     images = [path for of in task.seed_sets for path in sorted(Path(of.img_dir).iterdir())]
-    estimate = loaded.predict(images=images, detector=detector)
+    estimate = loaded.predict(detector, images=images)
     assert estimate.n_images == len(images) and estimate.target == "recall@0.3"
     assert 0.5 < estimate.value <= 1
     with pytest.raises(InputError, match="by 'bayes' alone, not by bos"):

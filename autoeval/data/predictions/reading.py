@@ -13,7 +13,7 @@ import numpy as np
 
 from autoeval.data.image_folder import former_name, stored_name
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions.box_columns import Predictions
+from autoeval.data.predictions.box_columns import FoundBoxes
 from autoeval.data.predictions.category_words import find_words, numbering_conflict
 from autoeval.data.predictions.entries import read_entries
 from autoeval.data.predictions.file_formats import Content, read_columns, read_text_folder
@@ -182,7 +182,7 @@ def read_predictions(
     where: str = "the list of images",
     numbers: Mapping[str, str] | None = None,
     on_canvas: bool = False,
-) -> Predictions:
+) -> FoundBoxes:
     """Read what a detector has found on a set of images.
 
     Parameters
@@ -208,7 +208,7 @@ def read_predictions(
 
     Returns
     -------
-    Predictions
+    FoundBoxes
         `left_out` counts what was left out; a warning where its own `categories` are not `numbers`.
 
     Raises
@@ -237,7 +237,7 @@ def read_predictions(
         place, lost = place_images(named, images, where)
     words = find_words(path, entries.categories, given or numbers or {})
     by_number = any(word is None for _, word in entries.categories)
-    read = Predictions(
+    read = FoundBoxes(
         tuple(images),
         words.categories,
         place[entries.image],

@@ -16,9 +16,10 @@ from autoeval.data.predictions.entries import NoBoxError
 from autoeval.data.wording import listed
 from autoeval.detections import Detections
 from autoeval.errors import InputError
+from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site import Categories, site_of_files
-from autoeval.estimation.site_boxes import PredictionFiles, SiteBoxes, columns_of
+from autoeval.estimation.site_boxes import SiteBoxes, columns_of
 from autoeval.monitoring.observing.results_files import ResultsFile
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
@@ -56,8 +57,8 @@ class ResultsReader:
         Returns one row an image, as a `RecordStore` has them but for ``number`` and ``observed_s``,
         and a note: ``warnings`` of the file, its ``sites``, and ``unseen``, see `Site.unseen`.
         """
-        files = PredictionFiles(
-            file.path, file.half_size, names=self.names, truncated=self.truncated
+        files = Predictions(
+            file.path, file.half_size, names=self.names, complete=not self.truncated
         )
         try:
             site = site_of_files(

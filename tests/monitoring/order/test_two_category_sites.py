@@ -51,7 +51,7 @@ def test_the_mean_over_two_categories_is_that_of_the_folder(tmp_path, detector, 
     table, _ = observe(tmp_path / "images", tmp_path / "work", fitted, detector)
     sites = table.sites.set_index("group")
     for name in sites.index:
-        expected = fitted.predict(images=tmp_path / "images" / name, detector=detector)
+        expected = fitted.predict(detector, images=tmp_path / "images" / name)
         got = sites.loc[name, ["estimate", "lower", "upper"]].to_numpy(float)
         assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
     assert table.drawn.mean(axis=0) == pytest.approx(
@@ -70,7 +70,7 @@ def test_named_categories_are_estimated_as_any_are(named, tmp_path, detector, fi
         site_observer(labelled, detector)
     folders = tmp_path / "images", tmp_path / "work"
     (row,) = observe(*folders, labelled, detector, categories=named)[0].sites.to_dict("records")
-    expected = labelled.predict(images=tmp_path / "images", detector=detector, categories=named)
+    expected = labelled.predict(detector, images=tmp_path / "images", categories=named)
     got = [row["estimate"], row["lower"], row["upper"]]
     assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
 
@@ -87,5 +87,5 @@ def test_an_estimator_with_another_calibration_scores_again(tmp_path, detector, 
         ]
         for of in (other, fitted)
     )
-    expected = fitted.predict(images=tmp_path / "images" / "gate", detector=detector)
+    expected = fitted.predict(detector, images=tmp_path / "images" / "gate")
     assert before < estimate == pytest.approx(expected.value, abs=1e-9)
