@@ -98,6 +98,8 @@ def test_by_recall_and_precision_the_counts_of_categories_are_summed(world, targ
     found = sign * result.pairs.set_index("category")["difference"]
     expected = [*each, whole - other]
     assert found[["thing 0", "thing 1", "all"]].tolist() == pytest.approx(expected, abs=1e-6)
+    values = result.ranking.set_index("detector")["value"]
+    assert values[["strong", "weak"]].tolist() == pytest.approx([whole, other], abs=1e-6)
     free = compared(world, target=target)
     (row,) = free.overall.to_dict("records")
     sign = 1 if row["a"] == "strong" else -1
