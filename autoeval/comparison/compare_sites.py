@@ -22,6 +22,7 @@ from autoeval.estimation.warnings import unseen_warning
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.labels.with_labels import warnings_of_conflict, warnings_of_few
 from autoeval.targets import OperatingPoint
 
 DRAWS = 40_000  # behind the probability of being best
@@ -63,7 +64,9 @@ def compare_sites(
     }
     if paired is not None:
         warnings += paired.warnings
-        levels |= _labelled_levels(fits, paired)
+        by_labels, more = _labelled_levels(fits, paired)
+        levels |= by_labels
+        warnings += more
     parts, whole = [], {}
     for a, b in itertools.combinations(sides, 2):
         rows, mean = _differences(a, b, target, prior, categories or {}, paired, level)
@@ -94,14 +97,17 @@ def compare_sites(
 
 def _labelled_levels(
     fits: Mapping[str, AccuracyEstimator], labelled: PairedLabels
-) -> dict[str, float]:
-    """Return the accuracy of each detector by labels, where it is known."""
-    levels = {}
+) -> tuple[dict[str, float], list[str]]:
+    """Return the accuracy of each detector by labels, where it is known, and warnings."""
+    levels, of_labels, warnings = {}, dict[str, None](), []
     for name, fitted in fits.items():
-        value = labelled_level(name, fitted, labelled).combined.estimate.value
+        whole, each = labelled_level(name, fitted, labelled)
+        value = whole.combined.estimate.value
         if math.isfinite(value):
             levels[name] = float(np.clip(value, 0, 1))
-    return levels
+        of_labels |= dict.fromkeys(warnings_of_few(each, len(labelled.sample)))
+        warnings += [f"{name}: {warning}" for warning in warnings_of_conflict(whole)]
+    return levels, [*of_labels, *warnings]
 
 
 def _differences(

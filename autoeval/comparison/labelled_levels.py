@@ -25,11 +25,13 @@ from autoeval.targets import IOUS, MEASURES, OperatingPoint
 NO_ASSISTANCE = MixingWeights({MODEL: 0.0}, VariancePrior(0.0, 0.0), 0.0)
 
 
-def labelled_level(name: str, fitted: AccuracyEstimator, labelled: PairedLabels) -> LabelEstimates:
-    """Estimate one detector over all categories as `label estimate` does."""
+def labelled_level(
+    name: str, fitted: AccuracyEstimator, labelled: PairedLabels
+) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
+    """Estimate one detector as `estimate --labels` does: the whole, and each category."""
     plan = replace(_plan(fitted, labelled.sites[name]), blocks=labelled.blocks)
     images, rankings = labelled.sample.images, labelled.rankings[name]
-    return estimate_sample(plan, images, rankings, fitted.target)[0]
+    return estimate_sample(plan, images, rankings, fitted.target)
 
 
 def _plan(fitted: AccuracyEstimator, site: Site) -> LabelPlan:

@@ -24,6 +24,7 @@ from autoeval.labels.estimators import (
     measure_sample,
 )
 from autoeval.labels.label_sampling import LabelledSubset, blocks_of, match_labels
+from autoeval.labels.label_warnings import contradicted_by_boxes, labelled_twice
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.prior import combine
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
@@ -186,10 +187,11 @@ def pair_labels(
     if sample.complete:
         truth = _with_objects(truth)
         sites = {name: on_categories(site, truth.categories) for name, site in sites.items()}
-    rankings, accuracies, pooled = {}, {}, {}
+    rankings, accuracies, pooled, warnings = {}, {}, {}, [*subset.warnings]
     for name, site in sites.items():
         boxes = site.boxes.clean.on_images(subset.images)
         rankings[name] = ranked = rank_categories(boxes, truth)
+        warnings += [f"{name}: {of}" for of in contradicted_by_boxes(boxes, truth, ranked)]
         accuracies[name] = [
             replace(measure_sample(of, target), complete=sample.complete) for of in ranked
         ]
@@ -198,7 +200,8 @@ def pair_labels(
             counts = [image_counts(of, point.score_thr, point.level) for of in ranked]
             of_all = measure_counts(point.measure, np.sum(counts, axis=0))
             pooled[name] = replace(of_all, complete=sample.complete)
-    return PairedLabels(sites, sample, blocks, rankings, accuracies, subset.warnings, pooled)
+    warnings += labelled_twice(truth)
+    return PairedLabels(sites, sample, blocks, rankings, accuracies, tuple(warnings), pooled)
 
 
 def _with_objects(truth: Truth) -> Truth:

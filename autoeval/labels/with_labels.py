@@ -206,7 +206,8 @@ def estimate_with_labels(
             *plan.warnings,
             *subset.warnings,
             *label_warnings(found, subset.truth, rankings),
-            *_warnings(whole, categories, k),
+            *warnings_of_few(categories, k),
+            *warnings_of_conflict(whole),
         ),
     )
 
@@ -336,17 +337,13 @@ def as_random_draw(subset: LabelledSubset) -> LabelledSubset:
     return replace(subset, warnings=(*subset.warnings, warning))
 
 
-def _warnings(whole: LabelEstimates, categories: Mapping[str, LabelEstimates], k: int) -> list[str]:
+def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[str, ...]:
+    """Warn of k labels that are few, and of categories that too few labelled images hold."""
     warnings = []
     if k < FEWEST_LABELS:
         warnings.append(
             f"{k} labels are too few for an interval of their own: the combined estimate depends "
             "on the label-free one"
-        )
-    if whole.combined.conflict:
-        warnings.append(
-            "the labels contradict the label-free estimate, which is left out: these images are "
-            "unlike those that the estimator was fitted on"
         )
     few = [name for name, of in categories.items() if not of.measured]
     if few and len(few) < len(categories):
@@ -360,7 +357,17 @@ def _warnings(whole: LabelEstimates, categories: Mapping[str, LabelEstimates], k
             f"fewer than {FEWEST_HOLDING} labelled images hold an object: the result is the "
             "label-free estimate"
         )
-    return warnings
+    return tuple(warnings)
+
+
+def warnings_of_conflict(whole: LabelEstimates) -> tuple[str, ...]:
+    """Warn where labels and label-free estimate contradict each other."""
+    if not whole.combined.conflict:
+        return ()
+    return (
+        "the labels contradict the label-free estimate, which is left out: these images are "
+        "unlike those that the estimator was fitted on",
+    )
 
 
 def _plain(value: float) -> float | None:
