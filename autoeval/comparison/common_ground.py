@@ -18,7 +18,11 @@ from autoeval.report.tables import counted
 
 
 def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
-    """Refuse fewer than two estimators, other methods than the default, and different targets."""
+    """Refuse fewer than two estimators, and estimators that are not alike.
+
+    Other methods than the default, different targets, and some that were fitted with a calibration
+    of their detector and some without: their estimates differ by that, too.
+    """
     if len(fits) < 2:
         raise InputError(f"Expected two detectors or more to compare but got {len(fits)}.")
     for name, fitted in fits.items():
@@ -33,6 +37,15 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
             "Expected estimators of one target but got "
             f"{', '.join(f'{name}: {target}' for name, target in targets.items())}. Fit them with "
             "the same --target."
+        )
+    usual = [name for name, of in fits.items() if of.calibration_ and of.calibration_.usual]
+    own = [name for name in fits if name not in usual]
+    if usual and own:
+        raise InputError(
+            f"The confidences of {listed(own, most=10)} were calibrated in the fit, those of "
+            f"{listed(usual, most=10)} were not (--no-calibration): their difference would be that "
+            f"of the calibrations, too. Fit {listed(usual, most=10)} again without "
+            "--no-calibration."
         )
 
 

@@ -162,6 +162,29 @@ def test_points_by_which_no_detector_can_be_worse_are_refused(world, points):
     assert result.worse_by("weak", 0) and not result.worse_by("strong", 0)
 
 
+def test_a_calibrated_fit_is_not_compared_with_one_that_is_not(world, tmp_path):
+    files = site_predictions(world, "strong", "weak")
+    boxes = {name: world / f"set_{name}_predictions.json" for name in ("strong", "weak")}
+    for name, predictions in boxes.items():
+        fit(world / "set.json", predictions=predictions, calibrate=False, work_dir=tmp_path / name)
+    with pytest.raises(InputError) as raised:
+        compare({"new": world / "strong", "old": tmp_path / "weak"}, files)
+    expected = "of new were calibrated in the fit, those of old were not (--no-calibration)"
+    assert expected in str(raised.value) and "Fit old again" in str(raised.value)
+    assert compare([tmp_path / "strong", tmp_path / "weak"], files).n_images == 80
+    joined = fit(join=[tmp_path / "weak", _on_other_labels(world, tmp_path)])
+    with pytest.raises(InputError, match="of joined were not"):
+        compare({"strong": world / "strong", "joined": joined}, files)
+
+
+def _on_other_labels(world, folder):
+    """Fit the weak detector, calibrated, on a set of another name."""
+    shutil.copy(world / "set.json", folder / "again.json")
+    predictions = world / "set_weak_predictions.json"
+    fit(folder / "again.json", predictions=predictions, work_dir=folder / "again")
+    return folder / "again"
+
+
 def test_bad_input(world, tmp_path):
     files = site_predictions(world)
     with pytest.raises(InputError, match="two detectors or more"):
