@@ -57,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, print, and write the page."""
     from autoeval.api import compare, named_estimators
+    from autoeval.comparison.comparison import check_points
     from autoeval.report.sections import print_report
     from autoeval.results.comparison import comparison_report
 
@@ -64,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("Expected --images PATH, or --predictions of each detector.")
     if args.site:
         raise InputError("--site is for an estimate of one detector: leave it out of a comparison.")
+    if args.fail_if_worse is not None:
+        check_points(args.fail_if_worse)
     fits = named_estimators(_named(args.detectors))
     files = [path for path in args.predictions if path != NOT_FILES]
     by_files = bool(files) and len(files) == len(args.predictions)

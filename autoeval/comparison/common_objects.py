@@ -72,7 +72,7 @@ def common_objects(a: Found, b: Found) -> np.ndarray:
     exists[rows[one]] = np.maximum(exists[rows[one]], b.p[0, columns[one]])
     alone[columns[one]] = False
     n = len(a.n_true)
-    union = np.bincount(a.image, exists, minlength=n)
+    union = np.bincount(a.image, exists, minlength=n).astype(np.float64)  # int without a box
     union += np.bincount(b.image[alone], b.p[0, alone], minlength=n)
     return np.maximum(union, (a.n_true + b.n_true) / 2)
 

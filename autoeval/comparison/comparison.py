@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from autoeval.errors import InputError
 from autoeval.report.tables import counted
 
 if TYPE_CHECKING:
@@ -98,7 +99,13 @@ class Comparison:
         str
             Why, or nothing where no detector is better than `first` by `points` of 100 with a
             probability over the level.
+
+        Raises
+        ------
+        InputError
+            As `check_points`.
         """
+        check_points(points)
         for row in self.overall.to_dict("records"):
             if row["b"] == first and 100 * row["lower"] > points:
                 return self.sentence(row)
@@ -160,6 +167,15 @@ class Comparison:
             ylim=(0.5 - len(rows), 0.5),
         )
         return ax
+
+
+def check_points(points: float) -> None:
+    """Refuse a difference in points of 100 that no detector can be worse by."""
+    if not 0 <= points < 100:
+        raise InputError(
+            "Expected the points of 100 by which the first detector must not be worse "
+            f"(--fail-if-worse) to be a number from 0 to under 100 but got {points:g}."
+        )
 
 
 def distinguishable(row: Mapping[str, Any]) -> bool:

@@ -112,6 +112,15 @@ class SiteBoxes:
         """Return the same with other descriptions of its images, such as their sizes."""
         return self._each(lambda found: replace(found, images=images))
 
+    def knowing(self, names: Sequence[str]) -> Self:
+        """Return the same with more categories, where it lacks them: without a box."""
+
+        def change(found: Predictions) -> Predictions:
+            more = [name for name in names if name not in found.categories]
+            return replace(found, categories=(*found.categories, *more))
+
+        return self._each(change)
+
     def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Self:
         """Translate the detector's words into other categories; see `FoundBoxes`."""
         return self._each(lambda found: found.as_categories(names, dict(words)))

@@ -130,12 +130,18 @@ def label_warnings(
     `found` and `truth` are of the same images and categories, `ranked` is what `rank_categories`
     returns for them.
     """
+    return (*contradicted_by_boxes(found, truth, ranked), *labelled_twice(truth))
+
+
+def contradicted_by_boxes(
+    found: Predictions, truth: Truth, ranked: Sequence[RankedDetections]
+) -> tuple[str, ...]:
+    """Return the warnings of labels that a detector's boxes contradict; see `label_warnings`."""
     return (
         *overconfident(found, ranked),
         *unlabelled_objects(found, truth),
         *labels_elsewhere(found, truth),
         *shifted_labels(found, truth),
-        *labelled_twice(truth),
     )
 
 

@@ -55,6 +55,15 @@ def test_the_status_of_a_release_gate(world, tmp_path):
     assert main([*words(world, tmp_path, "weak", "strong"), *labels[:3], "60"]) == 0
 
 
+@pytest.mark.parametrize("points", ["nan", "inf", "-1", "100"])
+def test_a_gate_that_cannot_fail_is_refused_before_anything_is_read(tmp_path, capsys, points):
+    given = ["compare", str(tmp_path / "none"), str(tmp_path / "neither"), "--predictions", "a"]
+    assert main([*given, f"--fail-if-worse={points}"]) == 2
+    assert f"--fail-if-worse) to be a number from 0 to under 100 but got {points}" in (
+        capsys.readouterr().err
+    )
+
+
 def test_labels_that_a_plan_drew(world, tmp_path, capsys):
     first, second = site_predictions(world, "strong", "weak")
     pool = ["--predictions", first, "--images-list", str(site_labels(world))]

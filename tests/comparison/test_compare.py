@@ -1,6 +1,7 @@
 """Comparisons from files to a result: with labels of all images it is the true difference."""
 
 import json
+import math
 import shutil
 
 import numpy as np
@@ -97,6 +98,8 @@ def test_by_recall_and_precision_the_counts_of_categories_are_summed(world, targ
     found = sign * result.pairs.set_index("category")["difference"]
     expected = [*each, whole - other]
     assert found[["thing 0", "thing 1", "all"]].tolist() == pytest.approx(expected, abs=1e-6)
+    values = result.ranking.set_index("detector")["value"]
+    assert values[["strong", "weak"]].tolist() == pytest.approx([whole, other], abs=1e-6)
     free = compared(world, target=target)
     (row,) = free.overall.to_dict("records")
     sign = 1 if row["a"] == "strong" else -1
@@ -149,6 +152,37 @@ def test_result_as_table_dict_and_picture(world):
     assert matrix.loc["strong", "weak"] + matrix.loc["weak", "strong"] == pytest.approx(1)
     ax = result.plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["strong", "weak"]
+
+
+@pytest.mark.parametrize("points", [math.nan, math.inf, -1.0, 100.0])  # none can be reached
+def test_points_by_which_no_detector_can_be_worse_are_refused(world, points):
+    result = compared(world, labels=site_labels(world))
+    with pytest.raises(InputError, match="number from 0 to under 100"):
+        result.worse_by("weak", points)
+    assert result.worse_by("weak", 0) and not result.worse_by("strong", 0)
+
+
+def test_a_calibrated_fit_is_not_compared_with_one_that_is_not(world, tmp_path):
+    files = site_predictions(world, "strong", "weak")
+    boxes = {name: world / f"set_{name}_predictions.json" for name in ("strong", "weak")}
+    for name, predictions in boxes.items():
+        fit(world / "set.json", predictions=predictions, calibrate=False, work_dir=tmp_path / name)
+    with pytest.raises(InputError) as raised:
+        compare({"new": world / "strong", "old": tmp_path / "weak"}, files)
+    expected = "of new were calibrated in the fit, those of old were not (--no-calibration)"
+    assert expected in str(raised.value) and "Fit old again" in str(raised.value)
+    assert compare([tmp_path / "strong", tmp_path / "weak"], files).n_images == 80
+    joined = fit(join=[tmp_path / "weak", _on_other_labels(world, tmp_path)])
+    with pytest.raises(InputError, match="of joined were not"):
+        compare({"strong": world / "strong", "joined": joined}, files)
+
+
+def _on_other_labels(world, folder):
+    """Fit the weak detector, calibrated, on a set of another name."""
+    shutil.copy(world / "set.json", folder / "again.json")
+    predictions = world / "set_weak_predictions.json"
+    fit(folder / "again.json", predictions=predictions, work_dir=folder / "again")
+    return folder / "again"
 
 
 def test_bad_input(world, tmp_path):
