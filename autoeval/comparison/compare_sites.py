@@ -50,7 +50,7 @@ def compare_sites(
     target, prior = next(iter(fits.values())).target, pair_prior()
     sides = [Side.of(name, fits[name], site) for name, site in common.items()]
     for name, site in common.items():
-        found = (*site.warnings, *unseen_warning(site.unseen))
+        found = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
         warnings += [f"{name}: {warning}" for warning in found]
     paired = None
     if labels is not None:

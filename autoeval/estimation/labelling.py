@@ -199,10 +199,8 @@ def plan_site(
         rest=rest,
     )
     unreadable = site.row.get("unreadable")
-    if unreadable:
-        warning = f"images that cannot be read: {unreadable}"
-        plan = replace(plan, warnings=(*plan.warnings, warning))
-    return plan
+    lost = [f"images that cannot be read: {unreadable}"] if unreadable else []
+    return replace(plan, warnings=(*plan.warnings, *site.left_out, *lost))
 
 
 def fingerprint_of(site: Site) -> str:

@@ -1,10 +1,13 @@
 """The same boxes by prediction files and by a callable give the same estimator and estimates."""
 
+import json
+
 import numpy as np
 import pytest
 
 import autoeval
 from autoeval import AccuracyEstimator
+from autoeval.cli import main
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
 from autoeval.estimation.pair_table import FEATURES
@@ -157,3 +160,34 @@ def test_routes_do_not_mix(both, sites):
     # predictions of the same detector are welcome where a callable was fitted with
     found = predict_by_files(by_callable, sites)
     assert numbers_of(found) == numbers_of(predict_by_callable(by_callable, sites))
+
+
+def test_boxes_that_cannot_be_used_are_named_by_every_result(both, sites, tmp_path, capsys):
+    """As warnings of the estimate, the plan and the comparison, and once by the command."""
+    _, new, _, files = sites
+    rows = json.loads(files[new][0].read_text())
+    odd = ([1, 1, -5, 5], [float("nan"), 1, 5, 5], [1, 1, 5, None])
+    rows += [{**rows[0], "bbox": bbox} for bbox in odd]
+    file = tmp_path / "odd.json"
+    file.write_text(json.dumps(rows))
+    site = PredictionFiles(file, files[new][1])
+    named = ["whose bbox is not four finite numbers, left out: 2", "has no area, left out: 1"]
+    estimator, images = both[0], new / LABELS
+    estimate = estimator.predict(site, images=images)
+    plan = autoeval.plan_labels(estimator, site, images=images, n=4)
+    fits = {"a": estimator, "b": estimator}
+    moved = [{**row, "score": row["score"] / 2} for row in json.loads(files[new][0].read_text())]
+    (tmp_path / "other.json").write_text(json.dumps(moved))
+    both_files = [site, PredictionFiles(tmp_path / "other.json", files[new][1])]
+    compared = autoeval.compare(fits, both_files, images=images)
+    for result in (estimate, plan, compared):
+        said = "\n".join(result.warnings)
+        assert all(text in said for text in named), said
+    fitted = tmp_path / "estimator.parquet"
+    estimator.save(fitted)
+    inputs = ["--predictions", str(file), f"half_size={files[new][1]}", "--images-list", images]
+    words = ["estimate", *inputs, "--estimator", fitted, "--work-dir", tmp_path / "w"]
+    assert not main([*map(str, words)])
+    assert capsys.readouterr().out.count(named[0]) == 1
+    page = (tmp_path / "w" / "report.html").read_text()
+    assert page.count(named[0]) == 1
