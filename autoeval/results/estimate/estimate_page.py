@@ -147,7 +147,7 @@ class Warnings(Section):
 
 @dataclass(frozen=True)
 class LeftOut(Section):
-    """What a fit could not use, or is odd, and names and reasons of images that could not be read."""
+    """What a fit could not use, and names and reasons of images that could not be read."""
 
     warnings: Sequence[str] = ()
     unreadable: str = ""
