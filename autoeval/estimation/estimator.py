@@ -25,11 +25,11 @@ from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.presets import SourceDomain
-from autoeval.estimation.observation.teacher_boxes import Teacher
+from autoeval.estimation.observation.teacher_boxes import Teacher, load_teacher
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.site import Categories, Site, site_of_images
-from autoeval.estimation.site_boxes import PathLike, PredictionFiles
+from autoeval.estimation.site_boxes import PathLike, PredictionFiles, with_teacher
 from autoeval.estimation.site_estimate import estimate_rows, estimate_site
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.assistance import LabelAssistance
@@ -278,7 +278,7 @@ class AccuracyEstimator(EstimatorPasses):
         categories: Categories | None = None,
         repeats: int | None = None,
         domain: SourceDomain | None = None,
-        teacher: Teacher | None = None,
+        teacher: Teacher | PathLike | None = None,
         batch_size: int = 4,
         keep: Keeping | None = None,
         shards: Shards | None = None,
@@ -294,8 +294,9 @@ class AccuracyEstimator(EstimatorPasses):
             Perturbed passes, for methods that read them; by default as many as it was fitted with.
         domain : SourceDomain, optional
             The detector's training domain, for methods that compare with it.
-        teacher : Teacher, optional
-            A stronger detector, where the estimator compares with one.
+        teacher : Teacher or path-like, optional
+            A stronger detector, where the estimator compares with one; with `predictions` the file
+            of its own on the same images.
         batch_size : int
             Changes no number.
         keep : Keeping, optional
@@ -314,12 +315,13 @@ class AccuracyEstimator(EstimatorPasses):
         if predictions is not None:
             if detector is not None:
                 raise InputError("Expected either predictions or a detector, but got both.")
-            return self._site_of_predictions(predictions, images, labels, categories)
+            files = with_teacher(predictions, teacher)
+            return self._site_of_predictions(files, images, labels, categories)
         if images is None:
             raise InputError("Expected predictions, or images to run the detector on.")
         listed = list_images(images)
         detector = detector or self.load_detector()
-        teacher = teacher or self.load_teacher()
+        teacher = load_teacher(teacher) or self.load_teacher()
         scored = not isinstance(self._fitted, BayesianRegression)
         if scored:
             observer = self.observer(

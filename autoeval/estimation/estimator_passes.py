@@ -86,7 +86,7 @@ class EstimatorPasses:
 
     def _site_of_predictions(
         self,
-        predictions: PathLike | PredictionFiles,
+        files: PredictionFiles,
         images: Images | None,
         labels: PathLike | None,
         categories: Categories | None,
@@ -97,9 +97,6 @@ class EstimatorPasses:
                 f"The method '{self.method}' reads scores that need the detector itself: "
                 f"fit by '{DEFAULT_METHOD}' to estimate from predictions."
             )
-        files = predictions
-        if not isinstance(files, PredictionFiles):
-            files = PredictionFiles(files)
         known: PathLike | Sequence[LabelledImage] | None
         listed: Sequence[UnlabelledImage] = ()
         if images is None or isinstance(images, str | os.PathLike):

@@ -21,7 +21,7 @@ from autoeval.estimation.meta_set import BOXES_FILE, apart, recorded_sites, scor
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.observation.detector_identity import LoadDetector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
+from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES, unread_teacher
 from autoeval.estimation.protocol import (
     BASELINE,
     FitResult,
@@ -144,6 +144,8 @@ def fit_task(
         detector=observer.detector,
     )
     estimator.save(files[1])
+    if isinstance(estimator.regression_, BayesianRegression):
+        warnings += unread_teacher(table, estimator.regression_.features_)
     pairs = None
     if at_threshold:
         assert isinstance(estimator.regression_, BayesianRegression)

@@ -16,7 +16,7 @@ from autoeval.data.predictions.reading import files_by_place
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.calibrating import CalibratedSets
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.labelling import assistance_of, site_of_set
@@ -25,7 +25,7 @@ from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.observation.teacher_boxes import Teacher
-from autoeval.estimation.pair_table import pair_rows
+from autoeval.estimation.pair_table import pair_rows, unread_teacher
 from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
@@ -219,7 +219,7 @@ def fit_sets(
     together = replace(joined_statistics(statistics), widening=check.widening)
     assistance, why = assistance_of([site_of_set(of) for of in sets])
     return _fitted(
-        calibrated.rows.dropna(axis=1, how="all"),
+        calibrated.rows,
         context={**context, "boxes": together.warning(*repeated).to_dict()},
         calibration=calibrated.calibration,
         label_assistance=assistance,
@@ -282,13 +282,20 @@ def _fitted(
     **saved: Any,
 ) -> AccuracyEstimator:
     """Fit and evaluate; a warning of the evaluation is repeated by every estimate."""
-    estimator = AccuracyEstimator(target=target, level=level).fit_rows(table, **saved)
-    pairs = estimator.regression_.rows_  # type: ignore[union-attr]
+    known = table.dropna(axis=1, how="all")
+    estimator = AccuracyEstimator(target=target, level=level).fit_rows(known, **saved)
+    regression = estimator.regression_
+    assert isinstance(regression, BayesianRegression)
+    pairs, unread = regression.rows_, unread_teacher(table, regression.features_)
     results = evaluate_pairs(pairs, target=target, level=level)
     useless = worse_than_constant(results)
     estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()
     estimator.fit_result_ = FitResult(
-        estimator.table_, results, warnings, by_category=not has_families(pairs), reliability=bins
+        estimator.table_,
+        results,
+        (*warnings, *unread),
+        by_category=not has_families(pairs),
+        reliability=bins,
     )
     return estimator
 

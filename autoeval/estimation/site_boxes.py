@@ -208,6 +208,25 @@ class PredictionFiles:
         return SiteBoxes(clean, half, teacher)
 
 
+def with_teacher(predictions: PathLike | PredictionFiles, teacher: Any) -> PredictionFiles:
+    """Name the predictions of a set of images, and those of a reference detector where given."""
+    files = predictions
+    if not isinstance(files, PredictionFiles):
+        files = PredictionFiles(files)
+    if teacher is None:
+        return files
+    if not isinstance(teacher, str | os.PathLike):
+        raise InputError(
+            "With predictions the reference detector is named by its predictions on the same "
+            f"images: expected `teacher` as the path of a file but got {type(teacher).__name__}."
+        )
+    if files.teacher not in (None, teacher):
+        raise InputError(
+            f"Two files of a reference detector, {files.teacher} and {teacher}: name one."
+        )
+    return replace(files, teacher=teacher)
+
+
 def _read_beside(
     clean: Predictions, path: PathLike, where: str, numbers: Mapping[str, str], on_canvas: bool
 ) -> Predictions:

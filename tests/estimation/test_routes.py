@@ -1,6 +1,7 @@
 """The same boxes by prediction files and by a callable give the same estimator and estimates."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from autoeval import AccuracyEstimator
 from autoeval.cli import main
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
-from autoeval.estimation.pair_table import FEATURES
+from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER
 from autoeval.estimation.site_boxes import PredictionFiles
 from tests.labelled_colours import write_detector, write_distinct, write_predictions
 
@@ -139,6 +140,22 @@ def test_params_and_representation(both):
         assert repr(fitted.fit_result_).startswith("<FitResult of 2 rows, evaluated: nothing, ")
 
 
+def test_a_reference_detector_that_knows_no_bus_is_not_dropped_in_silence(sites, tmp_path):
+    known = sites[3][sites[0]][0]
+    rows = [row for row in json.loads(known.read_text()) if row["category"] == "car"]
+    cars = tmp_path / "cars.json"
+    cars.write_text(json.dumps(rows))
+    taught = autoeval.fit(sites[0] / LABELS, predictions=known, teacher=cars)
+    assert WITH_TEACHER not in taught.regression_.features_
+    (warning,) = [w for w in taught.fit_result_.warnings if "--teacher" in w]
+    assert re.search(r"is read for no category, since .* 1 of 2: bus of annotations\.", warning)
+    both = autoeval.fit(sites[0] / LABELS, predictions=known, teacher=known)
+    assert WITH_TEACHER in both.regression_.features_
+    assert not any("--teacher" in w for w in both.fit_result_.warnings)
+    at = autoeval.fit(sites[0] / LABELS, predictions=known, teacher=known, target="recall@0.3")
+    assert any("--teacher) is not read: it is a score" in w for w in at.fit_result_.warnings)
+
+
 def test_routes_do_not_mix(both, sites):
     by_files, by_callable = both
     with pytest.raises(InputError, match="fitted on prediction files"):
@@ -153,6 +170,11 @@ def test_routes_do_not_mix(both, sites):
     taught = autoeval.fit(sites[0] / LABELS, predictions=known, teacher=known)
     with pytest.raises(InputError, match=r"a teacher: give its predictions .*\(--teacher\)"):
         taught.predict(clean, images=sites[1] / LABELS)
+    found = taught.predict(clean, images=sites[1] / LABELS, teacher=clean)
+    files = PredictionFiles(clean, teacher=clean)
+    assert found == taught.predict(files, images=sites[1] / LABELS)
+    with pytest.raises(InputError, match=r"expected `teacher` as the path .* BlackBoxDetector"):
+        taught.predict(clean, images=sites[1] / LABELS, teacher=load_black_box(sites[2]))
     with pytest.raises(InputError, match="either predictions or a detector"):
         by_files.predict(clean, detector=load_black_box(sites[2]))
     with pytest.raises(InputError, match="predictions, or images"):
