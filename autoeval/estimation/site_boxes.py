@@ -252,7 +252,7 @@ def check_floor(found: Predictions, name: str, *, truncated: bool = False) -> tu
     warning = (
         f"the lowest score in {name} is {found.floor:.3g}: boxes below it are missing, which "
         "lowers the recall that can be measured and the scores that rest on them; export from .01 "
-        "on"
+        "on, or lower the threshold of a detector that is run"
     )
     if found.floor > HIGH_FLOOR and not truncated:
         raise InputError(
