@@ -56,7 +56,7 @@ def compare_sites(
         common = dict(paired.sites)
     sides = [Side.of(name, fits[name], site) for name, site in common.items()]
     for name, site in common.items():
-        found = (*site.warnings, *unseen_warning(site.unseen))
+        found = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
         warnings += [f"{name}: {warning}" for warning in found]
     at_threshold = OperatingPoint.of(target) is not None  # counts of categories are summed
     levels = {

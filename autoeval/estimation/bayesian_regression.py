@@ -160,6 +160,10 @@ class BayesianRegression:
             site = self.known_site(str(rows[SITE].iloc[0]))
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
             method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
+        effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
+        known = [f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect]
+        if known and not interval.refused:
+            method += f"; prior effect of the category, in points: {listed(known)}"
         return Estimate(
             value=interval.value,
             std=math.nan,

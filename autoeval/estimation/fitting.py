@@ -15,8 +15,8 @@ from autoeval.data.predictions.reading import files_by_place
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.calibrating import CalibratedSets
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
+from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelling import assistance_of, site_of_set
@@ -24,14 +24,18 @@ from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.pair_table import pair_rows
+from autoeval.estimation.pair_table import pair_rows, unread_teacher
 from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
     has_families,
     worse_than_constant,
 )
-from autoeval.estimation.reference_statistics import different_floors, joined_statistics
+from autoeval.estimation.reference_statistics import (
+    ReferenceStatistics,
+    different_floors,
+    joined_statistics,
+)
 from autoeval.estimation.site import any_task, own_words
 from autoeval.estimation.site_boxes import PathLike, SiteBoxes
 from autoeval.estimation.training_set import (
@@ -39,9 +43,9 @@ from autoeval.estimation.training_set import (
     is_labelled_enough,
     labels_with_files,
     read_labels,
+    set_of_detector,
     task_with_files,
     too_few_labels,
-    training_set,
     truth_of_samples,
 )
 from autoeval.metasets.task import Task
@@ -165,7 +169,7 @@ def fit_labelled(
     log.check(len(evidence))
     lost = [f"left out: {reason}" for reason in log.unreadable.values()]
     boxes = SiteBoxes.of_evidence(evidence, categories)
-    made = training_set(
+    made = set_of_detector(
         boxes,
         truth_of_samples(boxes.clean, truth),
         name=name,
@@ -197,23 +201,33 @@ def fit_sets(
     **options: ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
         `fit_rows`.
     """
-    statistics = [of.statistics for of in sets]
     calibrated = CalibratedSets.of(sets, calibrate=calibrate)
-    check = calibrated.check
+    warnings, together = checked_sets(sets, calibrated.check)
+    assistance, why = assistance_of([site_of_set(of) for of in sets])
+    return _fitted(
+        calibrated.rows,
+        context={**context, "boxes": together.to_dict()},
+        calibration=calibrated.calibration,
+        label_assistance=assistance,
+        warnings=(*warnings, *together.warnings, *why),
+        bins=calibrated.bins,
+        **options,
+    )
+
+
+def checked_sets(
+    sets: Sequence[TrainingSet], check: ConfidenceCheck
+) -> tuple[list[str], ReferenceStatistics]:
+    """Return the warnings of a fit on some sets, and how their boxes look together.
+
+    The warnings of the statistics are those that every estimate repeats.
+    """
+    statistics = [of.statistics for of in sets]
     warnings = [f"{of.name}: {warning}" for of in sets for warning in of.left_out]
     warnings += different_floors(statistics, [of.name for of in sets])
     repeated = (*(warning for of in statistics for warning in of.warnings), *check.warnings)
     together = replace(joined_statistics(statistics), widening=check.widening)
-    assistance, why = assistance_of([site_of_set(of) for of in sets])
-    return _fitted(
-        calibrated.rows.dropna(axis=1, how="all"),
-        context={**context, "boxes": together.warning(*repeated).to_dict()},
-        calibration=calibrated.calibration,
-        label_assistance=assistance,
-        warnings=(*warnings, *repeated, *why),
-        bins=calibrated.bins,
-        **options,
-    )
+    return warnings, together.warning(*repeated)
 
 
 def join_fits(
@@ -269,13 +283,20 @@ def _fitted(
     **saved: Any,
 ) -> AccuracyEstimator:
     """Fit and evaluate; a warning of the evaluation is repeated by every estimate."""
-    estimator = AccuracyEstimator(target=target, level=level).fit_rows(table, **saved)
-    pairs = estimator.regression_.rows_  # type: ignore[union-attr]
+    known = table.dropna(axis=1, how="all")
+    estimator = AccuracyEstimator(target=target, level=level).fit_rows(known, **saved)
+    regression = estimator.regression_
+    assert isinstance(regression, BayesianRegression)
+    pairs, unread = regression.rows_, unread_teacher(table, regression.features_)
     results = evaluate_pairs(pairs, target=target, level=level)
     useless = worse_than_constant(results)
     estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()
     estimator.fit_result_ = FitResult(
-        estimator.table_, results, warnings, by_category=not has_families(pairs), reliability=bins
+        estimator.table_,
+        results,
+        (*warnings, *unread),
+        by_category=not has_families(pairs),
+        reliability=bins,
     )
     return estimator
 

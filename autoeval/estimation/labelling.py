@@ -199,8 +199,8 @@ def plan_site(
         rest=rest,
     )
     unreadable = site.row.get("unreadable")
-    warnings = (f"images that cannot be read: {unreadable}",) if unreadable else ()
-    return replace(plan, known=site.known, warnings=(*plan.warnings, *warnings))
+    lost = [f"images that cannot be read: {unreadable}"] if unreadable else []
+    return replace(plan, known=site.known, warnings=(*plan.warnings, *site.left_out, *lost))
 
 
 def fingerprint_of(site: Site) -> str:

@@ -115,7 +115,7 @@ class SiteBoxes:
     def knowing(self, names: Sequence[str]) -> Self:
         """Return the same with more categories, where it lacks them: without a box."""
 
-        def change(found: Predictions) -> Predictions:
+        def change(found: FoundBoxes) -> FoundBoxes:
             more = [name for name in names if name not in found.categories]
             return replace(found, categories=(*found.categories, *more))
 
@@ -179,7 +179,7 @@ def check_floor(found: FoundBoxes, name: str, *, complete: bool = True) -> tuple
     warning = (
         f"the lowest score in {name} is {found.floor:.3g}: boxes below it are missing, which "
         "lowers the recall that can be measured and the scores that rest on them; export from .01 "
-        "on"
+        "on, or lower the threshold of a detector that is run"
     )
     if found.floor > HIGH_FLOOR and complete:
         raise InputError(

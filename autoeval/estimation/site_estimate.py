@@ -147,7 +147,12 @@ def estimate_site(
     else:
         rows = pd.DataFrame(site.row["rows"])
         estimate = estimate_rows(rows, regression, others, backbone=site.backbone)
-    warnings = (*site.warnings, *unseen_warning(site.unseen), *estimate.warnings)
+    warnings = (
+        *site.warnings,
+        *site.left_out,
+        *unseen_warning(site.unseen),
+        *estimate.warnings,
+    )
     return replace(estimate, warnings=warnings, site=site)
 
 

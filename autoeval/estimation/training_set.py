@@ -141,6 +141,26 @@ def training_set(
     return made
 
 
+def set_of_detector(
+    boxes: SiteBoxes, truth: Truth, *, name: str, left_out: Sequence[str] = (), **of_set: Any
+) -> TrainingSet:
+    """Evaluate a labelled set on which a detector was run, with the checks that files get.
+
+    Low scores that are missing are a warning: a file of them would be refused, but may be mended.
+    **of_set: of `training_set`.
+    """
+    what = f"what the detector found on {name}"
+    made = training_set(
+        boxes,
+        truth,
+        name=name,
+        left_out=(*left_out, *check_floor(boxes.clean, what, complete=False)),
+        warnings=check_limit(boxes.clean, what),
+        **of_set,
+    )
+    return _noting_all_wrong(made, what)
+
+
 def labels_with_files(
     labels: PathLike,
     files: Predictions,
@@ -256,11 +276,17 @@ def _with_files(
             f"Hardly a box of {files.path} is right by {content.path}: mAP50 {right:.1%}, mean "
             f"over categories, so nothing can be learned from them. {others}"
         )
-    if np.nanmax(made.right_at_half) > ALL_WRONG:
+    return _noting_all_wrong(made, str(files.path))
+
+
+def _noting_all_wrong(made: TrainingSet, what: str) -> TrainingSet:
+    """Note where hardly a box is right, as where numbers of categories are of another list."""
+    right = made.right_at_half
+    if np.isnan(right).all() or np.nanmax(right) > ALL_WRONG:
         return made
     return made.noting(
-        f"no category of {files.path} is right anywhere (mAP50 under 1): do its category numbers "
-        "and image ids mean what the labels mean? Write words and file names into it"
+        f"no category of {what} is right anywhere (mAP50 under 1): do category numbers and image "
+        "ids mean what the labels mean? Write words and file names into predictions files"
     )
 
 

@@ -134,7 +134,7 @@ def label_warnings(
 
 
 def contradicted_by_boxes(
-    found: Predictions, truth: Truth, ranked: Sequence[RankedDetections]
+    found: FoundBoxes, truth: Truth, ranked: Sequence[RankedDetections]
 ) -> tuple[str, ...]:
     """Return the warnings of labels that a detector's boxes contradict; see `label_warnings`."""
     return (

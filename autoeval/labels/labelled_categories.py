@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from autoeval.data.labels.content import ANY, LabelSet
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.label_sampling import places_in_pool
@@ -37,7 +37,7 @@ class LabelledCategories:
 def labelled_categories(
     found: Sequence[str],
     labels: LabelSet,
-    pool: Predictions,
+    pool: FoundBoxes,
     words: Mapping[str, str] | None = None,
     *,
     named: bool = False,
@@ -55,7 +55,7 @@ def labelled_categories(
         Categories of the estimate without labels.
     labels : LabelSet
         Its `numbers` say that it lists its categories, whether they have a box or not.
-    pool : Predictions
+    pool : FoundBoxes
         On the images of the pool: labels of other images do not count.
     words : mapping of str to str, optional
         Category of the pool for each word of the labels that counts; by default equal words.
@@ -89,7 +89,7 @@ def labelled_categories(
     return LabelledCategories(kept, added, tuple(warnings))
 
 
-def categories_with_a_box(labels: LabelSet, pool: Predictions) -> list[str]:
+def categories_with_a_box(labels: LabelSet, pool: FoundBoxes) -> list[str]:
     """Return the words of the labels that have a box on the images of a pool."""
     places = places_in_pool(labels, pool)
     outside = {

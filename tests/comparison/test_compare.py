@@ -166,7 +166,7 @@ def test_a_calibrated_fit_is_not_compared_with_one_that_is_not(world, tmp_path):
     files = site_predictions(world, "strong", "weak")
     boxes = {name: world / f"set_{name}_predictions.json" for name in ("strong", "weak")}
     for name, predictions in boxes.items():
-        fit(world / "set.json", predictions=predictions, calibrate=False, work_dir=tmp_path / name)
+        fit(world / "set.json", predictions, calibrate=False, work_dir=tmp_path / name)
     with pytest.raises(InputError) as raised:
         compare({"new": world / "strong", "old": tmp_path / "weak"}, files)
     expected = "of new were calibrated in the fit, those of old were not (--no-calibration)"
@@ -181,7 +181,7 @@ def _on_other_labels(world, folder):
     """Fit the weak detector, calibrated, on a set of another name."""
     shutil.copy(world / "set.json", folder / "again.json")
     predictions = world / "set_weak_predictions.json"
-    fit(folder / "again.json", predictions=predictions, work_dir=folder / "again")
+    fit(folder / "again.json", predictions, work_dir=folder / "again")
     return folder / "again"
 
 

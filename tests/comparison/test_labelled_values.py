@@ -156,7 +156,7 @@ def test_a_detector_without_a_labelled_category_has_found_none_of_it(world, tmp_
     content["categories"] = content["categories"][:1]
     content["annotations"] = [of for of in content["annotations"] if of["category_id"] == 1]
     labels.write_text(json.dumps(content))
-    fit(labels, predictions=tmp_path / "set.json", work_dir=tmp_path / "weak")
+    fit(labels, tmp_path / "set.json", work_dir=tmp_path / "weak")
     files = [*site_predictions(world, "strong"), tmp_path / "site.json"]
     fits = {"strong": world / "strong", "weak": tmp_path / "weak"}
     given = {"images": site_labels(world), "labels": site_labels(world)}

@@ -1,13 +1,16 @@
 import json
 import math
+import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from rectangles import RectangleDetector, rectangle_task, write_world
 
 import autoeval
 from autoeval.data.image_folder import load_image_folder
+from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_task import fit_task
@@ -164,7 +167,7 @@ def test_two_sources_give_an_estimator_that_is_not_evaluated(detector, task, tmp
 def test_one_call_fits_as_the_parts_do(known, detector, tmp_path):
     parts, _, task = known
     options = {"methods": ["bos", "bayes"], "meta_set": META_SET, "settings": SETTINGS}
-    result = autoeval.fit(detector=detector, task=task, work_dir=tmp_path / "one", **options)
+    result = autoeval.fit_task(task, detector, work_dir=tmp_path / "one", **options)
     pd.testing.assert_frame_equal(
         result.table_.drop(columns=TIMINGS), parts.table_.drop(columns=TIMINGS)
     )
@@ -177,7 +180,7 @@ def test_one_call_fits_as_the_parts_do(known, detector, tmp_path):
 
 
 def test_without_options_each_image_is_seen_as_the_default_method_needs(detector, task, tmp_path):
-    result = autoeval.fit(detector=detector, task=task, work_dir=tmp_path)
+    result = autoeval.fit_task(task, detector, work_dir=tmp_path)
     assert result.method == "bayes"
     assert set(result.table_["kind"]) == {"seed"}
     assert result.table_[list(FEATURES)].notna().all(axis=None)
@@ -197,3 +200,39 @@ def test_a_fit_of_recall(detector, task, tmp_path):
     assert 0.5 < estimate.value <= 1
     with pytest.raises(InputError, match="by 'bayes' alone, not by bos"):
         fit(detector, task, tmp_path / "other", target="recall@0.3", methods=["bayes", "bos"])
+
+
+class SureOfWideOnes(RectangleDetector):
+    """Its confidence rises with the width of a box."""
+
+    @staticmethod
+    def _detections(boxes):
+        scores = 0.4 + (boxes[:, 2] - boxes[:, 0]) / 100
+        return Detections(boxes, scores.clip(0, 1), np.zeros(len(boxes)))
+
+
+def test_labels_boxes_and_left_out_groups_are_checked_as_with_files(tmp_path):
+    """The widest rectangles of one world have no label, and the detector has no low scores."""
+    task = rectangle_task(tmp_path / "worlds", n_images=40)
+    path = task.seed_sets[0].labels
+    content = json.loads(path.read_text())
+    boxes = sorted(content["annotations"], key=lambda box: box["bbox"][2])
+    path.write_text(json.dumps({**content, "annotations": boxes[:-8]}))
+    fitted = autoeval.fit_task(task, SureOfWideOnes(), work_dir=tmp_path / "work")
+    said = "\n".join(fitted.fit_result_.warnings)
+    assert "w1: the lowest score in what the detector found on w1 is 0.5" in said
+    assert re.search("w0: .* most confident boxes are on no labelled object", said)
+    assert "40 of 40 images in what the detector found on w2 have exactly 1 boxes" in said
+    repeated = AccuracyEstimator.load(tmp_path / "work" / "estimator.parquet").statistics_.warnings
+    assert any("on no labelled object" in warning for warning in repeated)
+    results = fitted.fit_result_.cross_validation
+    errors = [result.summary()["mean_absolute_error"] for result in results]
+    useless = [warning for warning in repeated if "of each gives" in warning]
+    assert len(useless) == (errors[0] >= errors[1]) == 1
+
+
+def test_a_set_of_a_single_labelled_set_is_checked_too(detector, tmp_path):
+    world = write_world(tmp_path / "one", 220, n_images=30)
+    fitted = autoeval.fit(world / "annotations.json", detector, img_dir=world / "images")
+    said = "\n".join(fitted.fit_result_.warnings)
+    assert "the lowest score in what the detector found on annotations is 0.9" in said

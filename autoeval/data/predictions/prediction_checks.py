@@ -18,6 +18,7 @@ MANY_TWICE = 0.2
 ENOUGH_BOXES = 20
 OUTSIDE = 0.5
 BEYOND = 1.02
+FARTHER, NEARLY_AS_FAR, ENOUGH_NEAR, ROUNDING = 0.005, 0.5, 10, 1e-3
 AT_ONCE = 1_000_000
 
 
@@ -33,8 +34,42 @@ def unusual_boxes(path: Path, read: FoundBoxes) -> tuple[str, ...]:
             "height of each image."
         )
     beyond = boxes_beyond(path, read)
+    known = all(image.size is not None for image in read.images)
+    if look_like_corners(read.boxes) and (beyond or not known):
+        raise InputError(
+            f"{path}: the third number of each bbox is larger than the first, and the fourth "
+            "larger than the second, as in corners [x1, y1, x2, y2]. Expected [left, top, width, "
+            "height]: write [x1, y1, x2 - x1, y2 - y1]. If they are widths and heights, give a "
+            "COCO file with the sizes of the images as their list."
+        )
     _refuse_twice(path, read)
     return beyond
+
+
+def look_like_corners(boxes: np.ndarray) -> bool:
+    """Whether boxes (N, 4), read as left, top, width and height, were corners.
+
+    A right corner is never left of its left one, so with corners the ratio of the first number to
+    the third, left / width, ends at 1: many boxes are just under it and none is over it. Ratios of
+    widths go on: in 185 real files 10 % of the boxes or more have one over 1, even of those over a
+    score of .7.
+
+    Examples
+    --------
+    >>> x1 = np.arange(1, 31)
+    >>> look_like_corners(np.stack([x1, x1, x1 + (x1 + 5), x1 + (x1 + 5)], axis=1))
+    True
+    >>> look_like_corners(np.stack([x1, x1, x1 + 5, x1 + 5], axis=1))
+    False
+    """
+    if len(boxes) < ENOUGH_BOXES:
+        return False
+    boxes = boxes[:AT_ONCE]
+    sides = np.maximum(boxes[:, 2:] - boxes[:, :2], np.finfo(np.float32).eps)
+    ratios = boxes[:, :2] / sides
+    farther = ratios > 1 + ROUNDING
+    n_near = np.count_nonzero((ratios > NEARLY_AS_FAR) & ~farther)
+    return bool(farther.any(axis=1).mean() <= FARTHER and n_near >= ENOUGH_NEAR)
 
 
 def boxes_beyond(path: Path, read: FoundBoxes) -> tuple[str, ...]:

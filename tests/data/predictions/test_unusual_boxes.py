@@ -21,7 +21,6 @@ from autoeval.data.predictions.prediction_checks import (
     within_images,
 )
 from autoeval.errors import InputError
-from autoeval.estimation.given_boxes import Predictions
 
 N = 100
 
@@ -181,7 +180,7 @@ def test_a_sound_second_pass_gives_no_note(tmp_path):
     (tmp_path / "clean.json").write_text(json.dumps(rows))
     half = [{**row, "bbox": [61, 60, 50, 50], "score": 0.8} for row in rows]
     (tmp_path / "half.json").write_text(json.dumps([*half, *beyond]))
-    files = Predictions(tmp_path / "clean.json", tmp_path / "half.json")
+    files = FoundBoxes(tmp_path / "clean.json", tmp_path / "half.json")
     read = files.read(at_scale().images, where="val.json", numbers={"1": "car"})
     assert read.half_size.left_out == () and len(read.half_size) == 9
     plain = read_predictions(tmp_path / "half.json", images=at_scale().images, numbers={"1": "car"})
@@ -206,3 +205,52 @@ def test_a_real_second_pass(shared):
         check_half_size(boxes.clean, halved, PATH)
     with pytest.raises(InputError, match="are exactly those"):
         check_half_size(boxes.clean, boxes.clean, PATH)
+
+
+REAL = ["yolo26n/vehicle", "nanodet_plus/all", "fastestdet/person", "yolov8n/two"]
+
+
+@pytest.mark.parametrize("folder", REAL)
+def test_corners_are_recognised_without_the_sizes_of_images(folder, shared, tmp_path):
+    """Real files are read, and refused once their widths and heights are corners."""
+    for file in sorted((shared / "real_predictions" / folder).glob("*.json"))[:4]:
+        rows = json.loads(file.read_text())
+        for least in (0, 0.3):
+            widths = [row for row in rows if row["score"] > least]
+            if len(widths) < 20:
+                continue
+            assert len(read_predictions(_rewritten(tmp_path, widths), numbers=NUMBERS))
+            corners = [{**row, "bbox": _corners(row["bbox"])} for row in widths]
+            with pytest.raises(InputError, match=r"write \[x1, y1, x2 - x1, y2 - y1\]"):
+                read_predictions(_rewritten(tmp_path, corners), numbers=NUMBERS)
+
+
+NUMBERS = {str(k): f"category {k}" for k in range(100)}
+
+
+def _corners(bbox):
+    x, y, width, height = bbox
+    return [x, y, x + width, y + height]
+
+
+def _rewritten(folder, rows):
+    (folder / "rows.json").write_text(json.dumps(rows))
+    return folder / "rows.json"
+
+
+@pytest.mark.parametrize(
+    ("size", "refused"), [(None, True), ((100, 100), True), ((200, 200), False)]
+)
+def test_corners_within_images_of_known_size_may_be_widths(size, refused, tmp_path):
+    """A few boxes of these reach beyond images of 100 pixels, and none beyond 200."""
+    rows = [
+        {"image_id": k, "category_id": 1, "score": 0.5, "bbox": [k, k, k + 9, k + 9]}
+        for k in range(1, 60)
+    ]
+    images = [LabelledImage(str(k), f"{k}.jpg", size) for k in range(1, 60)]
+    file = _rewritten(tmp_path, rows)
+    if refused:
+        with pytest.raises(InputError, match="corners"):
+            read_predictions(file, images=images, numbers=NUMBERS)
+    else:
+        assert len(read_predictions(file, images=images, numbers=NUMBERS)) == 59
