@@ -164,27 +164,20 @@ def test_two_sources_give_an_estimator_that_is_not_evaluated(detector, task, tmp
     assert published.interval_method == "none: fewer than 3 sources"
 
 
-def test_one_call_fits_as_the_parts_do(known, detector, tmp_path):
-    parts, _, task = known
-    options = {"methods": ["bos", "bayes"], "meta_set": META_SET, "settings": SETTINGS}
-    result = autoeval.fit_task(task, detector, work_dir=tmp_path / "one", **options)
-    pd.testing.assert_frame_equal(
-        result.table_.drop(columns=TIMINGS), parts.table_.drop(columns=TIMINGS)
-    )
-    assert repr(result) == "<AccuracyEstimator of mAP by 'bos', level 0.9, fitted on 4 sources>"
-    n_rows = 4 * (1 + 3) * 2
+def test_by_default_each_image_is_seen_as_the_default_method_needs(detector, task, tmp_path):
+    result = autoeval.fit_task(task, autoeval.Detector(detector, batch_size=2), work_dir=tmp_path)
+    assert result.method == "bayes" and result.detector_ is detector
+    assert repr(result) == "<AccuracyEstimator of mAP by 'bayes', level 0.9, fitted on 4 sources>"
     assert repr(result.fit_result_).startswith(
-        f"<FitResult of {n_rows} rows, evaluated: 'bos', 'bayes', 'constant', left out: "
+        "<FitResult of 4 rows, evaluated: 'bayes', 'constant', left out: "
     )
-    assert result.detector_ is detector
-
-
-def test_without_options_each_image_is_seen_as_the_default_method_needs(detector, task, tmp_path):
-    result = autoeval.fit_task(task, detector, work_dir=tmp_path)
-    assert result.method == "bayes"
     assert set(result.table_["kind"]) == {"seed"}
     assert result.table_[list(FEATURES)].notna().all(axis=None)
     assert not [name for name in result.table_ if name.startswith("bos")]
+    with pytest.raises(InputError, match="needs a folder to keep what is scored"):
+        autoeval.fit_task(task, detector)
+    with pytest.raises(InputError, match="`data_root` is for a task file"):
+        autoeval.fit_task(task, detector, data_root=tmp_path, work_dir=tmp_path)
 
 
 def test_a_fit_of_recall(detector, task, tmp_path):
