@@ -18,6 +18,7 @@ from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.nothing_found import nothing_over
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
@@ -80,16 +81,20 @@ def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str
 
 
 def priors_of_targets(
-    estimate: Estimate, regressions: Mapping[str, Regression]
+    estimate: Estimate, regressions: Mapping[str, Regression | None]
 ) -> dict[str, ValueWithError]:
     """Take the label-free estimates of several targets; see `priors_of`.
 
-    regressions: by target, on the scores of the estimate; its own target is among them.
+    regressions: by target, on the scores of the estimate; its own target is among them. There is
+        no such estimate of a target without a regression, nor where no box is over the threshold:
+        the labels alone then measure recall, which is 0, and precision is not defined.
     """
     assert estimate.site is not None
     rows = pd.DataFrame(estimate.site.row["rows"])
     found: dict[str, ValueWithError] = {}
     for target, regression in regressions.items():
+        if regression is None or nothing_over(rows, target).all():
+            continue
         of_target, error = estimate, None
         if isinstance(regression, BayesianRegression):
             if not estimate.site.known:
@@ -244,5 +249,5 @@ def _pool(
     if site.named:
         return pool_of_boxes(boxes)
     names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
-    names = names or [site.only_category]
+    names = names or [str(name) for name in pd.DataFrame(site.row["rows"])["category"]]
     return pool_of_boxes(boxes.as_categories(names, {name: name for name in names}))

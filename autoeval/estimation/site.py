@@ -76,11 +76,6 @@ class Site:
             )
         return scores
 
-    @property
-    def only_category(self) -> str:
-        """The category with a likely box, where there is one such category."""
-        return self.boxes.clean.categories[int(self.boxes.likely[0])]
-
     def warned(self, more: Iterable[str]) -> Site:
         """Return the same with more warnings."""
         return replace(self, warnings=(*self.warnings, *more))

@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
+from autoeval.estimation.bayesian_regression import UNDEFINED, BayesianRegression, bounds
 from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.category_scores import CategoryScores
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import RESAMPLES, SamplingError, bootstrap_std, few_blocks
 from autoeval.estimation.known_site import SITE
+from autoeval.estimation.nothing_found import (
+    no_box_in_fit,
+    nothing_over,
+    nothing_over_text,
+    undefined_at,
+    without_boxes,
+)
 from autoeval.estimation.pair_table import category_weights, values_of
 from autoeval.estimation.regressions import Regression, SourceRegression
 from autoeval.estimation.site import Site
@@ -122,12 +129,13 @@ def estimate_site(
     """Estimate the accuracy at a site.
 
     site: for a regression on sample sets with its scores; see `site_of_images`.
-    others: of other targets: average precisions, and precision, recall and F1 at a threshold.
+    others: of other targets: average precisions, and precision, recall and F1 at a threshold; None
+        for one that the fit cannot estimate, see `AccuracyEstimator.regressions_of`.
     score_thr: boxes with a lower score count in no score.
     Returned: with the site, whose row holds the scores.
     """
     if isinstance(regression, BayesianRegression):
-        regressions = (regression, *others.values())
+        regressions = (regression, *filter(None, others.values()))
         features = dict.fromkeys(name for of in regressions for name in of.features_)
         scores = site.scores(list(features), score_thr)
         rows = pd.DataFrame([of.row() for of in scores])
@@ -185,8 +193,24 @@ def _with_other_targets(
     unseen: float,
 ) -> Estimate:
     """Add the estimates of the other average precisions, and what they say of loose boxes."""
-    beside = {n: bounds(of.predict_mean(rows, unseen=unseen)) for n, of in others.items()}
+    beside = {
+        name: bounds(of.predict_mean(rows, unseen=unseen)) if of else UNDEFINED
+        for name, of in others.items()
+    }
     values = {estimate.target: estimate.value, **{n: of["value"] for n, of in beside.items()}}
     loose = tightness(regression.rows_, values)
-    precise = OF_PRECISION if any(name.startswith("precision@") for name in values) else ()
-    return replace(estimate, beside=beside, warnings=(*estimate.warnings, *loose, *precise))
+    none_over = [name for name in others if nothing_over(rows, name).all()]
+    undefined = tuple(name for name in none_over if undefined_at(name))
+    of_threshold: tuple[str, ...] = ()
+    if none_over:
+        beside |= {name: bounds(without_boxes(name)) for name in none_over}
+        of_threshold = (nothing_over_text(none_over[0]),)
+    elif any(name.startswith("precision@") for name in values):
+        unknown = [name for name, of in others.items() if of is None]
+        of_threshold = (*OF_PRECISION, *map(no_box_in_fit, unknown))
+    return replace(
+        estimate,
+        beside=beside,
+        warnings=tuple(dict.fromkeys((*estimate.warnings, *loose, *of_threshold))),
+        undefined=(*estimate.undefined, *undefined),
+    )

@@ -317,7 +317,7 @@ def _watched(
         iou=plan.iou,
         known=plan.known,
     )
-    if not table.names:
+    if not len(table.rows) or not table.rows["n_images"].any():
         store.release()
         reasons = "; ".join([*index["unreadable"].head(3), *warnings[:3]]) or "they vanished"
         raise InputError(f"No image of any site can be read: {reasons}")
