@@ -55,6 +55,11 @@ class CategoryScores:
         made = _scores(boxes, category, images, self._features, score_thr, probabilities)
         self._scores = list(made)
 
+    @property
+    def found(self) -> bool:
+        """Whether any image has a box that may be right."""
+        return len(self.images) > 0
+
     def row(self) -> dict[str, Any]:
         """Return the category, the number of images, the scores and expected counts by name.
 

@@ -253,13 +253,14 @@ class AccuracyEstimator(EstimatorPasses):
         Returns
         -------
         Estimate
-            Its `site` holds the boxes. With `labels` a `LabelledEstimate`.
+            Its `site` holds the boxes. Without a value where nothing was found. With `labels` a
+            `LabelledEstimate`.
 
         Raises
         ------
         InputError
             If there are neither predictions nor images, they are of another detector, nothing can
-            be read, nothing is detected, or the fit has no site of this name.
+            be read, or the fit has no site of this name.
         """
         if site is not None:
             self.check_site(site)

@@ -18,7 +18,7 @@ from autoeval.data.predictions import Predictions
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.nothing_found import nothing_over
+from autoeval.estimation.nothing_found import nothing_found_text, nothing_over
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
@@ -92,6 +92,8 @@ def priors_of_targets(
     assert estimate.site is not None
     rows = pd.DataFrame(estimate.site.row["rows"])
     found: dict[str, ValueWithError] = {}
+    if estimate.site.nothing_found:
+        return found
     for target, regression in regressions.items():
         if regression is None or nothing_over(rows, target).all():
             continue
@@ -176,7 +178,7 @@ def plan_site(
             "20 labelled images with 10 boxes of a category, or more."
         )
     pool, own = _pool(site, assistance, priors, target), OperatingPoint.of(target)
-    rest = None if site.named else _unlikely_boxes(site, pool)
+    rest = None if site.named or site.nothing_found else _unlikely_boxes(site, pool)
     if own and own.measure == "precision" and not everywhere:
         pool, rest = pool.with_boxes_over(own.score_thr), None
         n = min(n, len(pool))
@@ -202,7 +204,10 @@ def plan_site(
         iou=point.iou if point else IOUS[0],
         named=site.named,
         rest=rest,
+        nothing_found=site.nothing_found,
     )
+    if site.nothing_found:
+        plan = replace(plan, warnings=(*plan.warnings, nothing_found_text(len(site.boxes))))
     unreadable = site.row.get("unreadable")
     if unreadable:
         warning = f"images that cannot be read: {unreadable}"
@@ -249,5 +254,7 @@ def _pool(
     if site.named:
         return pool_of_boxes(boxes)
     names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
+    if site.nothing_found:  # those that count are the ones that will be labelled
+        return pool_of_boxes(boxes)
     names = names or [str(name) for name in pd.DataFrame(site.row["rows"])["category"]]
     return pool_of_boxes(boxes.as_categories(names, {name: name for name in names}))

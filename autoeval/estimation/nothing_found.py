@@ -1,4 +1,4 @@
-"""What is known of a site where no box is over a score threshold."""
+"""What is known of a site where nothing was found: no box over a threshold, or no likely one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.regression import PredictionInterval
+from autoeval.report.tables import counted
 from autoeval.targets import OperatingPoint
 
 HIGHEST = "highest_score"  # of the boxes of a category, over all images of a site
@@ -45,6 +46,20 @@ def without_boxes(target: str) -> PredictionInterval:
 def undefined_at(target: str) -> bool:
     """Whether a target has no value where no box is over its threshold."""
     return OperatingPoint.of(target) is not None and math.isnan(without_boxes(target).value)
+
+
+def nothing_found_text(n_images: int) -> str:
+    """State what it means that nothing was found in so many images, and what helps.
+
+    >>> nothing_found_text(1)[:25]
+    'nothing found in 1 image:'
+    """
+    return (
+        f"nothing found in {counted(n_images, 'image')}: no box is likely to be right. The mAP is "
+        "near 0 if there are objects of the detector's categories, and not defined if there are "
+        "none; which of these it is cannot be known without labels. Images to label are drawn as "
+        "ever (`autoeval label plan`)"
+    )
 
 
 def no_box_in_fit(target: str) -> str:

@@ -190,15 +190,19 @@ class PredictionFiles:
         *,
         where: str,
         numbers: Mapping[str, str],
+        words: Sequence[str] | None = None,
     ) -> SiteBoxes:
         """Read all passes, in the words of the detector.
 
         images: all images that the detector was run on; by default those that the clean predictions
             name.
         numbers: word of each category number; `names` go before.
+        words: of the detector, where the clean predictions may hold no box; see `read_predictions`.
         """
         numbers = self.names or numbers
-        clean = read_predictions(self.clean, images=images, where=where, numbers=numbers)
+        clean = read_predictions(
+            self.clean, images=images, where=where, numbers=numbers, words=words
+        )
         half, teacher = (
             None if path is None else _read_beside(clean, path, str(self.clean), numbers, canvas)
             for path, canvas in ((self.half_size, True), (self.teacher, False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,9 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import RESAMPLES, SamplingError, bootstrap_std, few_blocks
 from autoeval.estimation.known_site import SITE
 from autoeval.estimation.nothing_found import (
+    HIGHEST,
     no_box_in_fit,
+    nothing_found_text,
     nothing_over,
     nothing_over_text,
     undefined_at,
@@ -132,12 +135,14 @@ def estimate_site(
     others: of other targets: average precisions, and precision, recall and F1 at a threshold; None
         for one that the fit cannot estimate, see `AccuracyEstimator.regressions_of`.
     score_thr: boxes with a lower score count in no score.
-    Returned: with the site, whose row holds the scores.
+    Returned: with the site, whose row holds the scores; without a value where nothing was found.
     """
     if isinstance(regression, BayesianRegression):
         regressions = (regression, *filter(None, others.values()))
         features = dict.fromkeys(name for of in regressions for name in of.features_)
         scores = site.scores(list(features), score_thr)
+        if not any(of.found for of in scores):
+            return _nothing_found(site, regression, others)
         rows = pd.DataFrame([of.row() for of in scores])
         if site.known:
             rows = rows.assign(**{SITE: site.known})
@@ -157,6 +162,43 @@ def estimate_site(
         estimate = estimate_rows(rows, regression, others, backbone=site.backbone)
     warnings = (*site.warnings, *unseen_warning(site.unseen), *estimate.warnings)
     return replace(estimate, warnings=warnings, site=site)
+
+
+def _nothing_found(
+    site: Site, regression: BayesianRegression, others: Mapping[str, Any]
+) -> Estimate:
+    """Return an estimate without a value, for a site without a likely box.
+
+    No interval stands in for it: every score is of boxes, so none says whether there are objects
+    that the detector missed. With objects the accuracy is near 0, and without it is not defined; an
+    interval from 0 to somewhere would claim the first.
+    """
+    n_images, highest = len(site.boxes), float(site.boxes.clean.scores.max(initial=0.0))
+    rows = pd.DataFrame({HIGHEST: [highest]})
+    known = {
+        name: bounds(without_boxes(name)) if nothing_over(rows, name).all() else UNDEFINED
+        for name in (regression.target, *others)
+    }
+    undefined = tuple(
+        name for name in known if nothing_over(rows, name).all() and undefined_at(name)
+    )
+    own = known.pop(regression.target)
+    return Estimate(
+        value=own["value"],
+        lower=own["lower"],
+        upper=own["upper"],
+        std=math.nan,
+        level=regression.level,
+        interval_method="none, nothing was found",
+        target=regression.target,
+        method=regression.method,
+        n_images=n_images,
+        warnings=site.warnings,
+        beside=known,
+        width_warning=nothing_found_text(n_images),
+        undefined=undefined,
+        site=replace(site, nothing_found=True, row={**site.row, "rows": pd.DataFrame()}),
+    )
 
 
 def estimate_rows(

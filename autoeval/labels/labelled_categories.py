@@ -31,7 +31,8 @@ def on_labelled_categories(
 
     A labelled category counts also where the detector has found nothing of it, or nothing likely:
     its average precision is then 0 or low, as COCO's evaluation has it. Not so where the plan names
-    its categories, or `words` names those that count. A category that was found but is no category
+    its categories, or `words` names those that count. Where nothing was found at all, the labelled
+    categories are those that count. A category that was found but is no category
     of the labels cannot be measured, and is no part of the mean.
 
     Parameters
@@ -80,6 +81,9 @@ def on_labelled_categories(
     else:
         added = []
     kept = [name for name in known if name not in lacking]
+    if plan.nothing_found and not plan.named:
+        named = {(words or {}).get(word, word) for word in labelled}
+        kept = [name for name in kept if name in named] or kept
     return with_categories(plan, kept, added), tuple(warnings)
 
 

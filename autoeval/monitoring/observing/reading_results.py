@@ -12,13 +12,11 @@ from typing import Any
 
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions.entries import NoBoxError
 from autoeval.data.wording import listed
-from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site import Categories, site_of_files
-from autoeval.estimation.site_boxes import PredictionFiles, SiteBoxes, columns_of
+from autoeval.estimation.site_boxes import PredictionFiles, SiteBoxes
 from autoeval.monitoring.observing.results_files import ResultsFile
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
@@ -59,16 +57,9 @@ class ResultsReader:
         files = PredictionFiles(
             file.path, file.half_size, names=self.names, truncated=self.truncated
         )
-        try:
-            site = site_of_files(
-                files, self.statistics, images=file.images, categories=self.categories
-            )
-            boxes, unseen = site.boxes, site.unseen
-            warnings = [*site.warnings, *site.left_out]
-        except NoBoxError:
-            if file.images is None:
-                raise
-            boxes, unseen, warnings = self._nothing(file), self.statistics.unseen, []
+        site = site_of_files(files, self.statistics, images=file.images, categories=self.categories)
+        boxes, unseen = site.boxes, site.unseen
+        warnings = [*site.warnings, *site.left_out]
         images = boxes.clean.images
         times = {image.taken for image in images}
         if len(images) > 1 and len(times) == 1 and None not in times:
@@ -78,14 +69,6 @@ class ResultsReader:
         rows = [self._row(file, image, boxes, k) for k, image in enumerate(images)]
         sites = sorted({row["group"] for row in rows})
         return rows, {"warnings": warnings, "sites": sites, "unseen": unseen}
-
-    def _nothing(self, file: ResultsFile) -> SiteBoxes:
-        """Return no box in all images of a file."""
-        assert file.images is not None
-        none = columns_of(
-            [Detections.empty()] * len(file.images), file.images, list(self.categories)
-        )
-        return SiteBoxes(none, half_size=none if file.half_size else None)
 
     def _row(
         self, file: ResultsFile, image: LabelledImage, boxes: SiteBoxes, k: int

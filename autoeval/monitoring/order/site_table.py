@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +15,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression, outside_range
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.new_sites import NewSites
-from autoeval.estimation.nothing_found import HIGHEST, nothing_over_text
+from autoeval.estimation.nothing_found import HIGHEST, nothing_found_text, nothing_over_text
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.warnings import estimate_warnings, unseen_warning
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
@@ -38,7 +39,8 @@ class SiteTable:
     ``signal/NAME``, ``estimate``, ``lower``, ``upper``, ``raw``, ``warnings`` (of the estimate),
     and of sites ``rank`` (1 is the worst) and ``p_worst`` (probability to be among the `k` worst;
     NaN where there are no more sites). Neither is known of a site without an image that can be
-    read, and without a box over the threshold of precision.
+    read, without a box over the threshold of precision, or where nothing was found
+    (``nothing_found``).
     """
 
     rows: pd.DataFrame
@@ -103,7 +105,8 @@ def site_table(
     rows = group_rows(store, score, by=by, made_with=made_with)
     if rows.empty:
         return SiteTable(rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0)), (), k, level_of)
-    seen = rows[rows["n_images"] > 0]
+    rows = rows.assign(nothing_found=rows["nothing_found"].eq(True))
+    seen = rows[(rows["n_images"] > 0) & ~rows["nothing_found"]]
     estimates = _estimated(regression, seen, backbone, unseen or {}, known)
     whole = seen[seen["period"] == WHOLE]
     drawn = np.zeros((DRAWS, 0))
@@ -115,7 +118,11 @@ def site_table(
     rows = rows.join(estimates).join(pd.DataFrame(order, index=whole.index))
     if score_thr is not None:
         beside = _at_threshold(regressions, seen, points, unseen or {})
+        beside = beside.reindex(rows.index)
+        beside[rows["n_boxes"] == 0] = 0.0  # by definition, and no box is a false alarm
         rows = rows.join(beside if estimator.target != points[1] else beside.iloc[:, -1])
+    empty = rows["nothing_found"]
+    rows.loc[empty, "warnings"] = [nothing_found_text(int(n)) for n in rows.loc[empty, "n_images"]]
     rows = rows.assign(warnings=rows["warnings"].fillna(""))
     return SiteTable(rows, drawn, tuple(whole["group"]), k, level_of)
 
@@ -219,6 +226,8 @@ def _at_threshold(
 
 def _level(regression: BayesianRegression, score: Score, records: Sequence[CameraImage]) -> float:
     row = {"group": "", "period": WHOLE, **score(records)}
+    if row["nothing_found"]:
+        return math.nan
     (interval,) = _sites(regression, pd.DataFrame([row]), {}).predict()
     return interval.value
 
