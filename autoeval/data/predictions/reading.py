@@ -257,18 +257,19 @@ def read_predictions(
         place = np.arange(len(named))
     else:
         place, lost = place_images(named, images, where)
-    words = find_words(path, entries.categories, given or numbers or {})
+    named_words = find_words(path, entries.categories, given or numbers or {})
     by_number = any(word is None for _, word in entries.categories)
     read = Predictions(
         tuple(images),
-        words.categories,
+        named_words.categories,
         place[entries.image],
-        words.label[entries.category],
+        named_words.label[entries.category],
         entries.boxes,
         entries.scores,
-        words.numbers,
+        named_words.numbers,
         left_out + entries.warnings + lost,
-        words.warnings + (numbering_conflict(path, given, numbers or {}) if by_number else ()),
+        named_words.warnings
+        + (numbering_conflict(path, given, numbers or {}) if by_number else ()),
         int(np.count_nonzero(place < 0)),
     )
     del entries

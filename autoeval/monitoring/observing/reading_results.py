@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -20,6 +20,7 @@ from autoeval.estimation.site_boxes import PredictionFiles, SiteBoxes
 from autoeval.monitoring.observing.results_files import ResultsFile
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
+from autoeval.report.tables import counted
 from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
 
@@ -93,7 +94,8 @@ def read_results(
 ) -> tuple[tuple[str, ...], dict[str, float]]:
     """Read the files that are new or have changed, and keep the images that are.
 
-    Images that an earlier version of a file had, and that it no longer names, stay. Returns
+    Images that an earlier version of a file had, and that it no longer names, stay and are counted
+    in a warning. Returns
     warnings (with the files they are of; files that cannot be read), and the largest
     `Site.unseen` of the files of each site. Raises InputError if the store holds records that were
     made with other settings.
@@ -117,6 +119,9 @@ def read_results(
                 continue
             finally:
                 bar.update()
+            lost = _no_longer_named(file, files, rows, stamps)
+            if lost:
+                note["warnings"].append(lost)
             _keep(rows, stamps, numbers, store)
             notes[file.name] = {"stamp": stamp, **note}
     if changed:
@@ -127,6 +132,26 @@ def read_results(
         for site in note["sites"]:
             unseen[site] = max(unseen.get(site, 0.0), note["unseen"])
     return (*_warnings(own), *failed), unseen
+
+
+def _no_longer_named(
+    file: ResultsFile,
+    files: Sequence[ResultsFile],
+    rows: Sequence[Mapping[str, Any]],
+    known: Iterable[str],
+) -> str:
+    """Count images that an earlier version of a file named, and that still count; empty if none."""
+    folders = [f"{other.name}/" for other in files if other.name.startswith(f"{file.name}/")]
+    inside = (name for name in known if not file.name or name.startswith(f"{file.name}/"))
+    before = {name for name in inside if not any(name.startswith(of) for of in folders)}
+    lost = before - {row["file_name"] for row in rows}
+    if not lost:
+        return ""
+    return (
+        f"no longer names {len(lost)} of {counted(len(before), 'image')} that it named before "
+        f"({listed(sorted(lost), most=2)}): they still count, for a site is compared with its "
+        "history. To leave them out, start again with another --work-dir"
+    )
 
 
 def _keep(
