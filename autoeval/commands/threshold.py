@@ -70,7 +70,11 @@ def _curve(args: argparse.Namespace) -> pd.DataFrame | None:
         args.score_thr = None
         estimator = AccuracyEstimator.load(args.estimator)
         estimate = site_options.predict_site(args, estimator)
-        return estimate and expected_curve(estimator, estimate, args.iou)
+        if estimate is None:
+            return None
+        if estimate.site and estimate.site.nothing_found:
+            raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
+        return expected_curve(estimator, estimate, args.iou)
     files = run_options.named_predictions(args)
     if not args.labels or files is None:
         raise InputError(

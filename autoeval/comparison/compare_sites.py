@@ -259,5 +259,6 @@ def probability_of_best(
     draws = rng.standard_normal((DRAWS, len(values))) @ (vectors * np.sqrt(np.maximum(roots, 0))).T
     if np.isfinite(dof):
         draws /= np.sqrt(rng.chisquare(dof, (DRAWS, 1)) / dof)
-    best = np.argmax(values + draws, axis=1)
-    return np.bincount(best, minlength=len(values)) / DRAWS
+    reached = values + draws
+    best = reached == reached.max(axis=1, keepdims=True)  # several where both are known to be 0
+    return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))

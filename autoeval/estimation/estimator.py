@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator_passes import EstimatorPasses
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.labelling import plan_site, priors_of_targets
+from autoeval.estimation.nothing_found import undefined_at
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
@@ -175,6 +176,21 @@ class AccuracyEstimator(EstimatorPasses):
             self._regressions[target] = fitted
         return self._regressions[target]
 
+    def regressions_of(self, targets: Iterable[str]) -> dict[str, Regression | None]:
+        """Return the regression of each target; None for precision that the fit cannot estimate.
+
+        It cannot at a threshold that no box of the labelled images is over.
+        """
+        found: dict[str, Regression | None] = {}
+        for target in targets:
+            try:
+                found[target] = self.regression_of(target)
+            except InputError:
+                if not undefined_at(target):
+                    raise
+                found[target] = None
+        return found
+
     @property
     def table_(self) -> pd.DataFrame:
         """The rows that it was fitted on."""
@@ -242,14 +258,15 @@ class AccuracyEstimator(EstimatorPasses):
         Returns
         -------
         Estimate
-            Its `site` holds the boxes. With `labels` a `LabelledEstimate`.
+            Its `site` holds the boxes. Without a value where nothing was found. With `labels` a
+            `LabelledEstimate`.
 
         Raises
         ------
         InputError
             If there are neither predictions nor images, they are of another detector, nothing can
-            be read, nothing is detected, the fit has no site of this name, a plan beside the labels
-            is for something else, or an option does not apply.
+            be read, the fit has no site of this name, a plan beside the labels is for something
+            else, or an option does not apply.
         """
         if site is not None:
             self.check_site(site)
@@ -381,7 +398,7 @@ class AccuracyEstimator(EstimatorPasses):
         return plan_site(
             estimate.site,
             self.label_assistance_,
-            priors_of_targets(estimate, {name: self.regression_of(name) for name in targets}),
+            priors_of_targets(estimate, self.regressions_of(targets)),
             target=self.target,
             level=self.level,
             n=n,
@@ -404,7 +421,7 @@ class AccuracyEstimator(EstimatorPasses):
         widening = self.statistics_.widening if "boxes" in self.context_ else 0.0
         site = replace(site, boxes=boxes, unseen=max(site.unseen, widening))
         point = OperatingPoint.of(self.target)
-        others = dict(self._others)
+        others: dict[str, Regression | None] = dict(self._others)
         if point is not None:
             score_thr, iou = point.score_thr, point.iou
         if score_thr is not None:
@@ -419,14 +436,7 @@ class AccuracyEstimator(EstimatorPasses):
                     f"'{self.method}': fit by that."
                 )
             names = [name for name in points_at(score_thr, iou) if name != self.target]
-            best = float(boxes.clean.scores.max(initial=0.0))
-            if best <= score_thr:
-                raise InputError(
-                    f"No box on these images has a score over {score_thr:g}, the highest is "
-                    f"{best:.2f}: precision is not defined, and recall is 0. Choose a lower "
-                    "threshold."
-                )
-            others |= {name: self.regression_of(name) for name in names}
+            others |= self.regressions_of(names)
         return estimate_site(site, self._fitted, others, self.score_thr)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:

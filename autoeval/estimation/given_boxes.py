@@ -59,16 +59,20 @@ class Predictions:
         *,
         where: str,
         numbers: Mapping[str, str],
+        words: Sequence[str] | None = None,
     ) -> SiteBoxes:
         """Read all passes, in the words of the detector.
 
         images: all images that the detector was run on; by default those that the predictions name.
         numbers: word of each category number; `names` go before.
+        words: of the detector, where the predictions may hold no box; see `read_predictions`.
         """
         names = self.names
         own = read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
         numbers = own or numbers
-        clean = read_predictions(self.path, images=images, where=where, numbers=numbers)
+        clean = read_predictions(
+            self.path, images=images, where=where, numbers=numbers, words=words
+        )
         half, reference = (
             None if path is None else _read_beside(clean, path, str(self.path), numbers, canvas)
             for path, canvas in ((self.half_size, True), (self.reference, False))

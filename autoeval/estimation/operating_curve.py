@@ -36,8 +36,11 @@ def expected_curve(
 
     Returned: a curve: a row a threshold that a box is over, with the columns ``threshold``,
         ``measure``, ``value``, ``lower`` and ``upper``; NaN where the interval would be too wide.
+        Without a row where nothing was found.
     """
     assert estimate.site is not None
+    if estimate.site.nothing_found:
+        return _table(iter(()))
     rows = pd.DataFrame(estimate.site.row["rows"])
     best = float(estimate.site.boxes.clean.scores.max(initial=0.0))
 

@@ -49,6 +49,7 @@ class Site:
     evidence, least_stable: of each image, where a detector was run; those that move most, if any.
     detector: fingerprint of the detector; empty where it is not known.
     known: source of the fit of which these are new images; empty for a new site.
+    nothing_found: whether no category has a likely box; known once the site was estimated.
     row: counts, seconds spent, and ``unreadable``; see `Observer.rows`.
     """
 
@@ -63,24 +64,13 @@ class Site:
     least_stable: Sequence[UnstableImage] = ()
     detector: str = ""
     known: str = ""
+    nothing_found: bool = False
     row: Mapping[str, Any] = field(default_factory=dict)
 
     def scores(self, features: Sequence[str], score_thr: float) -> list[CategoryScores]:
-        """Score every category that is estimated."""
+        """Score every category that is estimated; none where none is named and none is likely."""
         names = self.boxes.clean.categories if self.named else ()
-        scores = site_scores(self.boxes, features, named=names, score_thr=score_thr)
-        if not scores:
-            raise InputError(
-                "Nothing to estimate from: no box on these images is a true positive with a "
-                "probability over .3, by the calibration of the fit. Name the categories to "
-                "estimate in any case with --category."
-            )
-        return scores
-
-    @property
-    def only_category(self) -> str:
-        """The category with a likely box, where there is one such category."""
-        return self.boxes.clean.categories[int(self.boxes.likely[0])]
+        return site_scores(self.boxes, features, named=names, score_thr=score_thr)
 
     def warned(self, more: Iterable[str]) -> Site:
         """Return the same with more warnings."""
@@ -111,7 +101,8 @@ def site_of_files(
             known = with_sizes(known, images)
     else:
         known, where = images, "the list of images"
-    found = files.read(known, where=where, numbers=statistics.numbers)
+    words = statistics.categories
+    found = files.read(known, where=where, numbers=statistics.numbers, words=words)
     clean = found.clean
     left_out += found.left_out
     warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]

@@ -104,10 +104,16 @@ def on_labelled_categories(
 ) -> tuple[LabelPlan, tuple[str, ...]]:
     """Let an estimate be about the categories that the labels distinguish.
 
-    See `labelled_categories`. Returns a plan of the same images, and warnings.
+    See `labelled_categories`; where nothing was found at all, the labelled categories are those
+    that count. Returns a plan of the same images, and warnings.
     """
     chosen = labelled_categories(plan.found.categories, labels, plan.found, words, named=plan.named)
-    return with_categories(plan, chosen.kept, chosen.added), chosen.warnings
+    kept = chosen.kept
+    if plan.nothing_found and not plan.named:
+        labelled = categories_with_a_box(labels, plan.found)
+        count = {(words or {}).get(word, word) for word in labelled}
+        kept = [name for name in kept if name in count] or kept
+    return with_categories(plan, kept, chosen.added), chosen.warnings
 
 
 def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> LabelPlan:

@@ -13,6 +13,7 @@ from autoeval.data.image_folder import ImageFile
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.observation.detector_identity import LoadDetector, identity_warnings
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.panel_prior import calibration_prior
@@ -317,7 +318,7 @@ def _watched(
         iou=plan.iou,
         known=plan.known,
     )
-    if not table.names:
+    if not len(table.rows) or not table.rows["n_images"].any():
         store.release()
         reasons = "; ".join([*index["unreadable"].head(3), *warnings[:3]]) or "they vanished"
         raise InputError(f"No image of any site can be read: {reasons}")
@@ -334,7 +335,12 @@ def _watched(
         for group, rows in index.groupby("group")
         for warning in time_warnings(rows, plan.by)
     ]
-    every = (*warnings, *times)
+    sites = table.sites[table.sites["nothing_found"]]
+    empty = [
+        f"{row['group']}: {nothing_found_text(int(row['n_images']))}"
+        for row in sites.to_dict("records")
+    ]
+    every = (*warnings, *empty, *times)
     return Watched(table, estimator.target, plan.by, every, clocks, n_new, missing)
 
 

@@ -336,3 +336,48 @@ def test_a_site_of_the_fit_is_estimated_as_one(monitor, site, fitted, capsys):
     assert "fitted on no site 'elsewhere'" in capsys.readouterr().err
     assert monitor(*words, "--site", "roof", category="thing 0") == 2
     assert "--site SITE=NAME" in capsys.readouterr().err
+
+
+def test_a_site_where_nothing_was_found_has_no_estimate_and_no_place(site, monitor, capsys):
+    listed = {"images": [{"id": k, "file_name": f"{k}.jpg"} for k in range(50)], "annotations": []}
+    (site / "sites" / "dark.json").write_text(json.dumps(listed))
+    assert monitor("--score-thr", ".3", "--alarm-below", ".9") == 0
+    row = groups(site).set_index("group").loc["dark"]
+    assert row["nothing_found"] and row["n_images"] == 50
+    assert row[["estimate", "lower", "upper", "rank", "p_worst"]].isna().all()
+    assert row["recall@0.3"] == row["false_alarms@0.3"] == 0 and row["below"] == ""
+    assert row["warnings"].startswith("nothing found in 50 images: ")
+    out = capsys.readouterr().out
+    assert "warning: dark: nothing found in 50 images: " in out
+    assert groups(site).set_index("group")["rank"].dropna().to_dict() == {
+        "roof": 1,
+        "north/yard": 2,
+        "north/gate": 3,
+    }
+
+
+def test_a_run_where_nothing_was_found_anywhere_ends_well(site, monitor, capsys):
+    listed = {"images": [{"id": k, "file_name": f"{k}.jpg"} for k in range(9)], "annotations": []}
+    (site / "dark").mkdir()
+    (site / "dark" / "hall.json").write_text(json.dumps(listed))
+    assert monitor("--by", "every:3", predictions="dark") == 0
+    assert "hall: nothing found in 9 images" in capsys.readouterr().out
+
+
+def test_a_file_that_shrinks_is_named_with_how_many_images_it_leaves_out(site, monitor, capsys):
+    """A file in a folder of its name is another file: its images are not missed."""
+    nested = site / "sites" / "roof" / "later.json"
+    nested.parent.mkdir()
+    nested.write_text((site / "sites" / "roof.json").read_text())
+    assert monitor() == 0
+    assert "no longer names" not in capsys.readouterr().out
+    n_images = groups(site).set_index("group").loc["roof", "n_images"]
+    path = site / "sites" / "roof.json"
+    first = [box for box in json.loads(path.read_text()) if box["file_name"] < "0010"]
+    path.write_text(json.dumps(first))
+    n_left = len({box["file_name"] for box in first})
+    expected = f"roof: no longer names {n_images - n_left} of {n_images} images"
+    for _ in range(2):  # as long as the file stays as it is
+        assert monitor() == 0
+        assert expected in capsys.readouterr().out
+    assert groups(site).set_index("group").loc["roof", "n_images"] == n_images

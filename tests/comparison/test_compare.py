@@ -107,6 +107,14 @@ def test_by_recall_and_precision_the_counts_of_categories_are_summed(world, targ
     assert "taken to be independent" in " ".join(free.warnings)
 
 
+def test_over_a_threshold_that_no_box_reaches_both_recalls_are_known_to_be_0(world):
+    result = compared(world, target="recall@0.999")
+    row = result.overall.iloc[0]
+    assert row[["difference", "lower", "upper", "p_better"]].tolist() == [0, 0, 0, 0.5]
+    assert result.ranking["p_best"].tolist() == [0.5, 0.5]
+    assert result.ranking["value"].tolist() == [0, 0]
+
+
 def test_a_few_labels_narrow_the_interval(world, tmp_path):
     labels = some_labels(world, tmp_path / "labels.json", set(range(0, 80, 2)))
     free, few = (of.overall.iloc[0] for of in (compared(world), compared(world, labels=labels)))

@@ -60,6 +60,8 @@ def test_equal_to_the_score_classes_to_the_last_bit(found, category, images):
     row = ours.row()
     assert row.pop("category") == found.categories[category]
     assert row.pop("n_images") == len(images)
+    own = found.scores[found.label == category]
+    assert row.pop("highest_score") == own.max()
     expected = {}
     for kind in OF_CONFIDENCE:
         expected |= fed(kind(), found, category, images).compute()
@@ -146,7 +148,7 @@ def test_a_column_that_no_score_fills(found):
 def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
     boxes = SiteBoxes(found, calibration=USUAL)
     row = CategoryScores(boxes, 0, np.arange(3), LABELLED_FEATURES).row()
-    assert set(row) == {"category", "n_images", *FEATURES, "expected_counts"}
+    assert set(row) == {"category", "n_images", "highest_score", *FEATURES, "expected_counts"}
 
 
 @pytest.mark.parametrize("category", [0, 3])

@@ -12,6 +12,7 @@ import pandas as pd
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.category_scores import site_scores
+from autoeval.estimation.nothing_found import HIGHEST
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.periods import FOLDER, WHOLE, in_time, periods
 from autoeval.monitoring.site_records import SIGNAL, CameraImage, RecordStore
@@ -88,9 +89,10 @@ def score_group(
 ) -> dict[str, Any]:
     """Compute what an estimate is made of, as a pass over the images themselves would.
 
-    Returns ``n_images``, ``n_boxes``, ``n_images/CATEGORY`` (those that it is found on), the
-    features (``score/category`` for several categories; of a single one ``category`` is the name)
-    with the weights of targets at a threshold, and ``signal/NAME``, the mean of each signal.
+    Returns ``n_images``, ``n_boxes``, ``nothing_found`` (no box that may be right),
+    ``n_images/CATEGORY`` (those that it is found on), the features (``score/category`` for several
+    categories; of a single one ``category`` is the name) with the weights of targets at a threshold
+    and the highest score, and ``signal/NAME``, the mean of each signal.
     """
     seen = list(records)
     boxes = SiteBoxes.of_evidence([record.evidence() for record in seen], categories)
@@ -98,9 +100,10 @@ def score_group(
     scores = site_scores(boxes, features, named=categories, score_thr=score_thr)
     rows = [of.row() for of in scores]
     row: dict[str, Any] = {"n_images": len(seen), "n_boxes": len(boxes.clean)}
+    row["nothing_found"] = not any(of.found for of in scores)
     row |= {f"n_images/{of['category']}": of["n_images"] for of in rows}
     weights = [name for name in rows[0] if name.startswith(WEIGHT)] if rows else []
-    names = (*features, *weights)
+    names = (*features, *weights, HIGHEST)
     if len(rows) == 1:
         row |= {"category": categories[0]} | {name: rows[0][name] for name in names}
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +15,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression, outside_range
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.new_sites import NewSites
+from autoeval.estimation.nothing_found import HIGHEST, nothing_found_text, nothing_over_text
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.warnings import estimate_warnings, unseen_warning
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
@@ -36,18 +38,20 @@ class SiteTable:
     ``period``, ``first``, ``last`` (times), ``n_images``, ``n_unreadable``, the scores,
     ``signal/NAME``, ``estimate``, ``lower``, ``upper``, ``raw``, ``warnings`` (of the estimate),
     and of sites ``rank`` (1 is the worst) and ``p_worst`` (probability to be among the `k` worst;
-    NaN where there are no more sites).
+    NaN where there are no more sites). Neither is known of a site without an image that can be
+    read, without a box over the threshold of precision, or where nothing was found
+    (``nothing_found``).
     """
 
     rows: pd.DataFrame
-    drawn: np.ndarray  # accuracies of the K sites with images, drawn together: (draws, K)
+    drawn: np.ndarray  # accuracies of the K sites that have one, drawn together: (draws, K)
     names: tuple[str, ...]  # of these sites
     k: int
     level_of: Callable[[Sequence[CameraImage]], float]  # accuracy, in [0, 1], of a site's records
 
     @property
     def sites(self) -> pd.DataFrame:
-        """Rows of whole sites, the worst first; those without an image that can be read last."""
+        """Rows of whole sites, the worst first; those without an accuracy last."""
         whole = self.rows[self.rows["period"] == WHOLE]
         return whole.sort_values("rank", kind="stable", na_position="last")
 
@@ -85,10 +89,9 @@ def site_table(
     regression = estimator.regression_
     assert isinstance(regression, BayesianRegression)
     points = () if score_thr is None else points_at(score_thr, iou)[:2]
-    regressions = [estimator.regression_of(name) for name in points]
-    features = tuple(
-        dict.fromkeys(name for of in (regression, *regressions) for name in of.features_)
-    )
+    regressions = list(estimator.regressions_of(points).values())
+    read: list[Regression] = [regression, *(of for of in regressions if of is not None)]
+    features = tuple(dict.fromkeys(name for of in read for name in of.features_))
     score = partial(
         score_group,
         categories=tuple(categories),
@@ -102,17 +105,24 @@ def site_table(
     rows = group_rows(store, score, by=by, made_with=made_with)
     if rows.empty:
         return SiteTable(rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0)), (), k, level_of)
-    seen = rows[rows["n_images"] > 0]
+    rows = rows.assign(nothing_found=rows["nothing_found"].eq(True))
+    seen = rows[(rows["n_images"] > 0) & ~rows["nothing_found"]]
     estimates = _estimated(regression, seen, backbone, unseen or {}, known)
     whole = seen[seen["period"] == WHOLE]
     drawn = np.zeros((DRAWS, 0))
     if len(whole):
         drawn = _sites(regression, whole, unseen or {}, known).draw(draws=DRAWS, seed=seed)
+        defined = np.isfinite(drawn[0])
+        whole, drawn = whole[defined], drawn[:, defined]
     order = {"rank": ranks(drawn.mean(axis=0)), "p_worst": among_worst(drawn, k)}
     rows = rows.join(estimates).join(pd.DataFrame(order, index=whole.index))
     if score_thr is not None:
         beside = _at_threshold(regressions, seen, points, unseen or {})
+        beside = beside.reindex(rows.index)
+        beside[rows["n_boxes"] == 0] = 0.0  # by definition, and no box is a false alarm
         rows = rows.join(beside if estimator.target != points[1] else beside.iloc[:, -1])
+    empty = rows["nothing_found"]
+    rows.loc[empty, "warnings"] = [nothing_found_text(int(n)) for n in rows.loc[empty, "n_images"]]
     rows = rows.assign(warnings=rows["warnings"].fillna(""))
     return SiteTable(rows, drawn, tuple(whole["group"]), k, level_of)
 
@@ -170,9 +180,10 @@ def _estimated(
     """Estimate each row, as `BayesianRegression.predict_rows` would on its own."""
     if rows.empty:
         return pd.DataFrame(columns=ESTIMATED)
-    intervals, values = _sites(regression, rows, unseen, known).predict(), []
+    sites, values = _sites(regression, rows, unseen, known), []
+    intervals, none_over = sites.predict(), sites.none_over
     single = [name for name in regression.features_ if name in rows]
-    for of, row in zip(intervals, rows.to_dict("records"), strict=True):
+    for of, none, row in zip(intervals, none_over, rows.to_dict("records"), strict=True):
         found = estimate_warnings(
             of.value,
             {name: row[name] for name in single},
@@ -183,32 +194,40 @@ def _estimated(
             doubtful=find_target(regression.target).doubtful,
         )
         missing = unseen_warning(unseen.get(str(row["group"]), 0.0))
+        found = (nothing_over_text(regression.target),) if none else found
         warnings = "; ".join((*outside_range(of), *missing, *found))
         values.append((of.value, of.lower, of.upper, of.raw, warnings))
     return pd.DataFrame(values, index=rows.index, columns=ESTIMATED)
 
 
 def _at_threshold(
-    regressions: Sequence[Regression],
+    regressions: Sequence[Regression | None],
     rows: pd.DataFrame,
     points: Sequence[str],
     unseen: Mapping[str, float],
 ) -> pd.DataFrame:
     """Estimate recall with its interval, and false alarms an image: boxes less true positives."""
-    precision, recall = (_sites(of, rows, unseen).predict() for of in regressions)  # type: ignore[arg-type]
+    of_precision, of_recall = regressions
+    assert isinstance(of_recall, BayesianRegression)
+    sites = _sites(of_recall, rows, unseen)
+    recall, precision = sites.predict(), np.full(len(rows), np.nan)
+    if isinstance(of_precision, BayesianRegression):
+        precision = np.array([of.value for of in _sites(of_precision, rows, unseen).predict()])
     boxes = rows[[name for name in rows if str(name).startswith(f"{WEIGHT}{points[0]}")]]
     an_image = boxes.fillna(0).sum(axis=1) / rows["n_images"]
-    false = an_image * (1 - np.array([of.value for of in precision]))
+    false = (an_image * (1 - precision)).where(~sites.none_over, 0.0)
     ends = {"": "value", "_lower": "lower", "_upper": "upper"}
     found = {
         f"{points[1]}{end}": [getattr(of, name) for of in recall] for end, name in ends.items()
     }
-    alarms = {f"{FALSE_ALARMS}{points[1].partition('@')[2]}": false.where(an_image > 0, 0.0)}
+    alarms = {f"{FALSE_ALARMS}{points[1].partition('@')[2]}": false}
     return pd.DataFrame(found | alarms, index=rows.index)
 
 
 def _level(regression: BayesianRegression, score: Score, records: Sequence[CameraImage]) -> float:
     row = {"group": "", "period": WHOLE, **score(records)}
+    if row["nothing_found"]:
+        return math.nan
     (interval,) = _sites(regression, pd.DataFrame([row]), {}).predict()
     return interval.value
 
@@ -220,7 +239,7 @@ def _sites(
     known: Mapping[str, str] = MappingProxyType({}),
 ) -> NewSites:
     """Set rows side by side, by their scores alone."""
-    read = ("n_images", f"{WEIGHT}{regression.target}", *regression.features_)
+    read = ("n_images", HIGHEST, f"{WEIGHT}{regression.target}", *regression.features_)
     scores = [name for name in rows if str(name).partition("/")[0] in read]
     if "category" in rows:
         scores.append("category")

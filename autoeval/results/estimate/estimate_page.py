@@ -110,7 +110,8 @@ def _curve(estimator: AccuracyEstimator, estimate: Estimate | None) -> Iterator[
     point = next(filter(None, map(OperatingPoint.of, names)), None)
     if point is not None and estimate is not None:
         curve = expected_curve(estimator, estimate, point.iou)
-        yield ThresholdCurve(curve, point.score_thr)
+        if len(curve):
+            yield ThresholdCurve(curve, point.score_thr)
 
 
 def _known_error(estimator: AccuracyEstimator) -> str:
