@@ -40,6 +40,8 @@ def test_ranking_files_and_json(world, tmp_path, capsys):
     assert main(words(world, tmp_path)) == 0
     shown = capsys.readouterr().out
     assert "1. strong: about" in shown and "strong - weak: +" in shown
+    assert "have the mean of the detectors' own estimates" in shown
+    assert "own estimates (" in (tmp_path / "out/report.html").read_text()
     assert (tmp_path / "out/report/differences.csv").exists()
     assert main([*words(world, tmp_path), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)["comparison"]
