@@ -376,12 +376,15 @@ def compare(
     Raises
     ------
     InputError
-        If fewer than two detectors are given or one twice; as `AccuracyEstimator.predict` and
-        `autoeval.comparison.compare_sites.compare_sites`.
+        If fewer than two detectors are given or one twice, or what is about labels without them; as
+        `AccuracyEstimator.predict` and `autoeval.comparison.compare_sites.compare_sites`.
     """
     from autoeval.comparison.compare_sites import compare_sites
 
     check_level(level)
+    if labels is None and (words or img_dir is not None):
+        unread = "words" if words else "img_dir"
+        raise InputError(f"`{unread}` is about labels: give `labels`, or leave it out.")
     fits = named_estimators(estimators)
     if target is not None:
         fits = {name: of.for_target(target) for name, of in fits.items()}

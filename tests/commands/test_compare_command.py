@@ -40,6 +40,8 @@ def test_ranking_files_and_json(world, tmp_path, capsys):
     assert main(words(world, tmp_path)) == 0
     shown = capsys.readouterr().out
     assert "1. strong: about" in shown and "strong - weak: +" in shown
+    assert "have the mean of the detectors' own estimates" in shown
+    assert "own estimates (" in (tmp_path / "out/report.html").read_text()
     assert (tmp_path / "out/report/differences.csv").exists()
     assert main([*words(world, tmp_path), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)["comparison"]
@@ -101,6 +103,36 @@ def test_bad_input(world, tmp_path, capsys):
     files = site_predictions(world)
     assert "each of 2 detectors" in error("compare", one, two, "--predictions", files[0])
     assert "fitted on prediction files" in error("compare", one, two, "--images", world / "images")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--words", "auto=car"], "--words translates words of labels: give --labels"),
+        (["--labels", "img_dir=photos"], "Expected labels in front of img_dir="),
+        (["--images", "every=2s"], "Expected images in front of every="),
+        (["--images", "img_dir=photos"], "Expected images in front of img_dir="),
+        (["--images", "drive.mp4", "every=2s"], "every= is for images that a detector is run on"),
+        (["--images", "a.json", "img_dir=b"], "img_dir= is for images that a detector is run on"),
+        (["--score-thr", ".3"], "--score-thr is for a comparison by --target precision, recall"),
+        (["--score-thr", ".3", "--target", "mAP"], "but it is by mAP"),
+        (["--score-thr", ".5", "--target", "recall@0.3"], "but it is by recall@0.3"),
+        (["--iou", ".75"], "--iou is for a comparison by --target precision, recall, f1"),
+        (["--iou", ".75", "--target", "mAP50"], "but it is by mAP50"),
+    ],
+)
+def test_what_a_comparison_does_not_read_is_refused(tmp_path, capsys, given, message):
+    """Before anything is read: none of these files is there."""
+    assert main(["compare", str(tmp_path / "a"), "b", "--predictions", "c", "d", *given]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_what_a_comparison_reads_is_not_refused(world, tmp_path, capsys):
+    at = ["--target", "recall", "--score-thr", ".3", "--iou", ".75"]
+    labels = ["--labels", str(site_labels(world)), "--words", "thing 0=thing 0"]
+    assert main([*words(world, tmp_path), *at, *labels]) == 0
+    shown = capsys.readouterr().out
+    assert "recall@0.3:0.75 on 80 images, 80 of them labelled" in shown
 
 
 def test_the_page_in_a_browser(world, tmp_path):

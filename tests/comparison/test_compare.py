@@ -193,6 +193,12 @@ def _on_other_labels(world, folder):
     return folder / "again"
 
 
+@pytest.mark.parametrize("given", [{"words": {"auto": "thing 0"}}, {"img_dir": "photos"}])
+def test_what_is_about_labels_is_refused_without_them(world, given):
+    with pytest.raises(InputError, match=f"`{next(iter(given))}` is about labels"):
+        compared(world, **given)
+
+
 def test_bad_input(world, tmp_path):
     files = site_predictions(world)
     with pytest.raises(InputError, match="two detectors or more"):

@@ -187,6 +187,22 @@ def test_of_a_sample_the_values_have_the_mean_of_both_estimates_with_labels(worl
     assert error < without
 
 
+def test_why_the_values_are_not_those_of_single_estimates_is_printed(world, tmp_path):
+    """They have the mean of the estimates, and differ by the estimated difference."""
+    result = compared(world, None, categories=THINGS)
+    values, alone = values_of(result), {}
+    for name, path in zip(values, site_predictions(world, *values), strict=True):
+        fitted = AccuracyEstimator.load(world / name / "estimator.parquet")
+        alone[name] = fitted.predict(path, images=site_labels(world), categories=THINGS).value
+    assert sum(values.values()) == pytest.approx(sum(alone.values()))
+    assert values["strong"] - values["weak"] == pytest.approx(result.pairs["difference"].iloc[-1])
+    assert abs(values["strong"] - alone["strong"]) > 0.005
+    assert "mean of the detectors' own estimates (`autoeval estimate`)" in str(result)
+    some = compared(world, some_labels(world, tmp_path / "labels.json", set(range(20))))
+    assert "(`autoeval label estimate`)" in str(some)
+    assert "own estimates" not in str(compared(world, site_labels(world)))
+
+
 def test_fits_without_label_assistance_have_values_by_labels(world, tmp_path):
     """Ten labelled images are too few to predict influence from: labels count by themselves."""
     fits = {}
