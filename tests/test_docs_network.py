@@ -153,9 +153,8 @@ def here(world, monkeypatch):
 
 
 @pytest.mark.slow
-def test_readme_with_a_network(here):
+def test_first_steps_with_a_network(here):
     assert len(load_image_folder("new_site")) == 8
-    run_block("README.md", "img_dir=val/ --detector")
     run_block("docs/how-to/network.md", "fit --join")
     for name in ("fit", "estimate", "places", "all"):
         assert (here / "work_dirs" / name / "report.html").exists()

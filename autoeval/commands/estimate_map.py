@@ -9,17 +9,20 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from autoeval.commands import meta_set_options, run_options, site_options
+from autoeval.commands import meta_set_options, road_world, run_options, site_options
 from autoeval.commands.meta_set_options import COUNT_METHODS, COUNT_TARGETS, LIGHT
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:
+    from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.observation.presets import PassSettings
+    from autoeval.metasets.recipe import MetaSetConfig
     from autoeval.metasets.task import Task
 
 OF_FIT = (
@@ -27,6 +30,7 @@ OF_FIT = (
     *("preset", "dropout", "seed", "class_aware", "views", "das", "count_thr", "bins", "bins_name"),
     *("pseudo_labels", "pseudo_words"),
 )
+COMMAND = "estimate-map"
 METHODS: tuple[str, ...] = ("bayes",)
 WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
 
@@ -86,6 +90,9 @@ def run(args: argparse.Namespace) -> int:
     """Fit or load the estimator, estimate, and print."""
     meta_set_options.check_counting_options(args)
     _check(args)
+    if not args.estimator:
+        _assume(args)
+    args.preset = args.preset or LIGHT
     with run_options.launched(args) as shards:
         return _run(args, shards)
 
@@ -135,6 +142,19 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     return 0
 
 
+def _assume(args: argparse.Namespace) -> None:
+    """Let the road world take the place of a task that is not given; name all that is missing."""
+    if not road_world.serves(args):
+        meta_set_options.check_complete(args, COMMAND)
+        return
+    values: dict[str, Any] = {"detector": road_world.DETECTOR, "preset": "paper"}
+    if args.preset != LIGHT:
+        values |= {"n_sets": road_world.N_SETS, "n_images": road_world.N_IMAGES}
+        values["repeats"] = road_world.REPEATS
+    values["images"] = road_world.images_of(road_world.HELD_BACK)
+    road_world.assume(args, values, command=COMMAND)
+
+
 def _check(args: argparse.Namespace) -> None:
     """Refuse options that exclude each other, before anything is run."""
     run_options.make_executor(args)
@@ -161,27 +181,28 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
 
     if args.estimator:
         return AccuracyEstimator.load(args.estimator)
-    task = meta_set_options.named_task(args)
-    if args.predictions:
+    if not args.predictions:
+        estimator = _fit_detector(args)
+    else:
+        task = meta_set_options.named_task(args)
         folder = args.work_dir or Path("work_dirs") / f"{task.name}_{Path(args.predictions).name}"
         files = run_options.named_predictions(args)
         assert files is not None
         estimator = fit_task(task, files, target=args.target, work_dir=folder)
-    else:
-        estimator = _fit_detector(args, task)
     if shards.leads and estimator.fit_result_:
         for warning in estimator.fit_result_.warnings:
             print(f"note: {warning}", file=sys.stderr)
     return estimator
 
 
-def _fit_detector(args: argparse.Namespace, task: Task) -> AccuracyEstimator:
+def _fit_detector(args: argparse.Namespace) -> AccuracyEstimator:
     from autoeval.estimation.fit_task import fit_task
     from autoeval.estimation.given_boxes import Detector
     from autoeval.estimation.kept_domain import reference_domain
     from autoeval.estimation.observation.observing import Observer
     from autoeval.metasets import load_metaset_config
 
+    spec = run_options.required_detector(args)
     if args.target in COUNT_TARGETS and args.preset == LIGHT:
         args.preset = "paper"
     settings = replace(
@@ -193,6 +214,10 @@ def _fit_detector(args: argparse.Namespace, task: Task) -> AccuracyEstimator:
     meta_set = None
     if args.preset != LIGHT or args.metaset or args.n_sets:
         meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
+    if road_world.serves(args):
+        task = _road_world_task(args, spec, settings, meta_set)
+    else:
+        task = meta_set_options.named_task(args)
     run = run_options.named_boxes(args)
     assert isinstance(run, Detector)
     folder = meta_set_options.work_dir(args, task.name)
@@ -213,6 +238,28 @@ def _fit_detector(args: argparse.Namespace, task: Task) -> AccuracyEstimator:
         pseudo_words=site_options.translation(args.pseudo_words, "--pseudo-words"),
         loading=run.loading,
     )
+
+
+def _road_world_task(
+    args: argparse.Namespace,
+    spec: DetectorSpec,
+    settings: PassSettings,
+    meta_set: MetaSetConfig | None,
+) -> Task:
+    """Render the road world once the detector is known to load, and warn of a long run.
+
+    Where rows of a former run are kept, nobody knows how much is left, and nothing is said.
+    """
+    from autoeval.commands.running_time import warn_of_long_run
+    from autoeval.estimation.observation.observing import Observer
+
+    with road_world.offering_the_shipped_detector(COMMAND, args):
+        detector = spec()
+    task = meta_set_options.named_task(args)
+    if args.launcher == "none" and not (args.work_dir / "rows").exists():
+        observer: Observer = Observer(detector, task, settings, batch_size=args.batch_size)
+        warn_of_long_run(observer, task.load_seed_sets(), meta_set)
+    return task
 
 
 def _estimate(

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.commands import road_world
 from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.run_options import add_work_dir, required_detector
+from autoeval.commands.run_options import NO_DETECTOR, add_work_dir, required_detector
 from autoeval.commands.site_options import add_image_options
 from autoeval.errors import InputError
 from autoeval.targets import TARGETS
@@ -17,8 +18,13 @@ if TYPE_CHECKING:
     from autoeval.estimation.observation.presets import MeasureSettings, PassSettings
     from autoeval.metasets.task import Task
 
+TASK_HELP = {
+    True: "such as configs/tasks/vehicle.py",
+    False: "such as configs/tasks/vehicle.py (default: the road world, rendered on first use)",
+}
 PRESET_NAMES = ("paper", "paper_skip_empty", "released", "replication")
 LIGHT = "light"
+BELONG_TO_TASK = ("data_root", "predictions", "estimator")
 N_SETS, N_IMAGES = 50, 250  # as in `MetaSetConfig`, which takes a second to import
 REPEATS = 10
 COUNT_THR = 0.3  # as in `CountingErrorSettings`, which takes a second to import
@@ -26,13 +32,15 @@ COUNT_TARGETS = tuple(name for name in TARGETS if name.startswith("count_"))
 COUNT_METHODS = ("count_stability", "bos", "bos_strict", "ac", "boxes_per_image", "median")
 
 
-def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = None) -> None:
-    """Declare where images come from; `images` is what is done with ``--images``, if there is."""
+def add_data_options(
+    parser: argparse.ArgumentParser, *, images: str | None = None, required: bool = False
+) -> None:
+    """Declare where images come from; `images` is what is done with ``--images``, if there is.
+
+    `required` is whether a task has to be given; the road world serves where it has not.
+    """
     data = parser.add_argument_group("data")
-    # Images alone will do for a saved estimator; `named_task` asks for the task where it is needed.
-    data.add_argument(
-        "--task", metavar="FILE", required=images is None, help="such as configs/tasks/vehicle.py"
-    )
+    data.add_argument("--task", metavar="FILE", required=required, help=TASK_HELP[required])
     data.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
     if images is not None:
         add_image_options(data, images)
@@ -40,12 +48,29 @@ def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = No
 
 
 def named_task(args: argparse.Namespace) -> Task:
-    """Load the task that the options name."""
+    """Load the task that the options name, or render the road world where they name none."""
     from autoeval.metasets import load_task
 
-    if not args.task:
-        raise InputError("--task FILE is needed, such as configs/tasks/vehicle.py.")
-    return load_task(args.task, args.data_root)
+    if args.task:
+        return load_task(args.task, args.data_root)
+    if road_world.serves(args):
+        return road_world.road_world_task(args)
+    given = [name for name in BELONG_TO_TASK if getattr(args, name, None)]
+    beside = f" with --{given[0].replace('_', '-')}" if given else ""
+    raise InputError(f"Expected --task FILE{beside}, such as configs/tasks/vehicle.py.")
+
+
+def check_complete(args: argparse.Namespace, command: str) -> None:
+    """Name everything that a run on a task lacks in one `InputError`, with a command that runs."""
+    lacking = []
+    if not args.detector and not getattr(args, "predictions", None):
+        lacking.append(NO_DETECTOR)
+    try:
+        named_task(args)
+    except InputError as error:
+        lacking.append(str(error))
+    if lacking:
+        raise InputError(f"{' '.join(lacking)} {road_world.without_download(command)}")
 
 
 def add_metaset_option(group: argparse._ActionsContainer) -> None:
@@ -72,10 +97,10 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
     run = parser.add_argument_group("run")
     run.add_argument(
         "--preset",
-        default=LIGHT if light else "paper",
+        default=None if light else "paper",
         choices=(LIGHT, *PRESET_NAMES) if light else PRESET_NAMES,
         help="light: each image once, and once at half size; paper: 50 sample sets of 250 images "
-        "for each source, ten passes under dropout (default: %(default)s)"
+        f"for each source, ten passes under dropout (default: {LIGHT}; on the road world paper)"
         if light
         else "how boxes are perturbed and compared (default: %(default)s)",
     )

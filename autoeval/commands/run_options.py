@@ -18,7 +18,10 @@ from autoeval.runtime.shards import Shards, Undivided, launched_by_torchrun
 if TYPE_CHECKING:
     from autoeval.estimation.given_boxes import Detector, Predictions
 
-
+NO_DETECTOR = (
+    "Expected --detector NAME: one of configs/detectors/, or an mmdet config with "
+    "--checkpoint FILE."
+)
 DETECTOR_DETAILS = (
     Detail("classes", "file with the names of its labels, one in a line, where it has none"),
     Detail("stages", "NAME,NAME,...: modules of the backbone at which features are dropped"),
@@ -90,10 +93,7 @@ def required_detector(args: argparse.Namespace) -> DetectorSpec:
     """Return how the detector that the options name is loaded."""
     spec = named_detector(args)
     if spec is None:
-        raise InputError(
-            "Expected --detector NAME: one of configs/detectors/, or an mmdet config with "
-            "--checkpoint FILE."
-        )
+        raise InputError(NO_DETECTOR)
     return spec
 
 
