@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import NoReturn
 
 from autoeval.version import __version__
@@ -163,8 +164,7 @@ def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace)
         if not error.name or error.name.startswith("autoeval"):
             raise
         print(
-            f"error: this needs {error.name}, which is not installed: pip install -e . "
-            "(requirements-predictions.txt is enough for COCO labels and predictions alone).",
+            f"error: this needs {error.name}, which is not installed: {_install()}.",
             file=sys.stderr,
         )
         return BAD_INPUT
@@ -177,6 +177,19 @@ def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace)
         kept = str(interrupt) or "what its folder keeps is not done again"
         print(f"\nInterrupted. Give the same command again: {kept}.", file=sys.stderr)
         return INTERRUPTED
+
+
+def _install() -> str:
+    """Return how what is missing is installed, in a checkout or with the package."""
+    if (Path(__file__).resolve().parents[1] / "pyproject.toml").is_file():
+        return (
+            "pip install -e . (requirements-predictions.txt is enough for COCO labels and "
+            "predictions alone)"
+        )
+    return (
+        "pip install the wheel of autoeval again, without --no-deps, or that package alone "
+        "(Pillow is the package of PIL, opencv-python-headless that of cv2)"
+    )
 
 
 def _usage(words: list[str]) -> int:

@@ -10,6 +10,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.labelling import fingerprint_of
+from autoeval.estimation.site import Site
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.to_label import EMPTY, write_plan
@@ -37,10 +38,9 @@ def plan_in_folder(
         names = {image.image_id for image in site.boxes.clean.images}
         other_images = any(image.image_id not in names for image in plan.found.images)
         if other_images or (site.detector or fingerprint_of(site)) != plan.detector:
-            why = "other images" if other_images else "another detector"
             raise InputError(
-                f"{folder} holds a plan for {why}. Name another folder with --work-dir, or take "
-                "that away."
+                f"{folder} holds a plan for {_difference(site, other_images=other_images)}. Name "
+                "another folder with --work-dir, or take that away."
             )
         plan = plan.larger(n)
     elif (folder / EMPTY).exists():
@@ -50,3 +50,12 @@ def plan_in_folder(
     else:
         plan = change(estimator.plan_labels(estimate, n=n, **options))
     return plan, write_plan(plan, folder, site.images if site else (), prelabel=prelabel)
+
+
+def _difference(site: Site, *, other_images: bool) -> str:
+    """Say how a site is not that of a plan; boxes alone do not tell sites from detectors."""
+    if other_images:
+        return "other images"
+    if site.detector:
+        return "another detector"
+    return "other boxes: another site with images of the same names, or another detector"
