@@ -127,8 +127,18 @@ def _main(argv: Sequence[str] | None) -> int:
     parser = _Parser(prog=f"autoeval {name}", description=module.__doc__)
     module.add_arguments(parser)
     args = parser.parse_args(words[len(name.split()) :])
-    args.command_line = shlex.join(["autoeval", *words])
+    args.command_line = _shown(words, args)
     return _run(module.run, args)
+
+
+def _shown(words: Sequence[str], args: argparse.Namespace) -> str:
+    """Return the command as typed, without the address of a webhook, which is a password."""
+    secret = getattr(args, "webhook", None)
+    if secret:
+        from autoeval.data.wording import masked_address
+
+        words = [word.replace(secret, masked_address(secret)) for word in words]
+    return shlex.join(["autoeval", *words])
 
 
 class _Parser(argparse.ArgumentParser):

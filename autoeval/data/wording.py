@@ -41,6 +41,22 @@ def short_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     return names
 
 
+def masked_address(address: str) -> str:
+    """Return an address without what may be a secret in it: user, path and query.
+
+    Examples
+    --------
+    >>> masked_address("https://me:key@hooks.example.org/services/T0/secret?token=1")
+    'https://hooks.example.org/***'
+    """
+    scheme, sign, rest = address.partition("://")
+    whole = rest if sign else address
+    host = re.split(r"[/?#\\]", whole, maxsplit=1)[0]
+    shown = host.rpartition("@")[2]
+    end = "/***" if len(whole) > len(host) else ""
+    return f"{scheme}://{shown}{end}" if sign else f"{shown}{end}"
+
+
 def printable(name: str | os.PathLike[str]) -> str:
     r"""Spell out the bytes of a file name that are not UTF-8, so that it can be shown and stored.
 
