@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoeval.data.wording import short_names
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_files, fit_labelled, join_fits
@@ -445,12 +446,8 @@ def named_estimators(
     whole = [path.parent if path.name == ESTIMATOR else path for path in paths]
     if len({path.resolve() for path in whole}) < len(whole):
         raise InputError("One estimator is given twice: name each detector once.")
-    names: list[str] = []
-    for depth in range(1, 1 + max((len(path.parts) for path in whole), default=0)):
-        names = ["/".join(path.parts[-depth:]) for path in whole]
-        if len(set(names)) == len(names):
-            break
-    return {name: load_estimator(of) for name, of in zip(names, estimators, strict=True)}
+    named = zip(short_names(whole), estimators, strict=True)
+    return {name: load_estimator(of) for name, of in named}
 
 
 def load_estimator(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,8 +93,6 @@ def run(args: argparse.Namespace) -> int:
     assert result is not None
     if args.labels and detector:
         warnings = tuple(seen_in_training(estimator, args.labels))
-        for warning in warnings:
-            print(f"warning: {warning}", file=sys.stderr)
         estimator.fit_result_ = replace(result, warnings=(*result.warnings, *warnings))
     name = detector.name if detector else ""
     known = about(

@@ -122,6 +122,8 @@ def _until(estimate: LabelledEstimate, wanted: float) -> str:
     if stop.reached:
         return f"±{100 * wanted:g} is reached: {half}, made wider for having been looked at."
     n = min(estimate.n_labelled + stop.more, estimate.n_pool)
+    if n <= estimate.n_labelled:
+        return f"±{100 * wanted:g} is not reached: {half}, and all {n} images are labelled."
     return (
         f"±{100 * wanted:g} is not reached: {half}, made wider for being looked at after every "
         f"batch. Next: `autoeval label plan ... --n {n}`, which keeps what is labelled."

@@ -24,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     site_options.add_image_options(plan, "draw from: the pool that the estimate is about")
     site_options.add_category_option(plan)
     site_options.add_target_options(plan)
-    plan.add_argument("--n", type=int, default=20, help="images to label (%(default)s)")
+    plan.add_argument(
+        "--n", type=int, default=site_options.N_LABELS, help="images to label (%(default)s)"
+    )
     plan.add_argument("--seed", type=int, help="of the draw (0, or that of the plan in --work-dir)")
     plan.add_argument(
         "--frames",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
 
 
+N_LABELS = 20  # images that a plan draws by default
 IMAGE_DETAILS = (
     Detail("img_dir", "where the files of a COCO JSON lie"),
     Detail("every", "frames of videos: 2s for one in so many seconds, or every Nth"),

@@ -44,6 +44,11 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.results.estimate.estimate_charts import ThresholdCurve
 
     check_wanted(args.precision, args.recall)
+    if args.site is not None:
+        raise InputError(
+            "--site is for average precision at a known site, and thresholds are chosen by recall "
+            "and precision: leave --site out."
+        )
     curve = _curve(args)
     if curve is None:
         return 0

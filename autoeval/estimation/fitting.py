@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pandas as pd
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.data.predictions.reading import files_by_place
-from autoeval.data.wording import listed
+from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
@@ -24,7 +25,7 @@ from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.pair_table import pair_rows, unread_teacher
+from autoeval.estimation.pair_table import CONFIDENCE, pair_rows, unread_teacher
 from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
@@ -49,6 +50,7 @@ from autoeval.estimation.training_set import (
     truth_of_samples,
 )
 from autoeval.metasets.task import Task
+from autoeval.scores.calibrated import FOUND
 
 PAIR = ["source", "category"]
 TEACHER = "teacher"
@@ -77,6 +79,33 @@ def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             "one labelled set by several names? Each counts once: leave one of them out."
         )
     return rows
+
+
+def names_of_sources(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, str]]:
+    """Return new names of sources of several fits that share one and have other labels.
+
+    Labelled sets are named after their files, such as ``annotations``; those of a fit then get its
+    name before their own. Sets with as many images and boxes of each category are one set.
+    """
+    parts = {name: pair_rows(table) for name, table in tables.items()}
+    short = dict(zip(parts, short_names(list(parts)), strict=True))
+    counts = [name for name in ("n_images", "n_boxes") if all(name in of for of in parts.values())]
+    renamed: dict[str, dict[str, str]] = {name: {} for name in parts}
+    for (one, first), (other, second) in itertools.combinations(parts.items(), 2):
+        both = first.merge(second, on=PAIR, suffixes=("", " of other"))
+        alike = [both[name] == both[f"{name} of other"] for name in counts]
+        differ = both.assign(same=np.all(alike, axis=0) if alike else True)
+        for source, same in differ.groupby("source")["same"].all().items():
+            if not same:
+                for fit in (one, other):
+                    renamed[fit][str(source)] = f"{short[fit]}/{source}"
+    return renamed
+
+
+def _with_names(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """Give sources, and families that bear their name, other names."""
+    columns = [name for name in ("source", "family") if name in table]
+    return table.assign(**{name: table[name].replace(dict(names)) for name in columns})
 
 
 def fit_files(
@@ -247,13 +276,16 @@ def join_fits(
         if ("detector" in one.context_) != ("detector" in other.context_):
             raise InputError("Fits on predictions and fits with a detector are not joined.")
         _check_alike(first, one, name, other)
-    rows = joined_rows({name: fit.table_ for name, fit in fits.items()})
+    tables = {name: fit.table_ for name, fit in fits.items()}
+    renamed = names_of_sources(tables)
+    rows = joined_rows({name: _with_names(of, renamed[name]) for name, of in tables.items()})
     calibrations = [fit.calibration_ for fit in fits.values() if fit.calibration_ is not None]
     of_sites: dict[str, Any] = {}
-    for fit in fits.values():
+    for name, fit in fits.items():
         if fit.calibration_ is not None:
-            of_sites |= dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
-            of_sites |= fit.context_.get(CALIBRATIONS, {})
+            own = dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
+            own |= fit.context_.get(CALIBRATIONS, {})
+            of_sites |= {renamed[name].get(site, site): of for site, of in own.items()}
     statistics = [fit.statistics_ for fit in fits.values()]
     context = {name: of for name, of in one.context_.items() if name != "task"}
     if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
@@ -283,6 +315,13 @@ def _fitted(
     **saved: Any,
 ) -> AccuracyEstimator:
     """Fit and evaluate; a warning of the evaluation is repeated by every estimate."""
+    if CONFIDENCE in table and table[CONFIDENCE].isna().all():
+        raise InputError(
+            f"On the labelled images no box of {listed(table['category'].unique(), 10)} is right "
+            f"with a probability over {FOUND:g}, by the calibration on their labels, so nothing "
+            "can be learned from them. Are the predictions of these images, are their categories "
+            "those of the labels, and are boxes as [left, top, width, height]?"
+        )
     known = table.dropna(axis=1, how="all")
     estimator = AccuracyEstimator(target=target, level=level).fit_rows(known, **saved)
     regression = estimator.regression_

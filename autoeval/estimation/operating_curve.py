@@ -106,6 +106,8 @@ class ThresholdChoice:
         ``value``, ``lower`` and ``upper`` of each measure at the threshold.
     curve : DataFrame
         That it was chosen on; see `expected_curve`.
+    greatest : float
+        The greatest estimate of what is wanted at any threshold; NaN for the best F1.
     """
 
     wanted: str
@@ -114,10 +116,13 @@ class ThresholdChoice:
     last: float
     at: dict[str, dict[str, float]]
     curve: pd.DataFrame = field(compare=False)
+    greatest: float = np.nan
 
     def __str__(self) -> str:
         if self.threshold != self.threshold:
-            return f"no threshold is estimated to reach {self.wanted}"
+            there = f"; the greatest estimate at any is {self.greatest:.3g}"
+            known = self.greatest == self.greatest
+            return f"no threshold is estimated to reach {self.wanted}{there if known else ''}"
         lines = [f"score threshold for {self.wanted}: {self.threshold:.2f}"]
         if self.first < self.last:
             lines[0] += f" ({self.first:.2f} to {self.last:.2f})"
@@ -177,7 +182,7 @@ class ThresholdChoice:
         ends = {name: getattr(self, name) for name in ("threshold", "first", "last")}
         plain = {name: _plain(value) for name, value in ends.items()}
         at = {name: {end: _plain(of[end]) for end in ENDS} for name, of in self.at.items()}
-        return {"wanted": self.wanted, **plain, "at": at}
+        return {"wanted": self.wanted, **plain, "greatest": _plain(self.greatest), "at": at}
 
 
 def choose_threshold(
@@ -200,11 +205,11 @@ def choose_threshold(
     if recall is not None:
         reach = {end: _reached(fine["recall"], end, recall).max() for end in ENDS}
         nowhere = fine["recall"]["threshold"].min()
-        wanted = f"a recall of {100 * recall:g}"
+        wanted = f"a recall of {recall:g}"
     elif precision is not None:
         reach = {end: _reached(fine["precision"], end, precision).min() for end in ENDS}
         nowhere = fine["precision"]["threshold"].max()
-        wanted = f"a precision of {100 * precision:g}"
+        wanted = f"a precision of {precision:g}"
     else:
         wanted, nowhere = "the best F1", np.nan
         best = fine["f1"]["value"].max()
@@ -218,7 +223,10 @@ def choose_threshold(
     at = {
         name: {end: float(of[end].iloc[0]) for end in ENDS} for name, of in known.items() if len(of)
     }
-    return ThresholdChoice(wanted, threshold, bounds[0], bounds[1], at, curve)
+    measure = "recall" if recall is not None else "precision"
+    one = recall is not None or precision is not None
+    greatest = float(fine[measure]["value"].max()) if one else np.nan
+    return ThresholdChoice(wanted, threshold, bounds[0], bounds[1], at, curve, greatest)
 
 
 def check_wanted(precision: float | None, recall: float | None) -> None:

@@ -51,7 +51,9 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
     if plan.known != site.known:
         return f"{_site(plan.known)}, not {_site(site.known)}"
     if plan.detector != (site.detector or fingerprint_of(site)):
-        return "another detector or other boxes of it"
+        if site.detector:
+            return "another detector"
+        return "other boxes: another site with images of the same names, or another detector"
     if plan.target != estimate.target:
         return f"{plan.target}, not {estimate.target}"
     if plan.level != estimate.level:

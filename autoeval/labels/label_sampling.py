@@ -162,6 +162,12 @@ def _words(
     chosen = dict(words) if words else {name: name for name in categories}
     wrong = sorted(set(chosen.values()) - set(categories))
     used = {box.category for box in labels.boxes}
+    if wrong and words:
+        raise InputError(
+            f"The words of labels are translated into {listed(wrong)}, and the categories of the "
+            f"estimate are {listed(categories)}: name one of these for each word (words=, or "
+            "--words WORD=CATEGORY)."
+        )
     if wrong or (used and not used & set(chosen)):
         raise InputError(
             f"Expected labels of {listed(categories)} but got {listed(sorted(used))}. "

@@ -286,7 +286,7 @@ class TestRefusals:
         own = path.read_text()
         path.write_text(json.dumps({**json.loads(own), "detector": "another"}))
         assert main([*plan, "--n", "9"]) == 2
-        assert "holds a plan for another detector or other boxes" in last_line(capsys)
+        assert "holds a plan for another detector" in last_line(capsys)
         path.write_text(own)
         labels = world / "new" / "annotations.json"
         assert estimate(tmp_path, labels, "--detector", other) == 2

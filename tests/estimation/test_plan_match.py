@@ -35,8 +35,11 @@ def test_the_same_detector_and_site_take_the_plan(world):
 @pytest.mark.parametrize(
     "other, why",
     [
-        ({"name": "weak", "files": "weak"}, "another detector or other boxes"),
-        ({"files": "weak"}, "another detector or other boxes"),
+        (
+            {"name": "weak", "files": "weak"},
+            "another site with images of the same names",
+        ),
+        ({"files": "weak"}, "another site with images of the same names"),
         (
             {"categories": {"a": ["thing 1"]}},
             "every category that is detected, not the categories a",
