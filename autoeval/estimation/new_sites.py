@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.bayesian_regression import NEW, BayesianRegression
+from autoeval.estimation.bayesian_regression import NEW, BayesianRegression, bounds
 from autoeval.estimation.known_site import SITE
 from autoeval.estimation.nothing_found import nothing_over, without_boxes
 from autoeval.estimation.pair_table import category_weights
@@ -62,6 +62,20 @@ class NewSites:
             else of
             for name, of, none in zip(self.names, intervals, none_over, strict=True)
         ]
+
+    def predict_categories(self) -> pd.DataFrame:
+        """Return ``site``, ``category``, ``value``, ``lower`` and ``upper`` of each row."""
+        parts = []
+        for name in self.names:
+            rows = self._of([name])
+            if name in self.known:
+                rows = rows.assign(**{SITE: self.known[name]})
+            found = self.estimator.predict(rows, unseen=self.unseen.get(name, 0.0))
+            parts += [
+                {"site": name, "category": category, **bounds(of)}
+                for category, of in zip(rows["category"], found, strict=True)
+            ]
+        return pd.DataFrame(parts)
 
     def draw(self, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of all sites together, shape (draws, K), not cut at 0 and 1.

@@ -131,7 +131,7 @@ def site_of_files(
         warnings.append(f"images with exactly the boxes of another, left out: {len(later)}")
         found = found.on_images(np.setdiff1d(np.arange(len(found)), later))
     if categories:
-        warnings += _check_words(categories, {*statistics.categories, *clean.categories})
+        warnings += check_words(categories, {*statistics.categories, *clean.categories})
         found = found.as_categories(list(categories), words_of(categories))
     return Site(
         found,
@@ -252,7 +252,7 @@ def words_of(categories: Categories) -> dict[str, str]:
     return found
 
 
-def _check_words(categories: Categories, known: set[str]) -> list[str]:
+def check_words(categories: Categories, known: set[str]) -> list[str]:
     """Warn of words that no box has; refuse a category that has no other."""
     warnings = []
     for name, words in categories.items():

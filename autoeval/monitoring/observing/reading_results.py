@@ -16,7 +16,7 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.site import Categories, site_of_files
+from autoeval.estimation.site import site_of_files
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.observing.results_files import ResultsFile
 from autoeval.monitoring.periods import Clock
@@ -34,7 +34,6 @@ class ResultsReader:
     """Turns results files into records."""
 
     statistics: ReferenceStatistics  # of the predictions of the fit
-    categories: Categories  # to expect in all images, each with the detector's words for it
     clock: Clock
     depth: int | None = None  # see `ResultsFile.site`
     names: Mapping[str, str] = field(default_factory=dict)  # word of each category number
@@ -45,13 +44,14 @@ class ResultsReader:
         return {
             "predictions": {"half_size": half_size, "names": dict(self.names)},
             "words of the detector": sorted(self.statistics.categories),
-            "categories": {name: list(words) for name, words in self.categories.items()},
             "depth": self.depth,
             "time": self.clock.source,
         }
 
-    def read(self, file: ResultsFile) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Read a file; raises as `site_of_files`.
+    def read(
+        self, file: ResultsFile, store: RecordStore
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Read a file, in the words that a store knows then; raises as `site_of_files`.
 
         Returns one row an image, as a `RecordStore` has them but for ``number`` and ``observed_s``,
         and a note: ``warnings`` of the file, its ``sites``, and ``unseen``, see `Site.unseen`.
@@ -59,8 +59,10 @@ class ResultsReader:
         files = Predictions(
             file.path, file.half_size, names=self.names, complete=not self.truncated
         )
-        site = site_of_files(files, self.statistics, images=file.images, categories=self.categories)
-        boxes, unseen = site.boxes, site.unseen
+        site = site_of_files(files, self.statistics, images=file.images)
+        own = site.boxes.clean.categories
+        words = store.add_words([*self.statistics.categories, *own])
+        boxes, unseen = site.boxes.as_categories(words, {word: word for word in own}), site.unseen
         warnings = [*site.warnings, *site.left_out]
         images = boxes.clean.images
         times = {image.taken for image in images}
@@ -114,7 +116,7 @@ def read_results(
         for file in changed:
             stamp = file.stamp
             try:
-                rows, note = reader.read(file)
+                rows, note = reader.read(file, store)
             except InputError as error:
                 failed.append(f"could not be read: {file.name or file.path.name} ({error})")
                 continue
