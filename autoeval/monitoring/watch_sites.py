@@ -354,7 +354,7 @@ def _watched(
         for row in sites.to_dict("records")
     ]
     every = (*warnings, *empty, *times)
-    return Watched(table, estimator.target, plan.by, every, clocks, n_new, missing)
+    return Watched(table, estimator.target, plan.by, every, clocks, n_new, missing, estimator.level)
 
 
 def _lost(
