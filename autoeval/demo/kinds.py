@@ -77,7 +77,7 @@ def _features(image: np.ndarray, boxes: np.ndarray) -> np.ndarray:
         width, height = max(x2 - x1, LEAST_SIDE), max(y2 - y1, LEAST_SIDE)
         size = (round(MARGIN * width) + 1, round(MARGIN * height) + 1)
         patch = cv2.getRectSubPix(grey, size, (float(x1 + x2) / 2, float(y1 + y2) / 2))
-        crop = gradients.compute(cv2.resize(patch, (SIDE, SIDE))).ravel()
+        crop = np.ravel(gradients.compute(cv2.resize(patch, (SIDE, SIDE))))
         place = [(x1 + x2) / 2 / columns, y2 / lines]
         rows.append([*crop, np.log(width), np.log(height), np.log(width / height), *place])
     return np.array(rows)
