@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Render, score, fit, estimate, compare."""
     if args.sample:
-        from autoeval.demo.showing import write_sample
+        from autoeval.demo.sample import write_sample
 
         print(*write_sample(args.sample), sep="\n")
         return 0
