@@ -48,7 +48,7 @@ class _Fields:
         self.word = used_word(rows)
         names = ("image_id", "file_name", "category_id", self.word)
         types = {name: _type(rows, name) for name in names}
-        self.boxes = ("bbox",)
+        self.boxes: tuple[str, ...] = ("bbox",)
         if not any(isinstance(row, dict) and "bbox" in row for row in rows):
             self.boxes = SIDES if _has_sides(rows) else self.boxes
         kind = pa.float64() if self.boxes == SIDES else pa.list_(pa.float64())
