@@ -377,13 +377,17 @@ def test_a_change_is_watched_in_the_categories_of_the_site_alone(mixed, boxes, m
     scores = np.linspace(0, 1, 1001)
     right = AccuracyEstimator.load(fitted).calibration_.at_half(scores)
     unlikely = float(scores[abs(right - 0.2).argmin()])
-    small = {"score": unlikely, "bbox": [1, 1, 9, 9]}  # not beyond those that show the size
-    noise = [{**box, **small} for box in only(boxes["roof"], *range(3, 12))]
-    noise = [box for box in noise if box["file_name"] in images]
+    others = [b for b in only(boxes["roof"], *range(3, 12)) if b["file_name"] in images]
+    noise = [  # apart from each other, and not beyond the boxes that show the size of the images
+        {**box, "score": unlikely, "bbox": [1 + 12 * (k % 40), 1 + 12 * (k // 40), 9, 9]}
+        for k, box in enumerate(others)
+    ]
     assert len(noise) > 100
     path.write_text(json.dumps(own + noise))
     assert monitor(*options, category=None) == 0
-    assert groups(mixed).set_index("group").loc["roof", "change"] == pytest.approx(before)
+    after = groups(mixed).set_index("group").loc["roof"]
+    assert after["n_boxes"] == len(own) + len(noise)
+    assert after["change"] == pytest.approx(before)
 
 
 def test_neither_a_network_nor_opencv_is_imported(site, fitted):
