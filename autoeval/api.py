@@ -437,7 +437,7 @@ def _check_sources(labels: Any, predictions: Any, detector: Any, task: Any, fami
     if labels is None and task is None:
         raise InputError("Expected either labels (--labels PATH) or a task (--task FILE).")
     if family is not None and task is not None:
-        raise InputError("--family is that of --labels; a task names those of its sources itself.")
+        raise InputError("`family` is that of labels; a task names those of its sources itself.")
     if (predictions is None) == (detector is None):
         raise InputError(
             "Expected either predictions (--predictions PATH) or a detector (--detector ALIAS)."

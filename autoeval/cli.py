@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import NoReturn
 
+from autoeval.commands.short_help import add_help
+from autoeval.commands.typed_options import typed_options
 from autoeval.version import __version__
 
 ROOMS = ("autoeval.commands", "autoeval.demo.commands", "autoeval.counting.commands")
@@ -73,6 +75,34 @@ FORMER_OPTIONS = {
     "--truncated": "complete=",
     "--img-dir": "img_dir=",
     "--label-images": "img_dir=",
+    "--family": "family=",
+    "--words": "words=",
+    "--pseudo-words": "words=",
+    "--iou": "iou=",
+    "--data-root": "data_root=",
+    "--max-images": "max_images=",
+    "--n-transforms": "n_transforms=",
+    "--teacher-checkpoint": "checkpoint=",
+    "--compare-predictions": "predictions=",
+    "--against-predictions": "predictions=",
+    "--baseline": "baseline=",
+    "--false-alarms": "false_alarms=",
+    "--dropout": "dropout=",
+    "--repeats": "repeats=",
+    "--reference": "reference=",
+    "--class-aware": "class_aware=",
+    "--views": "views=",
+    "--das": "das=",
+    "--count-thr": "count_thr=",
+    "--bins": "bins=",
+    "--bins-name": "name=",
+    "--gamma": "gamma=",
+    "--seed": "seed=",
+    "--split": "split=",
+    "--exclude": "exclude=",
+    "--n-negatives": "n_negatives=",
+    "--layout": "layout=",
+    "--prompts-of": "model=",
     "--every": "every=",
     "--depth": "depth=",
     "--n-sets": "n_sets=",
@@ -85,6 +115,7 @@ FORMER_OPTIONS = {
 }
 """What an option was called; a name that ends in = stands behind the input that it belongs to."""
 
+HELP = ("-h", "--help", "--help-all")
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
@@ -123,11 +154,20 @@ def _main(argv: Sequence[str] | None) -> int:
     if name is None:
         return _usage(words)
     module = importlib.import_module(_module(name))
-    parser = _Parser(prog=f"autoeval {name}", description=module.__doc__)
-    module.add_arguments(parser)
+    parser = parser_of(name)
     args = parser.parse_args(words[len(name.split()) :])
     args.command_line = shlex.join(["autoeval", *words])
+    args.typed = typed_options(parser, args)
     return _run(module.run, args)
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """Make the parser of a subcommand."""
+    module = importlib.import_module(_module(name))
+    parser = _Parser(prog=f"autoeval {name}", description=module.__doc__, add_help=False)
+    add_help(parser, getattr(module, "RARE", ()))
+    module.add_arguments(parser)
+    return parser
 
 
 class _Parser(argparse.ArgumentParser):
@@ -181,7 +221,7 @@ def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace)
 
 def _usage(words: list[str]) -> int:
     """Print the commands by group, or those that begin with a word such as ``count``."""
-    asked = [word for word in words if word not in ("-h", "--help")]
+    asked = [word for word in words if word not in HELP]
     group = next((g for g in (asked[:2], asked[:1], []) if _commands(g)), [])
     known = asked == group
     stream = sys.stdout if known else sys.stderr

@@ -81,7 +81,7 @@ def test_a_former_option_is_answered_with_that_of_today(words, capsys):
 
 # Of pip, ray, torchrun and lmms-eval; the program's own; and the former one
 FOREIGN = {"--head", "--no-deps", "--nproc-per-node", "--include_path", "--tasks"}
-FOREIGN |= {"--version", *FORMER_OPTIONS}
+FOREIGN |= {"--version", "--help-all", *FORMER_OPTIONS}
 
 
 def test_messages_name_options_that_there_are():

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from autoeval.commands.meta_set_options import add_metaset_option
+from autoeval.commands.given_input import Detail
+from autoeval.commands.meta_set_options import add_metaset_option, add_task_option
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "--task", metavar="FILE", help="task file, such as configs/tasks/vehicle.py"
-    )
+    add_task_option(source)
     source.add_argument(
         "--seed-set",
         nargs="+",
@@ -40,9 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FROM=TO",
         help="mapping of the seed sets that bring none, such as car=vehicle bus=vehicle",
     )
-    parser.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
-    add_metaset_option(parser)
-    parser.add_argument("--n-transforms", type=int, metavar="N", help="transforms for each")
+    add_metaset_option(parser, Detail("n_transforms", "transforms for each", read=int))
     parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
     parser.add_argument(
         "--work-dir", required=True, type=Path, metavar="DIR", help="where to write"
