@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
+from autoeval.commands.short_help import add_help
+from autoeval.commands.typed_options import typed_options
 from autoeval.version import __version__
 
 ROOMS = ("autoeval.commands", "autoeval.demo.commands", "autoeval.counting.commands")
@@ -74,6 +76,34 @@ FORMER_OPTIONS = {
     "--truncated": "complete=",
     "--img-dir": "img_dir=",
     "--label-images": "img_dir=",
+    "--family": "group=",
+    "--words": "words=",
+    "--pseudo-words": "words=",
+    "--iou": "iou=",
+    "--data-root": "data_root=",
+    "--max-images": "max_images=",
+    "--n-transforms": "n_transforms=",
+    "--teacher-checkpoint": "checkpoint=",
+    "--compare-predictions": "predictions=",
+    "--against-predictions": "predictions=",
+    "--baseline": "baseline=",
+    "--false-alarms": "false_alarms=",
+    "--dropout": "dropout=",
+    "--repeats": "repeats=",
+    "--reference": "reference=",
+    "--class-aware": "class_aware=",
+    "--views": "views=",
+    "--das": "das=",
+    "--count-thr": "count_thr=",
+    "--bins": "bins=",
+    "--bins-name": "name=",
+    "--gamma": "gamma=",
+    "--seed": "seed=",
+    "--split": "split=",
+    "--exclude": "exclude=",
+    "--n-negatives": "n_negatives=",
+    "--layout": "layout=",
+    "--prompts-of": "model=",
     "--every": "every=",
     "--depth": "depth=",
     "--n-sets": "n_sets=",
@@ -86,6 +116,7 @@ FORMER_OPTIONS = {
 }
 """What an option was called; a name that ends in = stands behind the input that it belongs to."""
 
+HELP = ("-h", "--help", "--help-all")
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
@@ -124,11 +155,20 @@ def _main(argv: Sequence[str] | None) -> int:
     if name is None:
         return _usage(words)
     module = importlib.import_module(_module(name))
-    parser = _Parser(prog=f"autoeval {name}", description=module.__doc__)
-    module.add_arguments(parser)
+    parser = parser_of(name)
     args = parser.parse_args(words[len(name.split()) :])
     args.command_line = _shown(words, args)
+    args.typed = typed_options(parser, args)
     return _run(module.run, args)
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """Make the parser of a subcommand."""
+    module = importlib.import_module(_module(name))
+    parser = _Parser(prog=f"autoeval {name}", description=module.__doc__, add_help=False)
+    add_help(parser, getattr(module, "RARE", ()))
+    module.add_arguments(parser)
+    return parser
 
 
 def _shown(words: Sequence[str], args: argparse.Namespace) -> str:
@@ -204,7 +244,7 @@ def _install() -> str:
 
 def _usage(words: list[str]) -> int:
     """Print the commands by group, or those that begin with a word such as ``count``."""
-    asked = [word for word in words if word not in ("-h", "--help")]
+    asked = [word for word in words if word not in HELP]
     group = next((g for g in (asked[:2], asked[:1], []) if _commands(g)), [])
     known = asked == group
     stream = sys.stdout if known else sys.stderr

@@ -83,7 +83,7 @@ def unknown_options(commands, ask):
     for words in commands:
         options = [word for word in words if word.startswith("--")]
         before = words[: words.index(options[0])] if options else words
-        why, known = ask([*(w for w in before if re.fullmatch(r"[a-z][a-z-]*", w)), "--help"])
+        why, known = ask([*(w for w in before if re.fullmatch(r"[a-z][a-z-]*", w)), "--help-all"])
         missing = [option for option in options if not re.search(rf"{option}(?![\w-])", known)]
         found[" ".join(words)] = why or missing
     return {command: flaw for command, flaw in found.items() if flaw}

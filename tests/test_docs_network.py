@@ -181,7 +181,7 @@ def test_a_video_counting_error_and_sample_sets(here):
 @pytest.mark.slow
 def test_studies(here):
     fit = ["estimate-map", "--detector", "roadworld_nano", "--task", "my_task.py"]
-    fit += ["--preset", "paper", "--repeats", "2", "--metaset", "n_sets=4", "n_images=6"]
+    fit += ["--preset", "paper", "--preset", "repeats=2", "--metaset", "n_sets=4", "n_images=6"]
     assert main([*fit, "--work-dir", "work_dirs/vehicle_roadworld_nano"]) == 0
     hard = ["--metaset", "configs/metasets/corruptions.py", "--work-dir", "work_dirs/corrupted"]
     assert main([*fit, *hard]) == 0

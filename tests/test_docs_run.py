@@ -119,7 +119,7 @@ def test_comparing_from_files(here):
         (here / f"{name}_b.json").write_text(json.dumps(found[::2]))
     assert len(run_block(block("docs/how-to/compare.md", "autoeval fit --labels val.json"))) == 3
     by_hand = {"compare work_dirs/a": lambda: label_plan_by_hand(here, "work_dirs/labels")}
-    labelled = block("docs/how-to/compare.md", "--compare-predictions")
+    labelled = block("docs/how-to/compare.md", "--compare work_dirs/b")
     assert len(run_block(labelled, before=by_hand)) == 2
     run_block(block("docs/how-to/compare.md", "--target recall"))
 
@@ -199,8 +199,8 @@ def test_a_task_of_several_sites(here):
     task = {"name": "vehicle", "categories": ["thing 2", "thing 3"], "data_root": str(here)}
     lines = [f"{key} = {value!r}" for key, value in {**task, "seed_sets": sources}.items()]
     (here / "my_task.py").write_text("\n".join(lines))
-    done = run_block(block("docs/how-to/predictions.md", "--images-predictions new.json"))
-    assert len(done) == 1
+    done = run_block(block("docs/how-to/predictions.md", "--predictions new.json"))
+    assert len(done) == 2
     assert len(run_block(block("docs/how-to/data.md", "autoeval check"))) == 1
     assert main(["convert-labels", "val.json", "OUT.json", "--img-dir", "new_site"]) == 0
     assert len(json.loads((here / "OUT.json").read_text())["images"]) == 40

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from autoeval.commands import road_world
-from autoeval.commands.meta_set_options import TASK_HELP, add_metaset_option, named_task
+from autoeval.commands.given_input import Detail
+from autoeval.commands.meta_set_options import (
+    ROAD_WORLD_SERVES,
+    add_metaset_option,
+    add_task_option,
+    named_task,
+)
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,7 +36,7 @@ ON_ROAD_WORLD = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--task", metavar="FILE", help=TASK_HELP[False])
+    add_task_option(source, ROAD_WORLD_SERVES)
     source.add_argument(
         "--seed-set",
         nargs="+",
@@ -46,9 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FROM=TO",
         help="mapping of the seed sets that bring none, such as car=vehicle bus=vehicle",
     )
-    parser.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
-    add_metaset_option(parser)
-    parser.add_argument("--n-transforms", type=int, metavar="N", help="transforms for each")
+    add_metaset_option(parser, Detail("n_transforms", "transforms for each", read=int))
     parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
     parser.add_argument(
         "--work-dir",

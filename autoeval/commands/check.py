@@ -8,6 +8,7 @@ import time
 from dataclasses import asdict
 
 from autoeval.commands.meta_set_options import LIGHT, add_data_options
+from autoeval.commands.run_options import above_zero, add_json
 from autoeval.commands.site_options import named_images
 
 
@@ -21,9 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the run to come: light has no sample sets but those asked for (%(default)s)",
     )
     parser.add_argument(
-        "--rate", type=float, metavar="R", help="images a second of a run, to say how long it takes"
+        "--rate",
+        type=above_zero,
+        metavar="R",
+        help="images a second of a run, to say how long it takes",
     )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:

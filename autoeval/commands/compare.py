@@ -17,6 +17,7 @@ from autoeval.targets import IOUS, MEASURES, named_target
 
 WORSE = 3
 NOT_FILES = "-"
+RARE = ("level", "seed", "fail_if_worse", "batch_size", "launcher")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,9 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     site_options.add_category_option(parser)
     site_options.add_target_options(parser)
-    site_options.add_labels_options(
-        parser.add_argument_group("labels of some images"), required=False
-    )
+    site_options.add_labels_options(parser.add_argument_group("labels of some images"))
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
     parser.add_argument(
@@ -73,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             images=args.images if by_files else site_options.named_images(args),
             labels=args.labels,
             img_dir=args.label_images,
-            words=site_options.translation(args.words),
+            words=args.words,
             categories=site_options.named_categories(args.category),
             target=args.target and named_target(args.target, args.score_thr, args.iou),
             level=args.level,

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autoeval.commands import run_options, site_options
 from autoeval.commands.given_input import as_typed
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
 from autoeval.targets import IOUS
 
+if TYPE_CHECKING:
+    from autoeval.estimation.estimate import Estimate
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.report.sections import Section
+
 INPUTS = ("images", "detector", "predictions")
+RARE = (
+    *("cfg_options", "device", "teacher", "pseudo_labels", "site", "target", "export"),
+    *("batch_size", "launcher"),
+)
 SAME_SITE = ("checkpoint", "images_list", "category", "site", "target", "score_thr", "iou")
 """Options that `label plan` has, too, and that say which images and boxes are meant."""
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")
@@ -35,7 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     run_options.add_image_list_option(parser)
     site_options.add_category_option(parser)
+    site_options.add_site_option(parser)
     site_options.add_target_options(parser)
+    labels = parser.add_argument_group("labels of some of the images")
+    site_options.add_labels_options(
+        labels, ", taken as a simple random draw of the images (see `label plan`)"
+    )
+    site_options.add_pseudo_label_options(
+        labels, "COCO results on the images, where the estimator was fitted with them"
+    )
     parser.add_argument(
         "--export",
         type=Path,
@@ -47,28 +67,71 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and print."""
-    from autoeval.report.sections import print_report
+    from autoeval.report.sections import Report, print_report
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.estimate.tool_files import export
 
-    if bool(args.predictions) == bool(args.images):
-        raise InputError("Expected either IMAGES or --predictions FILE.")
+    _check(args)
     estimator = site_options.load_for_target(args)
     estimate = site_options.predict_site(args, estimator)
     if estimate is None:
         return 0
     source = Path(args.predictions or args.images).name
-    given = site_options.site_facts(args, estimator)
+    given = site_options.site_facts(args, estimator, labels=args.labels)
     report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate, given=given)
+    if args.labels:
+        sections = [*_label_sections(args, estimator, estimate), *report.sections]
+        report = Report(f"{report.title}, with labels", sections)
     print_report(
         report,
         args.work_dir,
         as_json=args.json,
         more=lambda: export(args.export, estimate) if args.export else [],
     )
+    if args.labels:
+        return 0
     if estimate.width_warning and estimator.label_assistance_ is not None and not args.json:
         print(f"\nnext step, images to label:\n  {_label_plan(args, estimate.n_images)}")
     return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse options that exclude each other, or lack what they are about."""
+    from autoeval.labels.plan_file import PLAN
+
+    if bool(args.predictions) == bool(args.images):
+        raise InputError("Expected either IMAGES or --predictions FILE.")
+    site_options.refuse_of_other_inputs(args)
+    if not args.labels:
+        reason = "helps labels of some images to count for more: give --labels PATH, too."
+        refuse_beside(args, ["pseudo_labels"], reason)
+    elif (Path(args.labels).parent / PLAN).exists():
+        folder = Path(args.labels).parent
+        raise InputError(
+            f"{args.labels} lies in the folder of a plan, which did not draw images at random: "
+            f"`autoeval label estimate --plan {folder} --labels {args.labels}` reads it as drawn."
+        )
+
+
+def _label_sections(
+    args: argparse.Namespace, estimator: AccuracyEstimator, estimate: Estimate
+) -> Sequence[Section]:
+    """Estimate from labels that no plan drew, as a simple random sample, and show that."""
+    from autoeval.api import estimate_with_labels
+    from autoeval.results.labels.estimate_report import label_sections
+
+    plan = estimator.plan_labels(
+        estimate, n=1, pseudo_labels=args.pseudo_labels, pseudo_words=args.pseudo_words
+    )
+    labelled = estimate_with_labels(
+        plan,
+        args.labels,
+        img_dir=args.label_images,
+        words=args.words,
+        planned=False,
+        score_thr=args.score_thr,
+    )
+    return label_sections(labelled)
 
 
 def _label_plan(args: argparse.Namespace, n_images: int) -> str:

@@ -12,22 +12,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands import meta_set_options, road_world, run_options, site_options
+from autoeval.commands.given_input import add_input
 from autoeval.commands.meta_set_options import COUNT_METHODS, COUNT_TARGETS, LIGHT
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:
-    from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.given_boxes import Detector
     from autoeval.estimation.observation.presets import PassSettings
     from autoeval.metasets.recipe import MetaSetConfig
     from autoeval.metasets.task import Task
 
 OF_FIT = (
-    *("metaset", "n_sets", "n_images", "method", "target"),
-    *("preset", "dropout", "seed", "class_aware", "views", "das", "count_thr", "bins", "bins_name"),
+    *("metaset", "n_sets", "n_images", "method", "target", "count_thr", "bins", "bins_name"),
+    *("preset", "dropout", "seed", "class_aware", "views", "das"),
     *("pseudo_labels", "pseudo_words"),
 )
 COMMAND = "estimate-map"
@@ -49,11 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names are evaluated beside the first",
     )
     targets = (*AP_TARGETS, *COUNT_TARGETS)
-    method.add_argument(
+    add_input(
+        method,
         "--target",
+        meta_set_options.COUNTING_DETAILS,
+        metavar="NAME",
         default="mAP",
         choices=targets,
-        metavar="NAME",
         help=f"out of {', '.join(targets)} (default: %(default)s)",
     )
     method.add_argument(
@@ -62,28 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="use a saved one instead of fitting, with its detector; needs --images alone",
     )
     site_options.add_category_option(method)
-    site_options.add_threshold_options(method)
-    meta_set_options.add_counting_options(parser)
     meta_set_options.add_pass_options(parser, light=True)
     run_options.add_execution_options(parser)
-    run_options.add_predictions_options(
-        parser, "folder with NAME.json for each source, instead of a detector"
-    )
-    parser.add_argument(
-        "--images-predictions", metavar="FILE", help="with --predictions: those of the new images"
-    )
-    labels = parser.add_argument_group(
-        "labels", "of some of the images, taken as a simple random draw (see `label plan`)"
-    )
-    site_options.add_labels_options(labels, required=False)
     site_options.add_pseudo_label_options(
-        labels, "a folder with SOURCE.json in COCO; for `label plan --pseudo-labels`"
+        method, "a folder with SOURCE.json in COCO; for `label plan --pseudo-labels`"
     )
-    parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="default: report.html in the work dir"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.set_defaults(parser_defaults=parser.get_default)
+    run_options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -104,7 +92,7 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
 
     estimator = _estimator(args, shards)
     known = (estimator.loading_.get("detector") or {}).get("name", "detector")
-    name = Path(str(args.predictions or args.detector or known)).name
+    name = Path(str(args.detector or known)).name
     task = str(estimator.context_.get("task", {}).get("name", Path(args.task or "labels").stem))
     if not args.work_dir:
         args.work_dir = Path("work_dirs") / f"{task}_{Path(name).stem}"
@@ -114,7 +102,6 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     given = about(
         args.command_line,
         images=args.images,
-        predictions=args.images_predictions or args.predictions,
         task=args.task,
         detector=name,
         checkpoint=args.checkpoint,
@@ -123,22 +110,8 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     report = estimate_page(
         f"{name} on {task}", estimator, estimate=estimate, detector=name, given=given
     )
-    if args.labels and estimate:
-        from autoeval.api import estimate_with_labels
-        from autoeval.report.sections import Report
-        from autoeval.results.labels.estimate_report import label_sections
-
-        labelled = estimate_with_labels(
-            estimator.plan_labels(estimate, n=1),
-            args.labels,
-            img_dir=args.label_images,
-            words=site_options.translation(args.words),
-            planned=False,
-        )
-        sections = [*label_sections(labelled), *report.sections]
-        report = Report(f"{report.title}, with labels", sections)
     before = estimator.fit_result_.files if estimator.fit_result_ else ()
-    print_report(report, args.work_dir, before=before, page=args.report, as_json=args.json)
+    print_report(report, args.work_dir, before=before, as_json=args.json)
     return 0
 
 
@@ -158,37 +131,27 @@ def _assume(args: argparse.Namespace) -> None:
 def _check(args: argparse.Namespace) -> None:
     """Refuse options that exclude each other, before anything is run."""
     run_options.make_executor(args)
-    if args.estimator:
-        if not args.images:
-            raise InputError("--estimator needs --images PATH, the images to estimate on.")
-        given = [name for name in OF_FIT if getattr(args, name) != args.parser_defaults(name)]
-        if given:
-            option = f"--{given[0].replace('_', '-')}"
-            raise InputError(
-                f"{option} is for a fit, and --estimator carries its own: leave it out."
-            )
-    if args.labels:
-        if not args.images:
-            raise InputError("--labels needs --images PATH: the pool that the estimate is about.")
-        if args.target in COUNT_TARGETS:
-            raise InputError(f"--labels measure mAP, not {args.target}: leave --target out.")
+    if not args.images:
+        refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
+    if not args.estimator:
+        return
+    if not args.images:
+        raise InputError("--estimator needs --images PATH, the images to estimate on.")
+    reason = "is for a fit, and --estimator carries its own: leave it out."
+    refuse_beside(args, OF_FIT, reason)
+    if not args.reference:
+        refuse_beside(
+            args, ["task", "data_root"], "goes with --estimator where --preset reference= does."
+        )
 
 
 def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
     """Load the estimator, or fit one on the task."""
-    from autoeval.api import fit_task
     from autoeval.estimation.estimator import AccuracyEstimator
 
     if args.estimator:
         return AccuracyEstimator.load(args.estimator)
-    if not args.predictions:
-        estimator = _fit_detector(args)
-    else:
-        task = meta_set_options.named_task(args)
-        folder = args.work_dir or Path("work_dirs") / f"{task.name}_{Path(args.predictions).name}"
-        files = run_options.named_predictions(args)
-        assert files is not None
-        estimator = fit_task(task, files, target=args.target, work_dir=folder)
+    estimator = _fit_detector(args)
     if shards.leads and estimator.fit_result_:
         for warning in estimator.fit_result_.warnings:
             print(f"note: {warning}", file=sys.stderr)
@@ -202,7 +165,12 @@ def _fit_detector(args: argparse.Namespace) -> AccuracyEstimator:
     from autoeval.estimation.observation.observing import Observer
     from autoeval.metasets import load_metaset_config
 
-    spec = run_options.required_detector(args)
+    run = Detector(
+        run_options.required_detector(args),
+        reference=run_options.named_teacher(args),
+        batch_size=args.batch_size,
+        executor=run_options.make_executor(args),
+    )
     if args.target in COUNT_TARGETS and args.preset == LIGHT:
         args.preset = "paper"
     settings = replace(
@@ -215,11 +183,9 @@ def _fit_detector(args: argparse.Namespace) -> AccuracyEstimator:
     if args.preset != LIGHT or args.metaset or args.n_sets:
         meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     if road_world.serves(args):
-        task = _road_world_task(args, spec, settings, meta_set)
+        task = _road_world_task(args, run, settings, meta_set)
     else:
         task = meta_set_options.named_task(args)
-    run = run_options.named_boxes(args)
-    assert isinstance(run, Detector)
     folder = meta_set_options.work_dir(args, task.name)
     settings = replace(settings, teacher=run.teacher)
     observer: Observer = Observer(run.loaded, task, settings, batch_size=run.batch_size)
@@ -235,14 +201,14 @@ def _fit_detector(args: argparse.Namespace) -> AccuracyEstimator:
         executor=run.executor,
         load=run.spec,
         pseudo_labels=args.pseudo_labels and Path(args.pseudo_labels),
-        pseudo_words=site_options.translation(args.pseudo_words, "--pseudo-words"),
+        pseudo_words=args.pseudo_words,
         loading=run.loading,
     )
 
 
 def _road_world_task(
     args: argparse.Namespace,
-    spec: DetectorSpec,
+    run: Detector,
     settings: PassSettings,
     meta_set: MetaSetConfig | None,
 ) -> Task:
@@ -254,7 +220,7 @@ def _road_world_task(
     from autoeval.estimation.observation.observing import Observer
 
     with road_world.offering_the_shipped_detector(COMMAND, args):
-        detector = spec()
+        detector = run.loaded
     task = meta_set_options.named_task(args)
     if args.launcher == "none" and not (args.work_dir / "rows").exists():
         observer: Observer = Observer(detector, task, settings, batch_size=args.batch_size)
@@ -266,11 +232,6 @@ def _estimate(
     args: argparse.Namespace, estimator: AccuracyEstimator, shards: Shards
 ) -> Estimate | None:
     """Estimate the new images, where there are any."""
-    if args.predictions:
-        if not args.images_predictions:
-            return None
-        args.predictions, args.half_size_predictions = args.images_predictions, None
-        return site_options.predict_site(args, estimator, shards=shards)
     if not args.images:
         return None
     estimate = site_options.predict_site(

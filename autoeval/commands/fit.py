@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autoeval.commands import run_options, site_options
+from autoeval.commands import meta_set_options, run_options, site_options
 from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.typed_options import refuse_all_but
 from autoeval.errors import InputError
 from autoeval.targets import AP_TARGETS, MEASURES, named_target
 
-INSTEAD = ("labels", "img_dir", "family", "task", "detector", "predictions")
+OF_JOIN = ("join", "target", "score_thr", "iou", "level", "work_dir", "json")
+RARE = ("cfg_options", "device", "teacher", "calibrate", "level", "batch_size", "launcher")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,15 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(
         labels,
         "--labels",
-        (Detail("img_dir", "its images, where its format needs them"),),
+        (
+            Detail("img_dir", "its images, where its format needs them", "label_images"),
+            Detail("group", "its origin, if others that it is joined with share it"),
+        ),
         metavar="PATH",
         help="COCO JSON, or a folder of YOLO or VOC",
     )
-    labels.add_argument(
-        "--family", metavar="NAME", help="origin of --labels, if other sources share it"
-    )
-    labels.add_argument("--task", metavar="FILE", help="such as configs/tasks/vehicle.py")
-    labels.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
+    meta_set_options.add_task_option(labels)
     labels.add_argument(
         "--join",
         nargs="+",
@@ -63,10 +64,11 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.labels.plan_report import seen_in_training
 
-    given = [name for name in INSTEAD if getattr(args, name)] if args.join else []
-    if given:
-        option = f"--{given[0].replace('_', '-')}"
-        raise InputError(f"{option} is for a fit, and --join takes what was fitted: leave it out.")
+    if args.join:
+        refuse_all_but(
+            args, OF_JOIN, "is for a fit, and --join takes what was fitted: leave it out."
+        )
+    site_options.refuse_of_other_inputs(args)
     if args.score_thr is not None and args.target not in MEASURES:
         raise InputError(
             "--score-thr goes with --target precision, recall or f1. A fit learns all thresholds: "
@@ -83,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
             boxes = run_options.named_boxes(args)
             options["calibrate"] = args.calibrate
             if args.labels:
-                origin = {"img_dir": args.img_dir, "group": args.family}
+                origin = {"img_dir": args.label_images, "group": args.group}
                 estimator = fit(args.labels, boxes, **origin, **options)
             else:
                 estimator = fit_task(args.task, boxes, data_root=args.data_root, **options)
@@ -121,7 +123,7 @@ def _check_sources(args: argparse.Namespace) -> None:
         )
     if not args.labels and not args.task:
         raise InputError("Expected either labels (--labels PATH) or a task (--task FILE).")
-    if args.family and args.task:
-        raise InputError("--family is that of --labels; a task names those of its sources itself.")
+    if args.group and args.task:
+        raise InputError("group= is that of --labels; a task names those of its sources itself.")
     if args.data_root and args.labels:
-        raise InputError("--data-root is that of --task: leave it out beside --labels.")
+        raise InputError("data_root= is that of --task: leave it out beside --labels.")

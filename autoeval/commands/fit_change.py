@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.meta_set_options import add_metaset_option
+from autoeval.commands.meta_set_options import add_metaset_option, add_task_option
 from autoeval.commands.run_options import (
+    add_batch_size,
     add_detector_options,
     add_work_dir,
     load_named_detector,
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="read confidences as they are, rather than true-positive probabilities",
     )
-    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
+    add_batch_size(parser)
     about = "for what is written, and keeps what was observed (%(default)s)"
     add_work_dir(parser, "work_dirs/changes", about)
     parser.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
@@ -106,14 +107,9 @@ def add_site_options(parser: argparse.ArgumentParser, *, required: bool) -> None
     """Declare the detector, the tasks with labelled sites, and how these are changed."""
     add_detector_options(parser)
     data = parser.add_argument_group("data")
-    data.add_argument(
-        "--task",
-        nargs="+",
-        required=required,
-        metavar="FILE",
-        help="such as configs/tasks/vehicle.py; of several, shared images are observed once",
+    add_task_option(
+        data, "; of several, shared images are observed once", required=required, several=True
     )
-    data.add_argument("--data-root", metavar="DIR", help="folder with the data of the tasks")
     add_metaset_option(data)
 
 

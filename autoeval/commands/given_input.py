@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 AS_TYPED = "_as_typed"  # attribute of an input with what stands behind it: a tuple of words
+INPUT_NEEDED = object()  # stands for: facts alone are refused
 TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
 
 
@@ -62,22 +63,51 @@ def add_input(
     metavar: str,
     help: str,
     required: bool = False,
+    read: Callable[[str], Any] = str,
+    default: Any = None,
+    choices: Sequence[str] = (),
+    alone: Any = INPUT_NEEDED,
+    several: bool = False,
 ) -> None:
     """Declare an input and the facts that may follow it.
 
-    The facts may stand alone, for what is given already or by default (``--metaset n_sets=3``).
     The parsed arguments have the input as `option`'s attribute, and each fact as its own. An
-    option without dashes is a positional argument, which may be left out.
+    option without dashes is a positional argument, which may be left out. Facts may stand without
+    the input where it is given elsewhere in the command, or has a default.
+
+    Parameters
+    ----------
+    group : argparse container
+    option : str
+    details : sequence of Detail
+    metavar, help : str
+    required : bool
+    read : callable
+        From the text of the input to its value; `ValueError` where it has none.
+    default : object
+        Of the input.
+    choices : sequence of str
+        What the input may be; by default anything.
+    alone : object
+        What the input is where facts stand without it. Unless that is None, the option may stand
+        without any word, too. By default facts without an input are refused.
+    several : bool
+        Whether the input is a list, of all words in front of the facts.
     """
     facts = "; ".join(f"{detail.name}= {detail.about}" for detail in details)
-    named: dict[str, Any] = {"nargs": "*", "metavar": metavar.upper()}
+    named: dict[str, Any] = {"nargs": "*", "metavar": option.upper()}
     if option.startswith("-"):
-        named = {"nargs": "+", "metavar": (metavar, "KEY=VALUE"), "required": required}
+        may_be_bare = alone is not INPUT_NEEDED and alone is not None
+        named = {"metavar": (metavar, "KEY=VALUE"), "required": required}
+        named["nargs"] = "*" if may_be_bare else "+"
     group.add_argument(
         option,
-        action=_GivenInput,
+        action=GivenInput,
         details={detail.name: detail for detail in details},
+        reading=InputReading(read, tuple(choices), alone, several),
         help=f"{help}; behind it {facts}",
+        short_help=f"{help} ({' '.join(f'{detail.name}=' for detail in details)})",
+        default=default,
         **named,
     )
     group.set_defaults(**{detail.dest: detail.default for detail in details})
@@ -88,12 +118,48 @@ def as_typed(args: argparse.Namespace, name: str) -> tuple[str, ...]:
     return getattr(args, f"{name}{AS_TYPED}", ())
 
 
-class _GivenInput(argparse.Action):
+@dataclass(frozen=True)
+class InputReading:
+    """How the words of an input become its value; see `add_input`."""
+
+    read: Callable[[str], Any] = str
+    choices: tuple[str, ...] = ()
+    alone: Any = INPUT_NEEDED
+    several: bool = False
+
+    def value(self, words: Sequence[str]) -> Any:
+        """Return the value of the words in front of the facts."""
+        if self.choices:
+            wrong = [word for word in words if word not in self.choices]
+            if wrong:
+                raise ValueError(f"expected {', '.join(self.choices)} but got '{wrong[0]}'")
+        values = [self.read(word) for word in words]
+        return values if self.several else values[0]
+
+    def without_words(self, known: Any) -> Any:
+        """Return the value where facts alone are given, for what is `known` already."""
+        if known is not None:
+            return known
+        if self.alone is INPUT_NEEDED:
+            raise ValueError("expected its value in front of KEY=VALUE")
+        return self.alone
+
+
+class GivenInput(argparse.Action):
     """Takes ``INPUT KEY=VALUE ...`` apart."""
 
-    def __init__(self, *args: Any, details: Mapping[str, Detail], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        details: Mapping[str, Detail],
+        reading: InputReading,
+        short_help: str,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.details = details
+        self.reading = reading
+        self.short_help = short_help
 
     def __call__(
         self,
@@ -102,21 +168,35 @@ class _GivenInput(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        if not values:  # a positional argument that is left out
+        """Set the input and its facts."""
+        if not values and not self.option_strings:  # a positional argument that is left out
             setattr(namespace, self.dest, None)
             return
-        given, *facts = values
-        if given.partition("=")[0].replace("-", "_") in self.details and not Path(given).exists():
-            given, facts = getattr(namespace, self.dest), values  # of what is given already
+        n_words = len(values) if self.reading.several else 1
+        is_fact = (k for k, word in enumerate(values[:n_words]) if self._is_fact(word))
+        first_fact = min(next(is_fact, n_words), len(values))
+        words, facts = values[:first_fact], values[first_fact:]
+        try:
+            known = getattr(namespace, self.dest)
+            given = self.reading.value(words) if words else self.reading.without_words(known)
+        except (ValueError, argparse.ArgumentTypeError) as error:
+            raise argparse.ArgumentError(self, str(error)) from error
         setattr(namespace, self.dest, given)
         setattr(namespace, f"{self.dest}{AS_TYPED}", tuple(values))
         for fact in facts:
-            name, sign, text = fact.partition("=")
-            detail = self.details.get(name.replace("-", "_"))
-            if not sign or not text or detail is None:
-                known = ", ".join(f"{name}=VALUE" for name in self.details)
-                raise argparse.ArgumentError(self, f"expected {known} behind it but got '{fact}'")
-            try:
-                setattr(namespace, detail.dest, detail.read(text))
-            except ValueError as error:
-                raise argparse.ArgumentError(self, f"{name}={text}: {error}") from error
+            self._set_fact(namespace, fact)
+
+    def _is_fact(self, word: str) -> bool:
+        name, sign, _ = word.partition("=")
+        return bool(sign) and name.replace("-", "_") in self.details and not Path(word).exists()
+
+    def _set_fact(self, namespace: argparse.Namespace, fact: str) -> None:
+        name, sign, text = fact.partition("=")
+        detail = self.details.get(name.replace("-", "_"))
+        if not sign or not text or detail is None:
+            known = ", ".join(f"{name}=VALUE" for name in self.details)
+            raise argparse.ArgumentError(self, f"expected {known} behind it but got '{fact}'")
+        try:
+            setattr(namespace, detail.dest, detail.read(text))
+        except (ValueError, argparse.ArgumentTypeError) as error:
+            raise argparse.ArgumentError(self, f"{name}={text}: {error}") from error

@@ -7,12 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands import run_options, site_options
+from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.typed_options import refuse_beside
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.labels.plan import LabelPlan
     from autoeval.labels.sample_size import Outlook
+
+
+RARE = (
+    *("site", "target", "frames", "prelabel", "pseudo_labels", "teacher", "cfg_options"),
+    *("device", "batch_size", "launcher", "seed"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     plan = parser.add_argument_group("plan")
     site_options.add_image_options(plan, "draw from: the pool that the estimate is about")
     site_options.add_category_option(plan)
+    site_options.add_site_option(plan)
     site_options.add_target_options(plan)
     plan.add_argument(
         "--n", type=int, default=site_options.N_LABELS, help="images to label (%(default)s)"
@@ -40,11 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="offer the detector's boxes to CVAT and Label Studio; they bias who labels",
     )
-    other = parser.add_argument_group("the difference of two detectors (see `autoeval compare`)")
-    other.add_argument(
-        "--compare", metavar="WORK_DIR", help="draw images that show the difference to this one"
+    add_input(
+        parser.add_argument_group("the difference of two detectors (see `autoeval compare`)"),
+        "--compare",
+        (Detail("predictions", "its boxes on the pool", "compare_predictions"),),
+        metavar="WORK_DIR",
+        help="draw images that show the difference to this one",
     )
-    other.add_argument("--compare-predictions", metavar="PATH", help="its boxes on the pool")
     run_options.add_predictions_options(parser, "COCO results on the pool, instead of a detector")
     run_options.add_image_list_option(plan)
     run_options.add_detector_options(parser)
@@ -65,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.report.sections import print_report
     from autoeval.results.labels.plan_report import plan_report
 
+    _check(args)
     estimator = site_options.load_for_target(args)
     estimate = site_options.predict_site(args, estimator)
     if estimate is None:
@@ -82,11 +94,19 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             frames=args.frames,
             pseudo_labels=args.pseudo_labels,
-            pseudo_words=site_options.translation(args.pseudo_words, "--pseudo-words"),
+            pseudo_words=args.pseudo_words,
         )
     report = plan_report(plan, site_options.site_facts(args, estimator), difference)
     print_report(report, args.work_dir, before=written)
     return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse options that exclude each other."""
+    site_options.refuse_of_other_inputs(args)
+    if args.compare:
+        reason = "predicts the influence on one detector's mAP: leave it out with --compare."
+        refuse_beside(args, ["pseudo_labels"], reason)
 
 
 def _plan_difference(

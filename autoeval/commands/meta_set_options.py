@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands import road_world
-from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.run_options import NO_DETECTOR, add_work_dir, required_detector
+from autoeval.commands.given_input import Detail, add_input, yes_or_no
+from autoeval.commands.run_options import (
+    NO_DETECTOR,
+    add_batch_size,
+    add_work_dir,
+    required_detector,
+)
 from autoeval.commands.site_options import add_image_options
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
 from autoeval.targets import TARGETS
 
@@ -18,10 +25,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.observation.presets import MeasureSettings, PassSettings
     from autoeval.metasets.task import Task
 
-TASK_HELP = {
-    True: "such as configs/tasks/vehicle.py",
-    False: "such as configs/tasks/vehicle.py (default: the road world, rendered on first use)",
-}
+ROAD_WORLD_SERVES = " (default: the road world, rendered on first use)"
 PRESET_NAMES = ("paper", "paper_skip_empty", "released", "replication")
 LIGHT = "light"
 BELONG_TO_TASK = ("data_root", "predictions", "estimator")
@@ -30,6 +34,20 @@ REPEATS = 10
 COUNT_THR = 0.3  # as in `CountingErrorSettings`, which takes a second to import
 COUNT_TARGETS = tuple(name for name in TARGETS if name.startswith("count_"))
 COUNT_METHODS = ("count_stability", "bos", "bos_strict", "ac", "boxes_per_image", "median")
+COUNTING_DETAILS = (
+    Detail(
+        "count_thr",
+        f"of a count_ target: a box counts where its score exceeds this ({COUNT_THR})",
+        read=float,
+    ),
+    Detail(
+        "bins",
+        "of a count_ target: edges for pooled errors, FILE.json, or published ones such as nwpu "
+        "(default: those of the published algorithm for counts to 1000)",
+    ),
+    Detail("bins_name", "which of several lists in bins="),
+)
+"""What may stand behind ``--target``, for the targets of `COUNT_TARGETS`."""
 
 
 def add_data_options(
@@ -40,11 +58,29 @@ def add_data_options(
     `required` is whether a task has to be given; the road world serves where it has not.
     """
     data = parser.add_argument_group("data")
-    data.add_argument("--task", metavar="FILE", required=required, help=TASK_HELP[required])
-    data.add_argument("--data-root", metavar="DIR", help="folder with the data of the task")
+    add_task_option(data, "" if required else ROAD_WORLD_SERVES, required=required)
     if images is not None:
         add_image_options(data, images)
     add_metaset_option(data)
+
+
+def add_task_option(
+    group: argparse._ActionsContainer,
+    about: str = "",
+    *,
+    required: bool = False,
+    several: bool = False,
+) -> None:
+    """Declare the task, or several, and where its data lie; `about` ends the help."""
+    add_input(
+        group,
+        "--task",
+        (Detail("data_root", "folder with its data"),),
+        metavar="FILE",
+        required=required,
+        several=several,
+        help=f"such as configs/tasks/vehicle.py{about}",
+    )
 
 
 def named_task(args: argparse.Namespace) -> Task:
@@ -73,7 +109,7 @@ def check_complete(args: argparse.Namespace, command: str) -> None:
         raise InputError(f"{' '.join(lacking)} {road_world.without_download(command)}")
 
 
-def add_metaset_option(group: argparse._ActionsContainer) -> None:
+def add_metaset_option(group: argparse._ActionsContainer, *more: Detail) -> None:
     """Declare which sample sets are made, how many, and of how many images."""
     add_input(
         group,
@@ -83,9 +119,34 @@ def add_metaset_option(group: argparse._ActionsContainer) -> None:
             Detail(
                 "n_images", f"of each sample set (those of the file, else {N_IMAGES})", read=int
             ),
+            *more,
         ),
         metavar="FILE",
+        alone=None,  # facts about the default sample sets
         help="sample sets, as configs/metasets/mild.py",
+    )
+
+
+def add_preset_option(
+    group: argparse._ActionsContainer,
+    about: str,
+    *details: Detail,
+    default: str | None = "paper",
+    choices: Sequence[str] = PRESET_NAMES,
+) -> None:
+    """Declare how boxes are perturbed and compared; `about` is the help.
+
+    `default` is None where it is light, and paper on the road world.
+    """
+    shown = default or f"{LIGHT}; on the road world paper"
+    add_input(
+        group,
+        "--preset",
+        details,
+        metavar="NAME",
+        default=default,
+        choices=choices,
+        help=f"{', '.join(choices)}: {about} (default: {shown})",
     )
 
 
@@ -95,47 +156,50 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
     `light`: the default is a run without dropout and without sample sets.
     """
     run = parser.add_argument_group("run")
-    run.add_argument(
-        "--preset",
+    without = ", none where the preset is light and no method asks" if light else ""
+    about = (
+        "light has each image once, and once at half size; paper 50 sample sets of 250 images for "
+        "each source, ten passes under dropout"
+    )
+    add_preset_option(
+        run,
+        about if light else "how boxes are perturbed and compared",
+        Detail(
+            "repeats",
+            f"dropout seeds; 0 leaves the scores that need none (default: {REPEATS}{without}, or "
+            "those of a saved estimator)",
+            read=int,
+        ),
+        Detail(
+            "dropout",
+            "FILE, such as configs/dropout/yolox_nano.py from search-dropout: replaces the "
+            "preset's position, stages and rate",
+        ),
+        Detail(
+            "class_aware", "yes: match boxes within a category only", read=yes_or_no, default=False
+        ),
+        Detail(
+            "reference",
+            "seed set of the task that stands for the detector's training domain: adds the Fréchet "
+            "distance and the original ATC",
+        ),
+        Detail(
+            "views",
+            "yes: three more clean passes, which add view consistency",
+            read=yes_or_no,
+            default=False,
+        ),
+        Detail(
+            "das",
+            "yes: one more pass, with perturbed weights, which adds the Detection Adaptation Score",
+            read=yes_or_no,
+            default=False,
+        ),
         default=None if light else "paper",
         choices=(LIGHT, *PRESET_NAMES) if light else PRESET_NAMES,
-        help="light: each image once, and once at half size; paper: 50 sample sets of 250 images "
-        f"for each source, ten passes under dropout (default: {LIGHT}; on the road world paper)"
-        if light
-        else "how boxes are perturbed and compared (default: %(default)s)",
-    )
-    run.add_argument(
-        "--dropout",
-        metavar="FILE",
-        help="such as configs/dropout/yolox_nano.py, from search-dropout: replaces the preset's "
-        "position, stages and rate",
-    )
-    without = ", none where --preset is light and no method asks" if light else ""
-    run.add_argument(
-        "--repeats",
-        type=int,
-        help="dropout seeds; 0 leaves the scores that need none "
-        f"(default: {REPEATS}{without}, or those of a saved estimator)",
     )
     run.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
-    run.add_argument(
-        "--class-aware", action="store_true", help="match boxes within a category only"
-    )
-    run.add_argument(
-        "--reference",
-        metavar="SEED_SET",
-        help="seed set of the task that stands for the detector's training domain: "
-        "adds the Fréchet distance and the original ATC",
-    )
-    run.add_argument(
-        "--views", action="store_true", help="three more clean passes: adds view consistency"
-    )
-    run.add_argument(
-        "--das",
-        action="store_true",
-        help="one more pass, with perturbed weights: adds the Detection Adaptation Score",
-    )
-    run.add_argument("--batch-size", type=int, default=4, help="changes no number")
+    add_batch_size(run)
     add_work_dir(run, None, "default: work_dirs/TASK_DETECTOR...")
 
 
@@ -182,37 +246,17 @@ def work_dir(args: argparse.Namespace, task: str) -> Path:
     return Path("work_dirs") / f"{task}_{Path(required_detector(args).name).stem}{what}"
 
 
-def add_counting_options(parser: argparse.ArgumentParser) -> None:
-    """Declare how a detector counts, for the targets of `COUNT_TARGETS`."""
-    group = parser.add_argument_group("counting", f"with --target {', '.join(COUNT_TARGETS)}")
-    group.add_argument(
-        "--count-thr",
-        type=float,
-        metavar="S",
-        help=f"a box counts where its score exceeds this (default: {COUNT_THR})",
-    )
-    group.add_argument(
-        "--bins",
-        metavar="FILE|NAME",
-        help="edges for pooled errors: JSON, or published ones such as nwpu; default: those of the "
-        "published algorithm for counts to 1000",
-    )
-    group.add_argument("--bins-name", metavar="NAME", help="which of several lists in --bins")
-
-
 def check_counting_options(args: argparse.Namespace) -> None:
-    """Raise `InputError` where they are given for another target, or cannot be served."""
-    given = [name for name in ("count_thr", "bins", "bins_name") if getattr(args, name) is not None]
-    if given and args.target not in COUNT_TARGETS:
-        raise InputError(
-            f"--{given[0].replace('_', '-')} is for a counting error, and --target is "
-            f"{args.target}: give a target such as {COUNT_TARGETS[0]}, or leave it out."
+    """Raise `InputError` where they are given for another target, or do not go together."""
+    if args.target not in COUNT_TARGETS:
+        refuse_beside(
+            args,
+            [detail.dest for detail in COUNTING_DETAILS],
+            f"is for a counting error, and --target is {args.target}: give a target such as "
+            f"{COUNT_TARGETS[0]}, or leave it out.",
         )
-    if args.predictions and args.target in COUNT_TARGETS:
-        raise InputError(
-            f"--target {args.target} needs a detector: from --predictions only the mAP can be "
-            "estimated."
-        )
+    if args.bins is None:
+        refuse_beside(args, ["bins_name"], "names a list in bins=, which is missing: give both.")
 
 
 def counting_measures(args: argparse.Namespace) -> tuple[MeasureSettings, ...]:

@@ -43,6 +43,12 @@ OF_CHANGES = ("baseline", "false_alarms", "labelled")
 TYPED = {"half_size_predictions": "half_size=", "img_dir": "img_dir="} | {
     name: f"{name}=" for name in ("names", "complete", "classes", "stages")
 }
+RARE = (
+    *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against", "json_lines"),
+    *("prometheus", "webhook", "quiet", "checkpoint", "cfg_options", "device"),
+    *("batch_size", "launcher"),
+)
+SHIPPED = ""  # slopes of change, where --changes names no file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,13 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--images-list",
         metavar="PATH",
-        help="with --predictions all images: a list of file names in a folder a site, or a folder "
-        "with such a list, or the images, for each results file",
+        help="with --predictions all images: a list of names in a folder a site, or for each file "
+        "the images, or a list of them",
     )
     _add_changes(parser)
     _add_outputs(parser)
     run_options.add_detector_options(parser)
-    about = "the boxes of all images, the report and its tables (%(default)s)"
+    about = "boxes of all images, report and tables (%(default)s)"
     run_options.add_run_options(parser, "work_dirs/monitor", about, json=False)
 
 
@@ -83,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     wanted = bool(args.against and args.predictions)
     if wanted != bool(args.against_predictions):
         raise InputError(
-            "--against takes --against-predictions where --predictions are given, the boxes of "
+            "--against FILE takes predictions=DIR where --predictions are given, the boxes of "
             "both detectors at each site, and runs its own detector on --images."
         )
     watched: Watched | None
@@ -194,21 +200,37 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
 def _add_changes(parser: argparse.ArgumentParser) -> None:
     changes = parser.add_argument_group("changes, each site against its own baseline")
     other = parser.add_argument_group("another detector (see `autoeval compare`)")
-    other.add_argument(
+    add_input(
+        other,
         "--against",
+        (
+            Detail(
+                "predictions",
+                "DIR with its boxes, SITE.json for each site; with --images it is run",
+                "against_predictions",
+            ),
+        ),
         metavar="FILE",
         help="its work dir or estimator.parquet: where it would be better, and where worse",
     )
-    other.add_argument(
-        "--against-predictions",
-        metavar="DIR",
-        help="its boxes, SITE.json for each site; with --images it is run",
-    )
-    changes.add_argument(
+    add_input(
+        changes,
         "--changes",
-        nargs="?",
-        const="",
+        (
+            Detail(
+                "baseline",
+                "the first 7d or 200 images of each site, or all before 2026-03-01 (7d)",
+                default="7d",
+            ),
+            Detail(
+                "false_alarms",
+                "probability of a false alarm at a site, however long it is watched (0.05)",
+                read=float,
+                default=0.05,
+            ),
+        ),
         metavar="FILE",
+        alone=SHIPPED,
         help="estimate changes by the slopes that fit-change wrote; without FILE by shipped ones",
     )
     changes.add_argument(
@@ -216,27 +238,13 @@ def _add_changes(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=(),
         metavar="SITE=FILE",
-        help="what label estimate --json printed for a site's baseline: its level, in place of an "
-        "estimate",
-    )
-    changes.add_argument(
-        "--baseline",
-        default="7d",
-        metavar="WHAT",
-        help="the first 7d or 200 images of each site, or all before 2026-03-01 (%(default)s)",
-    )
-    changes.add_argument(
-        "--false-alarms",
-        type=float,
-        default=0.05,
-        metavar="P",
-        help="probability of a false alarm at a site, however long it is watched (%(default)s)",
+        help="what label estimate --json, or estimate --labels --json, printed for a site's "
+        "baseline: its level, in place of an estimate",
     )
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
     out = parser.add_argument_group("output")
-    out.add_argument("--report", type=Path, metavar="FILE", help="default: report.html there")
     out.add_argument("--json-lines", action="store_true", help="print a line of JSON for each row")
     out.add_argument(
         "--prometheus", type=Path, metavar="FILE", help="write gauges for its textfile collector"
@@ -369,7 +377,7 @@ def _report(
     given = site_options.site_facts(args, estimator)
     candidate = _candidate(args, estimator, watched.table.categories)
     report = sites_report(watched, board, given, candidate)
-    written = report.write(args.work_dir, args.report)
+    written = report.write(args.work_dir)
     rows = watched.table.rows.drop(columns=["digest"])
     written.append(write_table(args.work_dir / "groups.parquet", rows))
     if args.prometheus:

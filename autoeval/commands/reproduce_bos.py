@@ -12,9 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.meta_set_options import add_metaset_option, add_pass_options
 from autoeval.commands.paper_runs import RELEASED, PaperRun, find_runs, stand_in
-from autoeval.commands.run_options import add_detector_options, add_execution_options, launched
+from autoeval.commands.run_options import (
+    add_detector_options,
+    add_execution_options,
+    add_json,
+    launched,
+)
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,9 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     data = parser.add_argument_group("data")
-    data.add_argument("--data-root", metavar="DIR", help="folder with the data sets")
-    data.add_argument(
-        "--max-images", type=int, metavar="N", help="of each source, at equal distances"
+    add_input(
+        data,
+        "--data-root",
+        (Detail("max_images", "of each source, at equal distances", read=int),),
+        metavar="DIR",
+        alone=None,  # a number of images of the default folders
+        help="folder with the data sets",
     )
     add_metaset_option(data)
     add_detector_options(parser)
@@ -63,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pass_options(parser)
     add_execution_options(parser)
     parser.add_argument("--dry-run", action="store_true", help="print data and cost, and stop")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.given_input import Detail, add_input, yes_or_no
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.runtime.job import Executor, LocalExecutor
@@ -42,6 +44,7 @@ def add_detector_options(parser: argparse.ArgumentParser) -> None:
         "--detector",
         DETECTOR_DETAILS,
         metavar="NAME",
+        alone=None,  # facts about the detector of an estimator
         help="one of configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or "
         "FILE.py:NAME of a BlackBoxDetector",
     )
@@ -54,16 +57,15 @@ def add_detector_options(parser: argparse.ArgumentParser) -> None:
 
 def add_teacher_options(parser: argparse.ArgumentParser) -> None:
     """Declare a stronger detector."""
-    teacher = parser.add_argument_group(
-        "second opinion", "a stronger detector: agreement with it becomes a score"
-    )
-    teacher.add_argument(
+    add_input(
+        parser.add_argument_group("second opinion"),
         "--teacher",
+        (Detail("checkpoint", "its weights", "teacher_checkpoint"),),
         metavar="ALIAS|PATH",
-        help="one of configs/detectors/, FILE.py:NAME, or its COCO results on the same images: a "
-        "file, or with --task a folder with NAME.json for each source",
+        help="a stronger detector, agreement with which becomes a score: one of "
+        "configs/detectors/, FILE.py:NAME, or its COCO results on the same images: a file, or with "
+        "--task a folder with NAME.json for each source",
     )
-    teacher.add_argument("--teacher-checkpoint", metavar="FILE", help="its weights")
 
 
 def named_detector(
@@ -105,10 +107,10 @@ def load_named_detector(args: argparse.Namespace) -> Any:
 def named_teacher(args: argparse.Namespace) -> DetectorSpec | Path | None:
     """Return the teacher that the options name: a detector, its predictions, or None."""
     if not getattr(args, "teacher", None):  # commands without a teacher make the same observer
-        if getattr(args, "teacher_checkpoint", None):
-            raise InputError("Weights of a teacher need the teacher: --teacher ALIAS.")
         return None
     if args.teacher.endswith(".json") or Path(args.teacher).is_dir():
+        reason = f"is for a teacher that is run, and {args.teacher} holds its boxes: leave it out."
+        refuse_beside(args, ["teacher_checkpoint"], reason)
         return Path(args.teacher)
     device = getattr(args, "device", None)
     return DetectorSpec(args.teacher, args.teacher_checkpoint, device)
@@ -170,7 +172,7 @@ def named_predictions(args: argparse.Namespace) -> Predictions | None:
     """Return the predictions that the options name, if they do."""
     from autoeval.estimation.given_boxes import Predictions
 
-    if not args.predictions:
+    if not getattr(args, "predictions", None):
         return None
     return Predictions(
         args.predictions,
@@ -208,6 +210,37 @@ def add_work_dir(
     parser.add_argument("--work-dir", type=Path, default=path, metavar="DIR", help=about)
 
 
+def positive(text: str) -> int:
+    """Read a whole number from 1 up."""
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 up but got '{text}'")
+    return number
+
+
+def above_zero(text: str) -> float:
+    """Read a finite number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number above 0 but got '{text}'")
+    return number
+
+
+def add_json(parser: argparse._ActionsContainer) -> None:
+    """Declare that the result may be printed as JSON."""
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def add_batch_size(group: argparse._ActionsContainer) -> None:
+    """Declare how many images the detector takes at once."""
+    group.add_argument(
+        "--batch-size", type=positive, default=4, metavar="N", help="changes no number"
+    )
+
+
 def add_run_options(
     parser: argparse.ArgumentParser,
     work_dir: str | None,
@@ -221,9 +254,9 @@ def add_run_options(
     command can print JSON.
     """
     add_work_dir(parser, work_dir, about)
-    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
+    add_batch_size(parser)
     if json:
-        parser.add_argument("--json", action="store_true", help="print the result as JSON")
+        add_json(parser)
     add_execution_options(parser)
 
 
@@ -249,10 +282,10 @@ def add_execution_options(parser: argparse.ArgumentParser) -> None:
         "--launcher",
         RAY_DETAILS,
         metavar="|".join(LAUNCHERS),
+        default="none",
         help="pytorch: the processes of torchrun share sample sets, and images; ray: workers of "
         "Ray do",
     )
-    parser.set_defaults(launcher="none")
 
 
 def make_executor(args: argparse.Namespace) -> Executor:

@@ -2,8 +2,8 @@
 
 285 dropouts (15 sets of backbone stages, 19 rates) compete for the largest R² between the score and
 mAP over the sample sets of a task. Writes the table, heat maps, and the winner as a configuration
-file for estimate-map --dropout. An interrupted search goes on where it was stopped. Without a task,
-a small greedy search on the rendered road world.
+file for estimate-map --preset dropout=WORK_DIR/dropout.py. An interrupted search goes on where it
+was stopped. Without a task, a small greedy search on the rendered road world.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands import road_world
+from autoeval.commands.given_input import Detail
 from autoeval.commands.meta_set_options import (
-    PRESET_NAMES,
     add_data_options,
+    add_preset_option,
     check_complete,
     named_task,
 )
 from autoeval.commands.run_options import (
+    add_batch_size,
     add_detector_options,
     add_work_dir,
     load_named_detector,
@@ -65,19 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="default: 0.05 to 0.95 by 0.05; on the road world six of them",
     )
-    search.add_argument("--preset", default="paper", choices=PRESET_NAMES, help="of box stability")
+    repeats = Detail("repeats", "dropout seeds (1)", read=int, default=1)
+    add_preset_option(search, "of box stability", repeats)
     search.add_argument("--score", default="bos", choices=SCORE_NAMES, help="default: %(default)s")
     search.add_argument("--target", default="mAP", choices=AP_TARGETS)
-    search.add_argument("--repeats", type=int, default=1, help="dropout seeds (%(default)s)")
     search.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")
-    parser.add_argument("--batch-size", type=int, default=4, help="changes no number")
+    add_batch_size(parser)
     add_work_dir(parser, None, "default: work_dirs/dropout_TASK_DETECTOR")
-    parser.add_argument(
-        "--write",
-        type=Path,
-        metavar="FILE",
-        help="where the configuration goes: WORK_DIR/dropout.py",
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -99,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     for warning in bench.warnings:
         print(f"note: {warning}", file=sys.stderr)
     outcome = DropoutOutcome(name, task.name, bench, results)
-    print(outcome.text(outcome.write(work_dir, args.write or work_dir / "dropout.py")))
+    print(outcome.text(outcome.write(work_dir, work_dir / "dropout.py")))
     return 0
 
 

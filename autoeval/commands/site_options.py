@@ -17,6 +17,7 @@ from autoeval.commands.run_options import (
     named_predictions,
     named_teacher,
 )
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import IOUS, named_target
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 
 
 N_LABELS = 20  # images that a plan draws by default
+OF_A_RUN = (
+    *("detector", "classes", "stages", "trust_checkpoint", "checkpoint", "cfg_options", "device"),
+    *("teacher_checkpoint", "img_dir", "every", "batch_size"),
+    *("launcher", "ray_address", "ray_workers", "ray_gpus", "ray_cpus"),
+)
+"""Options that nothing reads where boxes come from files."""
+
 IMAGE_DETAILS = (
     Detail("img_dir", "where the files of a COCO JSON lie"),
     Detail("every", "frames of videos: 2s for one in so many seconds, or every Nth"),
@@ -66,34 +74,49 @@ def named_images(args: argparse.Namespace) -> Sequence[ImageFile | VideoFrame] |
     return found.images
 
 
-def add_labels_options(group: argparse._ActionsContainer, *, required: bool) -> None:
+def word_pairs(text: str) -> dict[str, str] | None:
+    """Read ``WORD=CATEGORY,WORD=CATEGORY``."""
+    return translation(text.split(","), "words=")
+
+
+def add_labels_options(
+    group: argparse._ActionsContainer, what: str = "", *, required: bool = False
+) -> None:
     """Declare which images are labelled, with what, and where labels have other words."""
     add_input(
         group,
         "--labels",
-        (Detail("img_dir", "where the labelled images lie", "label_images"),),
+        (
+            Detail("img_dir", "where the labelled images lie", "label_images"),
+            Detail(
+                "words",
+                "WORD=CATEGORY,...: words of the labels that count, where they are not those of "
+                "the estimator",
+                read=word_pairs,
+            ),
+        ),
         metavar="PATH",
-        help="COCO, YOLO or VOC, as they were made",
+        help=f"COCO, YOLO or VOC, as they were made{what}",
         required=required,
-    )
-    group.add_argument(
-        "--words",
-        nargs="+",
-        default=(),
-        metavar="WORD=CATEGORY",
-        help="words of the labels that count, where they are not those of the estimator",
     )
 
 
 def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> None:
     """Declare a second detector's boxes; `what` is what ``--pseudo-labels`` names."""
-    group.add_argument("--pseudo-labels", metavar="PATH", help=f"a better detector's boxes: {what}")
-    group.add_argument(
-        "--pseudo-words",
-        nargs="+",
-        default=(),
-        metavar="WORD=CATEGORY",
-        help="its words that count, where they are not those of the estimator",
+    add_input(
+        group,
+        "--pseudo-labels",
+        (
+            Detail(
+                "words",
+                "WORD=CATEGORY,...: its words that count, where they are not those of the "
+                "estimator",
+                "pseudo_words",
+                word_pairs,
+            ),
+        ),
+        metavar="PATH",
+        help=f"a better detector's boxes: {what}",
     )
 
 
@@ -108,7 +131,7 @@ def named_pairs(texts: Sequence[str], option: str, form: str) -> list[tuple[str,
     return pairs
 
 
-def translation(texts: Sequence[str], option: str = "--words") -> dict[str, str] | None:
+def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
     """Read ``WORD=CATEGORY ...``, where a word has one category; None for nothing."""
     found: dict[str, str] = {}
     for word, category in named_pairs(texts, option, "WORD=CATEGORY"):
@@ -118,7 +141,7 @@ def translation(texts: Sequence[str], option: str = "--words") -> dict[str, str]
 
 
 def add_category_option(group: argparse._ActionsContainer) -> None:
-    """Declare which categories are to be expected, and which site of the fit it is."""
+    """Declare which categories are to be expected."""
     group.add_argument(
         "--category",
         action="append",
@@ -127,6 +150,10 @@ def add_category_option(group: argparse._ActionsContainer) -> None:
         "given several times (default: those of the estimator's task, or every category that is "
         "detected)",
     )
+
+
+def add_site_option(group: argparse._ActionsContainer) -> None:
+    """Declare which site of the fit it is."""
     group.add_argument(
         "--site",
         metavar="NAME",
@@ -139,9 +166,13 @@ def add_threshold_options(
     group: argparse._ActionsContainer, what: str = "estimate precision, recall and F1 there, too"
 ) -> None:
     """Declare the score threshold at which a detector is used, and the IoU of a true positive."""
-    group.add_argument("--score-thr", type=float, metavar="S", help=f"score threshold: {what}")
-    group.add_argument(
-        "--iou", type=float, default=IOUS[0], help="of a true positive there (%(default)s)"
+    add_input(
+        group,
+        "--score-thr",
+        (Detail("iou", f"of a true positive there ({IOUS[0]:g})", read=float, default=IOUS[0]),),
+        metavar="S",
+        read=float,
+        help=f"score threshold: {what}",
     )
 
 
@@ -193,6 +224,22 @@ def site_facts(
     )
 
 
+def refuse_of_other_inputs(args: argparse.Namespace) -> None:
+    """Raise `InputError` for options about running a detector beside predictions, and the reverse.
+
+    Facts about predictions need no check: without their file they are no arguments.
+    """
+    if not args.predictions:
+        reason = "is about --predictions, which are missing: give them, or name IMAGES alone."
+        refuse_beside(args, ["images_list"], reason)
+        return
+    reason = "is about running a detector, and --predictions need none: leave it out."
+    refuse_beside(args, OF_A_RUN, reason)
+    if getattr(args, "images_list", None):
+        reason = "beside --images-list: both name the images of --predictions. Leave one out."
+        refuse_beside(args, ["images"], reason)
+
+
 def predict_site(
     args: argparse.Namespace,
     estimator: AccuracyEstimator,
@@ -209,15 +256,15 @@ def predict_site(
     from autoeval.estimation.observation.kept_observer import Keeping
 
     categories = named_categories(getattr(args, "category", None))
-    options |= {"score_thr": args.score_thr, "iou": args.iou, "site": getattr(args, "site", None)}
+    own = {name: vars(args)[name] for name in ("score_thr", "iou", "site") if name in args}
+    options |= own
     files = named_predictions(args)
     if files is not None:
         images = getattr(args, "images_list", None) or args.images
-        own = {name: options[name] for name in ("score_thr", "iou", "site")}
         return estimator.predict(files, images=images, categories=categories, **own)
     images = named_images(args)
     if images is None:
-        raise InputError("Expected images, or --predictions FILE.")
+        raise InputError("Expected IMAGES, or --predictions FILE.")
     spec = named_detector(args, estimator.loading_.get("detector"))
     executor = make_executor(args)
     known = estimator.detector_ or (spec() if spec else None)

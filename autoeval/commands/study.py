@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.fit_change import UNTOUCHED, add_site_options, observe_named_changes
 from autoeval.commands.given_input import Detail, add_input, yes_or_no
-from autoeval.commands.run_options import add_work_dir, load_named_detector
+from autoeval.commands.run_options import DETECTOR_DETAILS, add_work_dir, load_named_detector
 from autoeval.commands.site_options import named_pairs, translation
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ TARGET: dict[str, Any] = {"target": "mAP"}
 BY_METHOD = {"methods": METHODS, **TARGET}
 PASS = {"preset": "paper", "repeats": 3, "own_images": 5000, "batch_size": 4}
 NOTHING = (("",), (0,))  # settings that are a list, where none is given
-DATA = ("detector", "checkpoint", "cfg_options", "device", "task", "data_root", "metaset")
+DATA = ("detector", "checkpoint", "cfg_options", "device", "task", "metaset")
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ STUDIES = {
         "error, coverage and width with a few labels",
         TARGET
         | {"fewest": 60, "draws": 200, "fit_on": ("",), "pseudo_labels": "", "pseudo_words": ("",)},
-        ("scores", "sites", "labels", "data_root"),
+        ("scores", "sites", "labels"),
     ),
     "transfer": Study(
         "transfer",
@@ -144,11 +145,16 @@ STUDIES = {
         "detector_comparison",
         "are differences between detectors right",
         {"draws": 20},
-        ("fits", "task", "data_root"),
+        ("fits", "task"),
     ),
 }
 SEVERAL = ("transfer", "places")
 INPUTS = (*DATA, "scores", "fits", "sites", "labels")
+FACTS = {  # behind an input, which is then a default or given
+    "detector": tuple(detail.dest for detail in DETECTOR_DETAILS),
+    "metaset": ("n_sets", "n_images"),
+}
+ROOT = "data_root="  # behind --sites TASK PREDICTIONS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -181,11 +187,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--sites",
-        nargs=2,
+        nargs="+",
         action="append",
         metavar=("TASK", "PREDICTIONS"),
         help="labels, in place of --scores: a task, whose sources are evaluated, and a folder with "
-        "NAME.json for each of them; may be given several times",
+        f"NAME.json for each of them, behind them {ROOT} folder with its data; once for each task",
     )
     add_input(
         parser,
@@ -209,10 +215,12 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.report.sections import written_files
 
     study = STUDIES[args.study]
-    beside = [name for name in INPUTS if getattr(args, name) and name not in study.inputs]
-    if beside:
-        named = ", ".join(_option(name) for name in study.inputs)
-        raise InputError(f"{_option(beside[0])} is nothing to '{args.study}', which takes {named}.")
+    named = ", ".join(_option(name) for name in study.inputs)
+    unread = [name for name in INPUTS if name not in study.inputs]
+    facts = [fact for name in unread for fact in FACTS.get(name, ())]
+    refuse_beside(
+        args, [*unread, *facts], f"has no use in the study '{args.study}', which takes {named}."
+    )
     report = _report(args, study)
     written = report.write(args.work_dir)
     for warning in report.warnings:
@@ -284,6 +292,10 @@ def _report(args: argparse.Namespace, study: Study) -> StudyReport:
     settings = {name: every[name] for name in study.settings}
     if "seed" in inspect.signature(make).parameters:
         settings["seed"] = args.seed
+    elif not study.passes:
+        refuse_beside(
+            args, ["seed"], f"has no use in the study '{args.study}', which draws nothing."
+        )
     if args.study == "labels":
         return _few_labels(args, make, settings)
     if args.study == "changes":
@@ -360,10 +372,20 @@ def _detectors(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]
         raise InputError("'compare' needs --fits NAME WORK_DIR PREDICTIONS of each detector.")
     (task,) = args.task
     fits = {name: load_estimator(folder) for name, folder, _ in args.fits}
-    return fits, {name: _sites(args, task, folder) for name, _, folder in args.fits}
+    return fits, {name: _sites(task, folder, args.data_root) for name, _, folder in args.fits}
 
 
-def _sites(args: argparse.Namespace, task: str, folder: str) -> list[Any]:
+def _named_sites(words: list[str]) -> list[Any]:
+    """Read the sources of ``--sites TASK PREDICTIONS [data_root=DIR]``."""
+    task, folder, root = [*words, "", ""][:3]
+    if not folder or len(words) > 3 or (root and not root.startswith(ROOT)):
+        raise InputError(
+            f"Expected --sites TASK PREDICTIONS [{ROOT}DIR] but got {' '.join(words)!r}."
+        )
+    return _sites(task, folder, root.removeprefix(ROOT) or None)
+
+
+def _sites(task: str, folder: str, data_root: str | None) -> list[Any]:
     """Read the sources of a task with their predictions."""
     from autoeval.data.predictions.reading import files_by_place
     from autoeval.estimation.given_boxes import Predictions
@@ -371,7 +393,7 @@ def _sites(args: argparse.Namespace, task: str, folder: str) -> list[Any]:
     from autoeval.metasets.task import load_task
 
     files = {name: Predictions(of) for name, of in files_by_place(Path(folder)).items()}
-    return task_with_files(load_task(task, args.data_root), files)
+    return task_with_files(load_task(task, data_root), files)
 
 
 def _labelled_files(args: argparse.Namespace, fit_on: Sequence[str]) -> tuple[list[Any], list[Any]]:
@@ -383,7 +405,7 @@ def _labelled_files(args: argparse.Namespace, fit_on: Sequence[str]) -> tuple[li
         raise InputError(
             "Expected with --sites either --labels LABELS predictions=FILE or --set fit_on=NAME."
         )
-    sites = [site for named in args.sites for site in _sites(args, *named)]
+    sites = [site for words in args.sites for site in _named_sites(words)]
     if args.labels:
         if not args.labels_predictions:
             raise InputError("--labels needs predictions=FILE behind it: what was found there.")

@@ -11,11 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands import run_options, site_options
+from autoeval.commands.typed_options import refuse_all_but, refuse_beside
 from autoeval.errors import InputError
 from autoeval.targets import IOUS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+OUTPUT = ("recall", "precision", "iou", "work_dir", "json")
+OF_LABELS = ("labels", "label_images", "words", "plan")
+OF_LABELLED_SET = ("labels", "label_images", "predictions", "names", "complete")
+RARE = (
+    *("cfg_options", "device", "teacher", "batch_size", "launcher", "site", "images_list"),
+    *("checkpoint",),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,13 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     site_options.add_image_options(parser, "choose a threshold for", "images")
     parser.add_argument("--estimator", metavar="FILE", help="estimator.parquet of `autoeval fit`")
     labels = parser.add_argument_group("labels")
-    site_options.add_labels_options(labels, required=False)
+    site_options.add_labels_options(labels)
     labels.add_argument("--plan", type=Path, metavar="DIR", help="what `label plan` wrote")
     run_options.add_detector_options(parser)
     run_options.add_teacher_options(parser)
     run_options.add_predictions_options(parser, "COCO results on the images, instead of a detector")
     run_options.add_image_list_option(parser)
     site_options.add_category_option(parser)
+    site_options.add_site_option(parser)
     run_options.add_run_options(parser, "work_dirs/threshold")
 
 
@@ -67,12 +78,14 @@ def _curve(args: argparse.Namespace) -> pd.DataFrame | None:
     if args.plan:
         if not args.labels:
             raise InputError("--plan needs --labels PATH: the labels of its images.")
+        refuse_all_but(args, (*OUTPUT, *OF_LABELS), "has no use with --plan: leave it out.")
         labels, plan = read_labels(Path(args.labels), args.label_images), load_plan(args.plan)
         if args.iou != plan.iou:
             raise InputError(f"This plan is for an IoU of {plan.iou:g}, not {args.iou:g}.")
-        return labelled_curve(plan, labels, words=site_options.translation(args.words))
+        return labelled_curve(plan, labels, words=args.words)
     if args.estimator:
-        args.score_thr = None
+        refuse_beside(args, OF_LABELS, "beside --estimator, which needs no labels: leave it out.")
+        site_options.refuse_of_other_inputs(args)
         estimator = AccuracyEstimator.load(args.estimator)
         estimate = site_options.predict_site(args, estimator)
         if estimate is None:
@@ -86,5 +99,10 @@ def _curve(args: argparse.Namespace) -> pd.DataFrame | None:
             "Expected --estimator FILE with a new site, --plan DIR with its --labels, or the "
             "--labels and --predictions of a labelled set."
         )
+    refuse_all_but(
+        args,
+        (*OUTPUT, *OF_LABELLED_SET),
+        "has no use with the --labels and --predictions of a labelled set: leave it out.",
+    )
     labelled = labels_with_files(args.labels, files, img_dir=args.label_images)
     return exact_curve(labelled.rankings, args.iou)

@@ -175,7 +175,7 @@ class EstimatorPasses:
                 f"This estimator uses {' and '.join(needed)}, which compare with the detector's "
                 "training domain, and an estimator does not carry that. Pass `domain`, made by "
                 "`autoeval.estimation.kept_domain.observe_source_domain` from the "
-                "seed set that --reference named when it was fitted."
+                "seed set that --preset reference= named when it was fitted."
             )
         _check_teacher(fitted.features_, teacher)
         needs, wanted = needs_of(fitted.features_), 0

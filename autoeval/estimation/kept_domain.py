@@ -116,7 +116,7 @@ def reference_domain(observer: Observer, name: str, folder: Path) -> SourceDomai
     known = [task.load_seed_set(files) for files in task.seed_sets if files.name == name]
     if not known:
         raise InputError(
-            f"Expected --reference to name a seed set of task {task.name} out of "
+            f"Expected reference= to name a seed set of task {task.name} out of "
             f"{', '.join(files.name for files in task.seed_sets)} but got '{name}'."
         )
     return kept_source_domain(observer, known[0], folder / DOMAINS)

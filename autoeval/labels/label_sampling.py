@@ -171,7 +171,7 @@ def _words(
     if wrong or (used and not used & set(chosen)):
         raise InputError(
             f"Expected labels of {listed(categories)} but got {listed(sorted(used))}. "
-            "Translate them with --words WORD=CATEGORY."
+            "Translate them with words=WORD=CATEGORY."
         )
     return chosen
 

@@ -73,7 +73,7 @@ def labelled_categories(
         warnings.append(
             f"detected categories that the labels do not have, left out of the mean: "
             f"{len(lacking)} of {len(found)} ({listed(lacking, 10)}). Where the labels have other "
-            "words for them, translate with --words WORD=CATEGORY"
+            "words for them, translate with words=WORD=CATEGORY"
         )
     else:  # the labels are of other words altogether, which `match_labels` refuses
         lacking = []
@@ -81,7 +81,7 @@ def labelled_categories(
         warnings.append(
             "labelled categories of which nothing likely was detected, so that their average "
             f"precision is 0 or low: {len(added)} ({listed(added, 10)}). If the detector does not "
-            "know them, name those that count with --words WORD=CATEGORY"
+            "know them, name those that count with words=WORD=CATEGORY"
         )
     else:
         added = []

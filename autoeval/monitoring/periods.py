@@ -199,7 +199,7 @@ class Baseline:
             datetime.fromisoformat(self.text)
         except ValueError as error:
             raise InputError(
-                f"Expected --baseline as days (7d), images (200) or a date (2026-03-01), but got "
+                f"Expected baseline= as days (7d), images (200) or a date (2026-03-01), but got "
                 f"{self.text!r}."
             ) from error
 

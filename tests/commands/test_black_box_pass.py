@@ -30,8 +30,14 @@ detector = BlackBoxDetector(find, ["box"], name="mine", settings={"threshold": 1
 def test_the_pass_and_the_estimate(tmp_path, capsys):
     (tmp_path / "mine.py").write_text(MINE)
     images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
-    words = ["estimate-map", "--detector", f"{tmp_path / 'mine.py'}:detector", "--repeats", "0"]
-    words += ["--task", str(write_task(tmp_path)), "--method", "ac", "--views"]
+    words = [
+        "estimate-map",
+        "--detector",
+        f"{tmp_path / 'mine.py'}:detector",
+        "--preset",
+        "repeats=0",
+    ]
+    words += ["--task", str(write_task(tmp_path)), "--method", "ac", "--preset", "views=yes"]
     words += ["--metaset", "n_sets=2", "n_images=4", "--work-dir", str(tmp_path / "work")]
     assert main([*words, "--images", str(images)]) == 0
     table = pd.read_parquet(tmp_path / "work/scores.parquet")

@@ -62,7 +62,7 @@ def test_tells_what_is_wrong_where(worlds, capsys):
 
 
 def test_a_task_without_a_usable_source(worlds, tmp_path, capsys):
-    code, shown = check(worlds, capsys, "--data-root", str(tmp_path))
+    code, shown = check(worlds, capsys, "--task", f"data_root={tmp_path}")
     assert code == 1 and shown.startswith("no source can be used\n\nfound:\n  w0: cannot be used: ")
 
 

@@ -69,7 +69,7 @@ def test_a_gate_that_cannot_fail_is_refused_before_anything_is_read(tmp_path, ca
 def test_labels_that_a_plan_drew(world, tmp_path, capsys):
     first, second = site_predictions(world, "strong", "weak")
     pool = ["--predictions", first, "--images-list", str(site_labels(world))]
-    other = ["--compare", str(world / "weak"), "--compare-predictions", second]
+    other = ["--compare", str(world / "weak"), f"predictions={second}"]
     saved = ["--estimator", str(world / "strong/estimator.parquet"), "--n", "20"]
     folder = tmp_path / "plan"
     assert main(["label", "plan", *saved, *pool, *other, "--work-dir", str(folder)]) == 0
@@ -162,7 +162,7 @@ def test_another_detector_at_the_sites_of_a_monitor(world, tmp_path, capsys):
     given = ["monitor", "--estimator", str(world / "weak/estimator.parquet")]
     given += ["--predictions", str(folders["weak"]), "--work-dir", str(tmp_path / "out")]
     given += ["--category", "thing 0", "--category", "thing 1"]
-    against = ["--against", str(world / "strong"), "--against-predictions", str(folders["strong"])]
+    against = ["--against", str(world / "strong"), f"predictions={folders['strong']}"]
     assert main([*given, *against]) == 0
     shown = capsys.readouterr().out
     assert "The candidate is better at 1 sites" in shown
@@ -171,4 +171,4 @@ def test_another_detector_at_the_sites_of_a_monitor(world, tmp_path, capsys):
     assert set(rows) == {"a", "other"} and rows["a"]["result"] == "better"
     assert rows["a"]["difference"] > 0 and rows["other"]["difference"] < rows["a"]["difference"]
     assert main([*given, *against[:2]]) == 2
-    assert "--against-predictions" in capsys.readouterr().err
+    assert "predictions=DIR" in capsys.readouterr().err

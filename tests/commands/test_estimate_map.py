@@ -7,7 +7,7 @@ from rectangles import RectangleDetector, write_task, write_video, write_world
 
 from autoeval.cli import main
 
-SMALL = ["--metaset", "n_sets=2", "n_images=4", "--repeats", "2"]
+SMALL = ["--metaset", "n_sets=2", "n_images=4", "--preset", "repeats=2"]
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_a_saved_estimator_gives_the_same_estimate(command, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["estimate"] == first
     assert main([*alone, *images, *saved, "--preset", "released"]) == 2
     assert "--preset is for a fit, and --estimator carries its own" in capsys.readouterr().err
-    assert main([*alone, *images, *saved, "--repeats", "3"]) == 2
+    assert main([*alone, *images, *saved, "--preset", "repeats=3"]) == 2
     assert "Expected 1 to 2 `repeats`" in capsys.readouterr().err
 
 
@@ -70,7 +70,7 @@ def test_without_dropout_the_scores_that_need_none_remain(command, tmp_path, cap
     """For a detector whose backbone has nothing to drop: fitted, saved, and estimated with."""
     write_world(tmp_path / "new", 205, n_images=5, seed=9)
     images = ["--images", str(tmp_path / "new" / "images"), "--json"]
-    plain = [*command, "--repeats", "0", *images]
+    plain = [*command, "--preset", "repeats=0", *images]
     assert main(plain) == 0
     result = json.loads(capsys.readouterr().out)
     table = pd.read_parquet(tmp_path / "work" / "scores.parquet")
@@ -87,9 +87,9 @@ def test_without_dropout_the_scores_that_need_none_remain(command, tmp_path, cap
     ("change", "message"),
     [
         (["--task", "nowhere.py"], "nowhere.py"),
-        (["--data-root", "nowhere"], "nowhere does not exist"),
+        (["--task", "data_root=nowhere"], "nowhere does not exist"),
         (["--images", "nowhere"], "No folder or annotation file nowhere"),
-        (["--repeats", "-1"], "0 dropout repeats or more but got -1"),
+        (["--preset", "repeats=-1"], "0 dropout repeats or more but got -1"),
         (["--method", "astrology"], "astrology"),
         (["--estimator", "nowhere.parquet"], "--estimator needs --images"),
     ],

@@ -66,7 +66,7 @@ def test_two_processes_of_torchrun_tell_what_one_tells(tmp_path):
     (images / "3.png").write_bytes(b"not an image")
     task = write_task(tmp_path, ["w0", "w1", "w2"])
     arguments = ["--task", str(task), "--images", str(images), "--json"]
-    arguments += ["--metaset", "n_sets=2", "n_images=4", "--repeats", "2", "--work-dir"]
+    arguments += ["--metaset", "n_sets=2", "n_images=4", "--preset", "repeats=2", "--work-dir"]
     alone = start(RECTANGLES, [*arguments, tmp_path / "one"])
     ranks = start_two(RECTANGLES, [*arguments, tmp_path / "two"])
     expected = json.loads(end(alone))

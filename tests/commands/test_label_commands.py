@@ -162,20 +162,30 @@ def evaluated(world):
 
 
 def test_labels_that_no_plan_drew(world, tmp_path, capsys):
-    """The same by both commands, as a simple random draw, and said so."""
+    """As a simple random draw, and said so; the level of a site for `monitor --labelled`."""
     saved = ["--estimator", str(world / "work" / "estimator.parquet")]
     labels = labels_of(world / "new", [f"{k:02d}.png" for k in range(15)], tmp_path / "l.json")
-    pool = ["--images", str(world / "new" / "images"), "--labels", str(labels), "--json"]
-    assert main(["label", "estimate", *saved, *pool, "--work-dir", str(tmp_path / "a")]) == 0
-    one = json.loads(capsys.readouterr().out)["labelled_estimate"]
+    site = ["estimate", str(world / "new" / "images"), *saved, "--work-dir", str(tmp_path / "a")]
+    assert main([*site, "--labels", str(labels), "--json"]) == 0
+    printed = capsys.readouterr().out
+    one = json.loads(printed)["labelled_estimate"]
     assert one["n_labelled"] == 15
     assert any("simple random draw" in text for text in one["warnings"])
-    detector = ["--detector", f"{world / 'mine.py'}:detector", "--work-dir", str(tmp_path / "b")]
-    assert main(["estimate-map", *detector, *saved, *pool]) == 0
-    assert json.loads(capsys.readouterr().out)["labelled_estimate"] == one
-    assert "How the interval shrinks" in (tmp_path / "b" / "report.html").read_text()
-    assert main(["estimate-map", *detector, *saved, *pool[2:]]) == 2
-    assert "needs --images PATH" in last_line(capsys)
+    assert "How the interval shrinks" in (tmp_path / "a" / "report.html").read_text()
+    (tmp_path / "level.json").write_text(printed)
+    assert Anchor.read(tmp_path / "level.json").value == one["value"]
+    assert main(site) == 0
+    free = json.loads((tmp_path / "a" / "result.json").read_text())["estimate"]
+    assert one["whole"]["mAP"]["prior"]["value"] == pytest.approx(free["value"])
+
+
+def test_labels_of_a_plan_are_not_taken_as_a_random_draw(world, plan, tmp_path, capsys):
+    assert main([*plan, "--n", "12"]) == 0
+    labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "site" / "labels.json")
+    saved = ["--estimator", str(world / "work" / "estimator.parquet")]
+    site = ["estimate", str(world / "new" / "images"), *saved, "--labels", str(labels)]
+    assert main([*site, "--work-dir", str(tmp_path / "a")]) == 2
+    assert "autoeval label estimate --plan" in last_line(capsys)
 
 
 def test_python_says_what_the_commands_say(world, plan, tmp_path):
@@ -202,7 +212,7 @@ def test_python_says_what_the_commands_say(world, plan, tmp_path):
 
 def test_pseudo_labels_predict_influence_too(world, plan, tmp_path, capsys):
     """A second detector that finds every labelled box: its prediction is nearly the truth."""
-    words = ["--pseudo-words", "CAR=car", "BUS=bus"]
+    words = ["words=CAR=car,BUS=bus"]
     pseudo = ["--pseudo-labels", str(found_by_another(world / "new", tmp_path / "new")), *words]
     assert main([*plan, *pseudo]) == 2
     assert "the labelled sites, `--pseudo-labels DIR`" in last_line(capsys)
@@ -232,9 +242,8 @@ def test_an_estimator_with_a_teacher_asks_it_about_the_pool(world, plan, tmp_pat
     assert main(["label", "plan", *pool, "--n", "12"]) == 0  # it is remembered
     labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")
     assert estimate(tmp_path, labels) == 0
-    unplanned = [*pool[:4], "--labels", str(labels), "--work-dir", str(tmp_path / "unplanned")]
-    assert main(["label", "estimate", *unplanned]) == 0
-    assert main(["estimate-map", *unplanned]) == 0
+    unplanned = [pool[3], *pool[:2], "--labels", str(labels), "--work-dir", str(tmp_path / "u")]
+    assert main(["estimate", *unplanned]) == 0
 
 
 def found_by_another(folder, stem):
@@ -289,8 +298,8 @@ class TestRefusals:
         assert "holds a plan for another detector" in last_line(capsys)
         path.write_text(own)
         labels = world / "new" / "annotations.json"
-        assert estimate(tmp_path, labels, "--detector", other) == 2
-        assert "--detector beside --plan" in last_line(capsys)
+        with pytest.raises(SystemExit):  # a plan holds what its own detector found
+            estimate(tmp_path, labels, "--detector", other)
         assert len(drawn(tmp_path)) == 6
 
     def test_a_folder_that_holds_other_labels(self, world, plan, capsys):

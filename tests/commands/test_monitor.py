@@ -196,7 +196,7 @@ def changed(made_changed, tmp_path):
 
 
 def test_a_camera_that_went_dark_raises_the_alarm(changed, capsys):
-    options = ["--changes", changed / "slopes.json", "--baseline", BEFORE, "--by", "day"]
+    options = ["--changes", changed / "slopes.json", f"baseline={BEFORE}", "--by", "day"]
     options += ["--fail-on-alarm"]
     assert monitor(changed, *options) == 3
     shown = capsys.readouterr().out
@@ -214,7 +214,7 @@ def test_a_camera_that_went_dark_raises_the_alarm(changed, capsys):
 def test_an_alarm_is_sent_once_and_a_deaf_webhook_is_tried_again(changed, capsys):
     from results.monitoring.test_for_other_tools import server
 
-    options = ["--changes", changed / "slopes.json", "--baseline", BEFORE, "--webhook"]
+    options = ["--changes", changed / "slopes.json", f"baseline={BEFORE}", "--webhook"]
     with server(status=503) as (url, _):
         assert monitor(changed, *options, url) == 1
     assert "answered 503" in capsys.readouterr().err
@@ -227,7 +227,7 @@ def test_an_alarm_is_sent_once_and_a_deaf_webhook_is_tried_again(changed, capsys
 
 
 def test_too_short_a_baseline_is_said(changed, capsys):
-    options = ["--changes", changed / "slopes.json", "--baseline", "30d"]
+    options = ["--changes", changed / "slopes.json", "baseline=30d"]
     assert monitor(changed, *options) == 0
     shown = capsys.readouterr().out
     assert shown.count("no change estimated for") == 1
@@ -238,7 +238,7 @@ def test_too_short_a_baseline_is_said(changed, capsys):
 
 def test_a_change_is_estimated_from_a_labelled_level(changed, capsys):
     (changed / "gate.json").write_text('{"value": 0.5, "lower": 0.47, "upper": 0.53}')
-    options = ["--changes", changed / "slopes.json", "--baseline", BEFORE]
+    options = ["--changes", changed / "slopes.json", f"baseline={BEFORE}"]
     rows = lines(changed, capsys, *options, "--labelled", f"gate={changed / 'gate.json'}")
     gate, roof, _ = sorted(rows, key=lambda row: row["group"])
     assert gate["now"] == pytest.approx(0.5 + gate["change"])

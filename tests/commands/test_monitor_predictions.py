@@ -197,7 +197,7 @@ def test_a_site_that_got_worse_raises_the_alarm_since_its_hour(
     parts, fell = [boxes["north/gate"], boxes["roof"]], START + timedelta(hours=60)
     path = site / "sites" / "north" / "gate.json"
     path.write_text(json.dumps(document(parts, times=hourly)))
-    assert monitor("--changes", slopes, "--baseline", "30", "--fail-on-alarm") == 3
+    assert monitor("--changes", slopes, "baseline=30", "--fail-on-alarm") == 3
     text = capsys.readouterr().out
     assert text.count("ALARM") == 1 and "ALARM: north/gate" in text
     row = groups(site).set_index("group").loc["north/gate"]
@@ -214,13 +214,13 @@ def test_without_times_the_order_of_the_file_counts(site, boxes, monitor, slopes
         for b in sorted(own, key=lambda b: b["image_id"])
     ]
     (site / "sites" / "north" / "gate.json").write_text(json.dumps(every))
-    assert monitor("--changes", slopes, "--baseline", "30", "--fail-on-alarm") == 3
+    assert monitor("--changes", slopes, "baseline=30", "--fail-on-alarm") == 3
     assert "since image north/gate/09" in capsys.readouterr().out
     row = groups(site).set_index("group").loc["north/gate"]
     since = 999 - int(row["since_image"].split("/")[-1][:4])
     assert abs(since - n) < 12 and pd.isna(row["since"])
     assert monitor("--changes", slopes) == 0  # the first seven days
-    assert "--baseline 7d needs: give a number of images" in capsys.readouterr().out
+    assert "baseline=7d needs: give a number of images" in capsys.readouterr().out
 
 
 def test_one_time_for_all_images_is_that_of_the_export(site, boxes, monitor, capsys):

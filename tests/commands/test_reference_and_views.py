@@ -30,9 +30,18 @@ def scored(tmp_path_factory):
     for name in (*SOURCES, NEW):
         write_environment(folder / "worlds", name, 4, 0)
     (folder / "task.py").write_text(TASK.format(names=SOURCES))
-    sizes = ["--metaset", "n_sets=2", "n_images=3", "--repeats", "1", "--method", "fd"]
-    task = ["--task", str(folder / "task.py"), "--reference", "day_street"]
-    fit = [*DETECTOR, *task, *sizes, "--views", "--das", "--work-dir", str(folder / "work")]
+    sizes = ["--metaset", "n_sets=2", "n_images=3", "--preset", "repeats=1", "--method", "fd"]
+    task = ["--task", str(folder / "task.py"), "--preset", "reference=day_street"]
+    fit = [
+        *DETECTOR,
+        *task,
+        *sizes,
+        "--preset",
+        "views=yes",
+        "das=yes",
+        "--work-dir",
+        str(folder / "work"),
+    ]
     new = ["--images", str(folder / "worlds" / NEW / "images")]
     assert main([*fit, *new]) == 0
     return folder, [*fit, *new]
@@ -74,14 +83,14 @@ def test_a_run_that_goes_on_does_not_observe_the_domain_again(scored, capsys):
 
 
 def test_a_saved_estimator_takes_the_domain_again_and_no_other(roads, capsys):
-    task = ["--task", str(roads / "task.py"), "--reference"]
-    assert again(roads, *task, "day_street") == 0
+    task = ["--task", str(roads / "task.py"), "--preset"]
+    assert again(roads, *task, "reference=day_street") == 0
     first = json.loads((roads / "work" / "result.json").read_text())["estimate"]
     assert json.loads(capsys.readouterr().out)["estimate"] == first
     for words, message in {
         (): "training domain",
-        (*task, "overpass"): "pass.domain",
-        (*task, "nowhere"): "Expected --reference to name a seed set of task roads",
+        (*task, "reference=overpass"): "pass.domain",
+        (*task, "reference=nowhere"): "Expected reference= to name a seed set of task roads",
     }.items():
         assert again(roads, *words) == 2
         assert message in capsys.readouterr().err

@@ -18,8 +18,8 @@ def words(tmp_path, monkeypatch):
 
 
 def test_writes_table_pictures_and_configuration(words, tmp_path, capsys):
-    config = tmp_path / "configs" / "found.py"
-    assert main([*words, "--strategy", "coordinate", "--write", str(config)]) == 0
+    config = tmp_path / "out" / "dropout.py"
+    assert main([*words, "--strategy", "coordinate"]) == 0
     out = tmp_path / "out"
     table = pd.read_parquet(out / "coordinate.parquet")
     csv = pd.read_csv(out / "coordinate.csv", dtype={"stages": str}, keep_default_na=False)

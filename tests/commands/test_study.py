@@ -23,7 +23,7 @@ def world(tmp_path_factory):
     )
     detector = ["--detector", "rectangles", "--task", str(write_task(folder))]
     detector += ["--metaset", str(folder / "metaset.py"), "n_sets=4", "n_images=5"]
-    scores = ["--repeats", "2", "--work-dir", str(folder / "scores")]
+    scores = ["--preset", "repeats=2", "--work-dir", str(folder / "scores")]
     assert main(["estimate-map", *detector, *scores]) == 0
     yield folder, detector
     monkeypatch.undo()

@@ -74,7 +74,7 @@ def test_all_labels_of_a_plan_for_recall_give_what_is_counted_exactly(fitted, tm
     [
         (("--target", "recall"), "--score-thr"),
         (("--score-thr", "1.5"), "over 0 and under 1"),
-        (("--score-thr", ".3", "--iou", ".6001"), "IoU of COCO"),
+        (("--score-thr", ".3", "iou=.6001"), "IoU of COCO"),
     ],
 )
 def test_bad_thresholds(fitted, tmp_path, options, message, capsys):

@@ -108,7 +108,7 @@ def test_a_fit_and_estimates_of_thousands_of_images(folder):
 
 def test_what_needs_more_says_so(folder, tmp_path):
     (tmp_path / "task.py").touch()
-    task = ["--task", tmp_path / "task.py", "--data-root", tmp_path, "--predictions", tmp_path]
+    task = ["--task", tmp_path / "task.py", f"data_root={tmp_path}", "--predictions", tmp_path]
     run("fit", *task, status=2, said="which is not installed: pip install")
 
 

@@ -8,7 +8,7 @@ import pytest
 from predicted_world import HEIGHT, WIDTH, write_world
 
 from autoeval.cli import main
-from autoeval.commands.site_options import translation
+from autoeval.commands.site_options import word_pairs
 from autoeval.errors import InputError
 
 
@@ -194,9 +194,9 @@ def test_words_of_one_category_that_are_given_apart(world, tmp_path, capsys):
 
 
 def test_a_word_with_two_translations_is_refused():
-    assert translation(["car=vehicle", "bus=vehicle"]) == {"car": "vehicle", "bus": "vehicle"}
-    with pytest.raises(InputError, match="--words gives the word 'car' two categories"):
-        translation(["car=vehicle", "car=person"])
+    assert word_pairs("car=vehicle,bus=vehicle") == {"car": "vehicle", "bus": "vehicle"}
+    with pytest.raises(InputError, match="words= gives the word 'car' two categories"):
+        word_pairs("car=vehicle,car=person")
 
 
 def test_one_set_by_two_names_is_not_joined(world, tmp_path, capsys):

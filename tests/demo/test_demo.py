@@ -21,7 +21,7 @@ from autoeval.detectors import load_detector
 @pytest.mark.parametrize("options", [[], ["--published"]], ids=["default", "published"])
 def test_it_fits_estimates_labels_and_compares(options, tmp_path, monkeypatch, capsys):
     tiny = showing.DemoSizes(images=20, sample_sets=1, sample_images=2, repeats=1, labels=5)
-    monkeypatch.setattr(showing, "DemoSizes", lambda repeats: tiny)
+    monkeypatch.setattr(showing, "DemoSizes", lambda: tiny)
     assert main(["demo", "--work-dir", str(tmp_path), "--held-back", "fog", *options]) == 0
     paragraph = " ".join(capsys.readouterr().out.strip().rpartition("\n\n")[2].split())
     result = json.loads((tmp_path / "result.json").read_text())

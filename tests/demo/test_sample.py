@@ -61,5 +61,5 @@ def test_after_an_estimate_from_files_the_next_step_is_possible_from_files(
     (command,) = re.findall(r"autoeval label plan --.*", shown)
     assert main(shlex.split(command)[1:]) == 0
     assert (tmp_path / "work_dirs/labels/plan.json").exists()
-    truth = ["--labels", str(SAMPLE / "new_labels.json"), "--words", "truck=lorry"]
+    truth = ["--labels", str(SAMPLE / "new_labels.json"), "words=truck=lorry"]
     assert main(["label", "estimate", "--plan", "work_dirs/labels", *truth]) == 0

@@ -122,7 +122,7 @@ def test_scores_of_the_training_domain_need_it():
     table = make_table(WORLDS).rename(columns={"bos": "fd"})
     made = Observer(Crates(), TASK, replace(SETTINGS, domain=domain)).context()
     estimator = AccuracyEstimator("fd").fit_rows(table, context=made)
-    with pytest.raises(InputError, match=r"uses fd.*--reference"):
+    with pytest.raises(InputError, match=r"uses fd.*--preset reference="):
         estimator.observer(Crates())
     assert estimator.observer(Crates(), domain=domain).settings.domain is domain
 

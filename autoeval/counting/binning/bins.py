@@ -73,7 +73,9 @@ def load_bins(path: str | os.PathLike[str], name: str | None = None) -> CountBin
     content = read_json(path, "file of bins")
     if isinstance(content, dict) and "edges" not in content:
         if name not in content:
-            fault = f"'{name}' is none of them" if name else "name one of them (--bins-name)"
+            fault = (
+                f"'{name}' is none of them" if name else "name one of them (--bins FILE name=NAME)"
+            )
             names = ", ".join(content)
             raise InputError(f"{path} holds several lists of bin edges ({names}): {fault}.")
         content = content[name]

@@ -9,14 +9,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from autoeval.counting.commands.common_options import add_prompts
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("split", type=Path, metavar="SPLIT", help="folder of a split")
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("--task", nargs="+", default=["total-original", "total-occluded"])
-    parser.add_argument("--prompts", type=Path, metavar="FILE", help="default: as shipped")
-    parser.add_argument("--prompts-of", default="default", metavar="MODEL")
+    add_prompts(parser)
     parser.add_argument("--max-tokens", type=int, default=4096, metavar="N", help="of an answer")
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from autoeval.counting.commands.common_options import (
     add_counter_options,
+    add_prompts,
     add_run_options,
     add_work_dir,
     load_counters,
@@ -42,10 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of {', '.join(TASKS)} (default: the two total ones)",
     )
     add_work_dir(parser, "capture")
-    parser.add_argument("--prompts", type=Path, metavar="FILE", help="default: as shipped")
-    parser.add_argument(
-        "--prompts-of", default="default", metavar="MODEL", help="whose published prompts to use"
-    )
+    add_prompts(parser)
     parser.add_argument(
         "--backoff",
         action="store_true",

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.run_options import read_cfg_options
+from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.run_options import add_json, positive, read_cfg_options
 from autoeval.counting import DEFAULT_MODE, MODES
 
 if TYPE_CHECKING:
@@ -42,11 +43,6 @@ def add_work_dir(parser: argparse.ArgumentParser, default: str) -> None:
     )
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--json``."""
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
 REPEATABLE: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
 
 
@@ -55,18 +51,50 @@ def add_predictions(parser: Any, details: str) -> None:
     parser.add_argument("--predictions", **REPEATABLE, metavar="DIR", help=details)
 
 
-def add_exclude(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--exclude``, lists of image ids."""
-    details = "lists of image ids to leave out, such as images of several classes"
-    parser.add_argument("--exclude", **REPEATABLE, metavar="FILE", help=details)
+def _files(text: str) -> list[Path]:
+    """Read ``FILE,FILE``."""
+    return [Path(part) for part in text.split(",")]
+
+
+EXCLUDE = Detail(
+    "exclude",
+    "FILE,...: lists of image ids to leave out, such as images of several classes",
+    read=_files,
+    default=(),
+)
 
 
 def add_praco_data(parser: argparse.ArgumentParser) -> None:
     """Declare where PrACo's images and classes come from."""
-    parser.add_argument("--data", required=True, metavar="DATA", help="see above")
-    parser.add_argument("--data-root", metavar="DIR", help="folder with the data of a config file")
-    parser.add_argument("--split", default="test", help="of FSC-147 (default: %(default)s)")
-    add_exclude(parser)
+    add_input(
+        parser,
+        "--data",
+        (
+            Detail("data_root", "folder with the data of a config file"),
+            Detail("split", "of FSC-147 (test)", default="test"),
+            EXCLUDE,
+        ),
+        metavar="DATA",
+        required=True,
+        help="see above",
+    )
+
+
+def add_prompts(parser: argparse.ArgumentParser) -> None:
+    """Declare the prompts of CAPTURe."""
+    add_input(
+        parser,
+        "--prompts",
+        (
+            Detail(
+                "model", "whose published prompts to use (default)", "prompts_of", default="default"
+            ),
+        ),
+        metavar="FILE",
+        read=Path,
+        alone=None,  # of the shipped prompts
+        help="default: as shipped",
+    )
 
 
 def add_counter_options(
@@ -123,18 +151,17 @@ def load_counters(args: argparse.Namespace) -> list[tuple[Counter, dict[str, Any
     return loaded
 
 
-def positive(text: str) -> int:
-    """Read a whole number from 1 up."""
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 up but got '{text}'")
-    return number
-
-
 def add_reproduce_options(
-    parser: argparse.ArgumentParser, paper: str, *, tables: str, figures: str = ""
+    parser: argparse.ArgumentParser,
+    paper: str,
+    *details: Detail,
+    tables: str,
+    figures: str = "",
 ) -> None:
-    """Declare the options of commands that compare; `paper` names a file in ``configs/papers``."""
+    """Declare the options of commands that compare; `paper` names a file in ``configs/papers``.
+
+    `details` are facts about the data.
+    """
     parser.add_argument(
         "--table",
         nargs="+",
@@ -144,7 +171,10 @@ def add_reproduce_options(
     )
     if figures:
         parser.add_argument("--figure", nargs="+", default=[], metavar="N", help=figures)
-    parser.add_argument("--data-root", metavar="DIR", help="the data, see above")
+    if details:
+        add_input(parser, "--data-root", details, metavar="DIR", help="the data, see above")
+    else:
+        parser.add_argument("--data-root", metavar="DIR", help="the data, see above")
     add_predictions(parser, "see above")
     add_mode(parser)
     add_work_dir(parser, f"reproduce_{paper}")

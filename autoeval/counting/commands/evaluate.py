@@ -13,8 +13,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.run_options import add_json
 from autoeval.counting import mode_line
-from autoeval.counting.commands.common_options import add_json, add_mode, add_work_dir
+from autoeval.counting.commands.common_options import add_mode, add_work_dir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("predictions", nargs="+", type=Path, metavar="PRED")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument(
+    add_input(
+        source,
         "--bins",
+        (Detail("name", "which of several lists in the file", "bins_name"),),
         metavar="FILE|NAME",
         help=f"JSON with the edges of the bins, or published ones: {', '.join(PUBLISHED)}",
     )
@@ -45,14 +49,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TRAIN",
         help="training counts to bin, all files together: id,count, points or COCO boxes",
     )
-    parser.add_argument("--bins-name", metavar="NAME", help="which of several lists in --bins")
-    parser.add_argument("--binning", choices=BINNINGS, default="released", help="how to bin")
-    parser.add_argument(
-        "--gamma",
-        type=_gamma,
-        default=GAMMA,
-        metavar="G",
-        help="prior of the binning, in (0, 1), or cv for cross-validation (default: %(default)s)",
+    add_input(
+        parser,
+        "--binning",
+        (
+            Detail(
+                "gamma",
+                f"its prior, in (0, 1), or cv for cross-validation ({GAMMA})",
+                read=_gamma,
+                default=GAMMA,
+            ),
+        ),
+        metavar="NAME",
+        choices=BINNINGS,
+        default=BINNINGS[0],
+        help=f"how to bin: {', '.join(BINNINGS)} (default: %(default)s)",
     )
     add_mode(parser, "true counts outside the bins have bins of their own, or are dropped")
     parser.add_argument("--truth", type=Path, metavar="FILE", help="true counts, points or boxes")
@@ -73,14 +84,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the files are of different data sets: side by side instead of image by image",
     )
-    parser.add_argument(
+    add_input(
+        parser,
         "--n-resamples",
-        type=int,
-        default=1000,
+        (Detail("seed", "of its draws (0)", read=int, default=0),),
         metavar="N",
+        read=int,
+        default=1000,
         help="of the bootstrap (default: %(default)s)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap")
     add_json(parser)
     add_work_dir(parser, "count_evaluation")
 

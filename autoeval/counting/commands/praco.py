@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.run_options import positive
 from autoeval.counting import mode_line
 from autoeval.counting.commands.common_options import (
     add_counter_options,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 # As in `mosaic_run`, which takes a second to import.
 LAYOUTS, RELEASED_SEED = ("released", "paper"), 123
+RELEASED, ALL, NONE = "released", "all", "none"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,22 +53,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     how = parser.add_argument_group("measures")
     add_mode(how)
-    how.add_argument(
+    add_input(
+        how,
         "--pairs",
-        default="released",
+        (
+            Detail(
+                "n_negatives",
+                "lower images for each image and class of released pairs (1)",
+                read=positive,
+                default=1,
+            ),
+            Detail(
+                "layout",
+                f"of released or all pairs: {' or '.join(LAYOUTS)} ({LAYOUTS[0]})",
+                read=_layout,
+                default=LAYOUTS[0],
+            ),
+            Detail("seed", f"of released pairs ({RELEASED_SEED})", read=int, default=RELEASED_SEED),
+        ),
         metavar="HOW",
+        default=RELEASED,
         help="mosaics: released (one for each image and negative class), all, none, or a file of "
         "pairs that an earlier run wrote (default: %(default)s)",
     )
-    how.add_argument(
-        "--n-negatives",
-        type=int,
-        default=1,
-        metavar="N",
-        help="lower images for each image and class (default: %(default)s, as released)",
-    )
-    how.add_argument("--layout", choices=LAYOUTS, default="released", help="of mosaics")
-    how.add_argument("--seed", type=int, default=RELEASED_SEED, help="of the pairs")
     how.add_argument(
         "--multi-class",
         action="store_true",
@@ -77,6 +87,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--n-resamples", type=int, default=1000, help="of the bootstrap")
     add_work_dir(parser, "praco")
     add_run_options(parser, "images (and their mosaics)")
+
+
+def _layout(text: str) -> str:
+    if text not in LAYOUTS:
+        raise ValueError(f"expected {' or '.join(LAYOUTS)}")
+    return text
 
 
 def run(args: argparse.Namespace) -> int:
@@ -147,13 +163,13 @@ def _of_counters(
 def _pairs(args: argparse.Namespace, counting_set: CountingSet) -> list[MosaicRecipe]:
     from autoeval.counting.praco.mosaic_run import all_pairs, draw_pairs, read_pairs, write_pairs
 
-    if args.pairs == "none":
+    if args.pairs == NONE:
         return []
-    if args.pairs == "released":
+    if args.pairs == RELEASED:
         recipes = draw_pairs(
             counting_set, seed=args.seed, n_negatives=args.n_negatives, layout=args.layout
         )
-    elif args.pairs == "all":
+    elif args.pairs == ALL:
         recipes = all_pairs(counting_set, layout=args.layout)
     else:
         recipes = read_pairs(args.pairs, counting_set)
@@ -172,7 +188,7 @@ def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[Any]:
         if not models:
             form = f"Inference_Test1_MODEL_{counting_set.name}.csv"
             more = f" or multiclass_MODEL_{counting_set.name}1.csv" if args.multi_class else ""
-            raise InputError(f"No file {form}{more} in {folder}: check the folder and --split.")
+            raise InputError(f"No file {form}{more} in {folder}: check the folder and split=.")
         for model, path in models.items():
             results.append(
                 evaluate_multi_class_file(

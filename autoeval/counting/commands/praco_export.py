@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 
-from autoeval.counting.commands.common_options import add_praco_data, add_work_dir, positive
+from autoeval.commands.run_options import positive
+from autoeval.counting.commands.common_options import add_praco_data, add_work_dir
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

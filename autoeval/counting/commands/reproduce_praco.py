@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from autoeval.counting.commands.common_options import (
-    add_exclude,
+    EXCLUDE,
     add_reproduce_options,
     reproduce,
 )
@@ -31,10 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reproduce_options(
         parser,
         PAPER,
+        EXCLUDE,
         tables="1 (test), 2 (validation), 3 (DAVE's settings)",
         figures="4 (drift), 6 (negative classes)",
     )
-    add_exclude(parser)
 
 
 def run(args: argparse.Namespace) -> int:

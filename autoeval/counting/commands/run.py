@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.counting.commands.common_options import (
     add_counter_options,
     add_run_options,
@@ -22,14 +23,13 @@ FAILURE = 1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_counter_options(parser, example="configs/counting/praco/yolox_nano.py")
-    parser.add_argument(
+    add_input(
+        parser,
         "--images",
-        required=True,
+        (Detail("every", "frames of videos: 2s, or 10 for every tenth"),),
         metavar="DIR",
+        required=True,
         help="a folder, a COCO JSON, a video, a list of paths or a pattern",
-    )
-    parser.add_argument(
-        "--every", metavar="STEP", help="which frames of videos: 2s, or 10 for every tenth"
     )
     parser.add_argument(
         "--prompt",

@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from autoeval.commands.typed_options import refuse_beside
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -19,9 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--published",
         action="store_true",
         help="compare with published scores in the tables, too; takes three times as long",
-    )
-    parser.add_argument(
-        "--repeats", type=int, default=2, help="dropout seeds of published scores (%(default)s)"
     )
     parser.add_argument(
         "--sample",
@@ -34,14 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Render, score, fit, estimate, compare."""
     if args.sample:
+        reason = "is about the demo, and --sample renders none of it: leave it out."
+        refuse_beside(args, ["work_dir", "held_back", "published"], reason)
         from autoeval.demo.sample import write_sample
 
         print(*write_sample(args.sample), sep="\n")
         return 0
-    from autoeval.demo.showing import DemoSizes, show_method
+    from autoeval.demo.showing import show_method
 
-    sizes = DemoSizes(repeats=args.repeats)
-    print(
-        show_method(args.work_dir, held_back=args.held_back, published=args.published, sizes=sizes)
-    )
+    print(show_method(args.work_dir, held_back=args.held_back, published=args.published))
     return 0

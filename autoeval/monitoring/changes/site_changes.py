@@ -56,7 +56,7 @@ class ChangeSettings:
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
-            raise InputError(f"Expected --false-alarms over 0 and under 1, but got {self.alpha}.")
+            raise InputError(f"Expected false_alarms= over 0 and under 1, but got {self.alpha}.")
 
 
 def site_changes(
@@ -102,8 +102,8 @@ def _change(
     before, after = watched[:n], watched[n:]
     if not n and len(taken) and taken.isna().all():
         return {
-            "unwatched": f"no image has a time, which --baseline {settings.baseline.text} needs: "
-            "give a number of images, such as --baseline 200, or times with --time"
+            "unwatched": f"no image has a time, which baseline={settings.baseline.text} needs: "
+            "give a number of images, such as --changes baseline=200, or times with --time"
         }
     if len(before) < FEWEST or not after:
         return {

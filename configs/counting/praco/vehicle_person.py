@@ -5,7 +5,7 @@
 # of the classes in `prompt_only`. At most one or two images of each fixed camera are kept.
 name = "vehicle_person"
 
-# The folder with the data: --data-root DIR or AUTOEVAL_DATA_ROOT; or write it here, relative to
+# The folder with the data: data_root=DIR or AUTOEVAL_DATA_ROOT; or write it here, relative to
 # this file.
 data_root = None
 

@@ -176,16 +176,17 @@ def test_the_mode_is_paper_by_default(module):
 def test_the_commands_of_papers_have_one_set_of_options_and_load_no_tables():
     common = {"help", "table", "figure", "data_root", "predictions", "mode", "work_dir", "json"}
     found = [set(options(module)) for module in REPRODUCE]
-    assert found == [common, common, common | {"exclude"}]
+    assert found == [common] * 3
     modules = ", ".join(module.__name__ for module in REPRODUCE)
     code = f"import sys, {modules}; print({{'pandas', 'matplotlib', 'scipy'}} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
 
 
-@pytest.mark.parametrize("name", ["predictions", "exclude"])
-def test_folders_and_lists_may_be_given_together_or_one_by_one(name):
+def test_folders_may_be_given_together_or_one_by_one_and_lists_by_commas():
     parser = argparse.ArgumentParser()
     reproduce_praco.add_arguments(parser)
-    args = parser.parse_args([f"--{name}", "a", "b", f"--{name}", "c"])
-    assert [str(path) for path in getattr(args, name)] == ["a", "b", "c"]
+    args = parser.parse_args(["--predictions", "a", "b", "--predictions", "c"])
+    assert list(map(str, args.predictions)) == ["a", "b", "c"]
+    args = parser.parse_args(["--data-root", "data", "exclude=a,b"])
+    assert list(map(str, args.exclude)) == ["a", "b"]

@@ -1,4 +1,4 @@
-"""`estimate-map` on the predictions of each source of a task, and of the new images."""
+"""`fit` on the predictions of each source of a task, and `estimate` on those of new images."""
 
 import json
 
@@ -27,7 +27,7 @@ def command(tmp_path):
             predictions.rename(tmp_path / "predictions" / f"{name}.json")
     (tmp_path / "task.py").write_text(TASK)
     folders = ["--predictions", tmp_path / "predictions", "--work-dir", tmp_path / "work"]
-    return [str(word) for word in ("estimate-map", "--task", tmp_path / "task.py", *folders)]
+    return [str(word) for word in ("fit", "--task", tmp_path / "task.py", *folders)]
 
 
 def result_of(tmp_path):
@@ -35,19 +35,20 @@ def result_of(tmp_path):
 
 
 def test_sources_are_left_out_and_the_new_place_is_estimated(command, tmp_path, capsys):
-    new = ["--images-predictions", str(tmp_path / "new_predictions.json")]
-    images = ["--images", str(tmp_path / "new_labels.json")]
-    assert main([*command, *new, *images]) == 0
+    assert main(command) == 0
+    assert "Cross-validation, one group of sources held out" in capsys.readouterr().out
     result = result_of(tmp_path)
     names = [row["source"] for row in result["per_source"]["bayes"]]
     assert names == [
         f"{n}: {c}" for n in ("dawn", "noon", "dusk", "night") for c in ("hard", "easy")
     ]
-    by_category = result["estimate"]["per_category"]
-    assert by_category["hard"]["value"] < by_category["easy"]["value"]
-    assert result["estimate"]["n_images"] == 60
-    assert "Cross-validation, one group of sources held out" in capsys.readouterr().out
-    assert (tmp_path / "work/estimator.parquet").is_file()
+    new = ["--predictions", str(tmp_path / "new_predictions.json")]
+    new += ["--images-list", str(tmp_path / "new_labels.json")]
+    saved = ["--estimator", str(tmp_path / "work/estimator.parquet")]
+    assert main(["estimate", *saved, *new, "--work-dir", str(tmp_path / "new")]) == 0
+    found = json.loads((tmp_path / "new/result.json").read_text())["estimate"]
+    assert found["per_category"]["hard"]["value"] < found["per_category"]["easy"]["value"]
+    assert found["n_images"] == 60
 
 
 def test_without_new_images_only_the_fit_is_told(command, tmp_path):
