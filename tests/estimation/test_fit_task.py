@@ -174,8 +174,6 @@ def test_by_default_each_image_is_seen_as_the_default_method_needs(detector, tas
     assert set(result.table_["kind"]) == {"seed"}
     assert result.table_[list(FEATURES)].notna().all(axis=None)
     assert not [name for name in result.table_ if name.startswith("bos")]
-    with pytest.raises(InputError, match="needs a folder to keep what is scored"):
-        autoeval.fit_task(task, detector)
     with pytest.raises(InputError, match="`data_root` is for a task file"):
         autoeval.fit_task(task, detector, data_root=tmp_path, work_dir=tmp_path)
 
