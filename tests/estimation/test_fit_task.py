@@ -13,11 +13,11 @@ from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fit_task import fit_task
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.estimation.pair_table import FEATURES
 from autoeval.metasets import MetaSetConfig
+from autoeval.published.fitting.fit_task import fit_task
 
 SETTINGS = preset("paper", repeats=2, seed=1)
 # these two keep the rectangles' brightness, which the stand-in detector is sensitive to
