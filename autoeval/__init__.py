@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from autoeval.version import __version__
 
 if TYPE_CHECKING:
-    from autoeval.api import compare, estimate_with_labels, fit, plan_labels
+    from autoeval.api import (
+        compare,
+        estimate_with_labels,
+        fit,
+        fit_task,
+        join,
+        plan_labels,
+        threshold,
+    )
     from autoeval.data.labels.any_format import load_labels
     from autoeval.data.predictions.reading import read_predictions as load_predictions
     from autoeval.detectors.black_box import BlackBoxDetector
@@ -16,37 +24,48 @@ if TYPE_CHECKING:
     from autoeval.detectors.loading import load_detector
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.given_boxes import Detector, Predictions
     from autoeval.metasets.task import load_task
 
 _HOMES = {
     "AccuracyEstimator": "estimation.estimator:AccuracyEstimator",
     "BlackBoxDetector": "detectors.black_box:BlackBoxDetector",
+    "Detector": "estimation.given_boxes:Detector",
     "DetectorSpec": "detectors.detector_spec:DetectorSpec",
     "Estimate": "estimation.estimate:Estimate",
+    "Predictions": "estimation.given_boxes:Predictions",
     "compare": "api:compare",
     "estimate_with_labels": "api:estimate_with_labels",
     "fit": "api:fit",
+    "fit_task": "api:fit_task",
+    "join": "api:join",
     "load_detector": "detectors.loading:load_detector",
     "load_labels": "data.labels.any_format:load_labels",
     "load_predictions": "data.predictions.reading:read_predictions",
     "load_task": "metasets.task:load_task",
     "plan_labels": "api:plan_labels",
+    "threshold": "api:threshold",
 }
 
 __all__ = [
     "AccuracyEstimator",
     "BlackBoxDetector",
+    "Detector",
     "DetectorSpec",
     "Estimate",
+    "Predictions",
     "__version__",
     "compare",
     "estimate_with_labels",
     "fit",
+    "fit_task",
+    "join",
     "load_detector",
     "load_labels",
     "load_predictions",
     "load_task",
     "plan_labels",
+    "threshold",
 ]
 
 

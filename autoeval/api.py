@@ -1,4 +1,4 @@
-"""What users call: fit, plan labels, estimate with labels, compare; for Python and shell.
+"""What users call: fit, join, plan labels, estimate with labels, compare; for Python and shell.
 
 The names of this module are those of the package; see `autoeval.__init__`.
 """
@@ -11,17 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.data.predictions.category_words import read_names
-from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.data.wording import short_names
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_files, fit_labelled, join_fits
+from autoeval.estimation.given_boxes import GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.intervals import check_level
 from autoeval.estimation.observation.kept_observer import Keeping
-from autoeval.estimation.observation.teacher_boxes import Teacher, load_teacher
 from autoeval.estimation.plan_folder import plan_in_folder
-from autoeval.estimation.site_boxes import PathLike, PredictionFiles
+from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
@@ -29,102 +27,52 @@ from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
 from autoeval.metasets.task import Task, load_task
 from autoeval.runtime.files import write_table
+from autoeval.targets import IOUS
 
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
-    from autoeval.estimation.observation.observing import ImageDetector
-    from autoeval.estimation.observation.presets import PassSettings
+    from autoeval.estimation.operating_curve import ThresholdChoice
     from autoeval.estimation.site import Categories
-    from autoeval.metasets.recipe import MetaSetConfig
-    from autoeval.runtime.job import Executor
     from autoeval.runtime.shards import Shards
 
 ESTIMATOR, SCORES = "estimator.parquet", "scores.parquet"
 
 
 def fit(
-    labels: PathLike | None = None,
+    labels: PathLike,
+    boxes: GivenBoxes,
     *,
-    predictions: PathLike | None = None,
-    detector: str | DetectorSpec | ImageDetector | None = None,
-    task: PathLike | Task | None = None,
-    join: Sequence[PathLike] = (),
     img_dir: PathLike | None = None,
-    family: str | None = None,
-    half_size_predictions: PathLike | None = None,
-    names: PathLike | Mapping[str, str] | None = None,
-    truncated: bool = False,
-    teacher: PathLike | DetectorSpec | Teacher | None = None,
-    data_root: PathLike | None = None,
+    group: str | None = None,
     target: str = "mAP",
     level: float = 0.9,
     calibrate: bool = True,
-    methods: Sequence[str] = (DEFAULT_METHOD,),
-    settings: PassSettings | None = None,
-    meta_set: MetaSetConfig | None = None,
-    reference: str | None = None,
-    pseudo_labels: PathLike | None = None,
-    pseudo_words: Mapping[str, str] | None = None,
     work_dir: PathLike | None = None,
-    executor: Executor | None = None,
-    batch_size: int = 4,
 ) -> AccuracyEstimator:
-    """Fit an estimator on labelled data: one labelled set, the sources of a task, or earlier fits.
+    """Fit an estimator on one labelled set.
 
     Parameters
     ----------
-    labels : path-like, optional
-        A labelled set: COCO JSON, or a folder of YOLO or VOC labels.
-    predictions : path-like, optional
-        What the detector found on it: COCO results, Parquet or JSON lines. With `task` a folder
-        with ``NAME.json`` for each source.
-    detector : str, DetectorSpec or ImageDetector, optional
-        Instead of `predictions`: the detector, which is run over the images.
-    task : path-like or Task, optional
-        Instead of `labels`: a task file with labelled sources; see `autoeval.load_task`.
-    join : sequence of path-like
-        Instead of all of these: work dirs of fits of one detector.
+    labels : path-like
+        COCO JSON, or a folder of YOLO or VOC labels.
+    boxes : path-like, Predictions, Detector or ImageDetector
+        What the detector found there: the path of its predictions, or `Predictions`; or the
+        detector that is run over the images, `Detector`.
     img_dir : path-like, optional
         Images of `labels`, where their format does not say.
-    family : str, optional
+    group : str, optional
         Origin of `labels`, if others that it is joined with share it.
-    half_size_predictions : path-like, optional
-        Predictions of a second pass at half the input size, in pixels of the full size.
-    names : path-like or mapping of str to str, optional
-        Words for the category numbers of predictions: ``data.yaml``, or a text file with a word a
-        line, counted from 0.
-    truncated : bool
-        Accept predictions without boxes under .3.
-    teacher : path-like, DetectorSpec or Teacher, optional
-        A stronger detector, or its predictions: agreement with it becomes a score.
-    data_root : path-like, optional
-        Folder with the data of the task.
     target : str
-        What is estimated: ``mAP``, ``mAP50``, ``mAP75``, one at a score threshold such as
-        ``recall@0.3``, or with a task a counting error. `AccuracyEstimator.for_target` changes it.
+        What is estimated: ``mAP``, ``mAP50``, ``mAP75``, or one at a score threshold such as
+        ``recall@0.3``. `AccuracyEstimator.for_target` changes it.
     level : float
         Nominal coverage of the intervals.
     calibrate : bool
         Learn from the labels how confidences of this detector go with being right; otherwise the
         usual calibration of detectors is taken. See docs/explanation/calibration.md.
-    methods : sequence of str
-        With a task and a detector: the first becomes the estimator, all are evaluated.
-    settings : PassSettings, optional
-        With a task and a detector: from `autoeval.estimation.observation.presets.preset`; by
-        default each image once, and once at half the size.
-    meta_set : MetaSetConfig, optional
-        With a task and a detector: transformed sample sets, which the published methods need.
-    reference : str, optional
-        Source of the task that stands for the detector's training domain.
-    pseudo_labels, pseudo_words
-        With a task and a detector: see `autoeval.estimation.fit_task.fit_task`.
     work_dir : path-like, optional
         Where the estimator, its score table and what was observed are written: the same call goes
-        on where one was interrupted. Needed with a task and a detector.
-    executor : Executor, optional
-        Where a detector is run; this process by default.
-    batch_size : int
-        Changes no number.
+        on where one was interrupted.
 
     Returns
     -------
@@ -137,81 +85,116 @@ def fit(
         If the data cannot be read or do not belong together; the message says what to do.
     """
     check_level(level)
-    folder = None if work_dir is None else Path(work_dir)
-    wanted: dict[str, Any] = {"target": target, "level": level}
-    if join:
-        paths = [Path(path) for path in join]
-        paths = [(path / ESTIMATOR if path.is_dir() else path).resolve() for path in paths]
-        if len(set(paths)) < 2:
-            raise InputError("--join takes two work dirs or more, of fits of one detector.")
-        fits = {str(path): AccuracyEstimator.load(path) for path in paths}
-        return _written(join_fits(fits, **wanted), folder)
-    _check_sources(labels, predictions, detector, task, family)
-    task = load_task(task, data_root) if isinstance(task, str | os.PathLike) else task
-    wanted["calibrate"] = calibrate
-    origin: dict[str, Any] = {"img_dir": img_dir, "family": family}
-    if predictions is not None:
-        words = read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
-        fitted = fit_files(
-            predictions,
-            labels=labels,
-            task=task,
-            half_size=half_size_predictions,
-            teacher=teacher,
-            names=words,
-            truncated=truncated,
-            **origin,
-            **wanted,
-        )
-        return _written(fitted, folder)
-    assert detector is not None
-    loaded, load, loading = load_any(detector, teacher)
-    if task is None:
-        assert labels is not None
-        fitted = fit_labelled(
-            loaded,
-            labels,
-            teacher=load_teacher(teacher),
-            keep=Keeping(folder, executor, load) if folder else None,
-            loading=loading,
-            batch_size=batch_size,
-            **origin,
-            **wanted,
-        )
-        return _written(fitted, folder)
-    from autoeval.estimation.fit_task import fit_task
-    from autoeval.estimation.kept_domain import reference_domain
+    folder, given = _folder(work_dir), given_boxes(boxes)
+    wanted: dict[str, Any] = {"target": target, "level": level, "calibrate": calibrate}
+    origin: dict[str, Any] = {"img_dir": img_dir, "family": group}
+    if isinstance(given, Predictions):
+        return _written(fit_files(given, labels=labels, **origin, **wanted), folder)
+    return _written(fit_labelled(given, labels, folder=folder, **origin, **wanted), folder)
+
+
+def fit_task(
+    task: PathLike | Task,
+    boxes: GivenBoxes,
+    *,
+    data_root: PathLike | None = None,
+    target: str = "mAP",
+    level: float = 0.9,
+    calibrate: bool = True,
+    work_dir: PathLike | None = None,
+) -> AccuracyEstimator:
+    """Fit an estimator on the labelled sources of a task.
+
+    Parameters
+    ----------
+    task : path-like or Task
+        A task file with labelled sources; see `autoeval.load_task`.
+    boxes : path-like, Predictions, Detector or ImageDetector
+        What the detector found there, as in `fit`; predictions are a folder with ``NAME.json`` for
+        each source.
+    data_root : path-like, optional
+        Folder with the data of a task file.
+    target, level, calibrate
+        See `fit`; with a detector also a counting error.
+    work_dir : path-like, optional
+        See `fit`; needed with a detector.
+
+    Returns
+    -------
+    AccuracyEstimator
+        Its ``fit_result_`` has the error at each source when it was left out.
+
+    Raises
+    ------
+    InputError
+        As `fit`.
+    """
+    check_level(level)
+    folder, given = _folder(work_dir), given_boxes(boxes)
+    wanted: dict[str, Any] = {"target": target, "level": level, "calibrate": calibrate}
+    if isinstance(task, str | os.PathLike):
+        task = load_task(task, data_root)
+    elif data_root is not None:
+        raise InputError("`data_root` is for a task file, and this task is loaded: leave it out.")
+    if isinstance(given, Predictions):
+        return _written(fit_files(given, task=task, **wanted), folder)
+    from autoeval.estimation.fit_task import fit_task as fit_observed
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import light
 
     if folder is None:
         raise InputError("A fit on a task needs a folder to keep what is scored: `work_dir`.")
-    settings = replace(settings or light(), teacher=load_teacher(teacher))
-    observer: Observer = Observer(loaded, task, settings, batch_size=batch_size)
-    if reference is not None:
-        observer = observer.changed(domain=reference_domain(observer, reference, folder))
-    return fit_task(
+    settings = replace(light(), teacher=given.teacher)
+    observer: Observer = Observer(given.loaded, task, settings, batch_size=given.batch_size)
+    return fit_observed(
         observer,
         task.load_seed_sets(),
-        meta_set=meta_set,
+        meta_set=None,
         work_dir=folder,
-        methods=methods,
-        executor=executor,
-        load=load,
-        pseudo_labels=None if pseudo_labels is None else Path(pseudo_labels),
-        pseudo_words=pseudo_words,
-        loading=loading,
+        executor=given.executor,
+        load=given.spec,
+        loading=given.loading,
         **wanted,
     )
 
 
+def join(
+    fits: Sequence[PathLike],
+    *,
+    target: str = "mAP",
+    level: float = 0.9,
+    work_dir: PathLike | None = None,
+) -> AccuracyEstimator:
+    """Join fits of one detector on several labelled sets and tasks into one estimator.
+
+    Parameters
+    ----------
+    fits : sequence of path-like
+        Work dirs of `fit` and `fit_task`, or their estimators.
+    target, level, work_dir
+        See `fit`.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two, they are of different detectors, or share a labelled set.
+    """
+    check_level(level)
+    paths = [Path(path) for path in fits]
+    paths = [(path / ESTIMATOR if path.is_dir() else path).resolve() for path in paths]
+    if len(set(paths)) < 2:
+        raise InputError("--join takes two work dirs or more, of fits of one detector.")
+    loaded = {str(path): AccuracyEstimator.load(path) for path in paths}
+    return _written(join_fits(loaded, target=target, level=level), _folder(work_dir))
+
+
 def plan_labels(
     estimator: AccuracyEstimator | PathLike,
-    predictions: PathLike | PredictionFiles | None = None,
+    boxes: GivenBoxes | None = None,
     *,
     images: Any = None,
     n: int = 20,
-    seed: int = 0,
+    seed: int | None = None,
     frames: int | None = None,
     pseudo_labels: PathLike | None = None,
     pseudo_words: Mapping[str, str] | None = None,
@@ -223,10 +206,10 @@ def plan_labels(
     Parameters
     ----------
     estimator : AccuracyEstimator or path-like
-    predictions, images, **site
+    boxes, images, **site
         See `AccuracyEstimator.predict`.
     n, seed, frames, pseudo_labels, pseudo_words
-        See `AccuracyEstimator.plan_labels`.
+        See `AccuracyEstimator.plan_labels`; where `folder` holds a plan its seed and its frames.
     folder : path-like, optional
         Write the plan there with a copy of the images, ready to be labelled; a plan that is there
         is enlarged to `n` images.
@@ -237,16 +220,15 @@ def plan_labels(
         As `AccuracyEstimator.predict` and `AccuracyEstimator.plan_labels`.
     """
     fitted = load_estimator(estimator)
-    estimate = fitted.predict(predictions, images=images, **site)
+    estimate = fitted.predict(boxes, images=images, **site)
     options: dict[str, Any] = {
-        "seed": seed,
         "frames": frames,
         "pseudo_labels": pseudo_labels,
         "pseudo_words": pseudo_words,
     }
     if folder is None:
-        return fitted.plan_labels(estimate, n=n, **options)
-    return plan_in_folder(fitted, estimate, Path(folder), n=n, **options)[0]
+        return fitted.plan_labels(estimate, n=n, seed=seed or 0, **options)
+    return plan_in_folder(fitted, estimate, Path(folder), n=n, seed=seed, **options)[0]
 
 
 def estimate_with_labels(
@@ -287,9 +269,67 @@ def estimate_with_labels(
     return estimate_plan(plan, content, words=words, planned=planned, score_thr=score_thr)
 
 
+def threshold(
+    estimator: AccuracyEstimator | PathLike,
+    boxes: GivenBoxes | None = None,
+    *,
+    precision: float | None = None,
+    recall: float | None = None,
+    iou: float = IOUS[0],
+    labels: PathLike | None = None,
+    img_dir: PathLike | None = None,
+    words: Mapping[str, str] | None = None,
+    **site: Any,
+) -> ThresholdChoice:
+    """Choose the score threshold at which a detector reaches a precision or a recall at a site.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator or path-like
+    boxes, **site
+        See `AccuracyEstimator.predict`; such as ``images`` and ``categories``.
+    precision, recall : float, optional
+        What is wanted, over 0 and under 1; one of them, or neither for the best F1.
+    iou : float
+        At which IoU with a labelled object a box is a true positive.
+    labels : path-like, optional
+        Labels of some of the images, taken as a simple random sample; without them the curve is
+        estimated label-free.
+    img_dir : path-like, optional
+        Folder of the labelled images, where the format of their labels does not say.
+    words : mapping of str to str, optional
+        Category for each word of the labels; by default equal words.
+
+    Raises
+    ------
+    InputError
+        As `AccuracyEstimator.predict`, or if both a precision and a recall are wanted.
+    """
+    from autoeval.estimation.operating_curve import (
+        THRESHOLDS,
+        check_wanted,
+        choose_threshold,
+        expected_curve,
+        labelled_curve,
+    )
+
+    check_wanted(precision, recall)
+    if labels is None and (words or img_dir):
+        raise InputError("`words` and `img_dir` belong to labels, and there are none.")
+    fitted = load_estimator(estimator)
+    if labels is None:
+        curve = expected_curve(fitted, fitted.predict(boxes, **site), iou)
+    else:
+        estimate = fitted.predict(boxes, score_thr=THRESHOLDS[0], iou=iou, **site)
+        plan = fitted.plan_labels(estimate, n=1)
+        content = read_labels(Path(labels), img_dir)
+        curve = labelled_curve(plan, content, words=words, planned=False)
+    return choose_threshold(curve, precision=precision, recall=recall)
+
+
 def compare(
     estimators: Mapping[str, AccuracyEstimator | PathLike] | Sequence[AccuracyEstimator | PathLike],
-    predictions: Sequence[PathLike | PredictionFiles | None] | None = None,
+    boxes: Sequence[GivenBoxes | None] | None = None,
     *,
     images: Any = None,
     labels: PathLike | None = None,
@@ -301,7 +341,6 @@ def compare(
     seed: int = 0,
     keep: Mapping[str, Keeping] | None = None,
     shards: Shards | None = None,
-    batch_size: int = 4,
 ) -> Comparison:
     """Compare detectors on the same images: which is better, by how much, with what probability.
 
@@ -310,9 +349,9 @@ def compare(
     estimators : mapping or sequence of AccuracyEstimator or path-like
         Fitted, best on the same labelled set: one a detector, by name; those of a sequence are
         named after their folders. A work dir of `fit` stands for the estimator in it.
-    predictions : sequence of path-like, PredictionFiles or None, optional
-        What each detector found on the images, in the order of `estimators`; None for one that is
-        to be run.
+    boxes : sequence of path-like, Predictions, Detector, ImageDetector or None, optional
+        What each detector found on the images, in the order of `estimators`, as in `fit`; None for
+        one that is run as it was fitted.
     images : path-like or sequence, optional
         See `AccuracyEstimator.predict`.
     labels : path-like, optional
@@ -334,26 +373,28 @@ def compare(
         Where to keep what each detector that is run observes.
     shards : Shards, optional
         Which processes share the images.
-    batch_size : int
-        Changes no number.
 
     Raises
     ------
     InputError
-        If fewer than two detectors are given or one twice; as `AccuracyEstimator.predict` and
-        `autoeval.comparison.compare_sites.compare_sites`.
+        If fewer than two detectors are given or one twice, or what is about labels without them; as
+        `AccuracyEstimator.predict` and `autoeval.comparison.compare_sites.compare_sites`.
     """
     from autoeval.comparison.compare_sites import compare_sites
 
     check_level(level)
+    if labels is None and (words or img_dir is not None):
+        unread = "words" if words else "img_dir"
+        raise InputError(f"`{unread}` is about labels: give `labels`, or leave it out.")
     fits = named_estimators(estimators)
     if target is not None:
         fits = {name: of.for_target(target) for name, of in fits.items()}
-    files = list(predictions or [None] * len(fits))
-    if len(files) != len(fits):
+    every = boxes or [None] * len(fits)
+    given = [None if of is None else given_boxes(of) for of in every]
+    if len(given) != len(fits):
         raise InputError(
             f"Expected predictions of each of {len(fits)} detectors, in their order, but got "
-            f"{len(files)}."
+            f"{len(given)}."
         )
     plan = None
     if labels is not None and (Path(labels).parent / PLAN).exists():
@@ -364,11 +405,9 @@ def compare(
             images=images,
             labels=labels,
             categories=categories,
-            keep=(keep or {}).get(name),
-            shards=shards,
-            batch_size=batch_size,
+            **({} if isinstance(of, Predictions) else _running((keep or {}).get(name), shards)),
         )
-        for (name, fitted), of in zip(fits.items(), files, strict=True)
+        for (name, fitted), of in zip(fits.items(), given, strict=True)
     }
     return compare_sites(
         fits,
@@ -380,6 +419,12 @@ def compare(
         level=level,
         seed=seed,
     )
+
+
+def _running(keep: Keeping | None, shards: Shards | None) -> dict[str, Any]:
+    """Return what is given of how a detector is run."""
+    given = {"keep": keep, "shards": shards}
+    return {name: of for name, of in given.items() if of is not None}
 
 
 def named_estimators(
@@ -401,12 +446,8 @@ def named_estimators(
     whole = [path.parent if path.name == ESTIMATOR else path for path in paths]
     if len({path.resolve() for path in whole}) < len(whole):
         raise InputError("One estimator is given twice: name each detector once.")
-    names: list[str] = []
-    for depth in range(1, 1 + max((len(path.parts) for path in whole), default=0)):
-        names = ["/".join(path.parts[-depth:]) for path in whole]
-        if len(set(names)) == len(names):
-            break
-    return {name: load_estimator(of) for name, of in zip(names, estimators, strict=True)}
+    named = zip(short_names(whole), estimators, strict=True)
+    return {name: load_estimator(of) for name, of in named}
 
 
 def load_estimator(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:
@@ -417,31 +458,8 @@ def load_estimator(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator
     return AccuracyEstimator.load(path / ESTIMATOR if path.is_dir() else path)
 
 
-def load_any(
-    detector: str | DetectorSpec | ImageDetector, teacher: Any = None
-) -> tuple[Any, DetectorSpec | None, dict[str, Any] | None]:
-    """Load a detector that is named, and say how: for workers, and to keep with an estimator."""
-    if isinstance(detector, str):
-        detector = DetectorSpec(detector)
-    if not isinstance(detector, DetectorSpec):
-        return detector, None, None
-    of_teacher = teacher.to_dict() if isinstance(teacher, DetectorSpec) else None
-    return detector(), detector, {"detector": detector.to_dict(), "teacher": of_teacher}
-
-
-def _check_sources(labels: Any, predictions: Any, detector: Any, task: Any, family: Any) -> None:
-    if labels is not None and task is not None:
-        raise InputError(
-            "One at a time: fit the labels and the task by themselves, then join both (--join)."
-        )
-    if labels is None and task is None:
-        raise InputError("Expected either labels (--labels PATH) or a task (--task FILE).")
-    if family is not None and task is not None:
-        raise InputError("`family` is that of labels; a task names those of its sources itself.")
-    if (predictions is None) == (detector is None):
-        raise InputError(
-            "Expected either predictions (--predictions PATH) or a detector (--detector ALIAS)."
-        )
+def _folder(path: PathLike | None) -> Path | None:
+    return None if path is None else Path(path)
 
 
 def _written(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstimator:

@@ -50,7 +50,8 @@ class CalibrationPrior:
     @property
     def calibration(self) -> ScoreCalibration:
         """The mean over detectors."""
-        return ScoreCalibration(np.array([of.mean for of in self.boxes]), self.missed.mean)
+        boxes = np.array([of.mean for of in self.boxes])
+        return ScoreCalibration(boxes, self.missed.mean, usual=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +68,12 @@ class ScoreCalibration:
     over the probabilities p of its boxes there.
 
     boxes (L, 3): a, b, c; missed (3,): m.
+    usual: whether it is that of a panel of detectors, not learnt from labels of this one.
     """
 
     boxes: np.ndarray
     missed: np.ndarray
+    usual: bool = False
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the true-positive probability of N boxes at each threshold, (L, N), falling."""
@@ -90,18 +93,21 @@ class ScoreCalibration:
 
     @classmethod
     def mean(cls, calibrations: Sequence[ScoreCalibration]) -> Self:
-        """Average the coefficients."""
+        """Average the coefficients; usual where one of them is."""
         boxes, missed = ([getattr(of, name) for of in calibrations] for name in ("boxes", "missed"))
-        return cls(np.mean(boxes, axis=0), np.mean(missed, axis=0))
+        usual = any(of.usual for of in calibrations)
+        return cls(np.mean(boxes, axis=0), np.mean(missed, axis=0), usual)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON."""
-        return {"boxes": self.boxes.tolist(), "missed": self.missed.tolist()}
+        values = {"boxes": self.boxes.tolist(), "missed": self.missed.tolist()}
+        return values | ({"usual": True} if self.usual else {})
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote."""
-        return cls(np.array(values["boxes"]), np.array(values["missed"]))
+        usual = bool(values.get("usual", False))  # not in files of earlier fits
+        return cls(np.array(values["boxes"]), np.array(values["missed"]), usual)
 
 
 def fit_boxes(

@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import NoReturn
 
 from autoeval.commands.short_help import add_help
@@ -156,7 +157,7 @@ def _main(argv: Sequence[str] | None) -> int:
     module = importlib.import_module(_module(name))
     parser = parser_of(name)
     args = parser.parse_args(words[len(name.split()) :])
-    args.command_line = shlex.join(["autoeval", *words])
+    args.command_line = _shown(words, args)
     args.typed = typed_options(parser, args)
     return _run(module.run, args)
 
@@ -168,6 +169,16 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     add_help(parser, getattr(module, "RARE", ()))
     module.add_arguments(parser)
     return parser
+
+
+def _shown(words: Sequence[str], args: argparse.Namespace) -> str:
+    """Return the command as typed, without the address of a webhook, which is a password."""
+    secret = getattr(args, "webhook", None)
+    if secret:
+        from autoeval.data.wording import masked_address
+
+        words = [word.replace(secret, masked_address(secret)) for word in words]
+    return shlex.join(["autoeval", *words])
 
 
 class _Parser(argparse.ArgumentParser):
@@ -203,8 +214,7 @@ def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace)
         if not error.name or error.name.startswith("autoeval"):
             raise
         print(
-            f"error: this needs {error.name}, which is not installed: pip install -e . "
-            "(requirements-predictions.txt is enough for COCO labels and predictions alone).",
+            f"error: this needs {error.name}, which is not installed: {_install()}.",
             file=sys.stderr,
         )
         return BAD_INPUT
@@ -217,6 +227,19 @@ def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace)
         kept = str(interrupt) or "what its folder keeps is not done again"
         print(f"\nInterrupted. Give the same command again: {kept}.", file=sys.stderr)
         return INTERRUPTED
+
+
+def _install() -> str:
+    """Return how what is missing is installed, in a checkout or with the package."""
+    if (Path(__file__).resolve().parents[1] / "pyproject.toml").is_file():
+        return (
+            "pip install -e . (requirements-predictions.txt is enough for COCO labels and "
+            "predictions alone)"
+        )
+    return (
+        "pip install the wheel of autoeval again, without --no-deps, or that package alone "
+        "(Pillow is the package of PIL, opencv-python-headless that of cv2)"
+    )
 
 
 def _usage(words: list[str]) -> int:

@@ -10,3 +10,7 @@ class InputError(ValueError):
 
 class FailedOnImagesError(InputError):
     """A program of somebody else that failed on some images, and may not fail on others."""
+
+
+class DownloadError(InputError):
+    """A file that could not be fetched from its address."""

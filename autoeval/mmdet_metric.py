@@ -116,8 +116,8 @@ class LabelFreeMAP(BaseMetric):
         assert self.detector is not None
         size = get_world_size()
         estimate = self.estimator.predict(
+            self.detector,
             images=results,
-            detector=self.detector,
             repeats=self.repeats,
             shards=TorchShards(get_rank(), size) if size > 1 else None,
             score_thr=self.score_thr,

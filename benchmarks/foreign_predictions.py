@@ -20,7 +20,7 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows, site_scores
@@ -37,7 +37,7 @@ TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "per
 
 def read(
     path: Path, content: LabelSet, categories: Sequence[str], words: dict[str, str]
-) -> Predictions:
+) -> FoundBoxes:
     """Read predictions in the categories that are evaluated."""
     return read_predictions(path, images=content.images).as_categories(categories, words)
 
@@ -65,7 +65,7 @@ def rows_of(sets: Sequence[TrainingSet], calibration: ScoreCalibration) -> pd.Da
 
 def split(
     data: Path, predictions: Path, half_size: Path | None, name: str
-) -> tuple[Predictions, Predictions | None, Truth]:
+) -> tuple[FoundBoxes, FoundBoxes | None, Truth]:
     """Return the images of coco_mini that a COCO split holds: both passes, and the labels."""
     path = data / "all/coco_mini/annotations.json"
     content, entries = read_coco(path), json.loads(path.read_bytes())["images"]

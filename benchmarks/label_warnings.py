@@ -19,7 +19,7 @@ import pandas as pd
 
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.labels.label_warnings import labels_elsewhere, shifted_labels, unlabelled_objects
 from autoeval.report.tables import to_markdown
 from benchmarks.foreign_predictions import TASKS, WORDS, read
@@ -68,7 +68,7 @@ CHANGES: dict[str, Change] = {
 }
 
 
-def sets(data: Path, predictions: Path) -> Iterator[tuple[str, Predictions, Truth]]:
+def sets(data: Path, predictions: Path) -> Iterator[tuple[str, FoundBoxes, Truth]]:
     """Read all labelled sets that there are predictions of."""
     for path in sorted(predictions.glob("*/*.json")):
         task = path.parent.name

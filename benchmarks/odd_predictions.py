@@ -23,7 +23,7 @@ from scipy.special import expit, logit
 from autoeval.calibration import ScoreCalibration
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
@@ -38,7 +38,7 @@ from autoeval.report.tables import format_cells, to_markdown
 from benchmarks.foreign_predictions import TASKS, WORDS, read, split
 from benchmarks.panel import family
 
-Change = Callable[[Predictions], Predictions]
+Change = Callable[[FoundBoxes], FoundBoxes]
 DRAWS, FEW, MORE = 10, 3, 8
 ALIKE = "The labelled set alone, changed as the sites are"
 UNLIKE = "The labelled set as it is, the sites changed"
@@ -62,18 +62,18 @@ CALIBRATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def rescaled(function: Callable[[np.ndarray], np.ndarray], found: Predictions) -> Predictions:
+def rescaled(function: Callable[[np.ndarray], np.ndarray], found: FoundBoxes) -> FoundBoxes:
     """Put scores through a function."""
     scores = np.clip(found.scores.astype(np.float64), 1e-6, 1 - 1e-6)
     return replace(found, scores=function(scores).astype(np.float32))
 
 
-def over(least: float, found: Predictions) -> Predictions:
+def over(least: float, found: FoundBoxes) -> FoundBoxes:
     """Keep boxes over a score."""
     return found.where(found.scores > least)
 
 
-def best(most: int, found: Predictions) -> Predictions:
+def best(most: int, found: FoundBoxes) -> FoundBoxes:
     """Keep the best boxes of each image."""
     order = np.lexsort((-found.scores, found.image))
     image = found.image[order]
@@ -94,7 +94,7 @@ class Site:
     """A labelled set and what was found there."""
 
     name: str
-    found: Predictions
+    found: FoundBoxes
     truth: Truth
     everywhere: bool = True
 
@@ -178,7 +178,7 @@ def warnings_of_fit(val: Site, change: Change) -> dict[str, object]:
     return {"doubted": "yes" if warnings else "no"}
 
 
-def noticed(full: Predictions, changed: Sequence[Predictions]) -> dict[str, object]:
+def noticed(full: FoundBoxes, changed: Sequence[FoundBoxes]) -> dict[str, object]:
     """Return the share of sites of which a fit on a full list warns, and which it refuses."""
     warned, refused = 0, 0
     for found in changed:

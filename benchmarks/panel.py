@@ -36,9 +36,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, WITH_TEACHER, pairs_of
 from autoeval.estimation.panel_prior import read_calibration_prior
-from autoeval.estimation.site_boxes import PredictionFiles
 from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.regression import Prior, Scaling
 from autoeval.regression.variances import Shared, Variances
@@ -157,7 +157,7 @@ def read_sets(data: Path, predictions: Path, teacher: Path | None = None) -> Ite
             words = WORDS if known else {name: name for name in names}
             numbers = dict(zip(content.numbers, content.categories, strict=True))
             second = teacher and teacher / task / path.name
-            files = PredictionFiles(path, teacher=second if second and second.exists() else None)
+            files = Predictions(path, reference=second if second and second.exists() else None)
             boxes = files.read(content.images, where=str(path), numbers=numbers)
             boxes, truth = boxes.as_categories(names, words), Truth.of(content, names)
             if path.stem == LABELLED:

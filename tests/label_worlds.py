@@ -4,7 +4,7 @@ import numpy as np
 
 from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.labels.labelled_site import LabelledSite
 from autoeval.labels.pool import pool_of_predictions
 
@@ -29,7 +29,7 @@ def make_site(seed, *, n_images=60, n_objects=3.0, categories=("car",), name=Non
     wrong = rng.uniform(0, 140, (m, 2))
     boxes = np.concatenate([boxes[found], np.concatenate([wrong, wrong + 30], axis=1)])
     boxes[:, 2:] = np.maximum(boxes[:, 2:], boxes[:, :2] + 1)
-    predictions = Predictions(
+    predictions = FoundBoxes(
         images,
         categories,
         np.concatenate([image[found], rng.integers(0, n_images, m)]),

@@ -4,7 +4,7 @@ import numpy as np
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 
 N_IMAGES, WORDS = 24, ("car", "bus", "cat", "dog", "cow")
 
@@ -16,12 +16,12 @@ def random_found(seed, n=600):
     boxes = np.concatenate([corner, corner + size], axis=1).astype("f4")
     scores = (0.01 + 0.98 * rng.beta(0.5, 1.5, n)).astype("f4")
     image = rng.integers(0, N_IMAGES - 2, n)
-    return Predictions(images, WORDS, image, rng.integers(0, 5, n), boxes, scores, {})
+    return FoundBoxes(images, WORDS, image, rng.integers(0, 5, n), boxes, scores, {})
 
 
 def shaken(found, seed, pixels=3.0):
     move = np.random.default_rng(seed).normal(0, pixels, found.boxes.shape).astype("f4")
-    return Predictions(
+    return FoundBoxes(
         found.images, WORDS, found.image, found.label, found.boxes + move, found.scores, {}
     )
 

@@ -1,5 +1,7 @@
 """True-positive probabilities from confidences, and the scores of calibrated boxes."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -238,3 +240,12 @@ def test_sides_are_relative_to_those_of_the_image():
     found = relative_sides(np.array([[0.0, 0, 20, 20], [5, 5, 5, 9]]), np.array([1600.0, 1600]))
     assert found[0] == pytest.approx(np.log(20 / 40))
     assert found[1] == pytest.approx(np.log(1e-3))  # of no width: a millionth of the area
+
+
+def test_a_calibration_that_is_not_of_the_detector_is_saved_as_such():
+    usual = ScoreCalibration(TRUE, MISSED, usual=True)
+    assert ScoreCalibration.from_dict(json.loads(json.dumps(usual.to_dict()))).usual
+    assert ScoreCalibration.mean([CALIBRATION, usual]).usual
+    of_earlier_fits = {"boxes": TRUE.tolist(), "missed": MISSED.tolist()}
+    assert CALIBRATION.to_dict() == of_earlier_fits
+    assert not ScoreCalibration.from_dict(of_earlier_fits).usual

@@ -79,20 +79,28 @@ def test_a_former_option_is_answered_with_that_of_today(words, capsys):
     assert "--work-dir" not in capsys.readouterr().err
 
 
-# Of pip, ray, torchrun and lmms-eval; the program's own; and the former one
-FOREIGN = {"--head", "--no-deps", "--nproc-per-node", "--include_path", "--tasks"}
-FOREIGN |= {"--version", "--help-all", *FORMER_OPTIONS}
+# Of pip, ray, torchrun, lmms-eval and MMDetection; and the program's own
+FOREIGN = {"--head", "--no-deps", "--nproc-per-node", "--include_path", "--tasks", "--out"}
+FOREIGN |= {"--version", "--help-all"}
+
+
+def options_named(text):
+    """Return the options in the strings of a program."""
+    strings = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
+    found = (re.findall(r"(?<![\w-])--[a-z][\w-]*", of) for of in strings if isinstance(of, str))
+    return {option for options in found for option in options}
 
 
 def test_messages_name_options_that_there_are():
+    """Former ones are named where they are answered with those of today, and nowhere else."""
     known = set().union(*all_options().values()) | FOREIGN
-    named = {}
+    wrong = {}
     for path in (ROOT / "autoeval").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                for option in re.findall(r"(?<![\w-])--[a-z][a-z_-]+[a-z]", node.value):
-                    named.setdefault(option, path.name)
-    assert {option: path for option, path in named.items() if option not in known} == {}
+        former = set(FORMER_OPTIONS) if path.name == "cli.py" else set()
+        lost = options_named(path.read_text("utf-8")) - known - former
+        wrong |= {path.name: lost} if lost else {}
+    assert wrong == {}
+    assert options_named('f"{name}: --gone FILE (--k, a--b)"') == {"--gone", "--k"}
 
 
 @pytest.mark.parametrize("command", ["estimate-map", "search-dropout", "build-metaset"])
@@ -165,3 +173,11 @@ def test_output_that_nobody_reads_ends_the_program_quietly(words, buffering):
     ended = subprocess.run(command, stdout=end, stderr=subprocess.PIPE, text=True)
     os.close(end)
     assert (ended.returncode, ended.stderr) == (1, "")
+
+
+def test_what_is_missing_is_installed_as_the_package_was(tmp_path, monkeypatch):
+    from autoeval import cli
+
+    assert "pip install -e ." in cli._install()
+    monkeypatch.setattr(cli, "__file__", str(tmp_path / "autoeval" / "cli.py"))
+    assert "-e ." not in cli._install() and "wheel" in cli._install()

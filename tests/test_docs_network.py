@@ -30,7 +30,7 @@ RENAMED = {
     "vehicle=car,bus,truck": "vehicle",
     "configs/counting/praco/roadworld_nano.py": "configs/counting/roadworld_nano.py",
 }
-LEFT_OUT = ("--checkpoint", "--data-root", "--cfg-options")
+LEFT_OUT = ("--checkpoint", "--cfg-options")
 FEWER = {
     "estimate-map": ["--metaset", "n_sets=2", "n_images=6"],
     "fit-change": ["--metaset", "n_sets=8", "n_images=6"],
@@ -98,6 +98,7 @@ def here_and_now(words):
         while option in words:
             at = words.index(option)
             del words[at : at + 2]
+    words = [word for word in words if not word.startswith("data_root=")]
     if words[0] == "study":
         return words + (STUDY if "--task" in words else [])
     files = [sorted(glob(word)) if "*" in word else [word] for word in words]
@@ -153,9 +154,8 @@ def here(world, monkeypatch):
 
 
 @pytest.mark.slow
-def test_readme_with_a_network(here):
+def test_first_steps_with_a_network(here):
     assert len(load_image_folder("new_site")) == 8
-    run_block("README.md", "img_dir=val/ --detector")
     run_block("docs/how-to/network.md", "fit --join")
     for name in ("fit", "estimate", "places", "all"):
         assert (here / "work_dirs" / name / "report.html").exists()

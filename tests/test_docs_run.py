@@ -72,15 +72,6 @@ def label_plan_by_hand(folder, plan):
     labels_of(folder / "new", names, folder / plan / "annotations.json")
 
 
-def test_readme_from_files(here):
-    done = run_block(block("README.md", "git clone"))
-    assert [command.split()[0] for command in done] == ["fit", "estimate"]
-    plan = block("README.md", "autoeval label plan --estimator")
-    before = {"label estimate": lambda: label_plan_by_hand(here, "work_dirs/labels")}
-    assert len(run_block(plan, before=before)) == 2
-    assert (here / "work_dirs/labels/estimate/report.html").exists()
-
-
 def test_predictions_from_files(here):
     done = run_block(block("docs/how-to/predictions.md", "autoeval fit --labels val.json"))
     assert len(done) == 2
@@ -127,7 +118,6 @@ def test_comparing_from_files(here):
         (here / f"{name}_a.json").write_text(json.dumps(found))
         (here / f"{name}_b.json").write_text(json.dumps(found[::2]))
     assert len(run_block(block("docs/how-to/compare.md", "autoeval fit --labels val.json"))) == 3
-    run_block(block("README.md", "autoeval compare work_dirs/a"))
     by_hand = {"compare work_dirs/a": lambda: label_plan_by_hand(here, "work_dirs/labels")}
     labelled = block("docs/how-to/compare.md", "--compare work_dirs/b")
     assert len(run_block(labelled, before=by_hand)) == 2
@@ -144,15 +134,14 @@ def test_monitoring_from_files(here):
 
 def test_python_from_files(here, capsys):
     """The first lines of Python: a plan, boxes drawn by hand, a number."""
-    for page in ("README.md", "docs/how-to/python.md"):
-        code = snippet(page, "autoeval.plan_labels(est")
-        plan, estimate = code.rsplit("print(autoeval.estimate_with_labels", 1)
-        made = {}
-        exec(compile(plan, page, "exec"), made)
-        label_plan_by_hand(here, "plan")
-        exec(compile("print(autoeval.estimate_with_labels" + estimate, page, "exec"), made)
-        assert "labelled images of 40" in capsys.readouterr().out
-        shutil.rmtree("plan")
+    page = "docs/how-to/python.md"
+    code = snippet(page, "autoeval.plan_labels(est")
+    plan, estimate = code.rsplit("print(autoeval.estimate_with_labels", 1)
+    made = {}
+    exec(compile(plan, page, "exec"), made)
+    label_plan_by_hand(here, "plan")
+    exec(compile("print(autoeval.estimate_with_labels" + estimate, page, "exec"), made)
+    assert "labelled images of 40" in capsys.readouterr().out
     exec(snippet("docs/how-to/python.md", "estimate.to_pandas"), made)
     made |= {"estimate": made["est"].predict("new_predictions.json", images="new_site/")}
     exec(snippet("docs/how-to/python.md", "estimate_page("), made)

@@ -133,7 +133,7 @@ def no_vouching():
 
 def test_the_test_loop_gives_the_estimate_of_the_same_images(folder, detector, estimator, tmp_path):
     files = load_image_folder(folder / "images.json")
-    expected = estimator.predict(images=files, detector=detector)
+    expected = estimator.predict(detector, images=files)
     assert expected.n_images == 3 and 0 < expected.features["bos"] < 1
     metrics = run_test(folder, work_dir=str(tmp_path))
     ends = {"": "value", "_std": "std", "_lower": "lower", "_upper": "upper"}
@@ -174,7 +174,7 @@ def test_precision_recall_and_f1_at_a_threshold(folder, detector, tmp_path):
     path = str(tmp_path / "bayes.parquet")
     changes = {"test_evaluator.estimator": path, "test_evaluator.score_thr": score_thr}
     metrics = run_test(folder, work_dir=str(tmp_path), **changes)
-    beside = fitted.predict(images=files, detector=detector, score_thr=score_thr).beside
+    beside = fitted.predict(detector, images=files, score_thr=score_thr).beside
     for name in points_at(score_thr):
         ends = {"": "value", "_lower": "lower", "_upper": "upper"}
         shown = {end: metrics[f"label_free/{name}{end}"] for end in ends}

@@ -34,7 +34,7 @@ LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package 
 # The same within `estimation`: its sub-packages, and those of its modules that one of them needs.
 # All other modules of its own lie above `methods`.
 ESTIMATION = [
-    {"score_table", "intervals", "pair_table"},
+    {"score_table", "intervals", "pair_table", "nothing_found"},
     {"observation"},
     {"bayesian_regression", "category_scores", "estimate", "site", "site_boxes", "warnings"}
     | {"known_site", "panel_prior", "reference_statistics", "training_set"},

@@ -19,18 +19,45 @@ OTHER_NAMES = {"opencv-python-headless": "cv2", "mmcv-lite": "mmcv", "scikit-lea
 OTHER_NAMES |= {"pillow": "PIL", "pyyaml": "yaml"}
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Build the wheel from a copy, so that the checkout stays as it is."""
-    folder = tmp_path_factory.mktemp("wheel")
+def copy_of_sources(folder):
+    """Copy what is built from, so that the checkout stays as it is."""
+    folder.mkdir(exist_ok=True)
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
     for name in SOURCES:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name, **({"ignore": ignored} if copy is not shutil.copy else {}))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Build the wheel from a copy, so that the checkout stays as it is."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy_of_sources(folder)
     build = ["wheel", "--no-deps", "--no-build-isolation", "--quiet", "-w", "dist", "."]
     subprocess.run([sys.executable, "-m", "pip", *build], cwd=folder, check=True)
     (built,) = (folder / "dist").glob("*.whl")
     return built
+
+
+def test_a_script_beside_the_clone_gets_the_package(tmp_path):
+    """A clone called autoeval is no package, and must not hide the one that it holds."""
+    clone, site_packages = tmp_path / "autoeval", tmp_path / "site-packages"
+    copy_of_sources(clone)
+    build = "from setuptools.build_meta import build_editable; print(build_editable('dist'))"
+    done = subprocess.run([sys.executable, "-c", build], cwd=clone, check=True, capture_output=True)
+    name = done.stdout.decode().split()[-1]
+    zipfile.ZipFile(clone / "dist" / name).extractall(site_packages)
+    script = tmp_path / "mine.py"
+    script.write_text(
+        f"import site; site.addsitedir({str(site_packages)!r})\n"
+        "import autoeval; print(autoeval.fit.__name__, autoeval.__file__)\n"
+        "from autoeval.data.config_file import shipped_config\n"
+        "print(shipped_config('tasks', 'vehicle.py').is_file())\n"
+    )
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    shown = subprocess.run([sys.executable, script], cwd=tmp_path, env=plain, capture_output=True)
+    expected = f"fit {clone / 'autoeval' / '__init__.py'}\nTrue\n"
+    assert shown.stdout.decode() == expected, shown.stderr.decode()
 
 
 @pytest.fixture(scope="module")

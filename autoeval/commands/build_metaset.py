@@ -1,7 +1,7 @@
 """Make a meta-set: recipes of sample sets from labelled, COCO-format seed sets.
 
-Writes OUT/recipes/<seed set>.json and, where asked for, the images themselves and a contact sheet.
-The same arguments give the same files.
+Writes DIR/recipes/<seed set>.json and, where asked for, the images themselves and a contact sheet.
+The same arguments give the same files. Without seed sets, those of the rendered road world.
 """
 
 from __future__ import annotations
@@ -12,18 +12,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from autoeval.commands import road_world
 from autoeval.commands.given_input import Detail
-from autoeval.commands.meta_set_options import add_metaset_option, add_task_option
+from autoeval.commands.meta_set_options import (
+    ROAD_WORLD,
+    add_metaset_option,
+    add_task_option,
+    named_task,
+)
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.metasets import Recipe, SeedSet, Task
 
+COMMAND = "build-metaset"
+ON_ROAD_WORLD = {
+    "n_sets": road_world.N_SETS,
+    "n_images": road_world.N_IMAGES,
+    "contact_sheet": True,
+}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    source = parser.add_mutually_exclusive_group(required=True)
-    add_task_option(source)
+    source = parser.add_mutually_exclusive_group()
+    add_task_option(source, ROAD_WORLD)
     source.add_argument(
         "--seed-set",
         nargs="+",
@@ -42,21 +55,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_metaset_option(parser, Detail("n_transforms", "transforms for each", read=int))
     parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
     parser.add_argument(
-        "--work-dir", required=True, type=Path, metavar="DIR", help="where to write"
+        "--work-dir",
+        type=Path,
+        metavar="DIR",
+        help="where to write (default: work_dirs/build_metaset)",
     )
     parser.add_argument(
         "--materialise", action="store_true", help="write the images, too: DIR/images/..."
     )
     parser.add_argument(
-        "--contact-sheet", action="store_true", help="draw a sample: OUT/contact_sheet.png"
+        "--contact-sheet",
+        action="store_true",
+        default=None,
+        help="draw a sample: DIR/contact_sheet.png (on the road world always)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.metasets import draw_recipes, load_metaset_config, load_task, save_recipes
+    from autoeval.metasets import draw_recipes, load_metaset_config, save_recipes
 
-    task = load_task(args.task, args.data_root) if args.task else _task_of_words(args)
+    if args.mapping and not args.seed_set:
+        raise InputError(
+            "--mapping is for --seed-set NAME ANNOTATIONS IMAGE_FOLDER: give that, too."
+        )
+    if road_world.serves(args):
+        road_world.assume(args, ON_ROAD_WORLD, command=COMMAND)
+    args.work_dir = args.work_dir or road_world.default_work_dir(COMMAND)
+    task = _task_of_words(args) if args.seed_set else named_task(args)
     config = load_metaset_config(
         args.metaset, n_sets=args.n_sets, n_images=args.n_images, n_transforms=args.n_transforms
     )

@@ -14,7 +14,7 @@ from autoeval.commands.site_options import named_images
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_data_options(parser, images="check beside the sources")
+    add_data_options(parser, images="check beside the sources", required=True)
     parser.add_argument(
         "--preset",
         default=LIGHT,

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.commands import run_options, site_options
+from autoeval.commands.site_options import OF_A_RUN
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
-from autoeval.targets import named_target
+from autoeval.targets import MEASURES, named_target
 
 WORSE = 3
 NOT_FILES = "-"
@@ -56,18 +58,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, print, and write the page."""
     from autoeval.api import compare, named_estimators
+    from autoeval.comparison.comparison import check_points
     from autoeval.report.sections import print_report
     from autoeval.results.comparison import comparison_report
 
-    if not args.images and not args.predictions:
-        raise InputError("Expected --images PATH, or --predictions of each detector.")
+    by_files = bool(args.predictions) and NOT_FILES not in args.predictions
+    _refuse_unread(args, by_files=by_files)
+    if args.fail_if_worse is not None:
+        check_points(args.fail_if_worse)
     fits = named_estimators(_named(args.detectors))
-    files = [None if path == NOT_FILES else path for path in args.predictions]
     with run_options.launched(args) as shards:
         result = compare(
             fits,
-            files or None,
-            images=args.images if files and all(files) else site_options.named_images(args),
+            _boxes(args, fits),
+            images=args.images if by_files else site_options.named_images(args),
             labels=args.labels,
             img_dir=args.label_images,
             words=args.words,
@@ -77,7 +81,6 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             keep=_keeping(args, fits),
             shards=shards,
-            batch_size=args.batch_size,
         )
         if not shards.leads:
             return 0
@@ -88,6 +91,27 @@ def run(args: argparse.Namespace) -> int:
     if why and not args.json:
         print(f"\nworse by more than {args.fail_if_worse:g} points: {why}")
     return WORSE if why else 0
+
+
+def _refuse_unread(args: argparse.Namespace, *, by_files: bool) -> None:
+    """Refuse options that a comparison would not read; `by_files` is whether no detector is run."""
+    if not args.images and not args.predictions:
+        raise InputError("Expected --images PATH, or --predictions of each detector.")
+    if by_files:
+        refuse_beside(
+            args,
+            OF_A_RUN,
+            "is for images that a detector is run on. With --predictions of every detector "
+            "--images only lists the images: leave it out, or put - in place of the predictions of "
+            "a detector to run.",
+        )
+    if args.target not in MEASURES:
+        refuse_beside(
+            args,
+            ["score_thr"],
+            f"is for a comparison by --target {', '.join(MEASURES)}, but it is by "
+            f"{args.target or 'the target of the fits'}: name one of these, or leave it out.",
+        )
 
 
 def _named(texts: list[str]) -> Any:
@@ -101,6 +125,20 @@ def _named(texts: list[str]) -> Any:
     if len(named) < len(texts):
         raise InputError("Expected NAME=WORK_DIR of every detector, each name once, or of none.")
     return named
+
+
+def _boxes(args: argparse.Namespace, fits: dict[str, Any]) -> list[Any]:
+    """Return the file of each detector, or the detector as it was fitted."""
+    from autoeval.detectors.detector_spec import DetectorSpec
+    from autoeval.estimation.given_boxes import Detector
+
+    found: list[Any] = [None if path == NOT_FILES else path for path in args.predictions]
+    found = found or [None] * len(fits)
+    for k, fitted in enumerate(fits.values()):
+        if k < len(found) and found[k] is None and fitted.loading_:
+            spec = DetectorSpec.from_dict(fitted.loading_["detector"])
+            found[k] = Detector(spec, batch_size=args.batch_size)
+    return found
 
 
 def _keeping(args: argparse.Namespace, fits: dict[str, Any]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
     _check(args)
     estimator = site_options.load_for_target(args)
-    estimate = site_options.predict_site(args, estimator, teacher=run_options.named_teacher(args))
+    estimate = site_options.predict_site(args, estimator)
     if estimate is None:
         return 0
     source = Path(args.predictions or args.images).name
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     if args.labels:
         return 0
     if estimate.width_warning and estimator.label_assistance_ is not None and not args.json:
-        print(f"\nnext step, images to label:\n  {_label_plan(args)}")
+        print(f"\nnext step, images to label:\n  {_label_plan(args, estimate.n_images)}")
     return 0
 
 
@@ -134,7 +134,7 @@ def _label_sections(
     return label_sections(labelled)
 
 
-def _label_plan(args: argparse.Namespace) -> str:
+def _label_plan(args: argparse.Namespace, n_images: int) -> str:
     """Return the command that plans labels for the same images, by the same route."""
     words = ["autoeval", "label", "plan", "--estimator", args.estimator]
     for name in INPUTS:
@@ -146,4 +146,5 @@ def _label_plan(args: argparse.Namespace) -> str:
             words += [word for each in value or () for word in ("--category", each)]
         elif value and (name, value) != ("iou", IOUS[0]):
             words += [f"--{name.replace('_', '-')}", value]
+    words += ["--n", n_images] if n_images < site_options.N_LABELS else []  # no more can be drawn
     return shlex.join(map(str, words))

@@ -9,9 +9,9 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from autoeval.commands import meta_set_options, run_options, site_options
+from autoeval.commands import meta_set_options, road_world, run_options, site_options
 from autoeval.commands.given_input import add_input
 from autoeval.commands.meta_set_options import COUNT_METHODS, COUNT_TARGETS, LIGHT
 from autoeval.commands.typed_options import refuse_beside
@@ -20,8 +20,11 @@ from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:
+    from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.observation.presets import PassSettings
+    from autoeval.metasets.recipe import MetaSetConfig
     from autoeval.metasets.task import Task
 
 OF_FIT = (
@@ -29,6 +32,7 @@ OF_FIT = (
     *("preset", "dropout", "seed", "class_aware", "views", "das"),
     *("pseudo_labels", "pseudo_words"),
 )
+COMMAND = "estimate-map"
 METHODS: tuple[str, ...] = ("bayes",)
 WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
 
@@ -74,6 +78,11 @@ def run(args: argparse.Namespace) -> int:
     """Fit or load the estimator, estimate, and print."""
     meta_set_options.check_counting_options(args)
     _check(args)
+    if not args.estimator:
+        _assume(args)
+    if not args.images:
+        refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
+    args.preset = args.preset or LIGHT
     with run_options.launched(args) as shards:
         return _run(args, shards)
 
@@ -108,11 +117,22 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     return 0
 
 
+def _assume(args: argparse.Namespace) -> None:
+    """Let the road world take the place of a task that is not given; name all that is missing."""
+    if not road_world.serves(args):
+        meta_set_options.check_complete(args, COMMAND)
+        return
+    values: dict[str, Any] = {"detector": road_world.DETECTOR, "preset": "paper"}
+    if args.preset != LIGHT:
+        values |= {"n_sets": road_world.N_SETS, "n_images": road_world.N_IMAGES}
+        values["repeats"] = road_world.REPEATS
+    values["images"] = road_world.images_of(road_world.HELD_BACK)
+    road_world.assume(args, values, command=COMMAND)
+
+
 def _check(args: argparse.Namespace) -> None:
     """Refuse options that exclude each other, before anything is run."""
     run_options.make_executor(args)
-    if not args.images:
-        refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
     if not args.estimator:
         return
     if not args.images:
@@ -131,17 +151,21 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
 
     if args.estimator:
         return AccuracyEstimator.load(args.estimator)
-    estimator = _fit_detector(args, meta_set_options.named_task(args))
+    estimator = _fit_detector(args)
     if shards.leads and estimator.fit_result_:
         for warning in estimator.fit_result_.warnings:
             print(f"note: {warning}", file=sys.stderr)
     return estimator
 
 
-def _fit_detector(args: argparse.Namespace, task: Task) -> AccuracyEstimator:
-    from autoeval.api import fit
+def _fit_detector(args: argparse.Namespace) -> AccuracyEstimator:
+    from autoeval.estimation.fit_task import fit_task
+    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.kept_domain import reference_domain
+    from autoeval.estimation.observation.observing import Observer
     from autoeval.metasets import load_metaset_config
 
+    spec = run_options.required_detector(args)
     if args.target in COUNT_TARGETS and args.preset == LIGHT:
         args.preset = "paper"
     settings = replace(
@@ -153,21 +177,52 @@ def _fit_detector(args: argparse.Namespace, task: Task) -> AccuracyEstimator:
     meta_set = None
     if args.preset != LIGHT or args.metaset or args.n_sets:
         meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
-    return fit(
-        task=task,
-        detector=run_options.required_detector(args),
-        teacher=run_options.named_teacher(args),
-        settings=settings,
+    if road_world.serves(args):
+        task = _road_world_task(args, spec, settings, meta_set)
+    else:
+        task = meta_set_options.named_task(args)
+    run = run_options.named_boxes(args)
+    assert isinstance(run, Detector)
+    folder = meta_set_options.work_dir(args, task.name)
+    settings = replace(settings, teacher=run.teacher)
+    observer: Observer = Observer(run.loaded, task, settings, batch_size=run.batch_size)
+    if args.reference is not None:
+        observer = observer.changed(domain=reference_domain(observer, args.reference, folder))
+    return fit_task(
+        observer,
+        task.load_seed_sets(),
         meta_set=meta_set,
-        reference=args.reference,
+        work_dir=folder,
         methods=args.method or methods,
         target=args.target,
-        pseudo_labels=args.pseudo_labels,
+        executor=run.executor,
+        load=run.spec,
+        pseudo_labels=args.pseudo_labels and Path(args.pseudo_labels),
         pseudo_words=args.pseudo_words,
-        work_dir=meta_set_options.work_dir(args, task.name),
-        executor=run_options.make_executor(args),
-        batch_size=args.batch_size,
+        loading=run.loading,
     )
+
+
+def _road_world_task(
+    args: argparse.Namespace,
+    spec: DetectorSpec,
+    settings: PassSettings,
+    meta_set: MetaSetConfig | None,
+) -> Task:
+    """Render the road world once the detector is known to load, and warn of a long run.
+
+    Where rows of a former run are kept, nobody knows how much is left, and nothing is said.
+    """
+    from autoeval.commands.running_time import warn_of_long_run
+    from autoeval.estimation.observation.observing import Observer
+
+    with road_world.offering_the_shipped_detector(COMMAND, args):
+        detector = spec()
+    task = meta_set_options.named_task(args)
+    if args.launcher == "none" and not (args.work_dir / "rows").exists():
+        observer: Observer = Observer(detector, task, settings, batch_size=args.batch_size)
+        warn_of_long_run(observer, task.load_seed_sets(), meta_set)
+    return task
 
 
 def _estimate(
@@ -180,7 +235,6 @@ def _estimate(
         args,
         estimator,
         shards=shards,
-        teacher=run_options.named_teacher(args),
         repeats=args.repeats if args.estimator else None,
         domain=_domain(args, estimator) if args.reference else None,
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from autoeval.commands import meta_set_options, run_options, site_options
 from autoeval.commands.given_input import Detail, add_input
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit, evaluate on what was left out, and save."""
-    from autoeval.api import fit
+    from autoeval.api import fit, fit_task, join
     from autoeval.report.sections import print_report
     from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
@@ -74,36 +74,27 @@ def run(args: argparse.Namespace) -> int:
             "--score-thr goes with --target precision, recall or f1. A fit learns all thresholds: "
             "name one when you estimate."
         )
-    detector, executor = run_options.named_detector(args), run_options.make_executor(args)
+    detector = run_options.named_detector(args)
+    target = named_target(args.target, args.score_thr, args.iou)
+    options: dict[str, Any] = {"target": target, "level": args.level, "work_dir": args.work_dir}
     with run_options.launched(args) as shards:
-        estimator = fit(
-            args.labels,
-            predictions=args.predictions,
-            detector=detector,
-            task=args.task,
-            join=args.join,
-            img_dir=args.label_images,
-            family=args.family,
-            half_size_predictions=args.half_size_predictions,
-            names=args.names,
-            truncated=not args.complete,
-            teacher=run_options.named_teacher(args),
-            data_root=args.data_root,
-            target=named_target(args.target, args.score_thr, args.iou),
-            level=args.level,
-            calibrate=args.calibrate,
-            work_dir=args.work_dir,
-            executor=executor,
-            batch_size=args.batch_size,
-        )
+        if args.join:
+            estimator = join(args.join, **options)
+        else:
+            _check_sources(args)
+            boxes = run_options.named_boxes(args)
+            options["calibrate"] = args.calibrate
+            if args.labels:
+                origin = {"img_dir": args.label_images, "group": args.family}
+                estimator = fit(args.labels, boxes, **origin, **options)
+            else:
+                estimator = fit_task(args.task, boxes, data_root=args.data_root, **options)
         if not shards.leads:
             return 0
     result = estimator.fit_result_
     assert result is not None
     if args.labels and detector:
         warnings = tuple(seen_in_training(estimator, args.labels))
-        for warning in warnings:
-            print(f"warning: {warning}", file=sys.stderr)
         estimator.fit_result_ = replace(result, warnings=(*result.warnings, *warnings))
     name = detector.name if detector else ""
     known = about(
@@ -122,3 +113,13 @@ def run(args: argparse.Namespace) -> int:
     report = estimate_page(title, estimator, detector=name, given=known)
     print_report(report, args.work_dir, before=result.files, as_json=args.json)
     return 0
+
+
+def _check_sources(args: argparse.Namespace) -> None:
+    """Refuse labels beside a task, or neither."""
+    if args.labels and args.task:
+        raise InputError(
+            "One at a time: fit the labels and the task by themselves, then join both (--join)."
+        )
+    if not args.labels and not args.task:
+        raise InputError("Expected either labels (--labels PATH) or a task (--task FILE).")

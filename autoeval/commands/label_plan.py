@@ -33,8 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     site_options.add_category_option(plan)
     site_options.add_site_option(plan)
     site_options.add_target_options(plan)
-    plan.add_argument("--n", type=int, default=20, help="images to label (%(default)s)")
-    plan.add_argument("--seed", type=int, default=0, help="of the draw (%(default)s)")
+    plan.add_argument(
+        "--n", type=int, default=site_options.N_LABELS, help="images to label (%(default)s)"
+    )
+    plan.add_argument("--seed", type=int, help="of the draw (0, or that of the plan in --work-dir)")
     plan.add_argument(
         "--frames",
         type=int,
@@ -76,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
     _check(args)
     estimator = site_options.load_for_target(args)
-    estimate = site_options.predict_site(args, estimator, teacher=run_options.named_teacher(args))
+    estimate = site_options.predict_site(args, estimator)
     if estimate is None:
         return 0
     difference = None

@@ -8,8 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.commands import road_world
 from autoeval.commands.given_input import Detail, add_input, yes_or_no
-from autoeval.commands.run_options import add_batch_size, add_work_dir, required_detector
+from autoeval.commands.run_options import (
+    NO_DETECTOR,
+    add_batch_size,
+    add_work_dir,
+    required_detector,
+)
 from autoeval.commands.site_options import add_image_options
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.observation.presets import MeasureSettings, PassSettings
     from autoeval.metasets.task import Task
 
+ROAD_WORLD = " (default: the road world, rendered on first use)"
 PRESET_NAMES = ("paper", "paper_skip_empty", "released", "replication")
 LIGHT = "light"
 N_SETS, N_IMAGES = 50, 250  # as in `MetaSetConfig`, which takes a second to import
@@ -42,11 +49,15 @@ COUNTING_DETAILS = (
 """What may stand behind ``--target``, for the targets of `COUNT_TARGETS`."""
 
 
-def add_data_options(parser: argparse.ArgumentParser, *, images: str | None = None) -> None:
-    """Declare where images come from; `images` is what is done with ``--images``, if there is."""
+def add_data_options(
+    parser: argparse.ArgumentParser, *, images: str | None = None, required: bool = False
+) -> None:
+    """Declare where images come from; `images` is what is done with ``--images``, if there is.
+
+    `required` is whether a task has to be given; the road world serves where it has not.
+    """
     data = parser.add_argument_group("data")
-    # Images alone will do for a saved estimator; `named_task` asks for the task where it is needed.
-    add_task_option(data, required=images is None)
+    add_task_option(data, "" if required else ROAD_WORLD, required=required)
     if images is not None:
         add_image_options(data, images)
     add_metaset_option(data)
@@ -72,12 +83,28 @@ def add_task_option(
 
 
 def named_task(args: argparse.Namespace) -> Task:
-    """Load the task that the options name."""
+    """Load the task that the options name, or render the road world where they name none."""
     from autoeval.metasets import load_task
 
-    if not args.task:
-        raise InputError("--task FILE is needed, such as configs/tasks/vehicle.py.")
-    return load_task(args.task, args.data_root)
+    if args.task:
+        return load_task(args.task, args.data_root)
+    if road_world.serves(args):
+        return road_world.road_world_task(args)
+    beside = " with --estimator" if getattr(args, "estimator", None) else ""
+    raise InputError(f"Expected --task FILE{beside}, such as configs/tasks/vehicle.py.")
+
+
+def check_complete(args: argparse.Namespace, command: str) -> None:
+    """Name everything that a run on a task lacks in one `InputError`, with a command that runs."""
+    lacking = []
+    if not args.detector:
+        lacking.append(NO_DETECTOR)
+    try:
+        named_task(args)
+    except InputError as error:
+        lacking.append(str(error))
+    if lacking:
+        raise InputError(f"{' '.join(lacking)} {road_world.without_download(command)}")
 
 
 def add_metaset_option(group: argparse._ActionsContainer, *more: Detail) -> None:
@@ -102,7 +129,7 @@ def add_preset_option(
     group: argparse._ActionsContainer,
     about: str,
     *details: Detail,
-    default: str = "paper",
+    default: str | None = "paper",
     choices: Sequence[str] = PRESET_NAMES,
 ) -> None:
     """Declare how boxes are perturbed and compared; `about` is the help."""
@@ -112,8 +139,9 @@ def add_preset_option(
         details,
         metavar="NAME",
         default=default,
+        alone=default,  # facts about the default, which may depend on the task
         choices=choices,
-        help=f"{', '.join(choices)}: {about} (default: %(default)s)",
+        help=f"{', '.join(choices)}: {about}",
     )
 
 
@@ -126,11 +154,11 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
     without = ", none where the preset is light and no method asks" if light else ""
     about = (
         "light has each image once, and once at half size; paper 50 sample sets of 250 images for "
-        "each source, ten passes under dropout"
+        f"each source, ten passes under dropout (default: {LIGHT}; on the road world paper)"
     )
     add_preset_option(
         run,
-        about if light else "how boxes are perturbed and compared",
+        about if light else "how boxes are perturbed and compared (default: paper)",
         Detail(
             "repeats",
             f"dropout seeds; 0 leaves the scores that need none (default: {REPEATS}{without}, or "
@@ -162,7 +190,7 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
             read=yes_or_no,
             default=False,
         ),
-        default=LIGHT if light else "paper",
+        default=None if light else "paper",
         choices=(LIGHT, *PRESET_NAMES) if light else PRESET_NAMES,
     )
     run.add_argument("--seed", type=int, default=0, help="of every draw (default: %(default)s)")

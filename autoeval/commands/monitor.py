@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.monitoring.changes.site_changes import ChangeSettings
+    from autoeval.monitoring.site_categories import SiteCategories
     from autoeval.monitoring.watch_sites import WatchPlan
     from autoeval.monitoring.watched import Watched
 
@@ -90,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             watched, files = _watch_images(args, estimator, executor, shards)
             if args.against:
-                _observe_candidate(args, estimator, files, executor, shards)
+                _observe_candidate(args, files, executor, shards)
     if watched is None or not shards.leads:
         return 0
     return _report(args, estimator, watched, files, caught)
@@ -116,8 +117,18 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
         "--category",
         action="append",
         metavar="NAME[=WORD,...]",
-        help="a category to expect everywhere, with the detector's words for it; may be given "
-        "several times (default: those of the estimator's task)",
+        help="a category that counts where it is found, with the detector's words for it; may be "
+        "given several times (default: those of the estimator's task at every site, or every "
+        "category that is found there)",
+    )
+    sites.add_argument(
+        "--site-category",
+        action="append",
+        nargs=2,
+        default=[],
+        metavar=("SITE", "NAME[=WORD,...]"),
+        help="a category to expect at one site, found or not, in place of --category; may be given "
+        "several times",
     )
     sites.add_argument(
         "--by",
@@ -234,6 +245,7 @@ def _watch_images(
         clock=clock,
         signals=image_signals,
         categories=site_options.named_categories(args.category),
+        site_categories=_of_sites(args),
         batch_size=args.batch_size,
         executor=executor,
         shards=shards,
@@ -257,10 +269,19 @@ def _watch_predictions(args: argparse.Namespace, estimator: AccuracyEstimator) -
         half_size_predictions=args.half_size_predictions,
         images_list=args.images_list,
         categories=site_options.named_categories(args.category),
+        site_categories=_of_sites(args),
         names=read_names(Path(args.names)) if args.names else None,
         truncated=not args.complete,
         time_form=args.time,
     )
+
+
+def _of_sites(args: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
+    """Return the categories of single sites."""
+    given: dict[str, list[str]] = {}
+    for site, category in args.site_category:
+        given.setdefault(site, []).append(category)
+    return {site: site_options.named_categories(of) or {} for site, of in given.items()}
 
 
 def _plan(args: argparse.Namespace) -> WatchPlan:
@@ -321,7 +342,8 @@ def _report(
 
         pictures = site_pictures(watched, RecordStore(args.work_dir), files)
     board = site_board(watched, pictures)
-    given, candidate = site_options.site_facts(args, estimator), _candidate(args, estimator)
+    given = site_options.site_facts(args, estimator)
+    candidate = _candidate(args, estimator, watched.table.categories)
     report = sites_report(watched, board, given, candidate)
     written = report.write(args.work_dir)
     rows = watched.table.rows.drop(columns=["digest"])
@@ -344,7 +366,7 @@ def _report(
 
 
 def _candidate(
-    args: argparse.Namespace, current: AccuracyEstimator
+    args: argparse.Namespace, current: AccuracyEstimator, of_sites: SiteCategories
 ) -> tuple[pd.DataFrame, tuple[str, ...]] | None:
     """Compare another detector with this one at every site, where one is named."""
     from autoeval.api import load_estimator
@@ -354,7 +376,6 @@ def _candidate(
         sites_of_predictions,
         sites_of_records,
     )
-    from autoeval.monitoring.observing.site_pass import expected_categories
     from autoeval.monitoring.site_records import RecordStore
 
     if not args.against:
@@ -370,17 +391,17 @@ def _candidate(
             args.against_predictions,
             images_list=args.images_list,
             categories=categories,
+            site_categories=of_sites.of_site,
         )
     else:
         stores = RecordStore(args.work_dir), RecordStore(args.work_dir / CANDIDATE)
-        sites = sites_of_records(*stores, expected_categories(current, categories))
+        sites = sites_of_records(*stores, of_sites)
     table, not_compared = compare_at_sites(current, candidate, sites, categories=categories)
     return table, (*lost, *not_compared)
 
 
 def _observe_candidate(
     args: argparse.Namespace,
-    current: AccuracyEstimator,
     files: dict[str, Path],
     executor: Executor,
     shards: Shards,
@@ -390,7 +411,6 @@ def _observe_candidate(
     from autoeval.data.image_folder import ImageFile
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.monitoring.candidate import CANDIDATE
-    from autoeval.monitoring.observing.site_pass import expected_categories
     from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_records import RecordStore
     from autoeval.monitoring.watch_sites import observe_candidate
@@ -404,7 +424,6 @@ def _observe_candidate(
         RecordStore(args.work_dir / CANDIDATE),
         clock=Clock(args.time),
         depth=args.depth,
-        categories=expected_categories(current, site_options.named_categories(args.category)),
         batch_size=args.batch_size,
         executor=executor,
         shards=shards,

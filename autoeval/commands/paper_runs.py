@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
-import time
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.meta_set_options import pass_settings
 from autoeval.commands.run_options import load_named_detector, make_executor, required_detector
+from autoeval.commands.running_time import images_a_second
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from autoeval.research.reproduce.available import AvailableData
     from autoeval.research.studies.kept_boxes import Observations
 
-FEWEST, TIMED_IMAGES = 3, 4
+FEWEST = 3
 REFERENCE = "coco"
 PRINTED_SIZE, RELEASED = "paper", "released"
 
@@ -52,14 +51,7 @@ class PaperRun:
 
     def rate(self) -> float:
         """Return images a second, on a few images after a first one."""
-        from autoeval.metasets import SampleSet, own_images
-
-        samples = SampleSet(self.available.seed_sets[0], own_images(self.available.seed_sets[0]))
-        numbers = range(min(len(samples), 1 + TIMED_IMAGES))
-        list(self.observer.each(samples, numbers[:1]))
-        start = time.perf_counter()
-        n = len(list(self.observer.each(samples, numbers[1:])))
-        return n / (time.perf_counter() - start) if n else math.nan
+        return images_a_second(self.observer, self.available.seed_sets[0])
 
     def scores(self, meta_set: MetaSetConfig) -> pd.DataFrame:
         """Return the score table; what the folder holds is not done again."""

@@ -18,9 +18,12 @@ from autoeval.runtime.ray_executor import RayExecutor
 from autoeval.runtime.shards import Shards, Undivided, launched_by_torchrun
 
 if TYPE_CHECKING:
-    from autoeval.estimation.site_boxes import PredictionFiles
+    from autoeval.estimation.given_boxes import Detector, Predictions
 
-
+NO_DETECTOR = (
+    "Expected --detector NAME: one of configs/detectors/, or an mmdet config with "
+    "--checkpoint FILE."
+)
 DETECTOR_DETAILS = (
     Detail("classes", "file with the names of its labels, one in a line, where it has none"),
     Detail("stages", "NAME,NAME,...: modules of the backbone at which features are dropped"),
@@ -92,10 +95,7 @@ def required_detector(args: argparse.Namespace) -> DetectorSpec:
     """Return how the detector that the options name is loaded."""
     spec = named_detector(args)
     if spec is None:
-        raise InputError(
-            "Expected --detector NAME: one of configs/detectors/, or an mmdet config with "
-            "--checkpoint FILE."
-        )
+        raise InputError(NO_DETECTOR)
     return spec
 
 
@@ -168,19 +168,37 @@ def add_image_list_option(group: argparse._ActionsContainer) -> None:
     )
 
 
-def named_predictions(args: argparse.Namespace) -> PredictionFiles | None:
-    """Return the predictions of one set of images that the options name, if they do."""
-    from autoeval.data.predictions.category_words import read_names
-    from autoeval.estimation.site_boxes import PredictionFiles
+def named_predictions(args: argparse.Namespace) -> Predictions | None:
+    """Return the predictions that the options name, if they do."""
+    from autoeval.estimation.given_boxes import Predictions
 
     if not getattr(args, "predictions", None):
         return None
-    return PredictionFiles(
+    return Predictions(
         args.predictions,
         args.half_size_predictions,
         getattr(args, "teacher", None),
-        read_names(Path(args.names)) if args.names else {},
-        truncated=not args.complete,
+        args.names or {},
+        complete=args.complete,
+    )
+
+
+def named_boxes(args: argparse.Namespace) -> Predictions | Detector:
+    """Return what the options name: predictions, or a detector that is to be run."""
+    from autoeval.estimation.given_boxes import Detector
+
+    files, spec = named_predictions(args), named_detector(args)
+    if files is not None and spec is None:
+        return files
+    if spec is None or files is not None:
+        raise InputError(
+            "Expected either predictions (--predictions PATH) or a detector (--detector ALIAS)."
+        )
+    return Detector(
+        spec,
+        reference=named_teacher(args),
+        batch_size=args.batch_size,
+        executor=make_executor(args),
     )
 
 

@@ -3,7 +3,7 @@
 285 dropouts (15 sets of backbone stages, 19 rates) compete for the largest R² between the score and
 mAP over the sample sets of a task. Writes the table, heat maps, and the winner as a configuration
 file for estimate-map --preset dropout=WORK_DIR/dropout.py. An interrupted search goes on where it
-was stopped.
+was stopped. Without a task, a small greedy search on the rendered road world.
 """
 
 from __future__ import annotations
@@ -11,10 +11,16 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from autoeval.commands import road_world
 from autoeval.commands.given_input import Detail
-from autoeval.commands.meta_set_options import add_data_options, add_preset_option
+from autoeval.commands.meta_set_options import (
+    add_data_options,
+    add_preset_option,
+    check_complete,
+    named_task,
+)
 from autoeval.commands.run_options import (
     add_batch_size,
     add_detector_options,
@@ -29,6 +35,15 @@ if TYPE_CHECKING:
     from autoeval.research.dropout_search.workbench import Workbench
 
 STRATEGY_NAMES = ("coordinate", "full", "halving")
+COMMAND = "search-dropout"
+# Two minutes of one core.
+ON_ROAD_WORLD = {
+    "detector": road_world.DETECTOR,
+    "strategy": ["coordinate"],
+    "rates": [0.05, 0.1, 0.15, 0.2, 0.3, 0.5],
+    "n_sets": 1,
+    "n_images": 24,
+}
 SCORE_NAMES = ("bos", "bos_strict", "confidence_stability")  # as `image_stabilities` lists them
 
 
@@ -40,14 +55,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--strategy",
         nargs="+",
-        default=["halving"],
         choices=STRATEGY_NAMES,
-        help="default: halving. Of several, later ones take over what earlier ones have measured; "
-        "the configuration is that of the first",
+        help="default: halving; on the road world coordinate, which is greedy. Of several, later "
+        "ones take over what earlier ones have measured; the configuration is that of the first",
     )
     search.add_argument("--position", default="after", choices=("after", "before"))
     search.add_argument(
-        "--rates", nargs="+", type=float, metavar="P", help="default: 0.05 to 0.95 by 0.05"
+        "--rates",
+        nargs="+",
+        type=float,
+        metavar="P",
+        help="default: 0.05 to 0.95 by 0.05; on the road world six of them",
     )
     repeats = Detail("repeats", "dropout seeds (1)", read=int, default=1)
     add_preset_option(search, "of box stability", repeats)
@@ -60,15 +78,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Search, write, print."""
-    from autoeval.metasets import load_task
     from autoeval.research.dropout_search.search import search_dropout
     from autoeval.research.reports.dropout_outcome import DropoutOutcome
 
-    task = load_task(args.task, args.data_root)
+    if road_world.serves(args):
+        road_world.assume(args, ON_ROAD_WORLD, command=COMMAND)
+    else:
+        check_complete(args, COMMAND)
+    with road_world.offering_the_shipped_detector(COMMAND, args):
+        detector = load_named_detector(args)
+    task = named_task(args)
     name = Path(required_detector(args).name).stem
     work_dir = args.work_dir or Path("work_dirs") / f"dropout_{task.name}_{name}"
-    bench = _bench(args, task, work_dir)
-    results = search_dropout(bench, list(dict.fromkeys(args.strategy)))
+    bench = _bench(args, detector, task, work_dir)
+    results = search_dropout(bench, list(dict.fromkeys(args.strategy or ["halving"])))
     for warning in bench.warnings:
         print(f"note: {warning}", file=sys.stderr)
     outcome = DropoutOutcome(name, task.name, bench, results)
@@ -76,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _bench(args: argparse.Namespace, task: Task, work_dir: Path) -> Workbench:
+def _bench(args: argparse.Namespace, detector: Any, task: Task, work_dir: Path) -> Workbench:
     from dataclasses import asdict
 
     from autoeval.estimation.meta_set import sample_set_jobs
@@ -90,7 +113,7 @@ def _bench(args: argparse.Namespace, task: Task, work_dir: Path) -> Workbench:
     settings = preset(args.preset, repeats=args.repeats, seed=args.seed, least=1)
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     seed_sets = task.load_seed_sets()
-    observer = Observer(load_named_detector(args), task, settings, batch_size=args.batch_size)
+    observer = Observer(detector, task, settings, batch_size=args.batch_size)
     recipes = [r for s in seed_sets for r in draw_recipes(s, **asdict(meta_set), seed=args.seed)]
     return Workbench(
         observer,

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.run_options import launched, make_executor, named_detector, named_predictions
+from autoeval.commands.run_options import (
+    launched,
+    make_executor,
+    named_detector,
+    named_predictions,
+    named_teacher,
+)
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
@@ -29,7 +35,7 @@ OF_A_RUN = (
     *("launcher", "ray_address", "ray_workers", "ray_gpus", "ray_cpus"),
 )
 """Options that nothing reads where boxes come from files."""
-
+N_LABELS = 20  # images that a plan draws by default
 IMAGE_DETAILS = (
     Detail("img_dir", "where the files of a COCO JSON lie"),
     Detail("every", "frames of videos: 2s for one in so many seconds, or every Nth"),
@@ -237,7 +243,6 @@ def predict_site(
     args: argparse.Namespace,
     estimator: AccuracyEstimator,
     *,
-    teacher: Any = None,
     shards: Shards | None = None,
     **options: Any,
 ) -> Estimate | None:
@@ -246,8 +251,8 @@ def predict_site(
     `shards` are given where the caller has joined other processes already; `options` are further
     ones of `AccuracyEstimator.predict`.
     """
+    from autoeval.estimation.given_boxes import Detector
     from autoeval.estimation.observation.kept_observer import Keeping
-    from autoeval.estimation.observation.teacher_boxes import load_teacher
 
     categories = named_categories(getattr(args, "category", None))
     own = {name: vars(args)[name] for name in ("score_thr", "iou", "site") if name in args}
@@ -261,15 +266,15 @@ def predict_site(
         raise InputError("Expected IMAGES, or --predictions FILE.")
     spec = named_detector(args, estimator.loading_.get("detector"))
     executor = make_executor(args)
+    known = estimator.detector_ or (spec() if spec else None)
+    run = known and Detector(known, reference=named_teacher(args), batch_size=args.batch_size)
     with nullcontext(shards) if shards else launched(args) as mine:
         estimate = estimator.predict(
+            run,
             images=images,
-            detector=estimator.detector_ or (spec() if spec else None),
             categories=categories,
-            teacher=load_teacher(teacher),
             keep=Keeping(Path(args.work_dir), executor, spec),
             shards=mine,
-            batch_size=args.batch_size,
             **options,
         )
         return estimate if mine.leads else None

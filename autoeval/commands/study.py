@@ -388,17 +388,17 @@ def _named_sites(words: list[str]) -> list[Any]:
 def _sites(task: str, folder: str, data_root: str | None) -> list[Any]:
     """Read the sources of a task with their predictions."""
     from autoeval.data.predictions.reading import files_by_place
-    from autoeval.estimation.site_boxes import PredictionFiles
+    from autoeval.estimation.given_boxes import Predictions
     from autoeval.estimation.training_set import task_with_files
     from autoeval.metasets.task import load_task
 
-    files = {name: PredictionFiles(of) for name, of in files_by_place(Path(folder)).items()}
+    files = {name: Predictions(of) for name, of in files_by_place(Path(folder)).items()}
     return task_with_files(load_task(task, data_root), files)
 
 
 def _labelled_files(args: argparse.Namespace, fit_on: Sequence[str]) -> tuple[list[Any], list[Any]]:
     """Read the labelled sets that are fitted on, and the sites, with their predictions."""
-    from autoeval.estimation.site_boxes import PredictionFiles
+    from autoeval.estimation.given_boxes import Predictions
     from autoeval.estimation.training_set import labels_with_files
 
     if bool(args.labels) == bool(fit_on):
@@ -409,7 +409,7 @@ def _labelled_files(args: argparse.Namespace, fit_on: Sequence[str]) -> tuple[li
     if args.labels:
         if not args.labels_predictions:
             raise InputError("--labels needs predictions=FILE behind it: what was found there.")
-        files = PredictionFiles(args.labels_predictions)
+        files = Predictions(args.labels_predictions)
         origin = {"img_dir": args.labels_img_dir, "family": args.labels_family}
         return [labels_with_files(args.labels, files, **origin)], sites
     by_name = {site.name: site for site in sites}

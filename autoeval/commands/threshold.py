@@ -55,6 +55,11 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.results.estimate.estimate_charts import ThresholdCurve
 
     check_wanted(args.precision, args.recall)
+    if args.site is not None:
+        raise InputError(
+            "--site is for average precision at a known site, and thresholds are chosen by recall "
+            "and precision: leave --site out."
+        )
     curve = _curve(args)
     if curve is None:
         return 0
@@ -82,10 +87,12 @@ def _curve(args: argparse.Namespace) -> pd.DataFrame | None:
         refuse_beside(args, OF_LABELS, "beside --estimator, which needs no labels: leave it out.")
         site_options.refuse_of_other_inputs(args)
         estimator = AccuracyEstimator.load(args.estimator)
-        estimate = site_options.predict_site(
-            args, estimator, teacher=run_options.named_teacher(args)
-        )
-        return estimate and expected_curve(estimator, estimate, args.iou)
+        estimate = site_options.predict_site(args, estimator)
+        if estimate is None:
+            return None
+        if estimate.site and estimate.site.nothing_found:
+            raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
+        return expected_curve(estimator, estimate, args.iou)
     files = run_options.named_predictions(args)
     if not args.labels or files is None:
         raise InputError(

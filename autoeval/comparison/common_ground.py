@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.site import Site
+from autoeval.labels.labelled_categories import categories_with_a_box, labelled_categories
 from autoeval.report.tables import counted
 
 
 def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
-    """Refuse fewer than two estimators, other methods than the default, and different targets."""
+    """Refuse fewer than two estimators, and estimators that are not alike.
+
+    Other methods than the default, different targets, and some that were fitted with a calibration
+    of their detector and some without: their estimates differ by that, too.
+    """
     if len(fits) < 2:
         raise InputError(f"Expected two detectors or more to compare but got {len(fits)}.")
     for name, fitted in fits.items():
@@ -32,17 +38,31 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
             f"{', '.join(f'{name}: {target}' for name, target in targets.items())}. Fit them with "
             "the same --target."
         )
+    usual = [name for name, of in fits.items() if of.calibration_ and of.calibration_.usual]
+    own = [name for name in fits if name not in usual]
+    if usual and own:
+        raise InputError(
+            f"The confidences of {listed(own, most=10)} were calibrated in the fit, those of "
+            f"{listed(usual, most=10)} were not (--no-calibration): their difference would be that "
+            f"of the calibrations, too. Fit {listed(usual, most=10)} again without "
+            "--no-calibration."
+        )
 
 
 def on_common_ground(
-    fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site]
+    fits: Mapping[str, AccuracyEstimator],
+    sites: Mapping[str, Site],
+    labels: LabelSet | None = None,
+    words: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, Site], list[str]]:
     """Bring sites to the images and the categories that all detectors share; say what was left out.
 
     Where categories were not named, those that any of the detectors finds are compared, if all of
-    them have a word for it: a detector that finds nothing of it is not spared. The sites returned
-    have the same images in the same order, and the same named categories, calibrated. Raises
-    InputError if no image or no category is common, or two detectors found exactly the same boxes.
+    them have a word for it: a detector that finds nothing of it is not spared. With `labels` they
+    are those that the labels distinguish, see `labelled_categories`; a detector without a word for
+    one of them has found none of its objects. The sites returned have the same images in the same
+    order, and the same named categories, calibrated. Raises InputError if no image or no category
+    is common, or two detectors found exactly the same boxes.
     """
     images, warnings = _common_images(sites)
     made = {
@@ -53,14 +73,26 @@ def on_common_ground(
         )
         for name, site in sites.items()
     }
-    names, left = _common_categories(fits, made)
-    own = {name: name for name in names}
-    made = {
-        name: replace(site, boxes=site.boxes.as_categories(names, own), named=True)
-        for name, site in made.items()
-    }
+    pool = next(iter(made.values())).boxes.clean
+    labelled: set[str] = set()
+    if labels is not None:
+        used = categories_with_a_box(labels, pool)
+        labelled = {words[word] for word in used if word in words} if words else set(used)
+    names, left = _common_categories(fits, made, labelled)
+    if labels is not None:
+        named = all(site.named for site in sites.values())
+        chosen = labelled_categories(names, labels, pool, words, named=named)
+        names = [*chosen.kept, *chosen.added]
+        left += chosen.warnings
+    made = {name: on_categories(site, names) for name, site in made.items()}
     _refuse_equal(made)
     return made, [*warnings, *left]
+
+
+def on_categories(site: Site, names: Sequence[str]) -> Site:
+    """Name the categories of a site; one that it does not know has no box."""
+    own = {name: name for name in names}
+    return replace(site, boxes=site.boxes.knowing(names).as_categories(names, own), named=True)
 
 
 def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], list[str]]:
@@ -88,7 +120,7 @@ def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], li
 
 
 def _common_categories(
-    fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site]
+    fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site], labelled: Collection[str]
 ) -> tuple[list[str], list[str]]:
     """Return the categories that are compared, and what was left out."""
     named = all(site.named for site in sites.values())
@@ -100,20 +132,30 @@ def _common_categories(
         wanted = {**dict.fromkeys(found, name), **wanted}
         known[name] = {*own} if named else {*own, *fits[name].statistics_.categories}
     kept, warnings = [], []
+    lacking: dict[str, list[str]] = {name: [] for name in sites}  # labelled categories
     for category, finder in wanted.items():
         without = [name for name, words in known.items() if category not in words]
-        if without:
+        if without and category not in labelled:
             warnings.append(
                 f"{category}, found by {finder}, is left out: {listed(without)} has no such word"
             )
-        else:
-            kept.append(category)
+            continue
+        kept.append(category)
+        for name in without:
+            lacking[name].append(category)
     if not kept:
         some = "; ".join(f"{name}: {listed(sorted(words))}" for name, words in known.items())
         raise InputError(
             f"The detectors have no category in common that one of them finds here ({some}). Name "
             "one with the words of each detector: --category NAME=WORD,WORD."
         )
+    warnings += [
+        f"{name}: no word for labelled categories that another detector finds, so that its average "
+        f"precision there is 0: {len(categories)} ({listed(categories, 10)}). To leave them out, "
+        "name those that count with --category"
+        for name, categories in lacking.items()
+        if categories
+    ]
     return kept, warnings
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from autoeval.boxes import overlapping_pairs
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.metrics.average_precision import RankedDetections, influence_function
@@ -72,7 +72,7 @@ def common_objects(a: Found, b: Found) -> np.ndarray:
     exists[rows[one]] = np.maximum(exists[rows[one]], b.p[0, columns[one]])
     alone[columns[one]] = False
     n = len(a.n_true)
-    union = np.bincount(a.image, exists, minlength=n)
+    union = np.bincount(a.image, exists, minlength=n).astype(np.float64)  # int without a box
     union += np.bincount(b.image[alone], b.p[0, alone], minlength=n)
     return np.maximum(union, (a.n_true + b.n_true) / 2)
 
@@ -134,10 +134,10 @@ def different_boxes(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
     return counts
 
 
-def _likely(boxes: SiteBoxes) -> Predictions:
+def _likely(boxes: SiteBoxes) -> FoundBoxes:
     return boxes.clean.where(boxes.right_at_half > LIKELY)
 
 
-def _as_labels(found: Predictions) -> Truth:
+def _as_labels(found: FoundBoxes) -> Truth:
     crowd = np.zeros(len(found), bool)
     return Truth(found.images, found.categories, found.image, found.label, found.boxes, crowd)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from autoeval.comparison.common_ground import check_fits, on_common_ground
 from autoeval.comparison.comparison import ALL, Comparison
+from autoeval.comparison.labelled_levels import labelled_level
 from autoeval.comparison.pair_model import PairPrior, pair_prior
 from autoeval.comparison.paired_labels import LabelDifference, PairedLabels, pair_labels
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
@@ -21,6 +22,7 @@ from autoeval.estimation.warnings import unseen_warning
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.labels.with_labels import warnings_of_conflict, warnings_of_few
 from autoeval.targets import OperatingPoint
 
 DRAWS = 40_000  # behind the probability of being best
@@ -46,16 +48,25 @@ def compare_sites(
     category, where the site was read with them.
     """
     check_fits(fits)
-    common, warnings = on_common_ground(fits, sites)
+    common, warnings = on_common_ground(fits, sites, labels, words)
     target, prior = next(iter(fits.values())).target, pair_prior()
-    sides = [Side.of(name, fits[name], site) for name, site in common.items()]
-    for name, site in common.items():
-        found = (*site.warnings, *unseen_warning(site.unseen))
-        warnings += [f"{name}: {warning}" for warning in found]
     paired = None
     if labels is not None:
         paired = pair_labels(common, labels, target=target, words=words, plan=plan)
+        common = dict(paired.sites)
+    sides = [Side.of(name, fits[name], site) for name, site in common.items()]
+    for name, site in common.items():
+        found = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
+        warnings += [f"{name}: {warning}" for warning in found]
+    at_threshold = OperatingPoint.of(target) is not None  # counts of categories are summed
+    levels = {
+        of.name: of.whole.value if at_threshold else float(np.mean(of.values)) for of in sides
+    }
+    if paired is not None:
         warnings += paired.warnings
+        by_labels, more = _labelled_levels(fits, paired)
+        levels |= by_labels
+        warnings += more
     parts, whole = [], {}
     for a, b in itertools.combinations(sides, 2):
         rows, mean = _differences(a, b, target, prior, categories or {}, paired, level)
@@ -66,10 +77,6 @@ def compare_sites(
                 f"{a.name} and {b.name} were not fitted on a common labelled set, so their "
                 "difference there is not known: fit both on the same labels"
             )
-    at_threshold = OperatingPoint.of(target) is not None  # counts of categories are summed
-    levels = {
-        of.name: of.whole.value if at_threshold else float(np.mean(of.values)) for of in sides
-    }
     if at_threshold and paired is None:
         warnings.append(
             f"without labels the errors of two estimates of {target} are taken to be independent: "
@@ -86,6 +93,21 @@ def compare_sites(
         tuple(dict.fromkeys(warnings)),
         common,
     )
+
+
+def _labelled_levels(
+    fits: Mapping[str, AccuracyEstimator], labelled: PairedLabels
+) -> tuple[dict[str, float], list[str]]:
+    """Return the accuracy of each detector by labels, where it is known, and warnings."""
+    levels, of_labels, warnings = {}, dict[str, None](), []
+    for name, fitted in fits.items():
+        whole, each = labelled_level(name, fitted, labelled)
+        value = whole.combined.estimate.value
+        if math.isfinite(value):
+            levels[name] = float(np.clip(value, 0, 1))
+        of_labels |= dict.fromkeys(warnings_of_few(each, len(labelled.sample)))
+        warnings += [f"{name}: {warning}" for warning in warnings_of_conflict(whole)]
+    return levels, [*of_labels, *warnings]
 
 
 def _differences(
@@ -237,5 +259,6 @@ def probability_of_best(
     draws = rng.standard_normal((DRAWS, len(values))) @ (vectors * np.sqrt(np.maximum(roots, 0))).T
     if np.isfinite(dof):
         draws /= np.sqrt(rng.chisquare(dof, (DRAWS, 1)) / dof)
-    best = np.argmax(values + draws, axis=1)
-    return np.bincount(best, minlength=len(values)) / DRAWS
+    reached = values + draws
+    best = reached == reached.max(axis=1, keepdims=True)  # several where both are known to be 0
+    return np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from autoeval.errors import InputError
 from autoeval.report.tables import counted
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ class Comparison:
     n_images, n_labelled : int
     ranking : DataFrame
         One row a detector, the best first: ``detector``, ``value`` (estimated accuracy, whose error
-        is greater than that of differences), ``behind`` (to the first, 0 or negative), ``lower``
-        and ``upper`` of that, and ``p_best``.
+        is greater than that of differences; see `about_values`), ``behind`` (to the first, 0 or
+        negative), ``lower`` and ``upper`` of that, and ``p_best``.
     pairs : DataFrame
         One row for every two detectors and category, and `ALL` for the mean over several: ``a`` and
         ``b`` (a ranked higher), ``category``, ``difference`` (a less b), ``lower``, ``upper``,
@@ -65,6 +66,17 @@ class Comparison:
         several = self.pairs["category"] == ALL
         return self.pairs[several] if several.any() else self.pairs
 
+    @property
+    def about_values(self) -> str:
+        """Say why values differ from single estimates; empty where all images are labelled."""
+        if self.n_labelled == self.n_images:
+            return ""
+        single = "label estimate" if self.n_labelled else "estimate"
+        return (
+            f"These values have the mean of the detectors' own estimates (`autoeval {single}`), "
+            "but differ by the estimated differences: alone each detector has another value."
+        )
+
     def __str__(self) -> str:
         labelled = f", {self.n_labelled} of them labelled" if self.n_labelled else ""
         lines = [f"{self.target} on {counted(self.n_images, 'image')}{labelled}:"]
@@ -74,6 +86,7 @@ class Comparison:
                 f"{row.p_best:.0%}"
             )
         lines += [self.sentence(row) for row in self.overall.to_dict("records")]
+        lines += [self.about_values] if self.about_values else []
         return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
 
     def sentence(self, row: Mapping[str, Any]) -> str:
@@ -98,7 +111,13 @@ class Comparison:
         str
             Why, or nothing where no detector is better than `first` by `points` of 100 with a
             probability over the level.
+
+        Raises
+        ------
+        InputError
+            As `check_points`.
         """
+        check_points(points)
         for row in self.overall.to_dict("records"):
             if row["b"] == first and 100 * row["lower"] > points:
                 return self.sentence(row)
@@ -160,6 +179,15 @@ class Comparison:
             ylim=(0.5 - len(rows), 0.5),
         )
         return ax
+
+
+def check_points(points: float) -> None:
+    """Refuse a difference in points of 100 that no detector can be worse by."""
+    if not 0 <= points < 100:
+        raise InputError(
+            "Expected the points of 100 by which the first detector must not be worse "
+            f"(--fail-if-worse) to be a number from 0 to under 100 but got {points:g}."
+        )
 
 
 def distinguishable(row: Mapping[str, Any]) -> bool:

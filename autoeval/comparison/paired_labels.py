@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.comparison.common_ground import on_categories
 from autoeval.comparison.pair_model import PairPrior
 from autoeval.comparison.unlabelled_difference import LabelFree
 from autoeval.data.labels.content import LabelSet
+from autoeval.data.labels.truth import Truth
 from autoeval.errors import InputError
 from autoeval.estimation.site import Site
 from autoeval.labels.difference import difference_estimate
@@ -22,10 +24,13 @@ from autoeval.labels.estimators import (
     measure_sample,
 )
 from autoeval.labels.label_sampling import LabelledSubset, blocks_of, match_labels
+from autoeval.labels.label_warnings import contradicted_by_boxes, labelled_twice
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.prior import combine
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
+from autoeval.labels.with_labels import as_random_draw, drawn_by_plan
+from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.metrics.operating_point import image_counts
 from autoeval.targets import OperatingPoint
@@ -42,7 +47,7 @@ def difference_of(a: SampleAccuracy, b: SampleAccuracy) -> SampleAccuracy:
     What labellers left out and how loosely they drew lowers both, and an image that is hard for one
     is mostly hard for the other: the influences cancel in part, and the standard error with them.
     """
-    return SampleAccuracy(a.value - b.value, a.influence - b.influence, a.n_true, a.n_holding)
+    return replace(a, value=a.value - b.value, influence=a.influence - b.influence)
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,10 @@ def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError
 class PairedLabels:
     """What labelled images say of each of several detectors, by name."""
 
+    sites: Mapping[str, Site]  # on the categories that are compared
     sample: LabelledSample
+    blocks: np.ndarray  # of time, of each image of the site, (N,), int
+    rankings: Mapping[str, Sequence[RankedDetections]]  # of each category, on the labelled images
     accuracies: Mapping[str, Sequence[SampleAccuracy]]  # of each category
     warnings: tuple[str, ...]
     pooled: Mapping[str, SampleAccuracy] = field(default_factory=dict)  # counts, at a threshold
@@ -161,48 +169,59 @@ def pair_labels(
 
     `sites` are of the same images and categories. `words` has the category for each word of the
     labels; by default equal words. A `plan` drew the labelled images, others are left out; without
-    one, all that are labelled are taken as a simple random sample. Raises as `match_labels`; if no
-    image of the plan is labelled.
+    one, all that are labelled are taken as a simple random sample. Where every image is labelled, a
+    category without an object has no average precision and is left out. Raises as `match_labels`;
+    if no image of the plan is labelled.
     """
     first = next(iter(sites.values()))
     found = first.boxes.clean
     subset = match_labels(labels, found, words)
-    warnings = list(subset.warnings)
     if plan is not None:
-        subset, blocks, left = _by_plan(subset, plan, [image.image_id for image in found.images])
-        warnings += left
+        subset, blocks = _by_plan(subset, plan, [image.image_id for image in found.images])
     else:
         files: dict[str, Any] = {image.image_id: image for image in first.images}
         blocks = blocks_of([files.get(image.image_id, image) for image in found.images])
-        warnings.append(
-            "no plan drew the labelled images: they are taken as a simple random draw, which "
-            "images chosen for what they show are not"
-        )
+        subset = as_random_draw(subset)
     sample = LabelledSample(subset.images, len(found.images), clusters=blocks[subset.images])
-    accuracies, pooled, point = {}, {}, OperatingPoint.of(target)
+    truth = subset.truth
+    if sample.complete:
+        truth = _with_objects(truth)
+        sites = {name: on_categories(site, truth.categories) for name, site in sites.items()}
+    rankings, accuracies, pooled, warnings = {}, {}, {}, [*subset.warnings]
     for name, site in sites.items():
-        ranked = rank_categories(site.boxes.clean.on_images(subset.images), subset.truth)
-        accuracies[name] = [measure_sample(ranking, target) for ranking in ranked]
+        boxes = site.boxes.clean.on_images(subset.images)
+        rankings[name] = ranked = rank_categories(boxes, truth)
+        warnings += [f"{name}: {of}" for of in contradicted_by_boxes(boxes, truth, ranked)]
+        accuracies[name] = [
+            replace(measure_sample(of, target), complete=sample.complete) for of in ranked
+        ]
+        point = OperatingPoint.of(target)
         if point is not None:
             counts = [image_counts(of, point.score_thr, point.level) for of in ranked]
-            pooled[name] = measure_counts(point.measure, np.sum(counts, axis=0))
-    return PairedLabels(sample, accuracies, tuple(warnings), pooled)
+            of_all = measure_counts(point.measure, np.sum(counts, axis=0))
+            pooled[name] = replace(of_all, complete=sample.complete)
+    warnings += labelled_twice(truth)
+    return PairedLabels(sites, sample, blocks, rankings, accuracies, tuple(warnings), pooled)
+
+
+def _with_objects(truth: Truth) -> Truth:
+    """Keep the categories that have an object."""
+    objects = np.bincount(truth.label[~truth.crowd], minlength=len(truth.categories))
+    kept = np.flatnonzero(objects)
+    inside = truth.where(np.isin(truth.label, kept))
+    names = tuple(truth.categories[k] for k in kept)
+    return replace(inside, categories=names, label=np.searchsorted(kept, inside.label))
 
 
 def _by_plan(
     subset: LabelledSubset, plan: LabelPlan, names: Sequence[str]
-) -> tuple[LabelledSubset, np.ndarray, list[str]]:
+) -> tuple[LabelledSubset, np.ndarray]:
     """Keep the labelled images that the plan drew; return the block of each image, too."""
     at = {image.image_id: k for k, image in enumerate(plan.found.images)}
     if not {*names} <= {*at}:
         raise InputError("The labels lie in the folder of a plan for other images than these.")
-    place = np.array([at[name] for name in names])
-    inside = np.isin(place[subset.images], plan.drawn)
-    if not inside.any():
+    places = np.array([at[name] for name in names])
+    subset = drawn_by_plan(subset, plan, places)
+    if not len(subset.images):
         raise InputError("None of the labelled images was drawn by the plan in their folder.")
-    left = []
-    if not inside.all():
-        left.append(f"labelled images that the plan did not draw, left out: {(~inside).sum()}")
-    kept = np.flatnonzero(inside)
-    truth = subset.truth.on_images(kept)
-    return LabelledSubset(subset.images[kept], truth, ()), plan.blocks[place], left
+    return subset, plan.blocks[places]

@@ -29,7 +29,7 @@ def plan_difference(
     folder: Path,
     *,
     n: int,
-    seed: int = 0,
+    seed: int | None = None,
     frames: int | None = None,
     prelabel: bool = False,
 ) -> tuple[LabelPlan, list[Path], Outlook]:
@@ -42,7 +42,9 @@ def plan_difference(
     common, warnings = on_common_ground(fits, sites)
     (first, one), (second, other) = fits.items()
     estimates = {name: fits[name].predict_site(site) for name, site in common.items()}
-    against = other.plan_labels(estimates[second], n=n, seed=seed, frames=frames, everywhere=True)
+    against = other.plan_labels(
+        estimates[second], n=n, seed=seed or 0, frames=frames, everywhere=True
+    )
 
     def spread(plan: LabelPlan) -> LabelPlan:
         return by_difference(replace(plan, warnings=(*plan.warnings, *warnings)), against)

@@ -10,8 +10,10 @@ import pandas as pd
 
 from autoeval.comparison.common_objects import Found, disagreement, expected_difference
 from autoeval.comparison.pair_model import PairPrior, differences, log_odds_on_labels, on_labels
+from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.nothing_found import nothing_over, nothing_over_text, undefined_at
 from autoeval.estimation.site import Site
 from autoeval.labels.value_with_error import ValueWithError, quantile
 from autoeval.labels.variance_prior import VariancePrior
@@ -41,6 +43,11 @@ class Side:
         scores = site.scores(regression.features_, fitted.score_thr)
         rows = pd.DataFrame([of.row() for of in scores])
         intervals = [*regression.predict(rows), regression.predict_mean(rows)]
+        if undefined_at(fitted.target) and nothing_over(rows, fitted.target).all():
+            raise InputError(
+                f"{fitted.target} of {name} is not defined, so there is no difference: "
+                f"{nothing_over_text(fitted.target)}. Choose a lower threshold, or compare recall."
+            )
         unit = quantile(regression.level, np.inf)
         *each, whole = (ValueWithError(of.raw, of.reach / unit) for of in intervals)
         return cls(name, site, regression.rows_, each, whole)

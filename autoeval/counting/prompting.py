@@ -194,7 +194,7 @@ def count_images(
 def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
     """Write ``predictions.csv`` and, of a counter that says where, ``points.json``."""
     columns = ["id", "pred", "status"]
-    written = [write_table(folder / "predictions.csv", table[columns])]
+    written = [write_table(folder / "predictions.csv", table[columns], read_again=True)]
     if "points" in table:
         points: dict[str, dict[str, Any] | None] = {}
         for row in table.to_dict("records"):

@@ -149,9 +149,16 @@ def _box(entry: dict[str, Any], known: frozenset[str], categories: dict[Any, str
     xywh = tuple(map(float, entry["bbox"]))
     if len(xywh) != 4 or not all(map(math.isfinite, xywh)):
         raise ValueError(f"expected bbox [x, y, width, height], got {entry['bbox']}")
-    return LabelledBox(
-        image_id, categories[entry["category_id"]], xywh, bool(entry.get("iscrowd", 0))
-    )
+    return LabelledBox(image_id, categories[entry["category_id"]], xywh, _is_crowd(entry))
+
+
+def _is_crowd(entry: dict[str, Any]) -> bool:
+    """Read ``iscrowd``, which some programs write as text: "0" is none."""
+    crowd = entry.get("iscrowd") or 0
+    try:
+        return bool(int(crowd))
+    except (TypeError, ValueError):
+        raise ValueError(f"expected iscrowd 0 or 1, got {crowd!r}") from None
 
 
 def _unique(path: Path, image_ids: list[str]) -> frozenset[str]:

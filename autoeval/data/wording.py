@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from pathlib import Path
 
 _STRAY_BYTE = "[\udc80-\udcff]"  # how Python carries a byte of a file name that is no UTF-8
 
@@ -19,6 +20,41 @@ def listed(items: Collection[object], most: int = 5) -> str:
     """
     shown = ", ".join(str(item) for item in list(items)[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def short_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Name paths by the last of their parts that tell them apart, without what ends them all.
+
+    Examples
+    --------
+    >>> short_names(["work/a/estimator.parquet", "work/b/estimator.parquet"])
+    ['a', 'b']
+    """
+    whole = [Path(path) for path in paths]
+    while len({path.name for path in whole}) == 1 < len(whole) and whole[0].parent.name:
+        whole = [path.parent for path in whole]
+    names = [str(path) for path in whole]
+    for depth in range(1, 1 + max((len(path.parts) for path in whole), default=0)):
+        names = ["/".join(path.parts[-depth:]) for path in whole]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+def masked_address(address: str) -> str:
+    """Return an address without what may be a secret in it: user, path and query.
+
+    Examples
+    --------
+    >>> masked_address("https://me:key@hooks.example.org/services/T0/secret?token=1")
+    'https://hooks.example.org/***'
+    """
+    scheme, sign, rest = address.partition("://")
+    whole = rest if sign else address
+    host = re.split(r"[/?#\\]", whole, maxsplit=1)[0]
+    shown = host.rpartition("@")[2]
+    end = "/***" if len(whole) > len(host) else ""
+    return f"{scheme}://{shown}{end}" if sign else f"{shown}{end}"
 
 
 def printable(name: str | os.PathLike[str]) -> str:

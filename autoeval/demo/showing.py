@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
@@ -13,7 +13,8 @@ import numpy as np
 
 from autoeval.api import estimate_with_labels
 from autoeval.data.image_folder import load_image_folder
-from autoeval.demo.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, write_environment
+from autoeval.demo.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS
+from autoeval.demo.roadworld_task import environments_task, render_environments
 from autoeval.demo.training import Pictures, measure_samples
 from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
@@ -28,12 +29,10 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.to_label import EMPTY
 from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.metasets import MetaSetConfig, SampleSet, own_images
-from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.report.sections import Remarks, Report, written_files
 from autoeval.results.estimate.estimate_page import estimate_page
 from autoeval.results.labels.estimate_report import label_report
 from autoeval.runtime.files import write_json, write_text
-from autoeval.runtime.progress import progress_bar
 
 SEED = 0
 PUBLISHED = ("fused", "ac", "bos")
@@ -66,11 +65,8 @@ def show_method(
     if held_back not in ENVIRONMENTS:
         raise InputError(f"--held-back is one of {', '.join(ENVIRONMENTS)}, got {held_back}.")
     sizes, data = sizes or DemoSizes(), folder / "data"
-    with progress_bar(len(ENVIRONMENTS), "rendering environments", unit="environment") as bar:
-        for name in ENVIRONMENTS:
-            write_environment(data, name, sizes.images, SEED)
-            bar.update()
-    known = _task(data, [name for name in ENVIRONMENTS if name != held_back])
+    render_environments(data, sizes.images, seed=SEED)
+    known = environments_task(data, [name for name in ENVIRONMENTS if name != held_back])
     settings = preset("paper", repeats=sizes.repeats, seed=SEED) if published else light(seed=SEED)
     meta_set = MetaSetConfig(n_sets=sizes.sample_sets, n_images=sizes.sample_images)
     spec = DetectorSpec(DETECTOR)
@@ -88,7 +84,7 @@ def show_method(
     plan, _ = plan_in_folder(estimator, estimate, folder / "labels", n=sizes.labels, seed=SEED)
     labels = _label(plan, data / held_back / EMPTY, folder / "labels" / EMPTY)
     labelled = estimate_with_labels(plan, labels)
-    (truth,) = _task(data, [held_back]).load_seed_sets()
+    (truth,) = environments_task(data, [held_back]).load_seed_sets()
     samples = SampleSet(truth, own_images(truth))
     true = measure_samples(observer.detector, samples, held_back).compute()["mAP"]
     paragraph = in_words(held_back, estimate, labelled, true)
@@ -139,15 +135,6 @@ def in_words(site: str, estimate: Estimate, labelled: LabelledEstimate, true: fl
 def _interval(lower: float, upper: float, level: float) -> str:
     known = lower == lower
     return f" ({level:.0%} interval {100 * lower:.1f} to {100 * upper:.1f})" if known else ""
-
-
-def _task(root: Path, names: Sequence[str]) -> Task:
-    same = {CATEGORY: CATEGORY}
-    files = [
-        SeedSetFiles(name, root / name / "annotations.json", root / name / "images", same)
-        for name in names
-    ]
-    return Task("road world", (CATEGORY,), tuple(files))
 
 
 SITES = {"val": "night_highway", "new": "rain"}  # environments that the detector was not trained on

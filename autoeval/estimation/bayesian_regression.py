@@ -19,6 +19,12 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import MIN_SOURCES, SamplingError, check_level
 from autoeval.estimation.known_site import SITE, KnownSite
+from autoeval.estimation.nothing_found import (
+    nothing_over,
+    nothing_over_text,
+    undefined_at,
+    without_boxes,
+)
 from autoeval.estimation.pair_table import (
     CONFIDENCE,
     FEATURES,
@@ -138,28 +144,39 @@ class BayesianRegression:
         n_images = int(rows["n_images"].max())
         rows = sampling.independent(rows)
         interval = self.predict_mean(rows, unseen=unseen)
+        none_over = bool(nothing_over(rows, self.target).all())
         features = {name: _mean(rows[name]) for name in self.features_}
-        found = estimate_warnings(
-            interval.value,
-            features,
-            self.training_range_,
-            n_images=n_images,
-            skipped_share=0.0,
-            backbone=backbone,
-            doubtful=find_target(self.target).doubtful,
-        )
+        found: tuple[str, ...] = ()
+        if none_over:
+            found, sampling = (nothing_over_text(self.target),), NO_SAMPLING_ERROR
+        else:
+            found = estimate_warnings(
+                interval.value,
+                features,
+                self.training_range_,
+                n_images=n_images,
+                skipped_share=0.0,
+                backbone=backbone,
+                doubtful=find_target(self.target).doubtful,
+            )
         several = len(rows) > 1
         each = [bounds(of) for of in self.predict(rows, unseen=unseen)] if several else []
         undefined = category_weights(rows, self.target) == 0  # precision of a category without box
         each = [UNDEFINED if no else of for no, of in zip(undefined, each, strict=several)]
         names = rows["category"].astype(str) if several else ()
         method = "predictive"
-        if interval.refused:
+        if none_over:
+            method = "by definition, no box is over the threshold"
+        elif interval.refused:
             method = f"none: it would reach {100 * interval.reach:.0f} points to each side"
         elif SITE in rows:
             site = self.known_site(str(rows[SITE].iloc[0]))
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
             method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
+        effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
+        known = [f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect]
+        if known and not interval.refused:
+            method += f"; prior effect of the category, in points: {listed(known)}"
         return Estimate(
             value=interval.value,
             std=math.nan,
@@ -176,6 +193,7 @@ class BayesianRegression:
             per_category=dict(zip(names, each, strict=True)),
             raw=interval.raw,
             width_warning=width_warning(interval, self.target),
+            undefined=(self.target,) if none_over and undefined_at(self.target) else (),
         )
 
     def site_rows(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -223,12 +241,20 @@ class BayesianRegression:
         unseen: share, in [0, 1], of the range of confidence that scores read and that is missing.
             An independent error of that share of `accuracy_std_` is added, which the categories of
             a site have in common.
+        Returned: without a regression where no box is over the threshold; see `without_boxes`.
         """
         widened = self.distribution(rows).blurred(unseen * self.accuracy_std_)
-        return predict_intervals(widened, self.level)
+        found = predict_intervals(widened, self.level)
+        none_over = nothing_over(rows, self.target)
+        return [
+            without_boxes(self.target) if none else of
+            for none, of in zip(none_over, found, strict=True)
+        ]
 
     def predict_mean(self, rows: pd.DataFrame, *, unseen: float = 0.0) -> PredictionInterval:
         """Estimate all rows together, which are categories of one new site; see `predict`."""
+        if nothing_over(rows, self.target).all():
+            return without_boxes(self.target)
         average = category_weights(rows, self.target)[None]
         widened = self.distribution(rows, average).blurred(unseen * self.accuracy_std_)
         return predict_intervals(widened, self.level)[0]

@@ -12,6 +12,7 @@ import pandas as pd
 from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.estimation.known_site import sampling_stds
+from autoeval.estimation.nothing_found import HIGHEST
 from autoeval.estimation.pair_table import CATEGORY, COUNTS, EXPECTED_COUNTS, FEATURES, WITH_TEACHER
 from autoeval.estimation.score_table import SEED
 from autoeval.estimation.site_boxes import SiteBoxes
@@ -48,12 +49,22 @@ class CategoryScores:
     ) -> None:
         self.category = boxes.clean.categories[category]
         self.images = images
+        own = boxes.clean.scores[boxes.clean.rows_of(category)]
+        self._highest = float(own.max(initial=0.0))
         self._features = [name for name in features if needs_of([name]) <= boxes.passes]
         made = _scores(boxes, category, images, self._features, score_thr, probabilities)
         self._scores = list(made)
 
+    @property
+    def found(self) -> bool:
+        """Whether any image has a box that may be right."""
+        return len(self.images) > 0
+
     def row(self) -> dict[str, Any]:
-        """Return the category, the number of images, the scores and expected counts by name."""
+        """Return the category, the number of images, the scores and expected counts by name.
+
+        And the highest score of its boxes on all images of the site; see `nothing_over`.
+        """
         computed = {
             name: value for score in self._scores for name, value in score.compute().items()
         }
@@ -61,7 +72,8 @@ class CategoryScores:
         scores: dict[str, Any] = {name: computed[name] for name in (*self._features, *weights)}
         for calibrated in (of for of in self._scores if isinstance(of, CalibratedScores)):
             scores[EXPECTED_COUNTS] = calibrated.curve and calibrated.curve.to_bytes()
-        return {"category": self.category, "n_images": max(len(self.images), 1), **scores}
+        shared = {"n_images": max(len(self.images), 1), HIGHEST: self._highest}
+        return {"category": self.category, **shared, **scores}
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return each score of B sets in which the m images count so often, (B, m), as (B,)."""
@@ -162,7 +174,8 @@ def labelled_rows(
         evaluated = ranking if labelled.everywhere else ranking.take(held)
         precision = coco_summary(evaluated.average_precision()) | sampling_stds(evaluated)
         counts = {COUNTS: CountCurve.of(evaluated).to_bytes()}
-        rows.append({**scores.row(), "n_boxes": int(ranking.n_true.sum()), **precision, **counts})
+        row = {name: of for name, of in scores.row().items() if name != HIGHEST}
+        rows.append({**row, "n_boxes": int(ranking.n_true.sum()), **precision, **counts})
     kind = SEED if labelled.everywhere else CATEGORY
     named = {"source": labelled.name, "family": labelled.family, "sample_set": labelled.name}
     return pd.DataFrame(rows).assign(**named, kind=kind, repeat=0)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 SMALL, LARGE = 14, 70
+NOT_DEFINED = "not defined, no box is over the threshold"
 
 
 STAR: dict[str, Any] = {"marker": "*", "ls": "", "color": "red", "ms": 16, "mec": "black"}
@@ -79,6 +80,8 @@ class Estimate:
         ``value``, ``lower`` and ``upper`` of other targets, from the same pass.
     width_warning : str
         That the interval is too wide to act on, and what helps; printed before the value.
+    undefined : tuple of str
+        Targets that have no value here: precision where no box is over the threshold.
     site : Site, optional
         The boxes that it was made from.
     """
@@ -101,6 +104,7 @@ class Estimate:
     raw: float = math.nan
     beside: dict[str, dict[str, float]] = field(default_factory=dict)
     width_warning: str = ""
+    undefined: tuple[str, ...] = ()
     site: Site | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
@@ -108,7 +112,9 @@ class Estimate:
         value, std, lower, upper = map(target.text, (self.value, self.std, self.lower, self.upper))
         repeats = f" ± {std} (repeats)" if self.std == self.std else ""
         head = f"estimated {target.title}: {value}{repeats}"
-        if self.value != self.value:
+        if self.target in self.undefined:
+            head = f"{target.title}: {NOT_DEFINED}"
+        elif self.value != self.value:
             head = f"no estimate of {target.title}"
         if self.lower == self.lower:
             interval = f"{lower} to {upper} ({self.interval_method})"
@@ -142,8 +148,9 @@ class Estimate:
         return _plain(self._figures())
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row, features as columns, warnings joined by ``"; "``."""
-        row = self._figures() | {"warnings": "; ".join(self.warnings)}
+        """Return one row, features as columns, texts joined by ``"; "``."""
+        joined = {name: "; ".join(getattr(self, name)) for name in ("warnings", "undefined")}
+        row = self._figures() | joined
         features = row.pop("features")
         for category, of in (row.pop("per_category") | row.pop("beside")).items():
             row |= {f"{name}/{category}": value for name, value in of.items()}
@@ -157,7 +164,9 @@ class Estimate:
     def _beside(self) -> Iterator[str]:
         for name, of in self.beside.items():
             text = find_target(name).text
-            if of["value"] == of["value"]:
+            if name in self.undefined:
+                yield f"{name}: {NOT_DEFINED}"
+            elif of["value"] == of["value"]:
                 yield f"{name}: {text(of['value'])} ({text(of['lower'])} to {text(of['upper'])})"
 
     def _by_category(self) -> Iterator[str]:
@@ -216,8 +225,10 @@ class Estimate:
         target = find_target(self.target)
         value, std, *ends = self._scaled()
         ax.plot(ends, [0, 0], color="0.8", lw=14, solid_capstyle="butt", label=self._band)
-        text = f"{target.text(self.value)} ± {target.text(self.std)} (repeats)"
-        ax.errorbar(value, 0, xerr=std, capsize=4, label=text, ecolor="black", **STAR)
+        repeats = f" ± {target.text(self.std)} (repeats)" if self.std == self.std else ""
+        text = f"{target.text(self.value)}{repeats}"
+        spread = std if std == std else None
+        ax.errorbar(value, 0, xerr=spread, capsize=4, label=text, ecolor="black", **STAR)
         ax.set(xlabel=f"estimated {target.name} ({target.unit})", yticks=[])
         if target.upper < math.inf:
             ax.set_xlim(0, target.scale * target.upper)

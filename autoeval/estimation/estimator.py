@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,22 +14,25 @@ from typing_extensions import Self
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.data.find_images import Images, list_images
+from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator_passes import EstimatorPasses
+from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.labelling import plan_site, priors_of_targets
+from autoeval.estimation.nothing_found import undefined_at
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.presets import SourceDomain
-from autoeval.estimation.observation.teacher_boxes import Teacher
+from autoeval.estimation.plan_match import check_plan
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.site import Categories, Site, site_of_images
-from autoeval.estimation.site_boxes import PathLike, PredictionFiles
+from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.site_estimate import estimate_rows, estimate_site
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.assistance import LabelAssistance
@@ -173,6 +176,21 @@ class AccuracyEstimator(EstimatorPasses):
             self._regressions[target] = fitted
         return self._regressions[target]
 
+    def regressions_of(self, targets: Iterable[str]) -> dict[str, Regression | None]:
+        """Return the regression of each target; None for precision that the fit cannot estimate.
+
+        It cannot at a threshold that no box of the labelled images is over.
+        """
+        found: dict[str, Regression | None] = {}
+        for target in targets:
+            try:
+                found[target] = self.regression_of(target)
+            except InputError:
+                if not undefined_at(target):
+                    raise
+                found[target] = None
+        return found
+
     @property
     def table_(self) -> pd.DataFrame:
         """The rows that it was fitted on."""
@@ -187,12 +205,12 @@ class AccuracyEstimator(EstimatorPasses):
 
     def predict(
         self,
-        predictions: PathLike | PredictionFiles | None = None,
+        boxes: GivenBoxes | None = None,
         *,
         images: Images | None = None,
-        detector: ImageDetector | None = None,
         site: str | None = None,
         labels: PathLike | None = None,
+        img_dir: PathLike | None = None,
         words: Mapping[str, str] | None = None,
         categories: Categories | None = None,
         score_thr: float | None = None,
@@ -203,17 +221,17 @@ class AccuracyEstimator(EstimatorPasses):
 
         Parameters
         ----------
-        predictions : path-like or PredictionFiles, optional
-            What the detector found, as COCO results; see `autoeval.load_predictions`.
+        boxes : path-like, Predictions, Detector or ImageDetector, optional
+            What the detector found: the path of its predictions, or `autoeval.Predictions`. Or the
+            detector that is to be run, `autoeval.Detector`; by default the one that it was fitted
+            with, loaded as it was then.
         images : path-like or sequence, optional
-            With `predictions` all images that the detector was run on (a folder, a COCO JSON, a
+            With predictions all images that the detector was run on (a folder, a COCO JSON, a
             text file with a name a line, or a sequence as below), since those without a box are not
             in the predictions; by default those of the plan, where `labels` lie in the folder of
             one.
             With a detector the images to run it on: a folder, a COCO JSON file, or a sequence of
             paths or of arrays (H, W, 3), uint8, BGR.
-        detector : ImageDetector, optional
-            The one that it was fitted with; by default it is loaded as it was then.
         site : str, optional
             Name of the labelled set, or of the source of a task, of which these are new images: the
             estimate is its labelled accuracy, changed as its scores are.
@@ -221,6 +239,8 @@ class AccuracyEstimator(EstimatorPasses):
             Labels of some of the images, in any format of `autoeval.load_labels`. Those in a folder
             that `autoeval.plan_labels` wrote are taken as its plan drew them, others as a simple
             random sample.
+        img_dir : path-like, optional
+            Folder of the labelled images, where the format of their labels does not say.
         words : mapping of str to str, optional
             Category of the estimate for each word of the labels; by default equal words.
         categories : mapping of str to sequence of str, optional
@@ -232,78 +252,63 @@ class AccuracyEstimator(EstimatorPasses):
         iou : float
             At which IoU with a labelled object such a box is a true positive.
         **running
-            How a detector is run, such as ``batch_size``; see `read_site`.
+            How a detector is run: ``repeats``, ``domain``, ``keep``, ``shards``, ``watch``; see
+            `read_site`.
 
         Returns
         -------
         Estimate
-            Its `site` holds the boxes. With `labels` a `LabelledEstimate`.
+            Its `site` holds the boxes. Without a value where nothing was found. With `labels` a
+            `LabelledEstimate`.
 
         Raises
         ------
         InputError
             If there are neither predictions nor images, they are of another detector, nothing can
-            be read, nothing is detected, or the fit has no site of this name.
+            be read, the fit has no site of this name, a plan beside the labels is for something
+            else, or an option does not apply.
         """
         if site is not None:
             self.check_site(site)
+        if labels is None and (words or img_dir):
+            what = "`words`" if words else "`img_dir`"
+            raise InputError(f"{what} belongs to labels, and there are none: leave it out.")
+        self._check_point(score_thr, iou)
         found = self.read_site(
-            predictions,
-            images=images,
-            detector=detector,
-            labels=labels,
-            categories=categories,
-            **running,
+            boxes, images=images, labels=labels, categories=categories, **running
         )
         estimate = self.predict_site(replace(found, known=site or ""), score_thr, iou)
         if labels is None:
             return estimate
-        content, folder = read_labels(Path(labels), None), Path(labels).parent
+        content, folder = read_labels(Path(labels), img_dir), Path(labels).parent
         if not (folder / PLAN).exists():
             plan = self.plan_labels(estimate, n=1)
             return estimate_with_labels(plan, content, words=words, planned=False)
         plan = load_plan(folder)
-        names = {image.image_id for image in found.boxes.clean.images}
-        if any(image.image_id not in names for image in plan.found.images):
-            raise InputError(f"{folder} holds a plan for other images than these.")
+        check_plan(plan, estimate, folder, iou=None if score_thr is None else iou)
         return estimate_with_labels(plan, content, words=words, score_thr=score_thr)
 
     def read_site(
         self,
-        predictions: PathLike | PredictionFiles | None = None,
+        boxes: GivenBoxes | None = None,
         *,
         images: Images | None = None,
-        detector: ImageDetector | None = None,
         labels: PathLike | None = None,
         categories: Categories | None = None,
-        repeats: int | None = None,
-        domain: SourceDomain | None = None,
-        teacher: Teacher | None = None,
-        batch_size: int = 4,
-        keep: Keeping | None = None,
-        shards: Shards | None = None,
-        watch: Callable[[Evidence], object] = lambda evidence: None,
+        **running: Any,
     ) -> Site:
         """Read predictions of new images, or run the detector on them.
 
         Parameters
         ----------
-        predictions, images, detector, labels, categories
+        boxes, images, labels, categories
             See `predict`.
-        repeats : int, optional
-            Perturbed passes, for methods that read them; by default as many as it was fitted with.
-        domain : SourceDomain, optional
-            The detector's training domain, for methods that compare with it.
-        teacher : Teacher, optional
-            A stronger detector, where the estimator compares with one.
-        batch_size : int
-            Changes no number.
-        keep : Keeping, optional
-            Where to keep what is observed, and who observes.
-        shards : Shards, optional
-            Which processes share the images.
-        watch : callable
-            Called with the evidence of each image.
+        **running
+            How a detector is run: ``repeats``, perturbed passes, for methods that read them (by
+            default as many as it was fitted with); ``domain``, a `SourceDomain`, for methods that
+            compare with it; ``keep``, a `Keeping`, where to keep what is observed and who observes;
+            ``shards``, `Shards`, which processes share the images; ``watch``, called with the
+            evidence of each image.
 
         Raises
         ------
@@ -311,15 +316,36 @@ class AccuracyEstimator(EstimatorPasses):
             As `predict`.
         """
         categories = categories or self.expected_categories_
-        if predictions is not None:
-            if detector is not None:
-                raise InputError("Expected either predictions or a detector, but got both.")
-            return self._site_of_predictions(predictions, images, labels, categories)
+        given = None if boxes is None else given_boxes(boxes)
+        if isinstance(given, Predictions):
+            if running:
+                raise InputError(
+                    f"{listed(sorted(running))}: for a detector that is run, and predictions are "
+                    "read. Leave that out."
+                )
+            return self._site_of_predictions(given, images, labels, categories)
         if images is None:
             raise InputError("Expected predictions, or images to run the detector on.")
-        listed = list_images(images)
-        detector = detector or self.load_detector()
+        return self._observed(given, images, categories, **running)
+
+    def _observed(
+        self,
+        run: Detector | None,
+        images: Images,
+        categories: Categories | None,
+        *,
+        repeats: int | None = None,
+        domain: SourceDomain | None = None,
+        keep: Keeping | None = None,
+        shards: Shards | None = None,
+        watch: Callable[[Evidence], object] = lambda evidence: None,
+    ) -> Site:
+        """Run the detector; see `read_site`."""
+        pictures = list_images(images)
+        run = run or Detector(self.load_detector())
+        detector, teacher, batch_size = run.loaded, run.teacher, run.batch_size
         teacher = teacher or self.load_teacher()
+        keep = keep or run.keeping(None)
         scored = not isinstance(self._fitted, BayesianRegression)
         if scored:
             observer = self.observer(
@@ -330,7 +356,7 @@ class AccuracyEstimator(EstimatorPasses):
             observer = self.box_observer(detector, teacher, batch_size)
         found = site_of_images(
             keeping(observer, keep),
-            listed,
+            pictures,
             categories=categories,
             scored=scored,
             shards=shards,
@@ -372,7 +398,7 @@ class AccuracyEstimator(EstimatorPasses):
         return plan_site(
             estimate.site,
             self.label_assistance_,
-            priors_of_targets(estimate, {name: self.regression_of(name) for name in targets}),
+            priors_of_targets(estimate, self.regressions_of(targets)),
             target=self.target,
             level=self.level,
             n=n,
@@ -395,7 +421,7 @@ class AccuracyEstimator(EstimatorPasses):
         widening = self.statistics_.widening if "boxes" in self.context_ else 0.0
         site = replace(site, boxes=boxes, unseen=max(site.unseen, widening))
         point = OperatingPoint.of(self.target)
-        others = dict(self._others)
+        others: dict[str, Regression | None] = dict(self._others)
         if point is not None:
             score_thr, iou = point.score_thr, point.iou
         if score_thr is not None:
@@ -410,14 +436,7 @@ class AccuracyEstimator(EstimatorPasses):
                     f"'{self.method}': fit by that."
                 )
             names = [name for name in points_at(score_thr, iou) if name != self.target]
-            best = float(boxes.clean.scores.max(initial=0.0))
-            if best <= score_thr:
-                raise InputError(
-                    f"No box on these images has a score over {score_thr:g}, the highest is "
-                    f"{best:.2f}: precision is not defined, and recall is 0. Choose a lower "
-                    "threshold."
-                )
-            others |= {name: self.regression_of(name) for name in names}
+            others |= self.regressions_of(names)
         return estimate_site(site, self._fitted, others, self.score_thr)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
@@ -465,6 +484,21 @@ class AccuracyEstimator(EstimatorPasses):
             )
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error
+
+    def _check_point(self, score_thr: float | None, iou: float) -> None:
+        """Refuse a threshold or an IoU that nothing would be estimated at."""
+        own = OperatingPoint.of(self.target)
+        if own is None:
+            if score_thr is None and iou != IOUS[0]:
+                raise InputError(
+                    f"An IoU of {iou:g} is that of precision, recall and F1 at a score threshold: "
+                    "give that, too, or leave the IoU out."
+                )
+        elif score_thr not in (None, own.score_thr) or iou not in (IOUS[0], own.iou):
+            raise InputError(
+                f"This estimator is of {self.target}: `for_target` gives one at another threshold "
+                "or IoU, or leave these out."
+            )
 
     @property
     def _others(self) -> dict[str, Regression]:

@@ -17,6 +17,7 @@ from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
+from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings, SourceDomain, light
 from autoeval.estimation.observation.teacher_boxes import OF_FILES, Teacher, load_teacher
@@ -24,7 +25,7 @@ from autoeval.estimation.pair_table import CATEGORY
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
-from autoeval.estimation.site_boxes import PASSES, PathLike, PredictionFiles
+from autoeval.estimation.site_boxes import PASSES, PathLike
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.metasets.task import Task
@@ -86,7 +87,7 @@ class EstimatorPasses:
 
     def _site_of_predictions(
         self,
-        predictions: PathLike | PredictionFiles,
+        files: Predictions,
         images: Images | None,
         labels: PathLike | None,
         categories: Categories | None,
@@ -97,9 +98,6 @@ class EstimatorPasses:
                 f"The method '{self.method}' reads scores that need the detector itself: "
                 f"fit by '{DEFAULT_METHOD}' to estimate from predictions."
             )
-        files = predictions
-        if not isinstance(files, PredictionFiles):
-            files = PredictionFiles(files)
         known: PathLike | Sequence[LabelledImage] | None
         listed: Sequence[UnlabelledImage] = ()
         if images is None or isinstance(images, str | os.PathLike):

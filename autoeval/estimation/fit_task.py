@@ -15,24 +15,26 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import checked_sets
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.meta_set import BOXES_FILE, apart, recorded_sites, score_meta_set
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.observation.detector_identity import LoadDetector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
+from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES, unread_teacher
 from autoeval.estimation.protocol import (
     BASELINE,
     FitResult,
     evaluate_pairs,
     has_families,
     leave_one_source_out,
+    worse_than_constant,
 )
-from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
+from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.score_table import SEED, seed_rows, sources
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import TrainingSet
+from autoeval.estimation.training_set import set_of_detector
 from autoeval.labels.labelled_site import with_pseudo_labels
 from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
@@ -113,27 +115,21 @@ def fit_task(
     warnings += why
     calibrated = None
     sets = [
-        TrainingSet(
-            of.name,
-            of.family,
-            SiteBoxes(of.pool.found),
-            of.truth,
-            ReferenceStatistics.of(of.pool.found),
-            everywhere=True,
+        set_of_detector(
+            SiteBoxes(of.pool.found), of.truth, name=of.name, family=of.family, everywhere=True
         )
         for of in sites
     ]
     if sets and DEFAULT_METHOD in evaluated:
         calibrated = CalibratedSets.of(sets, calibrate=calibrate)
         table = _with_calibrated(table, calibrated.rows)
-    check = calibrated.check if calibrated else ConfidenceCheck()
-    warnings += check.warnings
-    estimator = AccuracyEstimator(methods[0], target=target, level=level)
-    write_table(files[0], table)
     statistics = ReferenceStatistics(())
     if sets:
-        statistics = joined_statistics([of.statistics for of in sets]).warning(*check.warnings)
-        statistics = replace(statistics, widening=check.widening)
+        check = calibrated.check if calibrated else ConfidenceCheck()
+        of_sets, statistics = checked_sets(sets, check)
+        warnings += [*of_sets, *statistics.warnings]
+    estimator = AccuracyEstimator(methods[0], target=target, level=level)
+    write_table(files[0], table)
     statistics = replace(statistics, categories=tuple(observer.detector.categories))
     estimator.fit_rows(
         table,
@@ -143,7 +139,8 @@ def fit_task(
         loading=loading,
         detector=observer.detector,
     )
-    estimator.save(files[1])
+    if isinstance(estimator.regression_, BayesianRegression):
+        warnings += unread_teacher(table, estimator.regression_.features_)
     pairs = None
     if at_threshold:
         assert isinstance(estimator.regression_, BayesianRegression)
@@ -151,6 +148,10 @@ def fit_task(
         results = [*evaluate_pairs(pairs, target=target, level=level)]
     else:
         results = _evaluate(table, evaluated, target, level, warnings)
+    in_points = at_threshold or target in AP_TARGETS  # counting errors are not
+    useless = worse_than_constant(tuple(results)) if in_points else ()
+    estimator.context_["boxes"] = statistics.warning(*useless).to_dict()
+    estimator.save(files[1])
     estimator.fit_result_ = FitResult(
         table,
         tuple(results),

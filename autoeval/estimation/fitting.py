@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,39 +13,44 @@ import pandas as pd
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.data.predictions.reading import files_by_place
-from autoeval.data.wording import listed
+from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.calibrating import CalibratedSets
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
+from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
+from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelling import assistance_of, site_of_set
-from autoeval.estimation.observation.kept_observer import Keeping, keeping
-from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.kept_observer import keeping
+from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.observation.teacher_boxes import Teacher
-from autoeval.estimation.pair_table import pair_rows
+from autoeval.estimation.pair_table import CONFIDENCE, pair_rows, unread_teacher
 from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
     has_families,
     worse_than_constant,
 )
-from autoeval.estimation.reference_statistics import different_floors, joined_statistics
+from autoeval.estimation.reference_statistics import (
+    ReferenceStatistics,
+    different_floors,
+    joined_statistics,
+)
 from autoeval.estimation.site import any_task, own_words
-from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes
+from autoeval.estimation.site_boxes import PathLike, SiteBoxes
 from autoeval.estimation.training_set import (
     TrainingSet,
     is_labelled_enough,
     labels_with_files,
     read_labels,
+    set_of_detector,
     task_with_files,
     too_few_labels,
-    training_set,
     truth_of_samples,
 )
 from autoeval.metasets.task import Task
+from autoeval.scores.calibrated import FOUND
 
 PAIR = ["source", "category"]
 TEACHER = "teacher"
@@ -76,43 +81,59 @@ def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return rows
 
 
+def names_of_sources(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, str]]:
+    """Return new names of sources of several fits that share one and have other labels.
+
+    Labelled sets are named after their files, such as ``annotations``; those of a fit then get its
+    name before their own. Sets with as many images and boxes of each category are one set.
+    """
+    parts = {name: pair_rows(table) for name, table in tables.items()}
+    short = dict(zip(parts, short_names(list(parts)), strict=True))
+    counts = [name for name in ("n_images", "n_boxes") if all(name in of for of in parts.values())]
+    renamed: dict[str, dict[str, str]] = {name: {} for name in parts}
+    for (one, first), (other, second) in itertools.combinations(parts.items(), 2):
+        both = first.merge(second, on=PAIR, suffixes=("", " of other"))
+        alike = [both[name] == both[f"{name} of other"] for name in counts]
+        differ = both.assign(same=np.all(alike, axis=0) if alike else True)
+        for source, same in differ.groupby("source")["same"].all().items():
+            if not same:
+                for fit in (one, other):
+                    renamed[fit][str(source)] = f"{short[fit]}/{source}"
+    return renamed
+
+
+def _with_names(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """Give sources, and families that bear their name, other names."""
+    columns = [name for name in ("source", "family") if name in table]
+    return table.assign(**{name: table[name].replace(dict(names)) for name in columns})
+
+
 def fit_files(
-    predictions: PathLike,
+    files: Predictions,
     *,
     labels: PathLike | None = None,
     task: Task | None = None,
-    half_size: PathLike | None = None,
-    teacher: Any = None,
-    names: Mapping[str, str] | None = None,
-    truncated: bool = False,
     img_dir: PathLike | None = None,
     family: str | None = None,
     **options: Any,
 ) -> AccuracyEstimator:
     """Fit on prediction files: of one labelled set, or of the sources of a task.
 
-    predictions, half_size, teacher: for a task folders with ``NAME.json`` for each source.
     labels: one labelled set, every category of which is a source.
     task: instead: its categories are to be expected in all images of its sources.
     **options: of `fit_sets`.
     """
-    if teacher is not None and not isinstance(teacher, str | os.PathLike):
-        raise InputError("With predictions the teacher is named by its predictions, too.")
     if labels is not None:
-        files = PredictionFiles(predictions, half_size, teacher, names or {}, truncated)
         sets = [labels_with_files(labels, files, img_dir=img_dir, family=family)]
         return fit_sets(sets, context={}, **options)
     assert task is not None
-    folder = Path(predictions)
+    folder = Path(files.path)
     if not folder.is_dir():
         raise InputError(
             f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "
             "source."
         )
-    of_sources = {}
-    for name, path in files_by_place(folder).items():
-        half, taught = (Path(of) / path.name if of else None for of in (half_size, teacher))
-        of_sources[name] = PredictionFiles(path, half, taught, names or {}, truncated)
+    of_sources = {name: files.of_source(path) for name, path in files_by_place(folder).items()}
     words: dict[str, list[str]] = {name: [name] for name in task.categories}
     for word, name in task.detector_mapping.items():
         words[name].append(word)
@@ -121,17 +142,14 @@ def fit_files(
 
 
 def fit_labelled(
-    detector: ImageDetector,
+    run: Detector,
     labels: PathLike,
     *,
     img_dir: PathLike | None = None,
     family: str | None = None,
-    teacher: Teacher | None = None,
     target: str = "mAP",
     level: float = 0.9,
-    keep: Keeping | None = None,
-    batch_size: int = 4,
-    loading: Mapping[str, Any] | None = None,
+    folder: Path | None = None,
     calibrate: bool = True,
 ) -> AccuracyEstimator:
     """Run a detector once over a labelled set and fit on its categories.
@@ -139,12 +157,12 @@ def fit_labelled(
     labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
         training: its accuracy there would be too high.
     family: where the set comes from, if others that it is joined with come from there too.
-    teacher: a stronger detector; agreement with it becomes a score.
-    loading: how the detector is loaded; kept with the estimator.
+    folder: where to keep what is observed, so that an interrupted pass goes on.
     """
     from autoeval.metasets import SampleSet, own_images
     from autoeval.metasets.seed_set import load_seed_set
 
+    detector = run.loaded
     content = read_labels(Path(labels), img_dir)
     labelled = content.categories
     categories = tuple(word for word in detector.categories if word in labelled)
@@ -162,9 +180,11 @@ def fit_labelled(
     ]
     if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
         raise too_few_labels(name)
-    settings = replace(light(), teacher=teacher)
-    observer: Observer = Observer(detector, own_words(detector), settings, batch_size=batch_size)
-    observer = keeping(observer, keep)
+    settings = replace(light(), teacher=run.teacher)
+    observer: Observer = Observer(
+        detector, own_words(detector), settings, batch_size=run.batch_size
+    )
+    observer = keeping(observer, run.keeping(folder))
     lookup = any_task({word: [word] for word in categories}, detector.categories).lookup(
         detector.categories
     )
@@ -178,7 +198,7 @@ def fit_labelled(
     log.check(len(evidence))
     lost = [f"left out: {reason}" for reason in log.unreadable.values()]
     boxes = SiteBoxes.of_evidence(evidence, categories)
-    made = training_set(
+    made = set_of_detector(
         boxes,
         truth_of_samples(boxes.clean, truth),
         name=name,
@@ -192,7 +212,7 @@ def fit_labelled(
         context=context,
         target=target,
         level=level,
-        loading=loading,
+        loading=run.loading,
         detector=detector,
         calibrate=calibrate,
     )
@@ -210,23 +230,33 @@ def fit_sets(
     **options: ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
         `fit_rows`.
     """
-    statistics = [of.statistics for of in sets]
     calibrated = CalibratedSets.of(sets, calibrate=calibrate)
-    check = calibrated.check
+    warnings, together = checked_sets(sets, calibrated.check)
+    assistance, why = assistance_of([site_of_set(of) for of in sets])
+    return _fitted(
+        calibrated.rows,
+        context={**context, "boxes": together.to_dict()},
+        calibration=calibrated.calibration,
+        label_assistance=assistance,
+        warnings=(*warnings, *together.warnings, *why),
+        bins=calibrated.bins,
+        **options,
+    )
+
+
+def checked_sets(
+    sets: Sequence[TrainingSet], check: ConfidenceCheck
+) -> tuple[list[str], ReferenceStatistics]:
+    """Return the warnings of a fit on some sets, and how their boxes look together.
+
+    The warnings of the statistics are those that every estimate repeats.
+    """
+    statistics = [of.statistics for of in sets]
     warnings = [f"{of.name}: {warning}" for of in sets for warning in of.left_out]
     warnings += different_floors(statistics, [of.name for of in sets])
     repeated = (*(warning for of in statistics for warning in of.warnings), *check.warnings)
     together = replace(joined_statistics(statistics), widening=check.widening)
-    assistance, why = assistance_of([site_of_set(of) for of in sets])
-    return _fitted(
-        calibrated.rows.dropna(axis=1, how="all"),
-        context={**context, "boxes": together.warning(*repeated).to_dict()},
-        calibration=calibrated.calibration,
-        label_assistance=assistance,
-        warnings=(*warnings, *repeated, *why),
-        bins=calibrated.bins,
-        **options,
-    )
+    return warnings, together.warning(*repeated)
 
 
 def join_fits(
@@ -246,13 +276,16 @@ def join_fits(
         if ("detector" in one.context_) != ("detector" in other.context_):
             raise InputError("Fits on predictions and fits with a detector are not joined.")
         _check_alike(first, one, name, other)
-    rows = joined_rows({name: fit.table_ for name, fit in fits.items()})
+    tables = {name: fit.table_ for name, fit in fits.items()}
+    renamed = names_of_sources(tables)
+    rows = joined_rows({name: _with_names(of, renamed[name]) for name, of in tables.items()})
     calibrations = [fit.calibration_ for fit in fits.values() if fit.calibration_ is not None]
     of_sites: dict[str, Any] = {}
-    for fit in fits.values():
+    for name, fit in fits.items():
         if fit.calibration_ is not None:
-            of_sites |= dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
-            of_sites |= fit.context_.get(CALIBRATIONS, {})
+            own = dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
+            own |= fit.context_.get(CALIBRATIONS, {})
+            of_sites |= {renamed[name].get(site, site): of for site, of in own.items()}
     statistics = [fit.statistics_ for fit in fits.values()]
     context = {name: of for name, of in one.context_.items() if name != "task"}
     if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
@@ -282,13 +315,27 @@ def _fitted(
     **saved: Any,
 ) -> AccuracyEstimator:
     """Fit and evaluate; a warning of the evaluation is repeated by every estimate."""
-    estimator = AccuracyEstimator(target=target, level=level).fit_rows(table, **saved)
-    pairs = estimator.regression_.rows_  # type: ignore[union-attr]
+    if CONFIDENCE in table and table[CONFIDENCE].isna().all():
+        raise InputError(
+            f"On the labelled images no box of {listed(table['category'].unique(), 10)} is right "
+            f"with a probability over {FOUND:g}, by the calibration on their labels, so nothing "
+            "can be learned from them. Are the predictions of these images, are their categories "
+            "those of the labels, and are boxes as [left, top, width, height]?"
+        )
+    known = table.dropna(axis=1, how="all")
+    estimator = AccuracyEstimator(target=target, level=level).fit_rows(known, **saved)
+    regression = estimator.regression_
+    assert isinstance(regression, BayesianRegression)
+    pairs, unread = regression.rows_, unread_teacher(table, regression.features_)
     results = evaluate_pairs(pairs, target=target, level=level)
     useless = worse_than_constant(results)
     estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()
     estimator.fit_result_ = FitResult(
-        estimator.table_, results, warnings, by_category=not has_families(pairs), reliability=bins
+        estimator.table_,
+        results,
+        (*warnings, *unread),
+        by_category=not has_families(pairs),
+        reliability=bins,
     )
     return estimator
 

@@ -14,10 +14,11 @@ import pandas as pd
 
 from autoeval.data.image_header import read_header
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.nothing_found import nothing_found_text, nothing_over
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
@@ -80,16 +81,22 @@ def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str
 
 
 def priors_of_targets(
-    estimate: Estimate, regressions: Mapping[str, Regression]
+    estimate: Estimate, regressions: Mapping[str, Regression | None]
 ) -> dict[str, ValueWithError]:
     """Take the label-free estimates of several targets; see `priors_of`.
 
-    regressions: by target, on the scores of the estimate; its own target is among them.
+    regressions: by target, on the scores of the estimate; its own target is among them. There is
+        no such estimate of a target without a regression, nor where no box is over the threshold:
+        the labels alone then measure recall, which is 0, and precision is not defined.
     """
     assert estimate.site is not None
     rows = pd.DataFrame(estimate.site.row["rows"])
     found: dict[str, ValueWithError] = {}
+    if estimate.site.nothing_found:
+        return found
     for target, regression in regressions.items():
+        if regression is None or nothing_over(rows, target).all():
+            continue
         of_target, error = estimate, None
         if isinstance(regression, BayesianRegression):
             if not estimate.site.known:
@@ -171,7 +178,7 @@ def plan_site(
             "20 labelled images with 10 boxes of a category, or more."
         )
     pool, own = _pool(site, assistance, priors, target), OperatingPoint.of(target)
-    rest = None if site.named else _unlikely_boxes(site, pool)
+    rest = None if site.named or site.nothing_found else _unlikely_boxes(site, pool)
     if own and own.measure == "precision" and not everywhere:
         pool, rest = pool.with_boxes_over(own.score_thr), None
         n = min(n, len(pool))
@@ -197,12 +204,13 @@ def plan_site(
         iou=point.iou if point else IOUS[0],
         named=site.named,
         rest=rest,
+        nothing_found=site.nothing_found,
     )
+    if site.nothing_found:
+        plan = replace(plan, warnings=(*plan.warnings, nothing_found_text(len(site.boxes))))
     unreadable = site.row.get("unreadable")
-    if unreadable:
-        warning = f"images that cannot be read: {unreadable}"
-        plan = replace(plan, warnings=(*plan.warnings, warning))
-    return plan
+    lost = [f"images that cannot be read: {unreadable}"] if unreadable else []
+    return replace(plan, known=site.known, warnings=(*plan.warnings, *site.left_out, *lost))
 
 
 def fingerprint_of(site: Site) -> str:
@@ -213,7 +221,7 @@ def fingerprint_of(site: Site) -> str:
     return f"predictions {digest.hexdigest()[:16]}"
 
 
-def _unlikely_boxes(site: Site, pool: Pool) -> Predictions | None:
+def _unlikely_boxes(site: Site, pool: Pool) -> FoundBoxes | None:
     """Return the boxes of the categories that are not estimated, since none is a likely one."""
     words = {site.boxes.clean.categories[k] for k in np.unique(site.boxes.clean.label)}
     others = sorted(words - set(pool.found.categories))
@@ -244,5 +252,7 @@ def _pool(
     if site.named:
         return pool_of_boxes(boxes)
     names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
-    names = names or [site.only_category]
+    if site.nothing_found:  # those that count are the ones that will be labelled
+        return pool_of_boxes(boxes)
+    names = names or [str(name) for name in pd.DataFrame(site.row["rows"])["category"]]
     return pool_of_boxes(boxes.as_categories(names, {name: name for name in names}))

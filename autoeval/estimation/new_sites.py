@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.bayesian_regression import NEW, BayesianRegression
+from autoeval.estimation.bayesian_regression import NEW, BayesianRegression, bounds
 from autoeval.estimation.known_site import SITE
+from autoeval.estimation.nothing_found import nothing_over, without_boxes
 from autoeval.estimation.pair_table import category_weights
 from autoeval.labels.value_with_error import quantile
 from autoeval.regression import PredictionInterval, predict_intervals
@@ -52,13 +53,35 @@ class NewSites:
             rows = self._of(names)
             predicted = self.estimator.distribution(rows, self._average(rows))
             intervals += predict_intervals(predicted.blurred(self._stds(names)), self.level)
+        none_over = self.none_over
         return [
-            self._known(name) if name in self.known else of
-            for name, of in zip(self.names, intervals, strict=True)
+            self._known(name)
+            if name in self.known
+            else without_boxes(self.estimator.target)
+            if none
+            else of
+            for name, of, none in zip(self.names, intervals, none_over, strict=True)
         ]
 
+    def predict_categories(self) -> pd.DataFrame:
+        """Return ``site``, ``category``, ``value``, ``lower`` and ``upper`` of each row."""
+        parts = []
+        for name in self.names:
+            rows = self._of([name])
+            if name in self.known:
+                rows = rows.assign(**{SITE: self.known[name]})
+            found = self.estimator.predict(rows, unseen=self.unseen.get(name, 0.0))
+            parts += [
+                {"site": name, "category": category, **bounds(of)}
+                for category, of in zip(rows["category"], found, strict=True)
+            ]
+        return pd.DataFrame(parts)
+
     def draw(self, *, draws: int, seed: int = 0) -> np.ndarray:
-        """Draw the accuracies of all sites together, shape (draws, K), not cut at 0 and 1."""
+        """Draw the accuracies of all sites together, shape (draws, K), not cut at 0 and 1.
+
+        NaN for precision at a site where no box is over the threshold.
+        """
         rows = self._of(self.names)
         drawn, average = self.estimator.draw(rows, draws=draws, seed=seed), self._average(rows)
         drawn = drawn if average is None else drawn @ average.T
@@ -70,7 +93,15 @@ class NewSites:
             if name in self.known:
                 of = self._known(name)
                 drawn[:, k] = rng.normal(of.raw, of.reach / unit, draws)
+        drawn[:, self.none_over] = without_boxes(self.estimator.target).value
         return drawn
+
+    @property
+    def none_over(self) -> np.ndarray:
+        """At which sites no box is over the threshold of the target, (K,), bool."""
+        none = pd.Series(nothing_over(self._rows, self.estimator.target))
+        by_site = none.groupby(self._rows["site"].to_numpy(), sort=False).all()
+        return by_site.reindex(self.names).to_numpy(bool)
 
     def _known(self, name: str) -> PredictionInterval:
         """Estimate a site of the fit."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,9 @@ from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, value_of
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 THRESHOLDS = np.arange(1, 20) / 20
 FINE = np.arange(1, 100) / 100
 ENDS = ("value", "lower", "upper")
@@ -33,8 +36,11 @@ def expected_curve(
 
     Returned: a curve: a row a threshold that a box is over, with the columns ``threshold``,
         ``measure``, ``value``, ``lower`` and ``upper``; NaN where the interval would be too wide.
+        Without a row where nothing was found.
     """
     assert estimate.site is not None
+    if estimate.site.nothing_found:
+        return _table(iter(()))
     rows = pd.DataFrame(estimate.site.row["rows"])
     best = float(estimate.site.boxes.clean.scores.max(initial=0.0))
 
@@ -49,16 +55,23 @@ def expected_curve(
 
 
 def labelled_curve(
-    plan: LabelPlan, labels: LabelSet, *, words: Mapping[str, str] | None = None
+    plan: LabelPlan,
+    labels: LabelSet,
+    *,
+    words: Mapping[str, str] | None = None,
+    planned: bool = True,
 ) -> pd.DataFrame:
-    """Estimate the curve of a site from the labels of a plan, by the difference estimator."""
+    """Estimate the curve of a site from the labels of a plan, by the difference estimator.
+
+    planned: whether the plan drew the labelled images; see `estimate_with_labels`.
+    """
     if not plan.measures("recall"):
         raise InputError(
             f"This plan is for {plan.target}, which does not depend on all images: plan for recall "
             "or F1 to choose a threshold."
         )
     points = [of for of in _points(plan.iou) if (plan.found.scores > of.score_thr).any()]
-    found = estimate_targets(plan, labels, [str(of) for of in points], words=words)
+    found = estimate_targets(plan, labels, [str(of) for of in points], words=words, planned=planned)
 
     def bounds(point: OperatingPoint) -> tuple[float, float, float]:
         of = found[str(point)].difference
@@ -78,13 +91,23 @@ def exact_curve(rankings: Sequence[RankedDetections], iou: float = IOUS[0]) -> p
     return _table(iter(rows))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ThresholdChoice:
     """A score threshold that reaches what is wanted; NaN where none does.
 
-    first, last: thresholds that may be right: by the ends of the interval of what is wanted, or the
-        edge of the curve; for the best F1 those whose F1 is within a point of it.
-    at: ``value``, ``lower`` and ``upper`` of each measure at the threshold.
+    Parameters
+    ----------
+    wanted : str
+    threshold : float
+    first, last : float
+        Thresholds that may be right: by the ends of the interval of what is wanted, or the edge of
+        the curve; for the best F1 those whose F1 is within a point of it.
+    at : dict of str to dict
+        ``value``, ``lower`` and ``upper`` of each measure at the threshold.
+    curve : DataFrame
+        That it was chosen on; see `expected_curve`.
+    greatest : float
+        The greatest estimate of what is wanted at any threshold; NaN for the best F1.
     """
 
     wanted: str
@@ -92,10 +115,14 @@ class ThresholdChoice:
     first: float
     last: float
     at: dict[str, dict[str, float]]
+    curve: pd.DataFrame = field(compare=False)
+    greatest: float = np.nan
 
     def __str__(self) -> str:
         if self.threshold != self.threshold:
-            return f"no threshold is estimated to reach {self.wanted}"
+            there = f"; the greatest estimate at any is {self.greatest:.3g}"
+            known = self.greatest == self.greatest
+            return f"no threshold is estimated to reach {self.wanted}{there if known else ''}"
         lines = [f"score threshold for {self.wanted}: {self.threshold:.2f}"]
         if self.first < self.last:
             lines[0] += f" ({self.first:.2f} to {self.last:.2f})"
@@ -106,12 +133,56 @@ class ThresholdChoice:
             lines.append(f"  {measure} there: {value}{around}")
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return f"<{str(self).splitlines()[0]}>"
+
+    @property
+    def value(self) -> float:
+        """The threshold."""
+        return self.threshold
+
+    @property
+    def lower(self) -> float:
+        """The lowest threshold that may be right."""
+        return self.first
+
+    @property
+    def upper(self) -> float:
+        """The highest threshold that may be right."""
+        return self.last
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the curve: one row for a threshold and a measure."""
+        return self.curve.copy()
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw precision, recall and F1 by threshold, with intervals, in points of 100.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            A new figure by default.
+        """
+        from matplotlib.figure import Figure
+
+        if ax is None:
+            ax = Figure(figsize=(6, 3.6), layout="constrained").subplots()
+        for name, of in self.curve.groupby("measure", sort=False):
+            x, value, lower, upper = (of[column] for column in ("threshold", *ENDS))
+            (line,) = ax.plot(x, 100 * value, label=str(name))
+            ax.fill_between(x, 100 * lower, 100 * upper, color=line.get_color(), alpha=0.15, lw=0)
+        if self.threshold == self.threshold:
+            ax.axvline(self.threshold, color="black", ls=":", label=f"{self.threshold:.2f}")
+        ax.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
+        ax.legend(frameon=False)
+        return ax
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; NaN becomes None."""
         ends = {name: getattr(self, name) for name in ("threshold", "first", "last")}
         plain = {name: _plain(value) for name, value in ends.items()}
         at = {name: {end: _plain(of[end]) for end in ENDS} for name, of in self.at.items()}
-        return {"wanted": self.wanted, **plain, "at": at}
+        return {"wanted": self.wanted, **plain, "greatest": _plain(self.greatest), "at": at}
 
 
 def choose_threshold(
@@ -134,11 +205,11 @@ def choose_threshold(
     if recall is not None:
         reach = {end: _reached(fine["recall"], end, recall).max() for end in ENDS}
         nowhere = fine["recall"]["threshold"].min()
-        wanted = f"a recall of {100 * recall:g}"
+        wanted = f"a recall of {recall:g}"
     elif precision is not None:
         reach = {end: _reached(fine["precision"], end, precision).min() for end in ENDS}
         nowhere = fine["precision"]["threshold"].max()
-        wanted = f"a precision of {100 * precision:g}"
+        wanted = f"a precision of {precision:g}"
     else:
         wanted, nowhere = "the best F1", np.nan
         best = fine["f1"]["value"].max()
@@ -152,7 +223,10 @@ def choose_threshold(
     at = {
         name: {end: float(of[end].iloc[0]) for end in ENDS} for name, of in known.items() if len(of)
     }
-    return ThresholdChoice(wanted, threshold, bounds[0], bounds[1], at)
+    measure = "recall" if recall is not None else "precision"
+    one = recall is not None or precision is not None
+    greatest = float(fine[measure]["value"].max()) if one else np.nan
+    return ThresholdChoice(wanted, threshold, bounds[0], bounds[1], at, curve, greatest)
 
 
 def check_wanted(precision: float | None, recall: float | None) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE
 from autoeval.metrics.operating_point import CountCurve, denominators, value_of
@@ -117,6 +118,31 @@ def measured(rows: pd.DataFrame, name: str) -> np.ndarray:
     """
     values = rows[[name, CONFIDENCE]].astype(np.float64)
     return np.asarray(values[name].notna() | values[CONFIDENCE].isna())
+
+
+def unread_teacher(table: pd.DataFrame, features: Sequence[str]) -> tuple[str, ...]:
+    """Warn where the agreement with a reference detector was measured but is not read.
+
+    features: those that a regression on the table reads.
+    """
+    if WITH_TEACHER in features:
+        return ()
+    rows = pair_rows(table)
+    if not {WITH_TEACHER, CONFIDENCE} <= set(rows):
+        return ()
+    lacking = rows[~measured(rows, WITH_TEACHER)]
+    if lacking.empty:
+        return (
+            "agreement with the reference detector (--teacher) is not read: it is a score of "
+            "average precision, not of precision, recall or F1 at a threshold",
+        )
+    names = [" of ".join(map(str, of)) for of in lacking[["category", "source"]].to_numpy()]
+    return (
+        "agreement with the reference detector (--teacher) is read for no category, since it is "
+        f"not known of {len(lacking)} of {len(rows)}: {listed(names, 10)}. Either the reference "
+        "detector finds nothing over .3 there, or it was not given: give one that knows these "
+        "categories, or leave their labels out",
+    )
 
 
 def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -> Pairs:

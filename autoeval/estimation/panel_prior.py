@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,25 @@ from autoeval.regression import Prior, Scaling
 from autoeval.targets import OperatingPoint
 
 FILES = ("panel_prior.json", "operating_point_prior.json")
+SYNONYMS = {
+    "person": (
+        "people",
+        "persons",
+        "human",
+        "humans",
+        "human being",
+        "man",
+        "men",
+        "woman",
+        "women",
+        "pedestrian",
+        "pedestrians",
+        "walker",
+        "worker",
+        "workers",
+    )
+}
+"""Other words of labels and detectors for a category that the prior knows by name."""
 
 
 def calibration_prior() -> CalibrationPrior:
@@ -45,13 +65,28 @@ def regression_prior(features: Sequence[str], target: str) -> tuple[Scaling, Pri
         if fitted["target"] == target and set(fitted["scores"]) == set(features):
             units = [fitted["scores"][name] for name in features]
             location, scale, slopes = np.array(units).T
-            return Scaling(location, scale), Prior(tuple(slopes.tolist()), **fitted["prior"])
+            prior = Prior(tuple(slopes.tolist()), **fitted["prior"])
+            return Scaling(location, scale), with_synonyms(prior)
     same_target = (of for of in regressions if of["target"] == target)
     known = "; ".join(", ".join(of["scores"]) for of in same_target)
     raise InputError(
         f"No prior of a regression of {target} on {', '.join(features)}. The panel has those on "
         f"{known}."
     )
+
+
+def with_synonyms(prior: Prior) -> Prior:
+    """Give other words for a category the effect that the prior knows by its name.
+
+    Examples
+    --------
+    >>> with_synonyms(Prior((), categories={"person": -.1})).of_category("Pedestrian")
+    -0.1
+    """
+    known = dict(prior.categories)
+    for name, words in SYNONYMS.items():
+        known |= dict.fromkeys(words, known[name]) if name in known else {}
+    return replace(prior, categories=known)
 
 
 def _kind(name: str) -> str:

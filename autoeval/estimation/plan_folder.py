@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from autoeval.data.find_images import UnlabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.labelling import fingerprint_of
+from autoeval.estimation.plan_match import check_plan
+from autoeval.labels.label_sampling import blocks_of
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.to_label import EMPTY, write_plan
@@ -21,6 +23,8 @@ def plan_in_folder(
     folder: Path,
     *,
     n: int,
+    seed: int | None = None,
+    frames: int | None = None,
     prelabel: bool = False,
     change: Callable[[LabelPlan], LabelPlan] = lambda plan: plan,
     **options: Any,
@@ -28,25 +32,42 @@ def plan_in_folder(
     """Make the plan of a folder, or enlarge the one that is there, and write it.
 
     n: how many images to label, those of an earlier plan among them.
+    seed, frames: those of an earlier plan, which keeps its draw; by default these, else 0 and None.
     change: applied to a plan that is made, such as to draw other images.
     """
     site = estimate.site
     if (folder / PLAN).exists():
-        assert site is not None
         plan = load_plan(folder)
-        names = {image.image_id for image in site.boxes.clean.images}
-        other_images = any(image.image_id not in names for image in plan.found.images)
-        if other_images or (site.detector or fingerprint_of(site)) != plan.detector:
-            why = "other images" if other_images else "another detector"
-            raise InputError(
-                f"{folder} holds a plan for {why}. Name another folder with --work-dir, or take "
-                "that away."
-            )
+        check_plan(plan, estimate, folder)
+        _check_draw(plan, folder, seed=seed, frames=frames, images=site.images if site else ())
         plan = plan.larger(n)
     elif (folder / EMPTY).exists():
         raise InputError(
             f"{folder} holds {EMPTY}, which no plan wrote. Name another folder with --work-dir."
         )
     else:
-        plan = change(estimator.plan_labels(estimate, n=n, **options))
+        plan = change(
+            estimator.plan_labels(estimate, n=n, seed=seed or 0, frames=frames, **options)
+        )
     return plan, write_plan(plan, folder, site.images if site else (), prelabel=prelabel)
+
+
+def _check_draw(
+    plan: LabelPlan,
+    folder: Path,
+    *,
+    seed: int | None,
+    frames: int | None,
+    images: Sequence[UnlabelledImage],
+) -> None:
+    """Refuse another draw than that of the plan, which keeps what it drew."""
+    known = {image.image_id for image in plan.found.images}
+    shown: list[Any] = [image for image in images if image.image_id in known]
+    pool = shown or list(plan.found.images)
+    if seed is not None and seed != plan.seed:
+        other = f"drawn with --seed {plan.seed}, not {seed}"
+    elif frames is not None and (blocks_of(pool, frames=frames) != plan.blocks).any():
+        other = f"with other blocks of frames than --frames {frames} makes"
+    else:
+        return
+    raise InputError(f"{folder} holds a plan {other}: leave that out, or plan into another folder.")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.site_boxes import LOW_FLOOR
@@ -38,7 +38,7 @@ class ReferenceStatistics:
     widening: float = 0.0
 
     @classmethod
-    def of(cls, found: Predictions) -> ReferenceStatistics:
+    def of(cls, found: FoundBoxes) -> ReferenceStatistics:
         """Look at predictions."""
         return cls(
             found.categories,
@@ -72,7 +72,7 @@ class ReferenceStatistics:
             numbers = sorted(numbers.items(), key=_in_counting_order)
         return cls(**{**values, **lists, "numbers": {str(k): word for k, word in numbers}})
 
-    def differences(self, found: Predictions) -> tuple[str, ...]:
+    def differences(self, found: FoundBoxes) -> tuple[str, ...]:
         """Say how new predictions look other than those of the fit, as of another detector."""
         unknown = [word for word in _used(found) if word not in self.categories]
         if len(unknown) == len(_used(found)) > 0:
@@ -88,7 +88,7 @@ class ReferenceStatistics:
             )
         return tuple(self._differences(found, unknown))
 
-    def _differences(self, found: Predictions, unknown: list[str]) -> Iterator[str]:
+    def _differences(self, found: FoundBoxes, unknown: list[str]) -> Iterator[str]:
         if unknown:
             yield f"categories that the fit did not know: {listed(unknown, 10)}: another detector?"
         yield from another_scale(found, self.floor, self.highest)
@@ -104,7 +104,7 @@ def _in_counting_order(pair: tuple[str, str]) -> tuple[int, str]:
     return (int(number) if number.isdecimal() else sys.maxsize, number)
 
 
-def _used(found: Predictions) -> list[str]:
+def _used(found: FoundBoxes) -> list[str]:
     return [found.categories[k] for k in np.flatnonzero(np.bincount(found.label))]
 
 

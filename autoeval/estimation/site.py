@@ -22,12 +22,13 @@ from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, site_scores
+from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.intervals import RESAMPLED, RESAMPLES
 from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
 from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes, check_floor
+from autoeval.estimation.site_boxes import PathLike, SiteBoxes, check_floor
 from autoeval.estimation.warnings import unseen_share
 from autoeval.metasets.task import Task
 from autoeval.runtime.shards import Shards, Undivided
@@ -48,6 +49,7 @@ class Site:
     evidence, least_stable: of each image, where a detector was run; those that move most, if any.
     detector: fingerprint of the detector; empty where it is not known.
     known: source of the fit of which these are new images; empty for a new site.
+    nothing_found: whether no category has a likely box; known once the site was estimated.
     row: counts, seconds spent, and ``unreadable``; see `Observer.rows`.
     """
 
@@ -62,24 +64,13 @@ class Site:
     least_stable: Sequence[UnstableImage] = ()
     detector: str = ""
     known: str = ""
+    nothing_found: bool = False
     row: Mapping[str, Any] = field(default_factory=dict)
 
     def scores(self, features: Sequence[str], score_thr: float) -> list[CategoryScores]:
-        """Score every category that is estimated."""
+        """Score every category that is estimated; none where none is named and none is likely."""
         names = self.boxes.clean.categories if self.named else ()
-        scores = site_scores(self.boxes, features, named=names, score_thr=score_thr)
-        if not scores:
-            raise InputError(
-                "Nothing to estimate from: no box on these images is a true positive with a "
-                "probability over .3, by the calibration of the fit. Name the categories to "
-                "estimate in any case with --category."
-            )
-        return scores
-
-    @property
-    def only_category(self) -> str:
-        """The category with a likely box, where there is one such category."""
-        return self.boxes.clean.categories[int(self.boxes.likely[0])]
+        return site_scores(self.boxes, features, named=names, score_thr=score_thr)
 
     def warned(self, more: Iterable[str]) -> Site:
         """Return the same with more warnings."""
@@ -87,7 +78,7 @@ class Site:
 
 
 def site_of_files(
-    files: PredictionFiles,
+    files: Predictions,
     statistics: ReferenceStatistics,
     *,
     images: PathLike | Sequence[LabelledImage] | None = None,
@@ -106,15 +97,16 @@ def site_of_files(
     if isinstance(images, str | os.PathLike):
         known, where = read_image_list(images, left_out), str(images)
         folder = load_image_folder(images) if Path(images).is_dir() else ()
-        if folder and Path(files.clean).is_dir():  # boxes as shares of the images
+        if folder and Path(files.path).is_dir():  # boxes as shares of the images
             known = with_sizes(known, images)
     else:
         known, where = images, "the list of images"
-    found = files.read(known, where=where, numbers=statistics.numbers)
+    words = statistics.categories
+    found = files.read(known, where=where, numbers=statistics.numbers, words=words)
     clean = found.clean
     left_out += found.left_out
     warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
-    warnings += check_floor(clean, "the file", truncated=files.truncated)
+    warnings += check_floor(clean, "the file", complete=files.complete)
     # A file that lists an image without a box lists all of them.
     if images is None and len(np.unique(clean.image)) == len(found):
         warnings.append(
@@ -132,14 +124,14 @@ def site_of_files(
         sized, n = list(clean.images), len(clean.images)
         for k in np.linspace(0, n - 1, min(SIZES_READ, n)).astype(int).tolist():
             sized[k] = replace(sized[k], size=image_size(paths[sized[k].image_id]))
-        left_out += boxes_beyond(Path(str(files.clean)), replace(clean, images=tuple(sized)))
+        left_out += boxes_beyond(Path(str(files.path)), replace(clean, images=tuple(sized)))
     unseen = unseen_share(clean)
     later = copies(clean)
     if len(later):
         warnings.append(f"images with exactly the boxes of another, left out: {len(later)}")
         found = found.on_images(np.setdiff1d(np.arange(len(found)), later))
     if categories:
-        warnings += _check_words(categories, {*statistics.categories, *clean.categories})
+        warnings += check_words(categories, {*statistics.categories, *clean.categories})
         found = found.as_categories(list(categories), words_of(categories))
     return Site(
         found,
@@ -260,7 +252,7 @@ def words_of(categories: Categories) -> dict[str, str]:
     return found
 
 
-def _check_words(categories: Categories, known: set[str]) -> list[str]:
+def check_words(categories: Categories, known: set[str]) -> list[str]:
     """Warn of words that no box has; refuse a category that has no other."""
     warnings = []
     for name, words in categories.items():

@@ -1,12 +1,11 @@
-"""Boxes of one site as columns, of every pass, and the files that they are read from."""
+"""Boxes of one site as columns, of every pass."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,7 @@ from typing_extensions import Self
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import Predictions, read_predictions
-from autoeval.data.predictions.entries import NoBoxError
-from autoeval.data.predictions.prediction_checks import check_half_size
-from autoeval.data.wording import listed
+from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.labels.pool import image_sizes
@@ -41,9 +37,9 @@ class SiteBoxes:
         none.
     """
 
-    clean: Predictions
-    half_size: Predictions | None = None
-    teacher: Predictions | None = None
+    clean: FoundBoxes
+    half_size: FoundBoxes | None = None
+    teacher: FoundBoxes | None = None
     blocks: np.ndarray | None = None
     calibration: ScoreCalibration | None = None
 
@@ -116,8 +112,17 @@ class SiteBoxes:
         """Return the same with other descriptions of its images, such as their sizes."""
         return self._each(lambda found: replace(found, images=images))
 
+    def knowing(self, names: Sequence[str]) -> Self:
+        """Return the same with more categories, where it lacks them: without a box."""
+
+        def change(found: FoundBoxes) -> FoundBoxes:
+            more = [name for name in names if name not in found.categories]
+            return replace(found, categories=(*found.categories, *more))
+
+        return self._each(change)
+
     def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Self:
-        """Translate the detector's words into other categories; see `Predictions`."""
+        """Translate the detector's words into other categories; see `FoundBoxes`."""
         return self._each(lambda found: found.as_categories(names, dict(words)))
 
     def evidence(self, image: int, category: int) -> Evidence:
@@ -136,7 +141,7 @@ class SiteBoxes:
         every = [self.clean, *(getattr(self, name) for name in PASSES if name in self.passes)]
         return [warning for of in every for warning in of.left_out]
 
-    def _each(self, change: Callable[[Predictions], Predictions]) -> Self:
+    def _each(self, change: Callable[[FoundBoxes], FoundBoxes]) -> Self:
         changed = {
             name: change(getattr(self, name))
             for name in ("clean", *PASSES)
@@ -147,11 +152,11 @@ class SiteBoxes:
 
 def columns_of(
     found: Sequence[Detections], images: tuple[LabelledImage, ...], categories: Sequence[str]
-) -> Predictions:
+) -> FoundBoxes:
     """Lay out the detections of each image as columns."""
     nothing = Detections.empty()
     parts = [*found, nothing]
-    return Predictions(
+    return FoundBoxes(
         images,
         tuple(categories),
         np.repeat(np.arange(len(images)), [len(boxes) for boxes in found]),
@@ -167,75 +172,16 @@ LOW_FLOOR, HIGH_FLOOR = 0.05, 0.3
 FEWEST_FULL, MANY_FULL = 3, 0.1
 
 
-@dataclass(frozen=True)
-class PredictionFiles:
-    """The predictions of one set of images.
-
-    clean: COCO results; see `autoeval.data.predictions.read_predictions`.
-    half_size: those of a second pass at half the input size, in pixels of the full size.
-    teacher: those of a stronger detector, with the same words.
-    names: word of each category number, where neither the file nor the labels have it.
-    truncated: whether boxes with low scores were left out on purpose.
-    """
-
-    clean: PathLike
-    half_size: PathLike | None = None
-    teacher: PathLike | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
-    truncated: bool = False
-
-    def read(
-        self,
-        images: Sequence[LabelledImage] | None,
-        *,
-        where: str,
-        numbers: Mapping[str, str],
-    ) -> SiteBoxes:
-        """Read all passes, in the words of the detector.
-
-        images: all images that the detector was run on; by default those that the clean predictions
-            name.
-        numbers: word of each category number; `names` go before.
-        """
-        numbers = self.names or numbers
-        clean = read_predictions(self.clean, images=images, where=where, numbers=numbers)
-        half, teacher = (
-            None if path is None else _read_beside(clean, path, str(self.clean), numbers, canvas)
-            for path, canvas in ((self.half_size, True), (self.teacher, False))
-        )
-        if half is not None:
-            check_half_size(clean, half, Path(str(self.half_size)))
-        return SiteBoxes(clean, half, teacher)
-
-
-def _read_beside(
-    clean: Predictions, path: PathLike, where: str, numbers: Mapping[str, str], on_canvas: bool
-) -> Predictions:
-    """Read another pass over the same images, in the same words; its file may hold no box."""
-    try:
-        found = read_predictions(
-            path, images=clean.images, where=where, numbers=numbers, on_canvas=on_canvas
-        )
-    except NoBoxError:
-        return clean.where(np.zeros(len(clean), bool))
-    words = {word: word for word in found.categories if word in clean.categories}
-    if not words:
-        raise InputError(
-            f"{path} has other categories than the predictions: {listed(found.categories, 10)}."
-        )
-    return found.as_categories(clean.categories, words)
-
-
-def check_floor(found: Predictions, name: str, *, truncated: bool = False) -> tuple[str, ...]:
+def check_floor(found: FoundBoxes, name: str, *, complete: bool = True) -> tuple[str, ...]:
     """Warn of predictions whose low scores were left out."""
     if not found.floor > LOW_FLOOR:
         return ()
     warning = (
         f"the lowest score in {name} is {found.floor:.3g}: boxes below it are missing, which "
         "lowers the recall that can be measured and the scores that rest on them; export from .01 "
-        "on"
+        "on, or lower the threshold of a detector that is run"
     )
-    if found.floor > HIGH_FLOOR and not truncated:
+    if found.floor > HIGH_FLOOR and complete:
         raise InputError(
             f"{warning[0].upper()}{warning[1:]} (Ultralytics: conf=0.01), or add complete=no "
             "behind the file to go on."
@@ -243,7 +189,7 @@ def check_floor(found: Predictions, name: str, *, truncated: bool = False) -> tu
     return (warning,)
 
 
-def check_limit(found: Predictions, name: str) -> tuple[str, ...]:
+def check_limit(found: FoundBoxes, name: str) -> tuple[str, ...]:
     """Warn of lists that were cut to the best few boxes of each image.
 
     Returned: one warning where a tenth of the images, and three or more, hold as many boxes as any,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,12 +10,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
+from autoeval.estimation.bayesian_regression import UNDEFINED, BayesianRegression, bounds
 from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.category_scores import CategoryScores
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import RESAMPLES, SamplingError, bootstrap_std, few_blocks
 from autoeval.estimation.known_site import SITE
+from autoeval.estimation.nothing_found import (
+    HIGHEST,
+    no_box_in_fit,
+    nothing_found_text,
+    nothing_over,
+    nothing_over_text,
+    undefined_at,
+    without_boxes,
+)
 from autoeval.estimation.pair_table import category_weights, values_of
 from autoeval.estimation.regressions import Regression, SourceRegression
 from autoeval.estimation.site import Site
@@ -122,14 +132,17 @@ def estimate_site(
     """Estimate the accuracy at a site.
 
     site: for a regression on sample sets with its scores; see `site_of_images`.
-    others: of other targets: average precisions, and precision, recall and F1 at a threshold.
+    others: of other targets: average precisions, and precision, recall and F1 at a threshold; None
+        for one that the fit cannot estimate, see `AccuracyEstimator.regressions_of`.
     score_thr: boxes with a lower score count in no score.
-    Returned: with the site, whose row holds the scores.
+    Returned: with the site, whose row holds the scores; without a value where nothing was found.
     """
     if isinstance(regression, BayesianRegression):
-        regressions = (regression, *others.values())
+        regressions = (regression, *filter(None, others.values()))
         features = dict.fromkeys(name for of in regressions for name in of.features_)
         scores = site.scores(list(features), score_thr)
+        if not any(of.found for of in scores):
+            return _nothing_found(site, regression, others)
         rows = pd.DataFrame([of.row() for of in scores])
         if site.known:
             rows = rows.assign(**{SITE: site.known})
@@ -147,8 +160,50 @@ def estimate_site(
     else:
         rows = pd.DataFrame(site.row["rows"])
         estimate = estimate_rows(rows, regression, others, backbone=site.backbone)
-    warnings = (*site.warnings, *unseen_warning(site.unseen), *estimate.warnings)
+    warnings = (
+        *site.warnings,
+        *site.left_out,
+        *unseen_warning(site.unseen),
+        *estimate.warnings,
+    )
     return replace(estimate, warnings=warnings, site=site)
+
+
+def _nothing_found(
+    site: Site, regression: BayesianRegression, others: Mapping[str, Any]
+) -> Estimate:
+    """Return an estimate without a value, for a site without a likely box.
+
+    No interval stands in for it: every score is of boxes, so none says whether there are objects
+    that the detector missed. With objects the accuracy is near 0, and without it is not defined; an
+    interval from 0 to somewhere would claim the first.
+    """
+    n_images, highest = len(site.boxes), float(site.boxes.clean.scores.max(initial=0.0))
+    rows = pd.DataFrame({HIGHEST: [highest]})
+    known = {
+        name: bounds(without_boxes(name)) if nothing_over(rows, name).all() else UNDEFINED
+        for name in (regression.target, *others)
+    }
+    undefined = tuple(
+        name for name in known if nothing_over(rows, name).all() and undefined_at(name)
+    )
+    own = known.pop(regression.target)
+    return Estimate(
+        value=own["value"],
+        lower=own["lower"],
+        upper=own["upper"],
+        std=math.nan,
+        level=regression.level,
+        interval_method="none, nothing was found",
+        target=regression.target,
+        method=regression.method,
+        n_images=n_images,
+        warnings=site.warnings,
+        beside=known,
+        width_warning=nothing_found_text(n_images),
+        undefined=undefined,
+        site=replace(site, nothing_found=True, row={**site.row, "rows": pd.DataFrame()}),
+    )
 
 
 def estimate_rows(
@@ -185,8 +240,24 @@ def _with_other_targets(
     unseen: float,
 ) -> Estimate:
     """Add the estimates of the other average precisions, and what they say of loose boxes."""
-    beside = {n: bounds(of.predict_mean(rows, unseen=unseen)) for n, of in others.items()}
+    beside = {
+        name: bounds(of.predict_mean(rows, unseen=unseen)) if of else UNDEFINED
+        for name, of in others.items()
+    }
     values = {estimate.target: estimate.value, **{n: of["value"] for n, of in beside.items()}}
     loose = tightness(regression.rows_, values)
-    precise = OF_PRECISION if any(name.startswith("precision@") for name in values) else ()
-    return replace(estimate, beside=beside, warnings=(*estimate.warnings, *loose, *precise))
+    none_over = [name for name in others if nothing_over(rows, name).all()]
+    undefined = tuple(name for name in none_over if undefined_at(name))
+    of_threshold: tuple[str, ...] = ()
+    if none_over:
+        beside |= {name: bounds(without_boxes(name)) for name in none_over}
+        of_threshold = (nothing_over_text(none_over[0]),)
+    elif any(name.startswith("precision@") for name in values):
+        unknown = [name for name, of in others.items() if of is None]
+        of_threshold = (*OF_PRECISION, *map(no_box_in_fit, unknown))
+    return replace(
+        estimate,
+        beside=beside,
+        warnings=tuple(dict.fromkeys((*estimate.warnings, *loose, *of_threshold))),
+        undefined=(*estimate.undefined, *undefined),
+    )

@@ -15,15 +15,15 @@ from typing_extensions import Self
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet, of_splits, split_of
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.data.predictions.prediction_checks import check_coverage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.samples import NO_BOXES
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import (
     PathLike,
-    PredictionFiles,
     SiteBoxes,
     check_floor,
     check_limit,
@@ -141,9 +141,29 @@ def training_set(
     return made
 
 
+def set_of_detector(
+    boxes: SiteBoxes, truth: Truth, *, name: str, left_out: Sequence[str] = (), **of_set: Any
+) -> TrainingSet:
+    """Evaluate a labelled set on which a detector was run, with the checks that files get.
+
+    Low scores that are missing are a warning: a file of them would be refused, but may be mended.
+    **of_set: of `training_set`.
+    """
+    what = f"what the detector found on {name}"
+    made = training_set(
+        boxes,
+        truth,
+        name=name,
+        left_out=(*left_out, *check_floor(boxes.clean, what, complete=False)),
+        warnings=check_limit(boxes.clean, what),
+        **of_set,
+    )
+    return _noting_all_wrong(made, what)
+
+
 def labels_with_files(
     labels: PathLike,
-    files: PredictionFiles,
+    files: Predictions,
     *,
     img_dir: PathLike | None = None,
     family: str | None = None,
@@ -155,7 +175,7 @@ def labels_with_files(
     return _with_files(path.stem, content, files, content.categories, words, family=family)
 
 
-def task_with_files(task: Task, files: Mapping[str, PredictionFiles]) -> list[TrainingSet]:
+def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[TrainingSet]:
     """Read the sources of a task and their predictions."""
     lost = [seed_set.name for seed_set in task.seed_sets if seed_set.name not in files]
     if lost:
@@ -177,7 +197,7 @@ def task_with_files(task: Task, files: Mapping[str, PredictionFiles]) -> list[Tr
 
 
 def truth_of_samples(
-    found: Predictions, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    found: FoundBoxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
 ) -> Truth:
     """Lay out the labels of the images of `found`.
 
@@ -206,7 +226,7 @@ def read_labels(
 def _with_files(
     name: str,
     content: LabelSet,
-    files: PredictionFiles,
+    files: Predictions,
     categories: Sequence[str],
     words: Mapping[str, str],
     *,
@@ -218,14 +238,14 @@ def _with_files(
     numbers = dict(zip(given, content.categories, strict=True))
     found = files.read(content.images, where=str(content.path), numbers=numbers)
     content, found, of_split = _covered_splits(content, found)
-    floor = check_floor(found.clean, str(files.clean), truncated=files.truncated)
+    floor = check_floor(found.clean, str(files.path), complete=files.complete)
     truth = Truth.of(content, categories, label_words)
     uncovered = check_coverage(
         found.clean,
         np.unique(truth.image),
-        str(files.clean),
+        str(files.path),
         what="images with labelled objects",
-        refuse=not files.truncated,
+        refuse=files.complete,
     )
     statistics = ReferenceStatistics.of(found.clean)
     mismatch: tuple[str, ...] = ()
@@ -243,7 +263,7 @@ def _with_files(
         warnings=(
             *found.clean.warnings,
             *uncovered,
-            *check_limit(found.clean, str(files.clean)),
+            *check_limit(found.clean, str(files.path)),
             *mismatch,
         ),
     )
@@ -253,14 +273,20 @@ def _with_files(
         if mismatch:
             others = f"{mismatch[0]} If so, give --task a file with `detector_mapping`."
         raise InputError(
-            f"Hardly a box of {files.clean} is right by {content.path}: mAP50 {right:.1%}, mean "
+            f"Hardly a box of {files.path} is right by {content.path}: mAP50 {right:.1%}, mean "
             f"over categories, so nothing can be learned from them. {others}"
         )
-    if np.nanmax(made.right_at_half) > ALL_WRONG:
+    return _noting_all_wrong(made, str(files.path))
+
+
+def _noting_all_wrong(made: TrainingSet, what: str) -> TrainingSet:
+    """Note where hardly a box is right, as where numbers of categories are of another list."""
+    right = made.right_at_half
+    if np.isnan(right).all() or np.nanmax(right) > ALL_WRONG:
         return made
     return made.noting(
-        f"no category of {files.clean} is right anywhere (mAP50 under 1): do its category numbers "
-        "and image ids mean what the labels mean? Write words and file names into it"
+        f"no category of {what} is right anywhere (mAP50 under 1): do category numbers and image "
+        "ids mean what the labels mean? Write words and file names into predictions files"
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.regression import PredictionInterval
 from autoeval.report.tables import counted
 from autoeval.targets import LOWEST_MAP, OperatingPoint
@@ -83,7 +83,7 @@ ANOTHER_TOP = 0.6
 ENOUGH_BOXES = 100
 
 
-def another_scale(found: Predictions, floor: float, highest: float) -> Iterator[str]:
+def another_scale(found: FoundBoxes, floor: float, highest: float) -> Iterator[str]:
     """Say where the scores of new predictions begin or end elsewhere than those of the fit.
 
     Only the ends show a scale: between them, less confidence is what a worse site looks like.
@@ -112,7 +112,7 @@ def another_scale(found: Predictions, floor: float, highest: float) -> Iterator[
         )
 
 
-def unseen_share(found: Predictions) -> float:
+def unseen_share(found: FoundBoxes) -> float:
     r"""Say how much of the range of confidence that scores read is missing.
 
     Scores compare boxes over .3 with all over .05. Where an image's list begins at a confidence f,
@@ -138,7 +138,7 @@ def unseen_share(found: Predictions) -> float:
     return float(np.average(shares, weights=n_boxes))
 
 
-def same_score(found: Predictions) -> float:
+def same_score(found: FoundBoxes) -> float:
     """Return the share of boxes over .3 that have the most common confidence; 0 for under 20."""
     confident = found.scores[found.scores > np.float32(CONFIDENT)]
     if len(confident) < ENOUGH_CONFIDENT:

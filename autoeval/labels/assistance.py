@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.labels.box_model import BoxModel
 from autoeval.labels.labelled_site import (
@@ -77,7 +77,7 @@ class LabelAssistance:
         """Return those with or without pseudo-labels; without where none were fitted with them."""
         return self.mixing[PSEUDO if pseudo_labels and PSEUDO in self.mixing else MODEL]
 
-    def predict(self, pool: Pool, pseudo_labels: Predictions | None = None) -> list[np.ndarray]:
+    def predict(self, pool: Pool, pseudo_labels: FoundBoxes | None = None) -> list[np.ndarray]:
         """Predict the influence of each image on each category, (10, M) by IoU threshold."""
         expected = self.box_model.rankings(pool)
         if pseudo_labels is None or PSEUDO not in self.mixing:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.labels.pool import Pool
 from autoeval.metrics.average_precision import RankedDetections
 
@@ -58,7 +58,7 @@ class BoxModel:
         """Return the true-positive probability of each box, (10, N); see `probability`."""
         return probability(self.true_positive, pool.columns(self.names))
 
-    def n_missed(self, found: Predictions, probabilities: np.ndarray) -> np.ndarray:
+    def n_missed(self, found: FoundBoxes, probabilities: np.ndarray) -> np.ndarray:
         """Return the expected false negatives of each category and image, (K, M).
 
         `probabilities` are (10, N), of the N boxes of `found`.
@@ -96,7 +96,7 @@ class BoxModel:
 
 
 def expected_rankings(
-    found: Predictions, probabilities: np.ndarray, n_missed: np.ndarray
+    found: FoundBoxes, probabilities: np.ndarray, n_missed: np.ndarray
 ) -> list[RankedDetections]:
     """Rank the boxes of each category, with probabilities in place of labels.
 

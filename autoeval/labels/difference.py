@@ -42,7 +42,7 @@ def difference_estimate(
     `weights`; `influence` (k,) is theirs on it, `predicted` (k,) has mean 0 over the pool. Images
     of equal number in `clusters` are dependent, such as neighbouring frames. `variance_prior` is of
     r, from other sites. The result has K - 1 degrees of freedom, more with a `variance_prior`; no
-    standard error for one cluster.
+    standard error for one cluster. With the labels of all images it is `value`, without error.
 
     Examples
     --------
@@ -51,12 +51,14 @@ def difference_estimate(
     (0.5, 0.0866, 2.0)
     """
     k = len(influence)
+    if k >= n_pool:
+        return ValueWithError(float(value), 0.0)
     shares = np.full(k, 1 / k) if weights is None else weights / weights.sum()
     predicted = np.zeros(k) if predicted is None else predicted
     slope = slopes(influence, predicted)
     rest = influence - slope * predicted
     variance, dof = _cluster_variance(shares * (rest - shares @ rest), clusters)
-    finite = max(1 - k / n_pool, 0.0)
+    finite = 1 - k / n_pool
     if variance_prior is not None:
         variance, dof = moderated(variance, dof, variance_prior.of_mean(k))
     value -= float(slope.mean() * (shares @ predicted))

@@ -113,7 +113,7 @@ def estimate_category(
     if accuracy.measured:
         alone = _estimate(accuracy.value, accuracy, sample)
         variance_prior = None
-        if len(predicted) > 1:
+        if len(predicted) > 1 and mixing.residual.dof > 0:
             variance_prior = mixing.residual.scaled(float(predicted.var(ddof=1)))
         difference = _estimate(
             _unbiased(accuracy, sample, small_sample_bias),

@@ -13,7 +13,7 @@ from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.image_folder import FormerNames
 from autoeval.data.labels.content import LabelledImage, LabelSet
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.data.video import time_blocks
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
@@ -60,11 +60,13 @@ def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -
 
     Frames of videos go by `time_blocks`. With `frames`, files whose names differ in their last
     number alone are frames in that order, too, and so many neighbours make a block; not by default,
-    since unrelated photographs are numbered, too.
+    since unrelated photographs are numbered, too. Raises InputError if `frames` is under 1.
     """
     numbers = time_blocks(images)
     if frames is None:
         return numbers
+    if frames < 1:
+        raise InputError(f"Expected 1 frame a block or more (--frames) but got {frames}.")
     series: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for place, image in enumerate(images):
         found = _NUMBER.search(image.image_id)
@@ -88,7 +90,7 @@ class LabelledSubset:
 
 
 def match_labels(
-    labels: LabelSet, pool: Predictions, words: Mapping[str, str] | None = None
+    labels: LabelSet, pool: FoundBoxes, words: Mapping[str, str] | None = None
 ) -> LabelledSubset:
     """Find the images of label files in a pool.
 
@@ -130,13 +132,13 @@ def match_labels(
     )
 
 
-def places_in_pool(labels: LabelSet, pool: Predictions) -> list[int | None]:
+def places_in_pool(labels: LabelSet, pool: FoundBoxes) -> list[int | None]:
     """Return the index into the pool of each labelled image; None for one that is not there."""
     index, former = _index(pool), FormerNames([image.file_name for image in pool.images])
     return [_find(image, index, former) for image in labels.images]
 
 
-def _index(pool: Predictions) -> dict[str, int]:
+def _index(pool: FoundBoxes) -> dict[str, int]:
     names = [image.file_name.rsplit("/", 1)[-1] for image in pool.images]
     counts = Counter(names)
     index = {name: k for k, name in enumerate(names) if counts[name] == 1}
@@ -160,6 +162,12 @@ def _words(
     chosen = dict(words) if words else {name: name for name in categories}
     wrong = sorted(set(chosen.values()) - set(categories))
     used = {box.category for box in labels.boxes}
+    if wrong and words:
+        raise InputError(
+            f"The words of labels are translated into {listed(wrong)}, and the categories of the "
+            f"estimate are {listed(categories)}: name one of these for each word (words=, or "
+            "words=WORD=CATEGORY behind --labels)."
+        )
     if wrong or (used and not used & set(chosen)):
         raise InputError(
             f"Expected labels of {listed(categories)} but got {listed(sorted(used))}. "

@@ -8,7 +8,7 @@ import numpy as np
 
 from autoeval.boxes import overlapping_pairs
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import top_detections
@@ -21,7 +21,7 @@ FEWEST_ODD = 5
 FEWEST_PAIRS, MOST_PIXELS, MOST_ERRORS = 10, 2.0, 5.0
 
 
-def unlabelled_objects(found: Predictions, truth: Truth) -> tuple[str, ...]:
+def unlabelled_objects(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     """Count the most confident boxes, a quarter as many as labelled objects, that are on no label.
 
     One warning where more than an eighth of those over .5, and five or more, overlap no label of
@@ -47,7 +47,7 @@ def unlabelled_objects(found: Predictions, truth: Truth) -> tuple[str, ...]:
     )
 
 
-def labels_elsewhere(found: Predictions, truth: Truth) -> tuple[str, ...]:
+def labels_elsewhere(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     """Count images with confident boxes and labels of one category, none of which overlap.
 
     One warning where they are more than 7 %, and five or more. Confident are the boxes over .5, at
@@ -70,7 +70,7 @@ def labels_elsewhere(found: Predictions, truth: Truth) -> tuple[str, ...]:
     )
 
 
-def shifted_labels(found: Predictions, truth: Truth) -> tuple[str, ...]:
+def shifted_labels(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     """Measure how far labelled boxes lie beside the detector's.
 
     Boxes over .3 and labels of one image and category are paired where each is the other's best
@@ -95,13 +95,13 @@ def shifted_labels(found: Predictions, truth: Truth) -> tuple[str, ...]:
     )
 
 
-def _surest(found: Predictions, most: int) -> Predictions:
+def _surest(found: FoundBoxes, most: int) -> FoundBoxes:
     """Keep the most confident boxes over .5."""
     sure = np.flatnonzero(found.scores > np.float32(SURE))
     return found.where(sure[np.argsort(-found.scores[sure], kind="stable")[:most]])
 
 
-def _offsets(found: Predictions, truth: Truth) -> tuple[np.ndarray, int]:
+def _offsets(found: FoundBoxes, truth: Truth) -> tuple[np.ndarray, int]:
     """Return centre of label minus centre of box for each pair, (n, 2), and their number."""
     sure, single = found.where(found.scores > np.float32(CONFIDENT)), truth.where(~truth.crowd)
     group, labelled = (of.image * len(truth.categories) + of.label for of in (sure, single))
@@ -123,19 +123,25 @@ TOO_CONFIDENT = 0.1
 
 
 def label_warnings(
-    found: Predictions, truth: Truth, ranked: Sequence[RankedDetections]
+    found: FoundBoxes, truth: Truth, ranked: Sequence[RankedDetections]
 ) -> tuple[str, ...]:
     """Return all warnings of labels that the boxes on their images, or other labels, contradict.
 
     `found` and `truth` are of the same images and categories, `ranked` is what `rank_categories`
     returns for them.
     """
+    return (*contradicted_by_boxes(found, truth, ranked), *labelled_twice(truth))
+
+
+def contradicted_by_boxes(
+    found: FoundBoxes, truth: Truth, ranked: Sequence[RankedDetections]
+) -> tuple[str, ...]:
+    """Return the warnings of labels that a detector's boxes contradict; see `label_warnings`."""
     return (
         *overconfident(found, ranked),
         *unlabelled_objects(found, truth),
         *labels_elsewhere(found, truth),
         *shifted_labels(found, truth),
-        *labelled_twice(truth),
     )
 
 
@@ -158,7 +164,7 @@ def labelled_twice(truth: Truth) -> tuple[str, ...]:
     )
 
 
-def mismatched_words(found: Predictions, truth: Truth) -> tuple[str, ...]:
+def mismatched_words(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     """Name categories with labels and no prediction where others have predictions and no labels.
 
     `found` is in the detector's own words, `truth` in those of the labels.
@@ -182,7 +188,7 @@ def _used(words: tuple[str, ...], label: np.ndarray) -> dict[str, int]:
     return {word: n for word, n in zip(words, counts, strict=True) if n >= FEWEST_OF_WORD}
 
 
-def overconfident(found: Predictions, ranked: Sequence[RankedDetections]) -> tuple[str, ...]:
+def overconfident(found: FoundBoxes, ranked: Sequence[RankedDetections]) -> tuple[str, ...]:
     """Compare the mean confidence of boxes over .3 with how many are right at an IoU of .5.
 
     One warning where confidence exceeds precision by more than .1 and by more than two standard

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from autoeval.data.labels.content import ANY, LabelSet
+from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.label_sampling import places_in_pool
@@ -24,49 +25,54 @@ UNLIKELY = ValueWithError(LIKELY / 2, LIKELY / math.sqrt(12))
 Mean and standard deviation of the uniform distribution from 0 to `LIKELY`."""
 
 
-def on_labelled_categories(
-    plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None = None
-) -> tuple[LabelPlan, tuple[str, ...]]:
-    """Let an estimate be about the categories that the labels distinguish.
+@dataclass(frozen=True)
+class LabelledCategories:
+    """Which categories an estimate is about once there are labels; see `labelled_categories`."""
+
+    kept: list[str]  # of those that were found
+    added: list[str]  # labelled ones of which nothing likely was found
+    warnings: tuple[str, ...]  # that name the categories added and left out
+
+
+def labelled_categories(
+    found: Sequence[str],
+    labels: LabelSet,
+    pool: FoundBoxes,
+    words: Mapping[str, str] | None = None,
+    *,
+    named: bool = False,
+) -> LabelledCategories:
+    """Choose the categories that the labels distinguish.
 
     A labelled category counts also where the detector has found nothing of it, or nothing likely:
-    its average precision is then 0 or low, as COCO's evaluation has it. Not so where the plan names
-    its categories, or `words` names those that count. A category that was found but is no category
-    of the labels cannot be measured, and is no part of the mean.
+    its average precision is then 0 or low, as COCO's evaluation has it. Not so where categories are
+    `named`, or `words` names those that count. A category that was found but is no category of the
+    labels cannot be measured, and is no part of the mean.
 
     Parameters
     ----------
-    plan : LabelPlan
+    found : sequence of str
+        Categories of the estimate without labels.
     labels : LabelSet
         Its `numbers` say that it lists its categories, whether they have a box or not.
+    pool : FoundBoxes
+        On the images of the pool: labels of other images do not count.
     words : mapping of str to str, optional
-        Category of the plan for each word of the labels that counts; by default equal words.
-
-    Returns
-    -------
-    LabelPlan
-        Of the same images.
-    tuple of str
-        Warnings that name the categories added and left out.
+        Category of the pool for each word of the labels that counts; by default equal words.
+    named : bool
     """
-    known = plan.found.categories
-    places = places_in_pool(labels, plan.found)
-    outside = {
-        image.image_id for image, at in zip(labels.images, places, strict=True) if at is None
-    }
-    counted = (box for box in labels.boxes if not box.iscrowd and box.image_id not in outside)
-    labelled = dict.fromkeys(box.category for box in counted if box.category != ANY)
+    labelled = categories_with_a_box(labels, pool)
     warnings = []
     lacking: list[str] = []
     if labels.numbers:
         translated = words or {word: word for word in labels.categories}
         vocabulary = {translated.get(word) for word in labels.categories}
-        lacking = [name for name in known if name not in vocabulary]
-    added = [] if words or plan.named else [word for word in labelled if word not in known]
-    if lacking and len(lacking) < len(known):
+        lacking = [name for name in found if name not in vocabulary]
+    added = [] if words or named else [word for word in labelled if word not in found]
+    if lacking and len(lacking) < len(found):
         warnings.append(
             f"detected categories that the labels do not have, left out of the mean: "
-            f"{len(lacking)} of {len(known)} ({listed(lacking, 10)}). Where the labels have other "
+            f"{len(lacking)} of {len(found)} ({listed(lacking, 10)}). Where the labels have other "
             "words for them, translate with words=WORD=CATEGORY"
         )
     else:  # the labels are of other words altogether, which `match_labels` refuses
@@ -79,8 +85,35 @@ def on_labelled_categories(
         )
     else:
         added = []
-    kept = [name for name in known if name not in lacking]
-    return with_categories(plan, kept, added), tuple(warnings)
+    kept = [name for name in found if name not in lacking]
+    return LabelledCategories(kept, added, tuple(warnings))
+
+
+def categories_with_a_box(labels: LabelSet, pool: FoundBoxes) -> list[str]:
+    """Return the words of the labels that have a box on the images of a pool."""
+    places = places_in_pool(labels, pool)
+    outside = {
+        image.image_id for image, at in zip(labels.images, places, strict=True) if at is None
+    }
+    counted = (box for box in labels.boxes if not box.iscrowd and box.image_id not in outside)
+    return list(dict.fromkeys(box.category for box in counted if box.category != ANY))
+
+
+def on_labelled_categories(
+    plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None = None
+) -> tuple[LabelPlan, tuple[str, ...]]:
+    """Let an estimate be about the categories that the labels distinguish.
+
+    See `labelled_categories`; where nothing was found at all, the labelled categories are those
+    that count. Returns a plan of the same images, and warnings.
+    """
+    chosen = labelled_categories(plan.found.categories, labels, plan.found, words, named=plan.named)
+    kept = chosen.kept
+    if plan.nothing_found and not plan.named:
+        labelled = categories_with_a_box(labels, plan.found)
+        count = {(words or {}).get(word, word) for word in labelled}
+        kept = [name for name in kept if name in count] or kept
+    return with_categories(plan, kept, chosen.added), chosen.warnings
 
 
 def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> LabelPlan:

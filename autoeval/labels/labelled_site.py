@@ -15,7 +15,7 @@ import numpy as np
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.data.predictions.reading import file_of
 from autoeval.errors import InputError
 from autoeval.labels.pool import Pool
@@ -45,7 +45,7 @@ def control_variates(
     return {MODEL: first, PSEUDO: second * (first.mean(axis=0).std() / own if own > 0 else 0.0)}
 
 
-def rank_by_pseudo_labels(found: Predictions, pseudo_labels: Predictions) -> list[RankedDetections]:
+def rank_by_pseudo_labels(found: FoundBoxes, pseudo_labels: FoundBoxes) -> list[RankedDetections]:
     """Rank the boxes of each category, with the confident ones of another detector as labels.
 
     Those are on the same images, in the same order and categories.
@@ -68,7 +68,7 @@ class LabelledSite:
     family: str
     pool: Pool
     truth: Truth
-    pseudo_labels: Predictions | None = None
+    pseudo_labels: FoundBoxes | None = None
 
     @cached_property
     def rankings(self) -> list[RankedDetections]:
@@ -114,7 +114,7 @@ def unpack_site(content: bytes, name: str, family: str) -> LabelledSite:
         )
         categories = tuple(described["categories"])
         image, label, boxes, scores = (arrays[f"found_{column}"] for column in FOUND)
-        found = Predictions(images, categories, image, label, boxes, scores, {})
+        found = FoundBoxes(images, categories, image, label, boxes, scores, {})
         image, label, boxes, crowd = (arrays[f"true_{column}"] for column in LABELLED)
         truth = Truth(images, categories, image, label, boxes, crowd)
         pool = Pool(found, arrays["features"].astype(np.float64), tuple(described["names"]))
@@ -124,8 +124,8 @@ def unpack_site(content: bytes, name: str, family: str) -> LabelledSite:
 
 
 def read_pseudo_labels(
-    file: str | os.PathLike[str], pool: Predictions, words: Mapping[str, str] | None = None
-) -> Predictions:
+    file: str | os.PathLike[str], pool: FoundBoxes, words: Mapping[str, str] | None = None
+) -> FoundBoxes:
     """Read the predictions of a second detector on the images of a pool, in its categories.
 
     The file holds COCO results, see `read_predictions`; `words` has the category of the pool for

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
+from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.estimators import LEVELS
@@ -21,9 +22,10 @@ from autoeval.metrics.operating_point import influence_on
 from autoeval.targets import IOUS, OperatingPoint
 
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
+BY_CHANCE = "nothing (a simple random sample)"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelPlan:
     """Which images to label, and what is known before.
 
@@ -33,12 +35,12 @@ class LabelPlan:
     such as ``mAP``, and ``mAP/<category>``.
     """
 
-    found: Predictions
+    found: FoundBoxes
     influence: np.ndarray  # predicted, of images on categories by IoU threshold, (K, 10, M)
     sequence: np.ndarray  # all images in the order in which they are to be labelled, (M,), int
     n: int  # how many of them are drawn
     seed: int
-    order: str  # what the draw is spread over: `BY_INFLUENCE` or `BY_TIME`
+    order: str  # what the draw is spread over: `BY_INFLUENCE`, `BY_TIME` or `BY_CHANCE`
     blocks: np.ndarray  # of time, (M,), int: images of one block are dependent
     mixing: MixingWeights
     small_sample_bias: float
@@ -53,7 +55,22 @@ class LabelPlan:
     objects: np.ndarray | None = None  # expected, (K, M)
     points: Mapping[str, MixingWeights] = field(default_factory=dict)  # of precision, recall, f1
     named: bool = False  # whether the categories were named, rather than those that were found
-    rest: Predictions | None = None  # boxes of categories without a likely one, on the same images
+    rest: FoundBoxes | None = None  # boxes of categories without a likely one, on the same images
+    known: str = ""  # source of the fit of which these are new images; empty for a new site
+    nothing_found: bool = False  # no category has a likely box: those that count are labelled
+
+    def __str__(self) -> str:
+        images = [self.found.images[k] for k in self.drawn]
+        lines = [
+            f"{self.n} of {self.n_pool} images to label, for {self.target} of "
+            f"{listed(self.found.categories)}",
+            *(f"  {image.file_name or image.image_id}" for image in images),
+            *(f"warning: {warning}" for warning in self.warnings),
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<LabelPlan: {str(self).splitlines()[0]}>"
 
     @property
     def n_pool(self) -> int:
@@ -145,22 +162,23 @@ def make_plan(
     target: str = "mAP",
     level: float = 0.9,
     blocks: np.ndarray | None = None,
-    pseudo_labels: Predictions | None = None,
+    pseudo_labels: FoundBoxes | None = None,
     seed: int = 0,
     detector: str = "",
     score_thr: float | None = None,
     iou: float = IOUS[0],
     named: bool = False,
-    rest: Predictions | None = None,
+    rest: FoundBoxes | None = None,
+    nothing_found: bool = False,
 ) -> LabelPlan:
     """Draw n images to label.
 
     `assistance` was fitted on boxes of the same detector; `priors`, `target`, `level`, `detector`,
-    `score_thr`, `iou`, `named` and `rest` are those of `LabelPlan`, a target at a threshold has its
-    own threshold and IoU. `blocks` (M,) are blocks of time, in the order of the pool: where some
-    hold several images the draw is spread over the order of the pool, so that labelled frames lie
-    apart; otherwise over the predicted influence. `pseudo_labels` are boxes of another detector on
-    the same images.
+    `score_thr`, `iou`, `named`, `rest` and `nothing_found` are those of `LabelPlan`, a target at a
+    threshold has its own threshold and IoU. `blocks` (M,) are blocks of time, in the order of the
+    pool: where some hold several images the draw is spread over the order of the pool, so that
+    labelled frames lie apart; otherwise over the predicted influence, or over nothing where nothing
+    was found. `pseudo_labels` are boxes of another detector on the same images.
 
     Raises InputError if `n` is not from 1 to the number of images, the pool lacks features that the
     assistance needs, or there are pseudo-labels and the assistance was fitted without.
@@ -188,27 +206,30 @@ def make_plan(
     blocks = np.arange(len(pool)) if blocks is None else np.asarray(blocks)
     by_time = len(np.unique(blocks)) < len(pool)
     plan = LabelPlan(
-        pool.found,
-        np.stack(fitting.predict(pool, pseudo_labels)),
-        np.arange(len(pool)),
-        n,
-        seed,
-        BY_TIME if by_time else BY_INFLUENCE,
-        blocks,
-        fitting.mixing_weights(pseudo_labels is not None),
-        fitting.small_sample_bias,
-        dict(priors),
-        target,
-        level,
-        detector,
-        warnings,
-        score_thr,
-        iou,
-        probabilities[IOUS.index(round(iou, 6))].astype(np.float32),
-        np.stack(objects),
-        fitting.points,
-        named,
-        rest,
+        found=pool.found,
+        influence=np.stack(fitting.predict(pool, pseudo_labels)),
+        sequence=np.arange(len(pool)),
+        n=n,
+        seed=seed,
+        order=BY_TIME if by_time else BY_CHANCE if nothing_found else BY_INFLUENCE,
+        blocks=blocks,
+        mixing=fitting.mixing_weights(pseudo_labels is not None),
+        small_sample_bias=fitting.small_sample_bias,
+        priors=dict(priors),
+        target=target,
+        level=level,
+        detector=detector,
+        warnings=warnings,
+        score_thr=score_thr,
+        iou=iou,
+        probabilities=probabilities[IOUS.index(round(iou, 6))].astype(np.float32),
+        objects=np.stack(objects),
+        points=fitting.points,
+        named=named,
+        rest=rest,
+        nothing_found=nothing_found,
     )
+    if plan.order == BY_CHANCE:
+        return replace(plan, sequence=np.random.default_rng(seed).permutation(len(pool)))
     across = plan.sequence if by_time else np.argsort(plan.predicted(target)[-1], kind="stable")
     return replace(plan, sequence=balanced_order(across, seed=seed))

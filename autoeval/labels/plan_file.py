@@ -13,7 +13,7 @@ import numpy as np
 
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.plan import LabelPlan
@@ -23,7 +23,7 @@ from autoeval.runtime.files import atomic_path, write_json
 PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 3
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = ("n", "seed", "order", "small_sample_bias", "target", "level", "detector")
-LATER = ("score_thr", "iou", "named")  # not in every file of format 3
+LATER = ("score_thr", "iou", "named", "known", "nothing_found")  # not in every file of format 3
 
 
 def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
@@ -105,9 +105,9 @@ def _boxes(
     images: tuple[LabelledImage, ...],
     categories: Sequence[str],
     arrays: Mapping[str, np.ndarray],
-) -> Predictions:
+) -> FoundBoxes:
     image, label, boxes, scores = (arrays[f"{part}_{name}"] for name in COLUMNS)
-    return Predictions(images, tuple(categories), image, label, boxes, scores, {})
+    return FoundBoxes(images, tuple(categories), image, label, boxes, scores, {})
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float | None]:

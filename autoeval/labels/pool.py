@@ -9,7 +9,7 @@ import numpy as np
 
 from autoeval.boxes import overlapping_pairs
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.metrics.coco_matching import top_detections
@@ -50,10 +50,10 @@ def passes_of(names: Iterable[str]) -> frozenset[str]:
 
 
 def box_features(
-    found: Predictions,
+    found: FoundBoxes,
     sizes: np.ndarray,
-    perturbed: Sequence[Predictions] = (),
-    half_size: Predictions | None = None,
+    perturbed: Sequence[FoundBoxes] = (),
+    half_size: FoundBoxes | None = None,
 ) -> np.ndarray:
     """Describe N boxes on M images, each among the others of its category in its image.
 
@@ -78,7 +78,7 @@ def box_features(
     return np.stack(columns, axis=1)
 
 
-def _of_one_box(found: Predictions, sizes: np.ndarray) -> list[np.ndarray]:
+def _of_one_box(found: FoundBoxes, sizes: np.ndarray) -> list[np.ndarray]:
     scores = found.scores.astype(np.float64)
     inside = np.clip(scores, 1e-3, 1 - 1e-3)
     sides = (found.boxes[:, 2:] - found.boxes[:, :2]).astype(np.float64)
@@ -88,7 +88,7 @@ def _of_one_box(found: Predictions, sizes: np.ndarray) -> list[np.ndarray]:
     return [scores, np.log(inside / (1 - inside)), side, aspect]
 
 
-def _of_its_group(found: Predictions) -> list[np.ndarray]:
+def _of_its_group(found: FoundBoxes) -> list[np.ndarray]:
     """Compare each box with those of its category in its image."""
     scores, n = found.scores.astype(np.float64), len(found)
     group = np.unique(_group(found, found), return_inverse=True)[1]
@@ -107,13 +107,13 @@ def _of_its_group(found: Predictions) -> list[np.ndarray]:
     return [np.log1p(rank), np.log1p(confident[group]), best[group], above, below]
 
 
-def _at_edge(found: Predictions, sizes: np.ndarray) -> np.ndarray:
+def _at_edge(found: FoundBoxes, sizes: np.ndarray) -> np.ndarray:
     near = found.boxes[:, :2].min(axis=1) < EDGE
     far = (found.boxes[:, 2:] > sizes[:, ::-1] - EDGE).any(axis=1)
     return (near | far).astype(np.float64)
 
 
-def _in_other_pass(found: Predictions, other: Predictions) -> list[np.ndarray]:
+def _in_other_pass(found: FoundBoxes, other: FoundBoxes) -> list[np.ndarray]:
     """IoU and score of the overlapping box of another pass, (N,) each; 0 where there is none.
 
     Of several the one with the largest product of the IoU and half of one plus its score.
@@ -135,7 +135,7 @@ def _in_other_pass(found: Predictions, other: Predictions) -> list[np.ndarray]:
     return [reached, score]
 
 
-def _group(boxes: Predictions, like: Predictions) -> np.ndarray:
+def _group(boxes: FoundBoxes, like: FoundBoxes) -> np.ndarray:
     """Return a number for each image and category, (N,)."""
     return boxes.image * len(like.categories) + boxes.label
 
@@ -144,7 +144,7 @@ def _group(boxes: Predictions, like: Predictions) -> np.ndarray:
 class Pool:
     """N boxes on the M images that an estimate is about."""
 
-    found: Predictions  # at most 100 boxes of a category in an image, as evaluation takes them
+    found: FoundBoxes  # at most 100 boxes of a category in an image, as evaluation takes them
     features: np.ndarray  # (N, F), see `box_features`
     names: tuple[str, ...]  # of its columns
     warnings: tuple[str, ...] = ()  # what was assumed
@@ -178,9 +178,9 @@ class Pool:
 
 
 def pool_of_predictions(
-    clean: Predictions,
-    half_size: Predictions | None = None,
-    perturbed: Sequence[Predictions] = (),
+    clean: FoundBoxes,
+    half_size: FoundBoxes | None = None,
+    perturbed: Sequence[FoundBoxes] = (),
 ) -> Pool:
     """Make a pool of the boxes of one or more passes; InputError if there is no image.
 
@@ -212,7 +212,7 @@ def pool_of_evidence(evidence: Sequence[Evidence], categories: Sequence[str]) ->
     )
 
 
-def image_sizes(found: Predictions) -> tuple[np.ndarray, tuple[str, ...]]:
+def image_sizes(found: FoundBoxes) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return height and width of each image, (M, 2), and what was assumed of unknown ones."""
     unknown = np.array([image.size is None for image in found.images])
     sizes = np.array([image.size or (1, 1) for image in found.images], np.float64)
@@ -230,7 +230,7 @@ def image_sizes(found: Predictions) -> tuple[np.ndarray, tuple[str, ...]]:
 
 def _columns(
     images: tuple[LabelledImage, ...], boxes: Sequence[Detections], categories: Sequence[str]
-) -> Predictions:
+) -> FoundBoxes:
     counts = [len(found) for found in boxes]
     image = np.repeat(np.arange(len(counts)), counts)
     every = [*boxes, Detections.empty()]
@@ -238,4 +238,4 @@ def _columns(
         np.concatenate([getattr(found, name) for found in every])
         for name in ("labels", "boxes", "scores")
     )
-    return Predictions(images, tuple(categories), image, label, corners, scores, {})
+    return FoundBoxes(images, tuple(categories), image, label, corners, scores, {})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
@@ -33,11 +34,14 @@ from autoeval.metrics.coco_matching import rank_categories
 from autoeval.metrics.operating_point import image_counts
 from autoeval.targets import OperatingPoint, points_at
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 GOALS = (0.05, 0.03)
 FIRST, STEP = 5, 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LabelledEstimate:
     """The accuracy on a pool, estimated with a few labels.
 
@@ -87,6 +91,16 @@ class LabelledEstimate:
         lower, upper = self.recommended.interval(self.level)
         return max(lower, 0.0), min(upper, 1.0)
 
+    @property
+    def lower(self) -> float:
+        """Lower end of the interval."""
+        return self.interval[0]
+
+    @property
+    def upper(self) -> float:
+        """Upper end of the interval."""
+        return self.interval[1]
+
     def more_labels(self, half_width: float) -> int:
         """Return how many more labels a half-width is expected to take; 0 where it is reached."""
         if self.recommended.half_width(self.level) <= half_width:
@@ -127,6 +141,48 @@ class LabelledEstimate:
             return "not known"
         half = f" ± {100 * found.half_width(self.level):.1f}" if found.known else ""
         return f"{100 * found.value:.1f}{half}"
+
+    def __repr__(self) -> str:
+        return f"<{str(self).splitlines()[0]}, warnings: {len(self.warnings)}>"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row for the whole, called ``""``, and one for each category.
+
+        The columns are ``category``, ``value``, ``lower`` and ``upper`` of the combined estimate,
+        ``label_free``, and ``measured``: whether labels measure it.
+        """
+        rows = []
+        for name, of in {"": self.whole[self.target], **self.per_category}.items():
+            lower, upper = of.combined.estimate.interval(self.level)
+            ends = np.clip([of.combined.estimate.value, lower, upper], 0, 1)
+            figures = dict(zip(("value", "lower", "upper"), ends.tolist(), strict=True))
+            free = {"label_free": of.prior.value, "measured": of.measured}
+            rows.append({"category": name, **figures, **free})
+        return pd.DataFrame(rows)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the whole and each category, the lowest last, with intervals, in points of 100.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            A new figure by default.
+        """
+        from matplotlib.figure import Figure
+
+        whole, rest = (self.to_pandas()[part] for part in (slice(0, 1), slice(1, None)))
+        rows = pd.concat([whole, rest.sort_values("value", ascending=False)])
+        if ax is None:
+            size = (7, 1.2 + 0.3 * len(rows))
+            ax = Figure(figsize=size, layout="constrained").subplots()
+        y = -np.arange(len(rows))
+        value, lower, upper = (100 * rows[name] for name in ("value", "lower", "upper"))
+        ax.errorbar(value, y, xerr=[value - lower, upper - value], fmt="o", label="with labels")
+        ax.plot(100 * rows["label_free"], y, "o", mfc="none", color="0.5", label="without labels")
+        ax.set_yticks(y, ["all categories", *rows["category"][1:]], parse_math=False)
+        ax.set(xlabel=f"{self.target} (points of 100, {self.level:.0%} interval)", xlim=(0, 100))
+        ax.legend(frameon=False)
+        return ax
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; what is not known becomes None."""
@@ -171,9 +227,9 @@ def estimate_with_labels(
     plan, subset = _labelled_part(plan, labels, words, planned=planned)
     found = plan.found.on_images(subset.images)
     rankings = rank_categories(found, subset.truth)
-    whole, categories = _estimate_all(plan, subset.images, rankings, plan.target)
+    whole, categories = estimate_sample(plan, subset.images, rankings, plan.target)
     others = {
-        target: _estimate_all(plan, subset.images, rankings, target)[0]
+        target: estimate_sample(plan, subset.images, rankings, target)[0]
         for target in (*LEVELS, *points)
         if target != plan.target and plan.measures(target)
     }
@@ -190,7 +246,7 @@ def estimate_with_labels(
     for size in range(FIRST, k + 1, STEP):
         first = [ranking.take(order[:size]) for ranking in rankings]
         images = subset.images[order[:size]]
-        history.append((size, _estimate_all(plan, images, first, plan.target)[0]))
+        history.append((size, estimate_sample(plan, images, first, plan.target)[0]))
     measured = [name for name, of in categories.items() if of.measured]
     return LabelledEstimate(
         plan.target,
@@ -206,7 +262,8 @@ def estimate_with_labels(
             *plan.warnings,
             *subset.warnings,
             *label_warnings(found, subset.truth, rankings),
-            *_warnings(whole, categories, k),
+            *warnings_of_few(categories, k),
+            *warnings_of_conflict(whole),
         ),
     )
 
@@ -222,7 +279,7 @@ def estimate_targets(
     """Estimate several targets of all categories together; see `estimate_with_labels`."""
     plan, subset = _labelled_part(plan, labels, words, planned=planned)
     rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
-    return {of: _estimate_all(plan, subset.images, rankings, of)[0] for of in targets}
+    return {of: estimate_sample(plan, subset.images, rankings, of)[0] for of in targets}
 
 
 def _labelled_part(
@@ -234,7 +291,7 @@ def _labelled_part(
     """
     plan, warnings = on_labelled_categories(plan, labels, words)
     subset = match_labels(labels, plan.found, words)
-    subset = _by_plan(subset, plan) if planned else _as_random(subset)
+    subset = drawn_by_plan(subset, plan) if planned else as_random_draw(subset)
     if len(subset.images) == plan.n_pool:
         objects = np.bincount(subset.truth.label, minlength=len(plan.found.categories))
         kept = [name for name, n in zip(plan.found.categories, objects, strict=True) if n]
@@ -245,10 +302,13 @@ def _labelled_part(
     return plan, replace(subset, warnings=(*warnings, *subset.warnings))
 
 
-def _estimate_all(
+def estimate_sample(
     plan: LabelPlan, images: np.ndarray, rankings: Sequence[RankedDetections], target: str
 ) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
-    """Estimate the mean and each category from labelled images, (k,), and their rankings."""
+    """Estimate the mean and each category from labelled images, (k,), and their rankings.
+
+    `images` index into the pool of the plan; `rankings` are of its categories on these images.
+    """
     sample = LabelledSample(images, plan.n_pool, clusters=plan.blocks[images])
     accuracies = [
         replace(measure_sample(ranking, target), complete=sample.complete) for ranking in rankings
@@ -297,12 +357,19 @@ def _prior(plan: LabelPlan, target: str, category: str) -> ValueWithError:
     )
 
 
-def _by_plan(subset: LabelledSubset, plan: LabelPlan) -> LabelledSubset:
-    """Keep the images that the plan drew: how others were chosen is unknown."""
-    inside = np.isin(subset.images, plan.drawn)
+def drawn_by_plan(
+    subset: LabelledSubset, plan: LabelPlan, places: np.ndarray | None = None
+) -> LabelledSubset:
+    """Keep the images that the plan drew: how others were chosen is unknown.
+
+    `places` has the index into the plan's pool of each image that the subset counts from; by
+    default they are the same.
+    """
+    at = subset.images if places is None else places[subset.images]
+    inside = np.isin(at, plan.drawn)
     warnings = list(subset.warnings)
     if not inside.all():
-        names = [plan.found.images[k].image_id for k in subset.images[~inside]]
+        names = [plan.found.images[k].image_id for k in at[~inside]]
         warnings.append(
             f"labelled images that the plan did not draw, left out: {len(names)} "
             f"({listed(names)}). Plan again with a larger --n, or estimate without the plan"
@@ -317,7 +384,8 @@ def _by_plan(subset: LabelledSubset, plan: LabelPlan) -> LabelledSubset:
     return LabelledSubset(subset.images[kept], truth, tuple(warnings))
 
 
-def _as_random(subset: LabelledSubset) -> LabelledSubset:
+def as_random_draw(subset: LabelledSubset) -> LabelledSubset:
+    """Warn that images which no plan drew are taken as a simple random draw."""
     warning = (
         "no plan drew these images: they are taken as a simple random draw of the pool, which "
         "images chosen for what they show are not"
@@ -325,17 +393,13 @@ def _as_random(subset: LabelledSubset) -> LabelledSubset:
     return replace(subset, warnings=(*subset.warnings, warning))
 
 
-def _warnings(whole: LabelEstimates, categories: Mapping[str, LabelEstimates], k: int) -> list[str]:
+def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[str, ...]:
+    """Warn of k labels that are few, and of categories that too few labelled images hold."""
     warnings = []
     if k < FEWEST_LABELS:
         warnings.append(
             f"{k} labels are too few for an interval of their own: the combined estimate depends "
             "on the label-free one"
-        )
-    if whole.combined.conflict:
-        warnings.append(
-            "the labels contradict the label-free estimate, which is left out: these images are "
-            "unlike those that the estimator was fitted on"
         )
     few = [name for name, of in categories.items() if not of.measured]
     if few and len(few) < len(categories):
@@ -349,7 +413,17 @@ def _warnings(whole: LabelEstimates, categories: Mapping[str, LabelEstimates], k
             f"fewer than {FEWEST_HOLDING} labelled images hold an object: the result is the "
             "label-free estimate"
         )
-    return warnings
+    return tuple(warnings)
+
+
+def warnings_of_conflict(whole: LabelEstimates) -> tuple[str, ...]:
+    """Warn where labels and label-free estimate contradict each other."""
+    if not whole.combined.conflict:
+        return ()
+    return (
+        "the labels contradict the label-free estimate, which is left out: these images are "
+        "unlike those that the estimator was fitted on",
+    )
 
 
 def _plain(value: float) -> float | None:

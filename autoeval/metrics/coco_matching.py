@@ -131,7 +131,7 @@ def _best_offers(worth: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 class _Boxes(Protocol):
-    """N boxes of many images as columns, such as `Predictions` and `Truth`.
+    """N boxes of many images as columns, such as `FoundBoxes` and `Truth`.
 
     `image` and `label` (N,) index into `images`, which may be without a box, and `categories`;
     `boxes` (N, 4) are xyxy, pixels.

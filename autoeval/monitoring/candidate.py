@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.site import Categories, Site
 from autoeval.estimation.site_boxes import PathLike, SiteBoxes
 from autoeval.monitoring.periods import in_time
+from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import RecordStore
 
 ReadSites = Callable[[], tuple[Site, Site]]
@@ -65,6 +67,7 @@ def sites_of_predictions(
     *,
     images_list: PathLike | None = None,
     categories: Categories | None = None,
+    site_categories: Mapping[str, Categories] | None = None,
 ) -> tuple[dict[str, ReadSites], tuple[str, ...]]:
     """Find the sites of which there are predictions of both detectors.
 
@@ -87,8 +90,9 @@ def sites_of_predictions(
 
     def read(site: str) -> tuple[Site, Site]:
         images = _images_of(site, images_list)
+        named = (site_categories or {}).get(site, categories)
         first, second = (
-            fitted.read_site(path, images=images, categories=categories)
+            fitted.read_site(path, images=images, categories=named)
             for fitted, path in ((current, mine[site]), (candidate, other[site]))
         )
         return first, second
@@ -98,20 +102,22 @@ def sites_of_predictions(
 
 
 def sites_of_records(
-    current: RecordStore, candidate: RecordStore, categories: Categories
+    current: RecordStore, candidate: RecordStore, categories: SiteCategories
 ) -> dict[str, ReadSites]:
     """Find the sites whose images both detectors have observed.
 
-    The labels of their records index `categories`.
+    Of the categories that are given; by default of those that either has found.
     """
     indices = current.index(), candidate.index()
 
     def read(site: str) -> tuple[Site, Site]:
         sites = []
         for store, index in zip((current, candidate), indices, strict=True):
-            evidence = [of.evidence() for of in store.read(in_time(index[index["group"] == site]))]
-            sites.append(Site(SiteBoxes.of_evidence(evidence, tuple(categories)), named=True))
-            del evidence  # before the other detector's are read
+            own = replace(categories, words=store.add_words(()))
+            records = own.select(site, store.read(in_time(index[index["group"] == site])))
+            boxes = SiteBoxes.of_evidence([of.evidence() for of in records], own.names(site))
+            sites.append(Site(boxes, named=own.given(site) is not None))
+            del records, boxes  # before the other detector's are read
         return sites[0], sites[1]
 
     return {str(site): partial(read, str(site)) for site in indices[0]["group"].unique()}

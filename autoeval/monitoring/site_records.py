@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -27,7 +27,7 @@ from autoeval.runtime.store import DamagedRowsError, RowStore, read_row_file
 SIGNAL = "signal/"
 PASSES = ("clean", "half_size")
 TYPES = {"boxes": "<f4", "scores": "<f4", "labels": "<i4"}
-NOTE, ROWS = "observed_with.json", "images"
+NOTE, ROWS, WORDS = "observed_with.json", "images", "words.json"
 INDEX = ("file_name", "stamp", "group", "taken", "taken_from", "unreadable", "observed_s", "number")
 KEPT_OPEN = 8
 SMALL, MANY = 64, 50
@@ -35,7 +35,7 @@ SMALL, MANY = 64, 50
 
 @dataclass(frozen=True, eq=False)
 class CameraImage:
-    """One observed image: the boxes of the task's categories, which their labels index."""
+    """One observed image: its boxes, whose labels index the detector's words."""
 
     file_name: str  # relative to the root, with forward slashes; unique within a store
     size: tuple[int, int]  # height, width
@@ -138,6 +138,18 @@ class RecordStore:
         """Forget with what settings a run began that left no image, as after a wrong option."""
         if self.index().empty:
             (self.folder / NOTE).unlink(missing_ok=True)
+
+    def add_words(self, words: Iterable[str]) -> tuple[str, ...]:
+        """Note words of the detector, and return all, which the labels of the records index.
+
+        Those that were noted before keep their places.
+        """
+        path = self.folder / WORDS
+        before = json.loads(path.read_text()) if path.exists() else []
+        every = tuple(dict.fromkeys([*before, *words]))
+        if len(every) > len(before):
+            write_json(path, list(every))
+        return every
 
     def index(self) -> pd.DataFrame:
         """List the images that were observed, without their boxes.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,11 @@ from autoeval.data.image_folder import ImageFile
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.observation.detector_identity import LoadDetector, identity_warnings
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.estimation.site import BLACK_BOX, Categories
+from autoeval.estimation.site import BLACK_BOX, Categories, any_task
 from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes
 from autoeval.monitoring.observing.reading_results import ResultsReader, read_results
 from autoeval.monitoring.observing.results_files import PathLike, find_results
@@ -24,7 +26,6 @@ from autoeval.monitoring.observing.site_pass import (
     Signals,
     SiteImage,
     SitePass,
-    expected_categories,
     needed_passes,
     observe_sites,
     site_images,
@@ -32,6 +33,7 @@ from autoeval.monitoring.observing.site_pass import (
 )
 from autoeval.monitoring.order.site_table import site_table, with_alarms_below, with_changes
 from autoeval.monitoring.periods import AUTO, EXIF, FILE, Clock, check_by, time_warnings
+from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.watched import Watched
 from autoeval.report.tables import counted
@@ -125,7 +127,8 @@ def watch_sites(
     *,
     clock: Clock,
     signals: Signals,
-    categories: Mapping[str, Sequence[str]] | None = None,
+    categories: Categories | None = None,
+    site_categories: Mapping[str, Categories] | None = None,
     batch_size: int = 4,
     executor: Executor | None = None,
     shards: Shards | None = None,
@@ -146,8 +149,8 @@ def watch_sites(
     plan : WatchPlan
     clock, signals, load
         See `SitePass`.
-    categories : mapping, optional
-        See `site_observer`.
+    categories, site_categories : mapping, optional
+        Names and words of all sites, and of single ones; see `SiteCategories`.
     batch_size : int
         Changes no number.
     executor, shards
@@ -164,12 +167,17 @@ def watch_sites(
         If the estimator or the store is of another detector, or no image of any site can be read.
     """
     plan.check(estimator)
-    observer = site_observer(estimator, detector, categories=categories, batch_size=batch_size)
+    observer = site_observer(estimator, detector, batch_size=batch_size)
+    expected = estimator.expected_categories_
+    chosen = SiteCategories(detector.categories, expected, categories, site_categories or {})
+    for given in filter(None, (categories, *chosen.of_site.values())):
+        any_task(given, detector.categories)  # refuses words that it does not know
     images, vanished = site_images(files, depth=plan.depth)
     work, began = SitePass(observer, clock, signals, load=load), time.time()
     counts = observe_sites(images, work, store, executor=executor, shards=shards)
     if shards and not shards.leads:
         return None
+    store.add_words(detector.categories)
     index = store.index()
     warnings = (*_lost(images, vanished, index, counts), *identity_warnings(detector))
     return _watched(
@@ -177,7 +185,7 @@ def watch_sites(
         index,
         estimator,
         plan,
-        observer.task.categories,
+        chosen,
         warnings,
         backbone=detector.backbone,
         began=began,
@@ -192,17 +200,18 @@ def observe_candidate(
     *,
     clock: Clock,
     depth: int | None = None,
-    categories: Categories | None = None,
     batch_size: int = 4,
     executor: Executor | None = None,
     shards: Shards | None = None,
     load: LoadDetector | None = None,
 ) -> None:
     """Observe with another detector the images that its store lacks; see `watch_sites`."""
-    observer = site_observer(estimator, detector, categories=categories, batch_size=batch_size)
+    observer = site_observer(estimator, detector, batch_size=batch_size)
     images, _ = site_images(files, depth=depth)
     work = SitePass(observer, clock, no_signals, load=load)
     observe_sites(images, work, store, executor=executor, shards=shards)
+    if not shards or shards.leads:
+        store.add_words(detector.categories)
 
 
 def no_signals(image: np.ndarray) -> dict[str, float]:
@@ -219,6 +228,7 @@ def watch_predictions(
     half_size_predictions: PathLike | None = None,
     images_list: PathLike | None = None,
     categories: Categories | None = None,
+    site_categories: Mapping[str, Categories] | None = None,
     names: Mapping[str, str] | None = None,
     truncated: bool = False,
     time_form: str = AUTO,
@@ -233,8 +243,8 @@ def watch_predictions(
         Of the method ``bayes``, fitted on predictions of the same detector.
     store : RecordStore
     plan : WatchPlan
-    categories : mapping of str to sequence of str, optional
-        See `expected_categories`.
+    categories, site_categories : mapping, optional
+        Names and words of all sites, and of single ones; see `SiteCategories`.
     names : mapping of str to str, optional
         Word of each category number, where neither the files nor the labels have it.
     truncated : bool
@@ -266,13 +276,14 @@ def watch_predictions(
             "This estimator was fitted with a pass at half the size: give that of these images, "
             "too (--predictions ... half_size=DIR), or fit again without."
         )
-    categories = expected_categories(estimator, categories)
     statistics, clock = estimator.statistics_, Clock(time_form)
-    reader = ResultsReader(statistics, categories, clock, plan.depth, names or {}, truncated)
+    reader = ResultsReader(statistics, clock, plan.depth, names or {}, truncated)
     files = find_results(predictions, half_size=half_size_predictions, image_list=images_list)
     began = time.time()
     warnings, unseen = read_results(files, reader, store)
-    index = store.index()
+    index, words = store.index(), store.add_words(statistics.categories)
+    expected = estimator.expected_categories_
+    chosen = SiteCategories(words, expected, categories, site_categories or {})
     missing = [NO_SIGNALS, *([] if half_size_predictions else [NO_HALF_SIZE])]
     if len(index) and index["taken"].isna().any():
         missing.append(NO_TIMES)
@@ -281,8 +292,8 @@ def watch_predictions(
         index,
         estimator,
         plan,
-        tuple(categories),
-        warnings,
+        chosen,
+        (*warnings, *chosen.check(words)),
         backbone=BLACK_BOX,
         began=began,
         unseen=unseen,
@@ -295,7 +306,7 @@ def _watched(
     index: pd.DataFrame,
     estimator: AccuracyEstimator,
     plan: WatchPlan,
-    categories: Sequence[str],
+    categories: SiteCategories,
     warnings: Sequence[str],
     *,
     backbone: str,
@@ -304,6 +315,8 @@ def _watched(
     missing: tuple[str, ...] = (),
 ) -> Watched:
     """Estimate and rank all sites of a store, and compare each with its baseline."""
+    if len(index):
+        categories.check_sites([str(group) for group in index["group"].unique()])
     table = site_table(
         store,
         estimator,
@@ -317,13 +330,14 @@ def _watched(
         iou=plan.iou,
         known=plan.known,
     )
-    if not table.names:
+    if not len(table.rows) or not table.rows["n_images"].any():
         store.release()
         reasons = "; ".join([*index["unreadable"].head(3), *warnings[:3]]) or "they vanished"
         raise InputError(f"No image of any site can be read: {reasons}")
     if plan.changes:
         calibration = estimator.calibration_ or calibration_prior().calibration
-        changes = site_changes(store, plan.changes, table.level_of, calibration)
+        select = partial(categories.found, calibration=calibration)
+        changes = site_changes(store, plan.changes, table.level_of, calibration, select)
         table = with_changes(table, changes)
     if plan.alarm_below is not None:
         table = with_alarms_below(table, plan.alarm_below, estimator.target)
@@ -334,7 +348,12 @@ def _watched(
         for group, rows in index.groupby("group")
         for warning in time_warnings(rows, plan.by)
     ]
-    every = (*warnings, *times)
+    sites = table.sites[table.sites["nothing_found"]]
+    empty = [
+        f"{row['group']}: {nothing_found_text(int(row['n_images']))}"
+        for row in sites.to_dict("records")
+    ]
+    every = (*warnings, *empty, *times)
     return Watched(table, estimator.target, plan.by, every, clocks, n_new, missing)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+import numpy as np
 import pandas as pd
 
 from autoeval.monitoring.order.site_table import SiteTable
@@ -59,9 +60,13 @@ class Watched:
         return {str(group): own for group, own in periods.groupby("group")}
 
     def neighbours(self) -> list[float]:
-        """Return the probability of each site to be worse than the next one, the worst first."""
+        """Return the probability of each site to be worse than the next one, the worst first.
+
+        One half for two that are known to be equal.
+        """
         names = [n for n in self.table.sites["group"] if n in set(self.table.names)]
         at = {name: k for k, name in enumerate(self.table.names)}
         order = [at[name] for name in names]
         drawn = self.table.drawn
-        return [float((drawn[:, a] < drawn[:, b]).mean()) for a, b in pairwise(order)]
+        signs = (np.sign(drawn[:, b] - drawn[:, a]) for a, b in pairwise(order))
+        return [float((1 + sign).mean() / 2) for sign in signs]

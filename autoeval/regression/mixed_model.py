@@ -136,7 +136,7 @@ class MixedModel:
         return self._prior_mean(pairs) + rng.permutation(np.concatenate(parts))
 
     def _prior_mean(self, pairs: Pairs) -> np.ndarray:
-        known = np.array([self.prior.categories.get(str(of), 0.0) for of in pairs.category])
+        known = np.array([self.prior.of_category(of) for of in pairs.category])
         slopes = self.scaling.apply(pairs.x) @ np.array(self.prior.slopes)
         return np.asarray(self.prior.intercept + slopes + known)
 

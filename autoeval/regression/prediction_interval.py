@@ -67,7 +67,7 @@ class PredictionInterval:
 
     raw: mean of the distribution, which may lie outside [0, 1]; value: the nearest possible
         accuracy.
-    lower, upper: interval in [0, 1], ``lower < upper``.
+    lower, upper: interval in [0, 1], ``lower < upper`` but where the value is known by definition.
     reach: half the width of the interval before anything is cut off, and the distance of `raw` to
         the nearest possible accuracy.
     """

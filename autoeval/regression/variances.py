@@ -22,7 +22,7 @@ class Prior:
     slopes: mean slope of each score, in units of its scale.
     calibration_std: of the intercept where the calibration rests on one pair; with n pairs it is
         divided by the root of n.
-    categories: what is known of categories by name: the mean of their effect.
+    categories: what is known of categories by name, in lower case: the mean of their effect.
     spread, spread_log_std: standard deviation of pairs around the line, all effects together:
         median and standard deviation of the logarithm of a log-normal distribution.
     shares (tuple of (family, place, category, pair)): how the square of that spread divides.
@@ -43,6 +43,14 @@ class Prior:
     bending: float = 0.03
     of_one_image: float = 0.3
     guess: float = 10.0
+
+    def of_category(self, name: object) -> float:
+        """Return the mean effect of a category, however its name is capitalised.
+
+        >>> Prior((), categories={"person": -.1}).of_category(" Person"), Prior(()).of_category("x")
+        (-0.1, 0.0)
+        """
+        return self.categories.get(str(name).strip().lower(), 0.0)
 
 
 SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))

@@ -35,6 +35,8 @@ class Ranking(Section):
             note = f"best with probability {row.p_best:.0%}"
             page.add_headline(row.detector, f"{100 * row.value:.0f}", note)
         page.add_text(*(result.sentence(row) for row in result.overall.head(1).to_dict("records")))
+        if result.about_values:
+            page.add_text(result.about_values)
         for _, figure in self.figures():
             page.add_figure(figure, "How far each is behind the first")
         page.add_warnings(result.warnings)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet runs
+
+
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` that replaces it when the body ends well.
@@ -60,18 +63,56 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def write_table(
-    path: str | os.PathLike[str], table: pd.DataFrame, *, float_format: str | None = None
+    path: str | os.PathLike[str],
+    table: pd.DataFrame,
+    *,
+    float_format: str | None = None,
+    read_again: bool = False,
 ) -> Path:
     """Write a table without its index, as Parquet where the suffix says so, else as CSV.
 
-    `float_format` is one such as ``"%.6g"``, for CSV; by default every digit is written.
+    `float_format` is one such as ``"%.6g"``, for CSV; by default every digit is written. Text that
+    a spreadsheet would run is escaped, see `without_formulas`, but for what this program will have
+    `read_again` as it was.
     """
     with atomic_path(path) as temporary:
         if temporary.suffix == ".parquet":
             table.to_parquet(temporary, index=False)
         else:
-            table.to_csv(temporary, index=False, float_format=float_format)
+            shown = table if read_again else without_formulas(table)
+            shown.to_csv(temporary, index=False, float_format=float_format)
     return Path(path)
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Escape text that a spreadsheet would run, such as a file name that begins with ``=``.
+
+    An apostrophe before it makes it text; numbers, also as text, stay as they are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> without_formulas(pd.DataFrame({"name": ["=1+1", "a-b", "-2"]}))["name"].tolist()
+    ["'=1+1", 'a-b', '-2']
+    """
+    escaped = table.rename(columns=_as_text)
+    for k, kind in enumerate(table.dtypes):
+        if kind.kind == "O":  # text, categories and mixed values
+            escaped.isetitem(k, table.iloc[:, k].map(_as_text))
+    return escaped
+
+
+def _as_text(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    whole = value.replace("\r", " ")  # not quoted by pandas: what follows would begin a row
+    if not value.startswith(FORMULAS):
+        return whole
+    try:
+        float(value)
+    except ValueError:
+        return f"'{whole}"
+    return whole
 
 
 def write_figure(path: str | os.PathLike[str], figure: Figure, *, dpi: int = 150) -> Path:

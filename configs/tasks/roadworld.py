@@ -3,6 +3,9 @@ name = "roadworld"
 categories = ["vehicle"]
 data_root = "../../work_dirs/demo/data"
 
+# The words of a detector that was trained on COCO.
+detector_mapping = dict(car="vehicle", bus="vehicle", truck="vehicle")
+
 _environments = [
     "day_street",
     "overpass",

@@ -40,6 +40,8 @@ def test_ranking_files_and_json(world, tmp_path, capsys):
     assert main(words(world, tmp_path)) == 0
     shown = capsys.readouterr().out
     assert "1. strong: about" in shown and "strong - weak: +" in shown
+    assert "have the mean of the detectors' own estimates" in shown
+    assert "own estimates (" in (tmp_path / "out/report.html").read_text()
     assert (tmp_path / "out/report/differences.csv").exists()
     assert main([*words(world, tmp_path), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)["comparison"]
@@ -53,6 +55,15 @@ def test_the_status_of_a_release_gate(world, tmp_path):
     assert main([*words(world, tmp_path), *labels]) == 0
     assert main([*words(world, tmp_path, "weak", "strong"), *labels]) == WORSE
     assert main([*words(world, tmp_path, "weak", "strong"), *labels[:3], "60"]) == 0
+
+
+@pytest.mark.parametrize("points", ["nan", "inf", "-1", "100"])
+def test_a_gate_that_cannot_fail_is_refused_before_anything_is_read(tmp_path, capsys, points):
+    given = ["compare", str(tmp_path / "none"), str(tmp_path / "neither"), "--predictions", "a"]
+    assert main([*given, f"--fail-if-worse={points}"]) == 2
+    assert f"--fail-if-worse) to be a number from 0 to under 100 but got {points}" in (
+        capsys.readouterr().err
+    )
 
 
 def test_labels_that_a_plan_drew(world, tmp_path, capsys):
@@ -87,11 +98,52 @@ def test_bad_input(world, tmp_path, capsys):
 
     one, two = world / "strong", world / "weak"
     assert "--images PATH, or --predictions" in error("compare", one, two)
-    assert "--site is for" in error("compare", one, two, "--images", world, "--site", "x")
     assert "of every detector" in error("compare", f"a={one}", two, "--images", world)
     files = site_predictions(world)
     assert "each of 2 detectors" in error("compare", one, two, "--predictions", files[0])
     assert "fitted on prediction files" in error("compare", one, two, "--images", world / "images")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--labels", "words=auto=car"], "expected PATH in front of words=auto=car"),
+        (["--labels", "img_dir=photos"], "expected PATH in front of img_dir="),
+        (["--images", "every=2s"], "expected PATH in front of every="),
+        (["--images", "img_dir=photos"], "expected PATH in front of img_dir="),
+        (["--score-thr", "iou=.75"], "expected S in front of iou=.75"),
+        (
+            ["--images", "drive.mp4", "every=2s"],
+            "every= behind --images is for images that a detector is run on",
+        ),
+        (
+            ["--images", "a.json", "img_dir=b"],
+            "img_dir= behind --images is for images that a detector is run on",
+        ),
+        (["--score-thr", ".3"], "--score-thr is for a comparison by --target precision, recall"),
+        (["--score-thr", ".3", "--target", "mAP"], "but it is by mAP"),
+        (["--score-thr", ".5", "--target", "recall@0.3"], "but it is by recall@0.3"),
+    ],
+)
+def test_what_a_comparison_does_not_read_is_refused(tmp_path, capsys, given, message):
+    """Before anything is read: none of these files is there."""
+    assert status(["compare", str(tmp_path / "a"), "b", "--predictions", "c", "d", *given]) == 2
+    assert message in capsys.readouterr().err
+
+
+def status(words):
+    try:
+        return main(words)
+    except SystemExit as stopped:
+        return stopped.code
+
+
+def test_what_a_comparison_reads_is_not_refused(world, tmp_path, capsys):
+    at = ["--target", "recall", "--score-thr", ".3", "iou=.75"]
+    labels = ["--labels", str(site_labels(world)), "words=thing 0=thing 0"]
+    assert main([*words(world, tmp_path), *at, *labels]) == 0
+    shown = capsys.readouterr().out
+    assert "recall@0.3:0.75 on 80 images, 80 of them labelled" in shown
 
 
 def test_the_page_in_a_browser(world, tmp_path):

@@ -56,9 +56,19 @@ def test_a_saved_estimator_gives_the_same_estimate(command, tmp_path, capsys):
     assert "Expected 1 to 2 `repeats`" in capsys.readouterr().err
 
 
-def test_a_fit_needs_a_task(capsys):
-    assert main(["estimate-map", "--detector", "rectangles"]) == 2
-    assert "--task FILE is needed" in capsys.readouterr().err
+def test_the_training_domain_needs_a_task(command, tmp_path, capsys):
+    """A saved estimator is no reason to render the road world."""
+    assert main([*command, "--method", "bos"]) == 0
+    write_world(tmp_path / "new", 205, n_images=3, seed=9)
+    words = [
+        "--estimator",
+        str(tmp_path / "work" / "estimator.parquet"),
+        "--preset",
+        "reference=w0",
+    ]
+    images = ["--images", str(tmp_path / "new" / "images")]
+    assert main(["estimate-map", "--detector", "rectangles", *words, *images]) == 2
+    assert "Expected --task FILE with --estimator" in capsys.readouterr().err
 
 
 def test_without_dropout_the_scores_that_need_none_remain(command, tmp_path, capsys):

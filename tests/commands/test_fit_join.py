@@ -7,9 +7,9 @@ import pytest
 from brightness import BrightnessDetector, write_table
 from predicted_world import write_world
 
+import autoeval
 from autoeval.cli import main
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import fit_labelled
 
 
 def fit_on_predictions(folder, name, *, seed):
@@ -71,7 +71,7 @@ def test_what_does_not_go_together_is_refused(tables, capsys):
     other = BrightnessDetector()
     other.settings = {"score_thr": 0.5}
     labels, images = tables / "two/two.json", tables / "two/images"
-    fit_labelled(other, labels, img_dir=images).save(tables / "other.parquet")
+    autoeval.fit(labels, other, img_dir=images).save(tables / "other.parquet")
     again = tables / "again"
     again.mkdir()
     AccuracyEstimator.load(one / "estimator.parquet").save(again / "estimator.parquet")

@@ -196,7 +196,7 @@ def test_python_says_what_the_commands_say(world, plan, tmp_path):
     detector = load_black_box(f"{world / 'mine.py'}:detector")
     pool, folder = world / "new" / "images", tmp_path / "python"
     plan_labels(world / "work" / "estimator.parquet", images=pool, n=4, folder=folder)
-    made = plan_labels(estimator, images=pool, detector=detector, n=12, folder=folder)
+    made = plan_labels(estimator, detector, images=pool, n=12, folder=folder)
     assert [made.found.images[k].image_id for k in made.drawn] == drawn(tmp_path)
     found = estimate_with_labels(made, labels)
     assert json.loads(json.dumps(found.to_dict())) == result(tmp_path)
@@ -205,7 +205,7 @@ def test_python_says_what_the_commands_say(world, plan, tmp_path):
     named = {f: read_coco(f / "annotations.json").images for f in (tmp_path / "site", folder)}
     assert set(named[folder]) == set(named[tmp_path / "site"])
     assert {p.name for p in (folder / "images").iterdir()} == set(drawn(tmp_path))
-    free = estimator.predict(images=pool, detector=detector)
+    free = estimator.predict(detector, images=pool)
     with pytest.raises(InputError, match="this one holds no boxes"):
         estimator.plan_labels(replace(free, site=None))
 

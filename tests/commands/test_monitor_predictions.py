@@ -27,7 +27,7 @@ START = datetime(2026, 3, 2)
 def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fit")
     labels, predictions = write_world(folder, "val", seed=0)
-    autoeval.fit(labels, predictions=predictions).save(folder / "estimator.parquet")
+    autoeval.fit(labels, predictions).save(folder / "estimator.parquet")
     return folder / "estimator.parquet"
 
 
@@ -265,22 +265,100 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_estimated(site, 
         (["--time", "exif"], "results files hold no images"),
         (["--predictions", "half_size=nowhere"], "the results at half the size of north/gate"),
         (["--images-list", "empty"], "Expected the images of north/gate as"),
-        (["--category", "zebra"], "No image of any site can be read"),
-        (["--quiet"], "name with --category"),  # the fit is on a labelled set
+        (["--category", "zebra"], "No box is called zebra"),
+        (
+            ["--site-category", "hall", "thing 0"],
+            "--site-category names hall, but there is no such",
+        ),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message, site, monitor, capsys):
     (site / "empty").mkdir()
     full = [str(site / "empty") if word == "empty" else word for word in options]
-    own = options[0] in ("--category", "--quiet")
-    assert monitor(*full, category=None if own else CATEGORY) == 2
+    assert monitor(*full, category=None if options[0] == "--category" else CATEGORY) == 2
     assert message in capsys.readouterr().err
 
 
-def test_other_settings_are_refused_in_the_same_folder(monitor, capsys):
+def test_other_settings_are_refused_in_the_same_folder(site, monitor, capsys):
     assert monitor() == 0
-    assert monitor(category="thing=thing 0") == 2
-    assert "different: categories" in capsys.readouterr().err
+    assert monitor("--time", "%H%M") == 2
+    assert "different: time" in capsys.readouterr().err
+
+
+def only(boxes, *numbers):
+    return [box for box in named(boxes) if box["category_id"] in numbers]
+
+
+@pytest.fixture
+def mixed(site, boxes):
+    """Of the roof thing 1 alone, of the yard thing 0 alone, of the gate both."""
+    for name, numbers in (("north/gate", (1, 2)), ("north/yard", (1,)), ("roof", (2,))):
+        path = site / "sites" / f"{name}.json"
+        path.write_text(json.dumps(only(boxes[name], *numbers)))
+    return site
+
+
+def estimates(site, fitted, name, **options):
+    found = AccuracyEstimator.load(fitted).predict(site / "sites" / f"{name}.json", **options)
+    return [found.value, found.lower, found.upper], found.per_category
+
+
+ENDS = ["estimate", "lower", "upper"]
+
+
+def test_a_site_has_the_categories_that_are_found_there_as_in_an_estimate(mixed, monitor, fitted):
+    assert monitor(category=None) == 0
+    rows = groups(mixed).set_index("group")
+    for name in SKILLS:
+        expected, each = estimates(mixed, fitted, name)
+        assert rows.loc[name, ENDS].tolist() == pytest.approx(expected, abs=1e-9)
+        for category, of in each.items():
+            assert rows.loc[name, f"estimate/{category}"] == pytest.approx(of["value"], abs=1e-9)
+            assert rows.loc[name, f"lower/{category}"] == pytest.approx(of["lower"], abs=1e-9)
+    assert np.isnan(rows.loc["roof", "estimate/thing 0"])
+    assert rows.loc["roof", "estimate/thing 1"] == rows.loc["roof", "estimate"]
+
+
+def test_naming_renames_and_selects_and_takes_no_other_folder(mixed, monitor, fitted, capsys):
+    assert monitor(category=None) == 0
+    capsys.readouterr()
+    assert monitor("--category", "b=thing 1", category="a=thing 0") == 0
+    out = capsys.readouterr().out
+    assert "mAP a" in out and "mAP b" in out and "0 of them new" in out
+    rows = groups(mixed).set_index("group")
+    assert not any(str(name).endswith("thing 0") for name in rows)
+    for name, category in (("roof", {"b": ["thing 1"]}), ("north/yard", {"a": ["thing 0"]})):
+        expected, _ = estimates(mixed, fitted, name, categories=category)
+        assert rows.loc[name, ENDS].tolist() == pytest.approx(expected, abs=1e-9)
+    assert monitor(category="a=thing 0") == 0
+    assert groups(mixed).set_index("group").loc["roof", "nothing_found"]
+
+
+def test_a_category_of_one_site_is_expected_there_found_or_not(mixed, monitor, fitted):
+    both = ["--site-category", "roof", "a=thing 0", "--site-category", "roof", "b=thing 1"]
+    assert monitor(*both, category=None) == 0
+    rows = groups(mixed).set_index("group")
+    wanted = {"a": ["thing 0"], "b": ["thing 1"]}
+    expected, _ = estimates(mixed, fitted, "roof", categories=wanted)
+    assert rows.loc["roof", ENDS].tolist() == pytest.approx(expected, abs=1e-9)
+    assert rows.loc["north/yard", "estimate/thing 0"] == rows.loc["north/yard", "estimate"]
+
+
+def test_a_change_is_watched_in_the_categories_of_the_site_alone(mixed, boxes, monitor):
+    """Unlikely boxes of other words move nothing."""
+    options = ("--changes", "baseline=30")
+    assert monitor(*options, category=None) == 0
+    before = groups(mixed).set_index("group").loc["roof", "change"]
+    path = mixed / "sites" / "roof.json"
+    own = json.loads(path.read_text())
+    images = {box["file_name"] for box in own}
+    small = {"score": 0.06, "bbox": [1, 1, 9, 9]}  # not beyond those that show the size
+    noise = [{**box, **small} for box in only(boxes["roof"], *range(3, 12))]
+    noise = [box for box in noise if box["file_name"] in images]
+    assert len(noise) > 100
+    path.write_text(json.dumps(own + noise))
+    assert monitor(*options, category=None) == 0
+    assert groups(mixed).set_index("group").loc["roof", "change"] == pytest.approx(before)
 
 
 def test_neither_a_network_nor_opencv_is_imported(site, fitted):
@@ -336,3 +414,48 @@ def test_a_site_of_the_fit_is_estimated_as_one(monitor, site, fitted, capsys):
     assert "fitted on no site 'elsewhere'" in capsys.readouterr().err
     assert monitor(*words, "--site", "roof", category="thing 0") == 2
     assert "--site SITE=NAME" in capsys.readouterr().err
+
+
+def test_a_site_where_nothing_was_found_has_no_estimate_and_no_place(site, monitor, capsys):
+    listed = {"images": [{"id": k, "file_name": f"{k}.jpg"} for k in range(50)], "annotations": []}
+    (site / "sites" / "dark.json").write_text(json.dumps(listed))
+    assert monitor("--score-thr", ".3", "--alarm-below", ".9") == 0
+    row = groups(site).set_index("group").loc["dark"]
+    assert row["nothing_found"] and row["n_images"] == 50
+    assert row[["estimate", "lower", "upper", "rank", "p_worst"]].isna().all()
+    assert row["recall@0.3"] == row["false_alarms@0.3"] == 0 and row["below"] == ""
+    assert row["warnings"].startswith("nothing found in 50 images: ")
+    out = capsys.readouterr().out
+    assert "warning: dark: nothing found in 50 images: " in out
+    assert groups(site).set_index("group")["rank"].dropna().to_dict() == {
+        "roof": 1,
+        "north/yard": 2,
+        "north/gate": 3,
+    }
+
+
+def test_a_run_where_nothing_was_found_anywhere_ends_well(site, monitor, capsys):
+    listed = {"images": [{"id": k, "file_name": f"{k}.jpg"} for k in range(9)], "annotations": []}
+    (site / "dark").mkdir()
+    (site / "dark" / "hall.json").write_text(json.dumps(listed))
+    assert monitor("--by", "every:3", predictions="dark") == 0
+    assert "hall: nothing found in 9 images" in capsys.readouterr().out
+
+
+def test_a_file_that_shrinks_is_named_with_how_many_images_it_leaves_out(site, monitor, capsys):
+    """A file in a folder of its name is another file: its images are not missed."""
+    nested = site / "sites" / "roof" / "later.json"
+    nested.parent.mkdir()
+    nested.write_text((site / "sites" / "roof.json").read_text())
+    assert monitor() == 0
+    assert "no longer names" not in capsys.readouterr().out
+    n_images = groups(site).set_index("group").loc["roof", "n_images"]
+    path = site / "sites" / "roof.json"
+    first = [box for box in json.loads(path.read_text()) if box["file_name"] < "0010"]
+    path.write_text(json.dumps(first))
+    n_left = len({box["file_name"] for box in first})
+    expected = f"roof: no longer names {n_images - n_left} of {n_images} images"
+    for _ in range(2):  # as long as the file stays as it is
+        assert monitor() == 0
+        assert expected in capsys.readouterr().out
+    assert groups(site).set_index("group").loc["roof", "n_images"] == n_images

@@ -1,12 +1,15 @@
 """From labels and predictions to precision, recall and F1 at a threshold, in the shell."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
+import autoeval
 from autoeval.cli import main
+from autoeval.errors import InputError
 
 SAMPLE = Path(__file__).parents[2] / "docs/getting-started/sample"
 SITE = ("--predictions", SAMPLE / "new_predictions.json", "--images-list", SAMPLE / "new_site.json")
@@ -72,7 +75,6 @@ def test_all_labels_of_a_plan_for_recall_give_what_is_counted_exactly(fitted, tm
         (("--target", "recall"), "--score-thr"),
         (("--score-thr", "1.5"), "over 0 and under 1"),
         (("--score-thr", ".3", "iou=.6001"), "IoU of COCO"),
-        (("--score-thr", ".999"), "No box on these images has a score over 0.999"),
     ],
 )
 def test_bad_thresholds(fitted, tmp_path, options, message, capsys):
@@ -92,3 +94,55 @@ def test_a_plan_for_precision_measures_it_from_images_with_a_box(fitted, tmp_pat
     assert values_of(labels, capsys) == {"precision@0.9": pytest.approx(exact)}
     assert run("threshold", *labels, "--recall", ".5") == 2
     assert "plan for recall or F1" in capsys.readouterr().err
+
+
+def test_a_known_site_has_no_threshold(fitted, capsys):
+    assert run("threshold", "--estimator", fitted, *SITE, "--site", "val") == 2
+    assert "leave --site out" in capsys.readouterr().err
+
+
+def few_images(folder, n, shift=0.0):
+    """Write the predictions on the first images of the site, and their list; return options."""
+    listed = json.loads((SAMPLE / "new_site.json").read_text())
+    images = listed["images"][:n]
+    known = {image["id"] for image in images}
+    boxes = json.loads((SAMPLE / "new_predictions.json").read_text())
+    boxes = [box for box in boxes if box["image_id"] in known]
+    for box in boxes:
+        box["bbox"] = [box["bbox"][0] + shift, *box["bbox"][1:]]
+    folder.mkdir()
+    (folder / "found.json").write_text(json.dumps(boxes))
+    (folder / "list.json").write_text(json.dumps({**listed, "images": images, "annotations": []}))
+    return "--predictions", folder / "found.json", "--images-list", folder / "list.json"
+
+
+def test_the_next_step_draws_no_more_images_than_there_are(fitted, tmp_path, capsys):
+    site = few_images(tmp_path / "few", 5)
+    assert run("estimate", "--estimator", fitted, *site, "--work-dir", tmp_path / "e") == 0
+    step = capsys.readouterr().out.partition("next step, images to label:\n")[2].strip()
+    words = shlex.split(step)[1:]
+    assert words[-2:] == ["--n", "5"]
+    assert run(*words, "--work-dir", tmp_path / "plan") == 0
+    shutil.copy(SAMPLE / "new_labels.json", tmp_path / "plan" / "annotations.json")
+    labels = ("--plan", tmp_path / "plan", "--labels", tmp_path / "plan/annotations.json")
+    capsys.readouterr()
+    assert run("label", "estimate", *labels, "--until", ".0001") == 0
+    said = capsys.readouterr().out
+    assert "all 5 images are labelled" in said or "is reached" in said
+    assert "--n" not in said
+
+
+def test_a_plan_of_another_site_is_not_said_to_be_of_another_detector(fitted, tmp_path, capsys):
+    words = ("label", "plan", "--estimator", fitted, "--n", 4, "--work-dir", tmp_path / "plan")
+    assert run(*words, *few_images(tmp_path / "one", 9)) == 0
+    assert run(*words, *few_images(tmp_path / "other", 9, shift=2.0)) == 2
+    assert "for other boxes: another site with images of the same names" in capsys.readouterr().err
+
+
+def test_words_for_no_category_are_named(fitted, tmp_path):
+    plan = autoeval.plan_labels(fitted, SITE[1], images=SITE[3], n=20)
+    message = "translated into nonsense, and the categories of the estimate are"
+    with pytest.raises(InputError, match=message):
+        autoeval.estimate_with_labels(
+            plan, SAMPLE / "new_labels.json", words={"car": "nonsense"}, planned=False
+        )

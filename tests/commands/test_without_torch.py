@@ -34,7 +34,7 @@ sys.exit(status)
 EXAMPLE = """
 import autoeval
 
-est = autoeval.fit(labels="val_labels.json", predictions="val_predictions.json")
+est = autoeval.fit("val_labels.json", "val_predictions.json")
 r = est.predict("new_predictions.json", images="new_site")
 print(r); r.to_pandas(); r.plot()
 plan = autoeval.plan_labels(est, "new_predictions.json", images="new_site", n=20, folder="plan")
@@ -157,7 +157,7 @@ def test_python_and_the_shell_fit_the_same_estimator(small, tmp_path):
     """The same defaults: equal files, to the last byte."""
     labels, predictions = small / "val_labels.json", small / "val_predictions.json"
     run("fit", "--labels", labels, "--predictions", predictions, "--work-dir", tmp_path / "shell")
-    autoeval.fit(labels, predictions=predictions, work_dir=tmp_path / "python")
+    autoeval.fit(labels, predictions, work_dir=tmp_path / "python")
     for name in ("estimator.parquet", "scores.parquet"):
         files = [(tmp_path / folder / name).read_bytes() for folder in ("shell", "python")]
         assert files[0] == files[1]

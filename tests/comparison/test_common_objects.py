@@ -56,3 +56,10 @@ def test_nothing_found_is_no_difference():
     none = found([], [], n_images=4)
     expected = expected_difference(none, none)
     assert expected.value == 0 and not expected.influence.any()
+
+
+def test_a_detector_without_a_box_of_a_category_has_found_none_of_its_objects():
+    none, b = found([], []), found([LEFT, RIGHT], [0.8, 0.5])
+    assert common_objects(none, b) == common_objects(b, none) == pytest.approx([1.3])
+    value = expected_difference(none, b).value
+    assert value < 0 and value == pytest.approx(-expected_difference(b, none).value)

@@ -1,6 +1,7 @@
 """Comparisons from files to a result: with labels of all images it is the true difference."""
 
 import json
+import math
 import shutil
 
 import numpy as np
@@ -97,11 +98,21 @@ def test_by_recall_and_precision_the_counts_of_categories_are_summed(world, targ
     found = sign * result.pairs.set_index("category")["difference"]
     expected = [*each, whole - other]
     assert found[["thing 0", "thing 1", "all"]].tolist() == pytest.approx(expected, abs=1e-6)
+    values = result.ranking.set_index("detector")["value"]
+    assert values[["strong", "weak"]].tolist() == pytest.approx([whole, other], abs=1e-6)
     free = compared(world, target=target)
     (row,) = free.overall.to_dict("records")
     sign = 1 if row["a"] == "strong" else -1
     assert row["lower"] < sign * (whole - other) < row["upper"]
     assert "taken to be independent" in " ".join(free.warnings)
+
+
+def test_over_a_threshold_that_no_box_reaches_both_recalls_are_known_to_be_0(world):
+    result = compared(world, target="recall@0.999")
+    row = result.overall.iloc[0]
+    assert row[["difference", "lower", "upper", "p_better"]].tolist() == [0, 0, 0, 0.5]
+    assert result.ranking["p_best"].tolist() == [0.5, 0.5]
+    assert result.ranking["value"].tolist() == [0, 0]
 
 
 def test_a_few_labels_narrow_the_interval(world, tmp_path):
@@ -119,7 +130,7 @@ def test_another_scale_of_scores_is_not_another_detector(world, tmp_path):
         moved = [{**e, "score": e["score"] ** 0.5} for e in entries]
         paths[kind] = tmp_path / f"{kind}.json"
         paths[kind].write_text(json.dumps(moved))
-    same = fit(world / "set.json", predictions=paths["set"])
+    same = fit(world / "set.json", paths["set"])
     result = compare(
         {"plain": world / "strong", "root": same},
         [*site_predictions(world, "strong"), paths["site"]],
@@ -151,6 +162,43 @@ def test_result_as_table_dict_and_picture(world):
     assert [label.get_text() for label in ax.get_yticklabels()] == ["strong", "weak"]
 
 
+@pytest.mark.parametrize("points", [math.nan, math.inf, -1.0, 100.0])  # none can be reached
+def test_points_by_which_no_detector_can_be_worse_are_refused(world, points):
+    result = compared(world, labels=site_labels(world))
+    with pytest.raises(InputError, match="number from 0 to under 100"):
+        result.worse_by("weak", points)
+    assert result.worse_by("weak", 0) and not result.worse_by("strong", 0)
+
+
+def test_a_calibrated_fit_is_not_compared_with_one_that_is_not(world, tmp_path):
+    files = site_predictions(world, "strong", "weak")
+    boxes = {name: world / f"set_{name}_predictions.json" for name in ("strong", "weak")}
+    for name, predictions in boxes.items():
+        fit(world / "set.json", predictions, calibrate=False, work_dir=tmp_path / name)
+    with pytest.raises(InputError) as raised:
+        compare({"new": world / "strong", "old": tmp_path / "weak"}, files)
+    expected = "of new were calibrated in the fit, those of old were not (--no-calibration)"
+    assert expected in str(raised.value) and "Fit old again" in str(raised.value)
+    assert compare([tmp_path / "strong", tmp_path / "weak"], files).n_images == 80
+    joined = fit(join=[tmp_path / "weak", _on_other_labels(world, tmp_path)])
+    with pytest.raises(InputError, match="of joined were not"):
+        compare({"strong": world / "strong", "joined": joined}, files)
+
+
+def _on_other_labels(world, folder):
+    """Fit the weak detector, calibrated, on a set of another name."""
+    shutil.copy(world / "set.json", folder / "again.json")
+    predictions = world / "set_weak_predictions.json"
+    fit(folder / "again.json", predictions, work_dir=folder / "again")
+    return folder / "again"
+
+
+@pytest.mark.parametrize("given", [{"words": {"auto": "thing 0"}}, {"img_dir": "photos"}])
+def test_what_is_about_labels_is_refused_without_them(world, given):
+    with pytest.raises(InputError, match=f"`{next(iter(given))}` is about labels"):
+        compared(world, **given)
+
+
 def test_bad_input(world, tmp_path):
     files = site_predictions(world)
     with pytest.raises(InputError, match="two detectors or more"):
@@ -162,7 +210,7 @@ def test_bad_input(world, tmp_path):
     twice = {"a": world / "strong", "b": AccuracyEstimator.load(world / "strong/estimator.parquet")}
     with pytest.raises(InputError, match="exactly the same boxes"):
         compare(twice, [files[0], files[0]])
-    other = fit(world / "set.json", predictions=world / "set_weak_predictions.json", target="mAP50")
+    other = fit(world / "set.json", world / "set_weak_predictions.json", target="mAP50")
     with pytest.raises(InputError, match="one target"):
         compare({"strong": world / "strong", "other": other}, files)
     entries = json.loads((world / "site_weak_predictions.json").read_text())

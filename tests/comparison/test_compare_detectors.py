@@ -29,9 +29,9 @@ def world(tmp_path_factory):
         code.write_text(text.replace("(255 - level) / 15", f"(255 - level) / {contrast}"))
         loaded, labels = load_black_box(detector), known / "annotations.json"
         predictions, _ = write_predictions(loaded, known)
-        autoeval.fit(labels, predictions=predictions, work_dir=root / f"{name}_files")
-        own = {"detector": detector, "img_dir": known / "images"}
-        autoeval.fit(labels, **own, work_dir=root / f"{name}_run")
+        autoeval.fit(labels, predictions, work_dir=root / f"{name}_files")
+        run, images = autoeval.Detector(detector), known / "images"
+        autoeval.fit(labels, run, img_dir=images, work_dir=root / f"{name}_run")
         shutil.move(write_predictions(loaded, new)[0], root / f"{name}.json")
     return root
 

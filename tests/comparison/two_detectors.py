@@ -15,7 +15,7 @@ def write_detectors(folder):
     for name, skill in SKILLS.items():
         of_set = write_world(folder, f"set_{name}", seed=1, skill=skill)
         labels = of_set[0].rename(folder / "set.json")
-        fit(labels, predictions=of_set[1], work_dir=folder / name)
+        fit(labels, of_set[1], work_dir=folder / name)
         write_world(folder, f"site_{name}", seed=2, skill=skill, **OF_SITE)
     assert (folder / "site_weak_labels.json").read_text() == site_labels(folder).read_text()
     return folder

@@ -163,3 +163,19 @@ def test_half_are_not_most():
     assert bad.read("1xxx", int) == [1]
     with pytest.raises(InputError, match=r"a: first; numbers\[1\].* 3 of 4 numbers"):
         bad.warnings(["first"])
+
+
+def test_a_crowd_may_be_written_as_text(tmp_path):
+    boxes = [
+        {"image_id": 1, "category_id": 1, "bbox": [1, 1, 5, 5], "iscrowd": crowd}
+        for crowd in ("0", "1", 0, None, True, "perhaps")
+    ]
+    content = {
+        "images": [{"id": 1, "file_name": "a.jpg"}],
+        "categories": [{"id": 1, "name": "car"}],
+        "annotations": boxes,
+    }
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    labels = read_coco(tmp_path / "a.json")
+    assert [box.iscrowd for box in labels.boxes] == [False, True, False, False, True]
+    assert "expected iscrowd 0 or 1, got 'perhaps'" in labels.warnings[0]

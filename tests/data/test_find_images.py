@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import zipfile
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from autoeval.data.coco import read_coco
 from autoeval.data.find_images import find_images, list_images
 from autoeval.data.image_folder import ImageFile, load_image_folder
 from autoeval.data.images import UnreadableImageError
+from autoeval.data.labels.any_format import load_labels
+from autoeval.data.predictions import read_predictions
 from autoeval.errors import InputError
 
 
@@ -235,3 +238,17 @@ def test_linked_folders_are_searched(tmp_path):
     touch(tmp_path, "elsewhere/a.jpg", "site/b.jpg")
     (tmp_path / "site" / "more").symlink_to(tmp_path / "elsewhere")
     assert names_in(tmp_path / "site") == ["b.jpg", "more/a.jpg"]
+
+
+@pytest.mark.parametrize("read", [load_labels, find_images, read_predictions])
+def test_an_archive_is_never_unpacked_wherever_its_files_would_go(read, tmp_path):
+    """Its names climb out of the folder, or are absolute."""
+    outside = tmp_path / "outside.txt"
+    archive = tmp_path / "in" / "labels.zip"
+    archive.parent.mkdir()
+    with zipfile.ZipFile(archive, "w") as file:
+        for name in ("../outside.txt", str(outside), "a/../../outside.txt"):
+            file.writestr(name, "written")
+    with pytest.raises(InputError, match=r"is a zip archive of 3 files .*: unpack it"):
+        read(archive)
+    assert [path.name for path in tmp_path.rglob("*")] == ["in", "labels.zip"]

@@ -42,7 +42,7 @@ def estimators(shared, tmp_path_factory):
         boxes = json.loads((shared / f"real_predictions/{name}/all/coco_mini.json").read_text())
         boxes = [box for box in boxes if box["image_id"] in kept]
         (folder / f"{name}.json").write_text(json.dumps(boxes))
-        fits[name] = autoeval.fit(folder / "val.json", predictions=folder / f"{name}.json")
+        fits[name] = autoeval.fit(folder / "val.json", folder / f"{name}.json")
     return fits
 
 
@@ -83,3 +83,21 @@ def test_all_labels_give_what_coco_gives(shared, estimators, detector, task, nam
     expected = evaluated_by_coco(labels, predictions, CATEGORIES[task])
     assert estimate.value == pytest.approx(expected, abs=1e-6)
     assert estimate.interval == pytest.approx((expected, expected), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [(path.parts[-3], path.parts[-2]) for path in sorted(REAL.glob("all/*/annotations.json"))]
+    or [("", "")],
+)
+def test_a_ranking_by_all_labels_has_what_coco_gives(shared, estimators, task, name):
+    """Categories that one detector, or none, finds are among them."""
+    labels = shared / f"real/{task}/{name}/annotations.json"
+    files = [shared / f"real_predictions/{of}/{task}/{name}.json" for of in estimators]
+    result = autoeval.compare(estimators, files, images=labels, labels=labels)
+    values = dict(zip(result.ranking["detector"], result.ranking["value"], strict=True))
+    expected = {
+        of: evaluated_by_coco(labels, path, CATEGORIES[task])
+        for of, path in zip(estimators, files, strict=True)
+    }
+    assert values == pytest.approx(expected, abs=1e-6)

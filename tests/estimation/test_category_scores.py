@@ -7,7 +7,7 @@ import pytest
 from autoeval.calibration import ScoreCalibration
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import (
@@ -41,7 +41,7 @@ def found():
     images = tuple(LabelledImage(str(k), f"{k}.jpg", (40, 40)) for k in range(N_IMAGES))
     scores = np.round(rng.beta(0.4, 1.2, n), 2)
     columns = (rng.integers(0, N_IMAGES - 3, n), rng.integers(0, 3, n), np.zeros((n, 4), "f4"))
-    return Predictions(images, ("car", "bus", "cat"), *columns, scores.astype("f4"), {})
+    return FoundBoxes(images, ("car", "bus", "cat"), *columns, scores.astype("f4"), {})
 
 
 def fed(score, found, category, images, size=40):
@@ -60,6 +60,8 @@ def test_equal_to_the_score_classes_to_the_last_bit(found, category, images):
     row = ours.row()
     assert row.pop("category") == found.categories[category]
     assert row.pop("n_images") == len(images)
+    own = found.scores[found.label == category]
+    assert row.pop("highest_score") == own.max()
     expected = {}
     for kind in OF_CONFIDENCE:
         expected |= fed(kind(), found, category, images).compute()
@@ -146,7 +148,7 @@ def test_a_column_that_no_score_fills(found):
 def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
     boxes = SiteBoxes(found, calibration=USUAL)
     row = CategoryScores(boxes, 0, np.arange(3), LABELLED_FEATURES).row()
-    assert set(row) == {"category", "n_images", *FEATURES, "expected_counts"}
+    assert set(row) == {"category", "n_images", "highest_score", *FEATURES, "expected_counts"}
 
 
 @pytest.mark.parametrize("category", [0, 3])

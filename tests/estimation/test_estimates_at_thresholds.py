@@ -148,11 +148,62 @@ def test_a_fit_of_recall_is_that_for_its_target(sets, estimator, site):
     )
 
 
-class TestBadInput:
-    def test_no_box_over_the_threshold(self, estimator, site):
-        with pytest.raises(InputError, match=r"over 0\.999, the highest is 0\.99"):
-            estimator.predict_site(site, 0.999)
+def assert_known_by_definition(beside, undefined):
+    ends = ("value", "lower", "upper")
+    for measure in ("recall", "f1"):
+        assert [beside[f"{measure}@0.999"][end] for end in ends] == [0, 0, 0]
+    assert all(np.isnan(beside["precision@0.999"][end]) for end in ends)
+    assert undefined == ("precision@0.999",)
 
+
+def test_over_the_threshold_is_no_box_so_recall_is_0_and_precision_not_defined(estimator, site):
+    plain, estimate = estimator.predict_site(site), estimator.predict_site(site, 0.999)
+    assert (estimate.value, estimate.lower) == (plain.value, plain.lower)
+    assert_known_by_definition(estimate.beside, estimate.undefined)
+    text = str(estimate)
+    assert "precision@0.999: not defined, no box is over the threshold" in text
+    assert "recall@0.999: 0.0 (0.0 to 0.0)" in text
+    assert text.count("no box on these images has a score over 0.999") == 1
+    assert estimate.to_pandas()["undefined"].tolist() == ["precision@0.999"]
+
+
+def test_recall_as_the_target_is_0_by_definition_without_a_sampling_error(estimator, site):
+    estimate = estimator.for_target("recall@0.999").predict_site(site)
+    assert (estimate.value, estimate.lower, estimate.upper) == (0, 0, 0)
+    assert not estimate.width_warning and np.isnan(estimate.sampling_std)
+    assert {of["value"] for of in estimate.per_category.values()} == {0.0}
+    assert estimate.beside["mAP"]["value"] == estimator.predict_site(site).value
+
+
+def test_precision_as_the_target_is_not_defined_where_the_fit_has_boxes_over_it(estimator, site):
+    weak = site.boxes.clean.where(site.boxes.clean.scores < 0.6)
+    estimate = estimator.for_target("precision@0.7").predict_site(Site(SiteBoxes(weak)))
+    assert np.isnan(estimate.value) and estimate.undefined == ("precision@0.7",)
+    assert str(estimate).startswith("precision@0.7: not defined, no box is over the threshold")
+    assert "too wide" not in str(estimate)
+
+
+def test_precision_over_a_threshold_that_no_box_of_the_fit_reaches_has_no_estimate(sets):
+    weak = [labelled_where(of, of.boxes.clean.scores < 0.6) for of in sets]
+    fitted = fit_sets(weak, context={})
+    estimate = fitted.predict_site(Site(SiteBoxes(random_found(9))), 0.7)
+    assert np.isnan(estimate.beside["precision@0.7"]["value"]) and estimate.undefined == ()
+    assert any("no box of the labelled images" in warning for warning in estimate.warnings)
+
+
+def labelled_where(of, kept):
+    boxes = SiteBoxes(of.boxes.clean.where(kept))
+    return training_set(boxes, of.truth, name=of.name, everywhere=True)
+
+
+def test_labels_alone_measure_recall_where_no_box_is_over_the_threshold(estimator, site):
+    fitted = estimator.for_target("recall@0.999")
+    plan = fitted.plan_labels(fitted.predict_site(site), n=5)
+    assert not any("@" in name for name in plan.priors)
+    assert len(plan.found.categories) == 5
+
+
+class TestBadInput:
     def test_a_table_without_counts(self, estimator):
         old = estimator.table_.drop(columns=["counts", "expected_counts"])
         with pytest.raises(InputError, match="fit again"):

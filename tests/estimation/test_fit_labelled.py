@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from brightness import BRIGHT, BrightnessDetector, write_table
 
+import autoeval
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import fit_labelled
 
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
     labels, images = write_table(tmp_path_factory.mktemp("table"))
-    return fit_labelled(BrightnessDetector(), labels, img_dir=images)
+    return autoeval.fit(labels, BrightnessDetector(), img_dir=images)
 
 
 def test_every_category_is_a_source(fitted, tmp_path):
@@ -71,7 +71,7 @@ def test_a_saved_estimator_knows_its_detector(fitted, tmp_path):
     other = BrightnessDetector()
     other.settings = {"score_thr": 0.3}
     with pytest.raises(InputError, match=r"detector\.score_thr"):
-        AccuracyEstimator.load(tmp_path / "e.parquet").predict(images=images, detector=other)
+        AccuracyEstimator.load(tmp_path / "e.parquet").predict(other, images=images)
 
 
 def test_categories_with_a_handful_of_boxes_are_named_and_left_out(tmp_path):
@@ -80,7 +80,7 @@ def test_categories_with_a_handful_of_boxes_are_named_and_left_out(tmp_path):
     rare = [a for a in content["annotations"] if a["category_id"] == 8 and a["image_id"] > 3]
     content["annotations"] = [a for a in content["annotations"] if a not in rare]
     labels.write_text(json.dumps(content))
-    fit = fit_labelled(BrightnessDetector(), labels, img_dir=images)
+    fit = autoeval.fit(labels, BrightnessDetector(), img_dir=images)
     assert "spoon" not in set(fit.table_["category"]) and len(fit.table_) == 7
     warnings = fit.fit_result_.warnings
     assert any("left out: 1 (spoon)" in warning for warning in warnings)
@@ -92,19 +92,19 @@ def test_few_labels_are_refused_before_the_detector_is_run(tmp_path):
     detector = BrightnessDetector()
     detector.observe = None
     with pytest.raises(InputError, match="No category of annotations has 8 boxes in 5 images"):
-        fit_labelled(detector, labels, img_dir=images)
+        autoeval.fit(labels, detector, img_dir=images)
     labels, images = write_table(tmp_path / "enough", n_images=8, names=("cup",))
-    assert len(fit_labelled(BrightnessDetector(), labels, img_dir=images).table_) == 1
+    assert len(autoeval.fit(labels, BrightnessDetector(), img_dir=images).table_) == 1
 
 
 def test_bad_input(fitted, tmp_path):
     labels, images = write_table(tmp_path / "nothing", names=())
     with pytest.raises(InputError, match="no word in common"):
-        fit_labelled(BrightnessDetector(), labels, img_dir=images)
+        autoeval.fit(labels, BrightnessDetector(), img_dir=images)
     foreign = BrightnessDetector()
     foreign.categories = tuple("abcdefghi")
     with pytest.raises(InputError, match=r"no word in common"):
-        fit_labelled(foreign, labels, img_dir=images)
+        autoeval.fit(labels, foreign, img_dir=images)
     with pytest.raises(InputError, match="words of the detector but got wok"):
         fitted.predict(images=images, categories={"wok": ["wok"]})
     empty = tmp_path / "empty" / "images"

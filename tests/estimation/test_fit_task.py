@@ -1,13 +1,16 @@
 import json
 import math
+import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from rectangles import RectangleDetector, rectangle_task, write_world
 
 import autoeval
 from autoeval.data.image_folder import load_image_folder
+from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_task import fit_task
@@ -106,7 +109,7 @@ def test_estimates_on_a_plain_folder(known, detector, tmp_path):
     )
     own = fitted.table_[fitted.table_["kind"] == "seed"].groupby("source")["mAP"].first()
     for estimator in (fitted, default):
-        estimate = estimator.predict(images=folder, detector=detector)
+        estimate = estimator.predict(detector, images=folder)
         assert own["w2"] < estimate.value < own["w1"]
         row = estimate.site.row
         assert estimate.n_images == 8 and math.isnan(row.get("mAP", math.nan))
@@ -116,7 +119,7 @@ def test_estimates_on_a_plain_folder(known, detector, tmp_path):
         (tmp_path / "bad").mkdir(exist_ok=True)
         (tmp_path / "bad" / "a.jpg").write_bytes(b"")
         with pytest.raises(InputError, match=r"None of the 1 images can be read: .*a\.jpg"):
-            estimator.predict(images=tmp_path / "bad", detector=detector)
+            estimator.predict(detector, images=tmp_path / "bad")
 
 
 def test_a_saved_estimator_refuses_another_detector_or_preset(known):
@@ -124,7 +127,7 @@ def test_a_saved_estimator_refuses_another_detector_or_preset(known):
     estimator = AccuracyEstimator.load(root / "work" / "estimator.parquet")
     files = load_image_folder(task.seed_sets[0].img_dir)
     with pytest.raises(InputError, match=r"detector\.score_thr: fitted with 0\.05, now 0\.3"):
-        estimator.predict(images=files, detector=RectangleDetector(score_thr=0.3))
+        estimator.predict(RectangleDetector(score_thr=0.3), images=files)
     with pytest.raises(InputError, match=r"pass\.dropout\.position"):
         other = preset("released", repeats=2, seed=1)
         estimator.check_context(Observer(RectangleDetector(), task, other).context())
@@ -161,27 +164,20 @@ def test_two_sources_give_an_estimator_that_is_not_evaluated(detector, task, tmp
     assert published.interval_method == "none: fewer than 3 sources"
 
 
-def test_one_call_fits_as_the_parts_do(known, detector, tmp_path):
-    parts, _, task = known
-    options = {"methods": ["bos", "bayes"], "meta_set": META_SET, "settings": SETTINGS}
-    result = autoeval.fit(detector=detector, task=task, work_dir=tmp_path / "one", **options)
-    pd.testing.assert_frame_equal(
-        result.table_.drop(columns=TIMINGS), parts.table_.drop(columns=TIMINGS)
-    )
-    assert repr(result) == "<AccuracyEstimator of mAP by 'bos', level 0.9, fitted on 4 sources>"
-    n_rows = 4 * (1 + 3) * 2
+def test_by_default_each_image_is_seen_as_the_default_method_needs(detector, task, tmp_path):
+    result = autoeval.fit_task(task, autoeval.Detector(detector, batch_size=2), work_dir=tmp_path)
+    assert result.method == "bayes" and result.detector_ is detector
+    assert repr(result) == "<AccuracyEstimator of mAP by 'bayes', level 0.9, fitted on 4 sources>"
     assert repr(result.fit_result_).startswith(
-        f"<FitResult of {n_rows} rows, evaluated: 'bos', 'bayes', 'constant', left out: "
+        "<FitResult of 4 rows, evaluated: 'bayes', 'constant', left out: "
     )
-    assert result.detector_ is detector
-
-
-def test_without_options_each_image_is_seen_as_the_default_method_needs(detector, task, tmp_path):
-    result = autoeval.fit(detector=detector, task=task, work_dir=tmp_path)
-    assert result.method == "bayes"
     assert set(result.table_["kind"]) == {"seed"}
     assert result.table_[list(FEATURES)].notna().all(axis=None)
     assert not [name for name in result.table_ if name.startswith("bos")]
+    with pytest.raises(InputError, match="needs a folder to keep what is scored"):
+        autoeval.fit_task(task, detector)
+    with pytest.raises(InputError, match="`data_root` is for a task file"):
+        autoeval.fit_task(task, detector, data_root=tmp_path, work_dir=tmp_path)
 
 
 def test_a_fit_of_recall(detector, task, tmp_path):
@@ -192,8 +188,44 @@ def test_a_fit_of_recall(detector, task, tmp_path):
     assert ours.target == constant.target == "recall@0.3" and len(ours.per_source) == 4
     loaded = AccuracyEstimator.load(tmp_path / "work/estimator.parquet")
     images = [path for of in task.seed_sets for path in sorted(Path(of.img_dir).iterdir())]
-    estimate = loaded.predict(images=images, detector=detector)
+    estimate = loaded.predict(detector, images=images)
     assert estimate.n_images == len(images) and estimate.target == "recall@0.3"
     assert 0.5 < estimate.value <= 1
     with pytest.raises(InputError, match="by 'bayes' alone, not by bos"):
         fit(detector, task, tmp_path / "other", target="recall@0.3", methods=["bayes", "bos"])
+
+
+class SureOfWideOnes(RectangleDetector):
+    """Its confidence rises with the width of a box."""
+
+    @staticmethod
+    def _detections(boxes):
+        scores = 0.4 + (boxes[:, 2] - boxes[:, 0]) / 100
+        return Detections(boxes, scores.clip(0, 1), np.zeros(len(boxes)))
+
+
+def test_labels_boxes_and_left_out_groups_are_checked_as_with_files(tmp_path):
+    """The widest rectangles of one world have no label, and the detector has no low scores."""
+    task = rectangle_task(tmp_path / "worlds", n_images=40)
+    path = task.seed_sets[0].labels
+    content = json.loads(path.read_text())
+    boxes = sorted(content["annotations"], key=lambda box: box["bbox"][2])
+    path.write_text(json.dumps({**content, "annotations": boxes[:-8]}))
+    fitted = autoeval.fit_task(task, SureOfWideOnes(), work_dir=tmp_path / "work")
+    said = "\n".join(fitted.fit_result_.warnings)
+    assert "w1: the lowest score in what the detector found on w1 is 0.5" in said
+    assert re.search("w0: .* most confident boxes are on no labelled object", said)
+    assert "40 of 40 images in what the detector found on w2 have exactly 1 boxes" in said
+    repeated = AccuracyEstimator.load(tmp_path / "work" / "estimator.parquet").statistics_.warnings
+    assert any("on no labelled object" in warning for warning in repeated)
+    results = fitted.fit_result_.cross_validation
+    errors = [result.summary()["mean_absolute_error"] for result in results]
+    useless = [warning for warning in repeated if "of each gives" in warning]
+    assert len(useless) == (errors[0] >= errors[1]) == 1
+
+
+def test_a_set_of_a_single_labelled_set_is_checked_too(detector, tmp_path):
+    world = write_world(tmp_path / "one", 220, n_images=30)
+    fitted = autoeval.fit(world / "annotations.json", detector, img_dir=world / "images")
+    said = "\n".join(fitted.fit_result_.warnings)
+    assert "the lowest score in what the detector found on annotations is 0.9" in said

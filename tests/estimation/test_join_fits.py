@@ -87,3 +87,19 @@ def test_a_set_by_two_names_is_recognised_by_its_rows():
     same.fit_rows(table, context=same.context_)
     with pytest.raises(InputError, match="48 pairs have equal scores and accuracies"):
         join_fits({"a": one, "z": same})
+
+
+def test_sets_of_one_name_with_other_labels_are_named_after_their_fits():
+    """As those of two folders that both hold an annotations.json."""
+    calibration = ScoreCalibration(np.zeros((10, 3)), np.zeros(3))
+    one, other = fit("a", calibration=calibration), fit("b", calibration=calibration)
+    for fitted in (one, other):
+        named = fitted.table_.assign(source="annotations", family="annotations", kind="category")
+        fitted.fit_rows(named.iloc[:2], context=fitted.context_, calibration=calibration)
+    paths = ("/work/a/estimator.parquet", "/work/b/estimator.parquet")
+    joined = join_fits(dict(zip(paths, (one, other), strict=True)))
+    assert joined.regression_.sources_ == ["a/annotations", "b/annotations"]
+    assert joined.regression_.families_ == ["a/annotations", "b/annotations"]
+    assert set(joined.context_["calibrations"]) == {"a/annotations", "b/annotations"}
+    with pytest.raises(InputError, match="in more than one of"):
+        join_fits({"a": one, "b": one})

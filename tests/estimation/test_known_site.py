@@ -135,7 +135,7 @@ def write_coco(folder, seed, every=1):
 
 def test_a_site_is_named_in_python_and_in_the_shell(tmp_path, capsys):
     labels, found = write_coco(tmp_path, 0)
-    fitted = autoeval.fit(labels, predictions=found, work_dir=tmp_path / "fit")
+    fitted = autoeval.fit(labels, found, work_dir=tmp_path / "fit")
     new, same = fitted.predict(found), fitted.predict(found, site="gate0")
     assert same.upper - same.lower < new.upper - new.lower
     labelled = fitted.table_.set_index("category")["mAP"]
@@ -153,8 +153,8 @@ def test_a_site_is_named_in_python_and_in_the_shell(tmp_path, capsys):
 def test_a_joined_fit_knows_the_sites_of_each(tmp_path):
     for seed in (0, 1):
         labels, found = write_coco(tmp_path, seed, every=1 + seed)
-        autoeval.fit(labels, predictions=found, work_dir=tmp_path / f"fit{seed}")
-    joined = autoeval.fit(join=[tmp_path / "fit0", tmp_path / "fit1"])
+        autoeval.fit(labels, found, work_dir=tmp_path / f"fit{seed}")
+    joined = autoeval.join([tmp_path / "fit0", tmp_path / "fit1"])
     values = [
         joined.predict(tmp_path / "found1.json", site=site).value for site in ("gate0", "gate1")
     ]

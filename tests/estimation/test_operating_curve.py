@@ -41,7 +41,7 @@ def test_the_highest_threshold_with_a_recall_and_the_lowest_with_a_precision():
     assert chosen.at["precision"]["value"] == pytest.approx(0.575)
     chosen = choose_threshold(straight(), precision=0.7)
     assert [chosen.threshold, chosen.first, chosen.last] == pytest.approx([0.5, 0.3, 0.7])
-    assert "a precision of 70: 0.50 (0.30 to 0.70)" in str(chosen)
+    assert "a precision of 0.7: 0.50 (0.30 to 0.70)" in str(chosen)
 
 
 def test_the_best_f1_and_those_within_a_point_of_it():
@@ -53,7 +53,10 @@ def test_where_the_interval_ends_beyond_the_curve_its_edge_is_given():
     chosen = choose_threshold(straight(), recall=0.85)
     assert [chosen.first, chosen.threshold] == pytest.approx([0.1, 0.15])
     nowhere = choose_threshold(straight(), recall=0.99)
-    assert "no threshold is estimated to reach a recall of 99" in str(nowhere)
+    assert str(nowhere) == (
+        "no threshold is estimated to reach a recall of 0.99; the greatest estimate at any is 0.9"
+    )
+    assert nowhere.to_dict()["greatest"] == pytest.approx(0.9)
     assert nowhere.to_dict()["threshold"] is None
 
 
@@ -103,7 +106,7 @@ class TestCommand:
     def test_the_labelled_set_is_counted_exactly(self, tmp_path, capsys):
         assert main(["threshold", *self.FILES, "--recall", ".7", "--work-dir", str(tmp_path)]) == 0
         said = capsys.readouterr().out
-        chosen = float(said.partition("a recall of 70: ")[2].split()[0])
+        chosen = float(said.partition("a recall of 0.7: ")[2].split()[0])
         curve = pd.read_csv(tmp_path / "report/threshold_curve.csv")
         recall = curve[curve["measure"] == "recall"].set_index("threshold")["value"]
         assert recall[chosen] >= 0.7 > recall[round(chosen + 0.01, 2)]

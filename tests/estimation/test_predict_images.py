@@ -56,7 +56,7 @@ def test_the_estimate_is_that_of_a_pass_with_the_same_settings_and_task(estimato
     samples = UnlabelledSamples(files)
     rows = Observer(Crates(), TASK, SETTINGS).rows(samples, resamples=RESAMPLES)
     expected = estimator.predict_rows(pd.DataFrame(rows))
-    new = {"images": world / "images", "detector": Crates()}
+    new = {"boxes": Crates(), "images": world / "images"}
     estimate = estimator.predict(**new)
     assert estimate.to_dict() == expected.to_dict()
     assert estimate.value != estimator.predict(**new, repeats=1).value
@@ -67,7 +67,7 @@ def test_images_may_come_in_any_form(estimator, world):
     paths = sorted((world / "images").glob("*.png"))
     forms = [world / "images", world / "annotations.json", paths, map(str, paths)]
     forms.append([cv2.imread(str(path)) for path in paths])
-    estimates = [estimator.predict(images=images, detector=Crates()).to_dict() for images in forms]
+    estimates = [estimator.predict(Crates(), images=images).to_dict() for images in forms]
     assert all(estimate == estimates[0] for estimate in estimates)
 
 
@@ -96,12 +96,12 @@ def test_no_more_passes_than_an_estimate_needs():
 def test_another_detector_is_refused_and_what_differs_is_named(estimator, world):
     other = Crates(score_thr=0.3)
     with pytest.raises(InputError, match=r"detector\.score_thr: fitted with 0\.05, now 0\.3"):
-        estimator.predict(images=world / "images", detector=other)
+        estimator.predict(other, images=world / "images")
     assert other.observed == 0
 
 
 def test_an_estimator_that_does_not_know_its_pass_says_so(world):
-    new = {"images": world / "images", "detector": Crates()}
+    new = {"boxes": Crates(), "images": world / "images"}
     with pytest.raises(InputError, match="not fitted"):
         AccuracyEstimator("bos").predict(**new)
     fitted = AccuracyEstimator("bos").fit_rows(make_table(WORLDS))
@@ -113,7 +113,7 @@ def test_an_estimator_that_does_not_know_its_pass_says_so(world):
 def test_repeats_that_were_not_fitted_are_refused_before_the_pass(estimator, world, repeats):
     detector = Crates()
     with pytest.raises(InputError, match=f"1 to 2 `repeats`.*got {repeats}"):
-        estimator.predict(images=world / "images", detector=detector, repeats=repeats)
+        estimator.predict(detector, images=world / "images", repeats=repeats)
     assert detector.observed == 0
 
 
@@ -148,7 +148,7 @@ def test_a_counting_estimator_predicts_from_images(world):
     measured = replace(SETTINGS, measures=(CountingErrorSettings(),))
     made = Observer(Crates(), TASK, measured).context()
     fitted = AccuracyEstimator("bos", target="count_mae").fit_rows(table, context=made)
-    estimate = fitted.predict(images=world / "images", detector=Crates())
+    estimate = fitted.predict(Crates(), images=world / "images")
     assert estimate.target == "count_mae" and estimate.value >= 0
     other = replace(SETTINGS, measures=(CountingErrorSettings(score_thr=0.7),))
     with pytest.raises(InputError, match=r"pass\.measures"):

@@ -40,9 +40,9 @@ def images(tmp_path):
 @pytest.mark.parametrize("executor", [Backwards(), Failing()], ids=["backwards", "failing"])
 def test_what_workers_saw_is_what_one_process_sees(executor, load, images, tmp_path):
     """Images that a lost worker was to observe are observed here: the set is no smaller one."""
-    alone = estimator().predict(images=images, detector=detector())
+    alone = estimator().predict(detector(), images=images)
     keep = Keeping(tmp_path / "work", executor, load)
-    together = estimator().predict(images=images, detector=detector(), keep=keep)
+    together = estimator().predict(detector(), images=images, keep=keep)
     assert together.to_dict() == alone.to_dict()
     assert together.n_images == 10
     assert "0007.png" in together.site.row["unreadable"] == alone.site.row["unreadable"]

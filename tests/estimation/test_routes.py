@@ -1,14 +1,18 @@
 """The same boxes by prediction files and by a callable give the same estimator and estimates."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 
 import autoeval
 from autoeval import AccuracyEstimator
+from autoeval.cli import main
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
-from autoeval.estimation.pair_table import FEATURES
-from autoeval.estimation.site_boxes import PredictionFiles
+from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER
 from tests.labelled_colours import write_detector, write_distinct, write_predictions
 
 LABELS, IMAGES = "annotations.json", "images"
@@ -33,13 +37,13 @@ def sites(tmp_path_factory):
 def fit_by_files(sites, **options):
     known, _, _, files = sites
     clean, half = files[known]
-    return autoeval.fit(known / LABELS, predictions=clean, half_size_predictions=half, **options)
+    return autoeval.fit(known / LABELS, Predictions(clean, half), **options)
 
 
 def fit_by_callable(sites, **options):
     known, _, name, _ = sites
     labels = known / LABELS
-    return autoeval.fit(labels, detector=load_black_box(name), img_dir=known / IMAGES, **options)
+    return autoeval.fit(labels, load_black_box(name), img_dir=known / IMAGES, **options)
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +53,12 @@ def both(sites):
 
 def predict_by_files(estimator, sites, **options):
     _, new, _, files = sites
-    found = PredictionFiles(*files[new])
+    found = Predictions(*files[new])
     return estimator.predict(found, images=new / LABELS, **options)
 
 
-def predict_by_callable(estimator, sites, **options):
-    return estimator.predict(images=sites[1] / IMAGES, **options)
+def predict_by_callable(estimator, sites, *detector, **options):
+    return estimator.predict(*detector, images=sites[1] / IMAGES, **options)
 
 
 def numbers_of(estimate):
@@ -88,14 +92,14 @@ def test_the_fit_of_one_category(sites, tmp_path):
     name = sites[2]
     one = write_distinct(tmp_path / "one", 0, n_images=30, names=("car",))
     labels = one / LABELS
-    fitted = autoeval.fit(labels, detector=load_black_box(name), img_dir=one / IMAGES)
+    fitted = autoeval.fit(labels, load_black_box(name), img_dir=one / IMAGES)
     assert fitted.table_["category"].tolist() == ["car"] and fitted.regression_.single
     assert fitted.fit_result_.cross_validation == ()
     estimate = fitted.predict(images=sites[1] / IMAGES, categories={"car": ["car"]})
     assert 0 <= estimate.lower < estimate.value < estimate.upper <= 1
     assert estimate.upper - estimate.lower > 0.3 and estimate.width_warning  # one pair says little
     clean, half = write_predictions(load_black_box(name), one)
-    by_files = autoeval.fit(labels, predictions=clean, half_size_predictions=half)
+    by_files = autoeval.fit(labels, Predictions(clean, half))
     np.testing.assert_array_equal(by_files.table_[SCORES], fitted.table_[SCORES])
 
 
@@ -109,14 +113,14 @@ def test_saved_and_loaded_it_estimates_the_same(both, sites, tmp_path, route):
     before, after = (of.label_assistance_ for of in (estimator, loaded))
     assert (before and before.to_dict()) == (after and after.to_dict())
     assert loaded.fit_result_ is None and loaded.detector_ is None
-    detector = {"detector": load_black_box(sites[2])} if route else {}
-    assert predict(loaded, sites, **detector) == predict(estimator, sites)
+    detector = [load_black_box(sites[2])] if route else []
+    assert predict(loaded, sites, *detector) == predict(estimator, sites)
 
 
 def test_by_name_the_detector_is_loaded_again(sites, tmp_path):
     known, new, name, _ = sites
     fitted = autoeval.fit(
-        known / LABELS, detector=name, img_dir=known / IMAGES, work_dir=tmp_path / "work"
+        known / LABELS, autoeval.Detector(name), img_dir=known / IMAGES, work_dir=tmp_path / "work"
     )
     assert (tmp_path / "work" / "scores.parquet") in fitted.fit_result_.files
     loaded = AccuracyEstimator.load(tmp_path / "work" / "estimator.parquet")
@@ -136,24 +140,71 @@ def test_params_and_representation(both):
         assert repr(fitted.fit_result_).startswith("<FitResult of 2 rows, evaluated: nothing, ")
 
 
+def test_a_reference_detector_that_knows_no_bus_is_not_dropped_in_silence(sites, tmp_path):
+    known = sites[3][sites[0]][0]
+    rows = [row for row in json.loads(known.read_text()) if row["category"] == "car"]
+    cars = tmp_path / "cars.json"
+    cars.write_text(json.dumps(rows))
+    taught = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=cars))
+    assert WITH_TEACHER not in taught.regression_.features_
+    (warning,) = [w for w in taught.fit_result_.warnings if "--teacher" in w]
+    assert re.search(r"is read for no category, since .* 1 of 2: bus of annotations\.", warning)
+    both = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=known))
+    assert WITH_TEACHER in both.regression_.features_
+    assert not any("--teacher" in w for w in both.fit_result_.warnings)
+    at = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=known), target="recall@0.3")
+    assert any("--teacher) is not read: it is a score" in w for w in at.fit_result_.warnings)
+
+
 def test_routes_do_not_mix(both, sites):
     by_files, by_callable = both
     with pytest.raises(InputError, match="fitted on prediction files"):
         by_files.predict(images=sites[1] / IMAGES)
     with pytest.raises(InputError, match="fitted on prediction files"):
-        by_files.predict(images=sites[1] / IMAGES, detector=load_black_box(sites[2]))
+        by_files.predict(load_black_box(sites[2]), images=sites[1] / IMAGES)
     clean, _ = sites[3][sites[1]]
     # the default reads no pass at half the size
     without = by_files.predict(clean, images=sites[1] / LABELS)
     assert numbers_of(without) == numbers_of(predict_by_files(by_files, sites))
     known = sites[3][sites[0]][0]
-    taught = autoeval.fit(sites[0] / LABELS, predictions=known, teacher=known)
+    taught = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=known))
     with pytest.raises(InputError, match=r"a teacher: give its predictions .*\(--teacher\)"):
         taught.predict(clean, images=sites[1] / LABELS)
-    with pytest.raises(InputError, match="either predictions or a detector"):
-        by_files.predict(clean, detector=load_black_box(sites[2]))
+    found = taught.predict(Predictions(clean, reference=clean), images=sites[1] / LABELS)
+    assert numbers_of(found) and np.isfinite(found.value)
     with pytest.raises(InputError, match="predictions, or images"):
         by_callable.predict()
     # predictions of the same detector are welcome where a callable was fitted with
     found = predict_by_files(by_callable, sites)
     assert numbers_of(found) == numbers_of(predict_by_callable(by_callable, sites))
+
+
+def test_boxes_that_cannot_be_used_are_named_by_every_result(both, sites, tmp_path, capsys):
+    """As warnings of the estimate, the plan and the comparison, and once by the command."""
+    _, new, _, files = sites
+    rows = json.loads(files[new][0].read_text())
+    odd = ([1, 1, -5, 5], [float("nan"), 1, 5, 5], [1, 1, 5, None])
+    rows += [{**rows[0], "bbox": bbox} for bbox in odd]
+    file = tmp_path / "odd.json"
+    file.write_text(json.dumps(rows))
+    site = Predictions(file, files[new][1])
+    named = ["whose bbox is not four finite numbers, left out: 2", "has no area, left out: 1"]
+    estimator, images = both[0], new / LABELS
+    estimate = estimator.predict(site, images=images)
+    plan = autoeval.plan_labels(estimator, site, images=images, n=4)
+    fits = {"a": estimator, "b": estimator}
+    moved = [{**row, "score": row["score"] / 2} for row in json.loads(files[new][0].read_text())]
+    (tmp_path / "other.json").write_text(json.dumps(moved))
+    both_files = [site, Predictions(tmp_path / "other.json", files[new][1])]
+    compared = autoeval.compare(fits, both_files, images=images)
+    for result in (estimate, plan, compared):
+        said = "\n".join(result.warnings)
+        assert all(text in said for text in named), said
+    fitted = tmp_path / "estimator.parquet"
+    estimator.save(fitted)
+    inputs = ["--predictions", str(file), f"half_size={files[new][1]}", "--images-list", images]
+    words = ["estimate", *inputs, "--estimator", fitted, "--work-dir", tmp_path / "w"]
+    assert not main([*map(str, words)])
+    assert capsys.readouterr().out.count(named[0]) == 1
+    page = (tmp_path / "w" / "report.html").read_text()
+    assert page.count(named[0]) == 1

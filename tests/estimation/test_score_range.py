@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.warnings import (
     another_scale,
@@ -23,7 +23,7 @@ def made(*lists):
     image = np.repeat(np.arange(len(lists)), [len(scores) for scores in lists])
     scores = np.concatenate([np.float32(scores) for scores in lists])
     boxes = np.tile(np.float32([0, 0, 9, 9]), (len(scores), 1))
-    return Predictions(images, ("car",), image, np.zeros(len(scores), int), boxes, scores, {})
+    return FoundBoxes(images, ("car",), image, np.zeros(len(scores), int), boxes, scores, {})
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import labelled_rows, site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.observation.samples import NO_BOXES
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
@@ -268,3 +269,15 @@ def test_numbers_of_an_earlier_file_are_put_into_counting_order():
     stored = {"1": "a", "10": "j", "2": "b"}
     values = ReferenceStatistics(("a", "b", "j"), {}).to_dict() | {"numbers": stored}
     assert list(ReferenceStatistics.from_dict(values).numbers) == ["1", "2", "10"]
+
+
+def test_sets_on_which_no_box_is_right_are_refused_in_plain_words():
+    """Labels that no box touches leave nothing that is right with any probability."""
+    sets = []
+    for k in range(3):
+        found = random_found(k, n=4000)
+        truth = truth_from(found)
+        truth = replace(truth, boxes=truth.boxes % 9 + [0, 150, 1, 160])
+        sets.append(training_set(SiteBoxes(found), truth, name=f"s{k}", everywhere=True))
+    with pytest.raises(InputError, match=r"no box of car, bus, .* is right with a probability"):
+        fit_sets(sets, context={})

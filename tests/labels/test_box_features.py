@@ -5,7 +5,7 @@ import pytest
 
 from autoeval.boxes import box_iou
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.labels.pool import (
@@ -105,7 +105,7 @@ def test_features_name_their_passes():
 
 def columns(images, boxes):
     boxes, zeros = np.array(boxes, np.float32), np.zeros(len(boxes), int)
-    return Predictions(images, ("car",), zeros, zeros, boxes, np.full(len(boxes), 0.5), {})
+    return FoundBoxes(images, ("car",), zeros, zeros, boxes, np.full(len(boxes), 0.5), {})
 
 
 def test_an_image_of_unknown_size_reaches_as_far_as_the_boxes_of_such_images():

@@ -131,3 +131,9 @@ def test_a_prediction_saves_labels():
     alone = difference_estimate(0.5, influence, n_pool=10**9)
     helped = difference_estimate(0.5, influence, predicted, n_pool=10**9)
     assert (alone.error / helped.error) ** 2 == pytest.approx(2, rel=0.12)
+
+
+def test_labels_of_all_images_leave_no_error_be_they_of_one_block():
+    influence = np.array([0.2, -0.1, -0.1])
+    found = difference_estimate(0.5, influence, n_pool=3, clusters=np.zeros(3, int))
+    assert (found.value, found.error, found.known) == (0.5, 0.0, True)

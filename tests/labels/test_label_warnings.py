@@ -8,7 +8,7 @@ import pytest
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.labels.label_warnings import (
     label_warnings,
     labelled_twice,
@@ -35,7 +35,7 @@ def found(scores, words=("car", "bus"), label=0):
     """One box an image."""
     boxes = np.tile(np.float32(BOX), (N, 1))
     labels = np.full(N, label)
-    return Predictions(IMAGES, words, np.arange(N), labels, boxes, np.float32(scores), {})
+    return FoundBoxes(IMAGES, words, np.arange(N), labels, boxes, np.float32(scores), {})
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def world(score=0.9):
     )
     boxes, scores = np.float32(OBJECTS), np.full(4 * N_BUSY, 0.2, np.float32)
     scores[::4] = score
-    return Predictions(IMAGES[:N_BUSY], ("car",), image, label, boxes, scores, {}), truth
+    return FoundBoxes(IMAGES[:N_BUSY], ("car",), image, label, boxes, scores, {}), truth
 
 
 def without_labels(truth, images):

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.labels.to_label import label_config, prelabels
 
 
@@ -15,7 +15,7 @@ def offered(rows, size=(100, 200), categories=("vehicle", "person")):
     image = LabelledImage("a b.jpg", "a b.jpg", size)
     labels, scores, boxes = zip(*rows, strict=True)
     columns = np.zeros(len(rows), int), np.array(labels), np.float32(boxes), np.float32(scores)
-    found = Predictions((image,), categories, *columns, {})
+    found = FoundBoxes((image,), categories, *columns, {})
     plan = SimpleNamespace(found=found, drawn=np.array([0]))
     return prelabels(plan, [image])[0]
 

@@ -10,7 +10,7 @@ from pycocotools.cocoeval import COCOeval
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.targets import AP_TARGETS
@@ -28,7 +28,7 @@ def make_truth(image, label, boxes, crowd):
 
 def make_found(truth, image, label, boxes, scores):
     columns = (np.array(image, int), np.array(label, int), np.float32(boxes), np.float32(scores))
-    return Predictions(truth.images, WORDS, *columns, {})
+    return FoundBoxes(truth.images, WORDS, *columns, {})
 
 
 def random_world(seed, *, n_true=60, n_found=400, crowded=0.1):

@@ -23,6 +23,7 @@ from autoeval.monitoring.observing.site_pass import (
 )
 from autoeval.monitoring.order.site_table import site_table
 from autoeval.monitoring.periods import Clock
+from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import RecordStore
 
 TASK = Task("cars", ("car",), (), {"car": "car"})
@@ -73,12 +74,13 @@ def observe(images, folder, fitted, by, *, categories=None, estimator=None):
 
     The table is by the estimator `fitted`, or by another `estimator`.
     """
-    observer, store = site_observer(fitted, by, categories=categories), RecordStore(folder)
+    observer, store = site_observer(fitted, by), RecordStore(folder)
     work = SitePass(observer, Clock("file"), lambda image: {"brightness": float(image.mean())})
     found, _ = site_images(load_image_folder(images))
     counts = observe_sites(found, work, store, in_batch=5)
-    names, backbone = observer.task.categories, observer.detector.backbone
-    return site_table(store, estimator or fitted, names, backbone=backbone), counts
+    chosen = SiteCategories(by.categories, fitted.expected_categories_, categories)
+    table = site_table(store, estimator or fitted, chosen, backbone=observer.detector.backbone)
+    return table, counts
 
 
 def counted(recall, expected):

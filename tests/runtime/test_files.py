@@ -1,9 +1,11 @@
+import csv
 import errno
 import os
 
+import pandas as pd
 import pytest
 
-from autoeval.runtime.files import atomic_path, write_text
+from autoeval.runtime.files import atomic_path, write_table, write_text
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -34,3 +36,43 @@ def test_files_are_as_readable_as_others(tmp_path):
     write_text(tmp_path / "a.txt", "x")
     (tmp_path / "b.txt").write_text("x")
     assert (tmp_path / "a.txt").stat().st_mode == (tmp_path / "b.txt").stat().st_mode
+
+
+NAMES = ["=cmd()", "+1-1", "-x.jpg", "@sum", "\tx", "\rx", "a\r=1", "-2.5", "a=b.jpg", ""]
+ESCAPED = ["'=cmd()", "'+1-1", "'-x.jpg", "'@sum", "'\tx", "' x", "a =1", "-2.5", "a=b.jpg", ""]
+
+
+@pytest.mark.parametrize("kind", ["object", "category", "string"])
+def test_no_cell_or_column_of_a_csv_file_is_a_formula(kind, tmp_path):
+    names = pd.Series(NAMES, dtype=object).astype(kind)
+    table = pd.DataFrame({"name": names, "=n": range(len(NAMES)), "x": -1.5})
+    write_table(tmp_path / "t.csv", table)
+    with (tmp_path / "t.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["name", "'=n", "x"]
+    assert [row[0] for row in rows[1:]] == ESCAPED and {row[2] for row in rows[1:]} == {"-1.5"}
+    assert table["name"].tolist() == NAMES  # what was given stays
+
+
+def test_what_is_read_again_and_parquet_keep_every_name(tmp_path):
+    table = pd.DataFrame({"name": NAMES[:4]})
+    write_table(tmp_path / "t.csv", table, read_again=True)
+    write_table(tmp_path / "t.parquet", table)
+    assert pd.read_csv(tmp_path / "t.csv")["name"].tolist() == NAMES[:4]
+    assert pd.read_parquet(tmp_path / "t.parquet")["name"].tolist() == NAMES[:4]
+
+
+def test_a_temporary_file_is_the_owner_s_alone_and_beside_its_target(tmp_path):
+    with atomic_path(tmp_path / "deep" / "a.txt") as temporary:
+        assert temporary.parent == tmp_path / "deep" and temporary.name != "a.txt"
+        assert temporary.stat().st_mode & 0o077 == 0
+        temporary.write_text("x")
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["a.txt"]
+
+
+def test_a_link_in_the_place_of_the_target_is_replaced_and_not_followed(tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_text("of somebody else")
+    (tmp_path / "a.txt").symlink_to(other)
+    write_text(tmp_path / "a.txt", "mine")
+    assert other.read_text() == "of somebody else" and not (tmp_path / "a.txt").is_symlink()

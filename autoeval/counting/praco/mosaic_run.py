@@ -98,7 +98,7 @@ def all_pairs(counting_set: CountingSet, *, layout: str = "released") -> list[Mo
 
 def write_pairs(path: str | os.PathLike[str], recipes: Sequence[MosaicRecipe]) -> None:
     """Keep recipes as CSV, one row each."""
-    write_table(path, pd.DataFrame(map(vars, recipes)))
+    write_table(path, pd.DataFrame(map(vars, recipes)), read_again=True)
 
 
 def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[MosaicRecipe]:

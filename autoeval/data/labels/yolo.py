@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from autoeval.data.image_folder import walk
 from autoeval.data.image_header import image_size
 from autoeval.data.json_file import BadItems
 from autoeval.data.labels.beside import folder_of_images, pair_up, without_size
 from autoeval.data.labels.content import LabelFormat, LabelledBox, LabelledImage, LabelSet
 from autoeval.data.wording import listed, printable
+from autoeval.data.yaml_file import read_yaml
 from autoeval.errors import InputError
 
 _NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels")
@@ -50,13 +49,9 @@ def find_names(folder: Path) -> YoloNames:
 
 
 def _from_yaml(path: Path) -> YoloNames | None:
-    text = path.read_text(encoding="utf-8-sig", errors="replace")
-    if "names" not in text:
+    if b"names" not in path.read_bytes():
         return None
-    try:
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(f"{path} is not a YAML file ({error}).") from error
+    content = read_yaml(path)
     if not isinstance(content, dict) or "names" not in content:
         return None
     return YoloNames(_named(path, content["names"]), "kpt_shape" in content)

@@ -14,7 +14,7 @@ from autoeval.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions(BoxColumns):
+class FoundBoxes(BoxColumns):
     """The boxes that a detector has found on a set of images, float32.
 
     `categories` are its K words; `scores` (N,) float32 are in [0, 1]. `numbers` has the word for
@@ -44,7 +44,7 @@ class Predictions(BoxColumns):
         """The largest number of boxes in one image."""
         return int(np.bincount(self.image).max()) if len(self) else 0
 
-    def as_categories(self, names: Sequence[str], words: dict[str, str]) -> Predictions:
+    def as_categories(self, names: Sequence[str], words: dict[str, str]) -> FoundBoxes:
         """Translate the detector's words into other categories; boxes of other words are dropped.
 
         `words` has the new category of each word that counts.

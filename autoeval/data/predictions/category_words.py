@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.data.wording import listed
+from autoeval.data.yaml_file import read_yaml
 from autoeval.errors import InputError
 
 EXAMPLES = 3  # of words, in the warning of a guess
@@ -103,21 +104,23 @@ def read_names(path: Path) -> dict[str, str]:
     The file is YAML with ``names`` as a list or by number, as Ultralytics' ``data.yaml``, or text
     with a word a line; lists count from 0.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"Cannot read the names {path}: {error.strerror}.") from error
-    names: Any = text.splitlines()
+    names: Any
     if path.suffix in (".yaml", ".yml"):
-        import yaml
-
-        try:
-            document = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise InputError(f"The names are no YAML: {error}") from error
+        document = read_yaml(path)
         names = document.get("names") if isinstance(document, dict) else document
-    pairs = names.items() if isinstance(names, dict) else enumerate(names or ())
-    words = {str(number): str(word).strip() for number, word in pairs if str(word).strip()}
+    else:
+        try:
+            names = path.read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"Cannot read the names {path}: {error}.") from error
+    if names is not None and not isinstance(names, list | dict):
+        raise InputError(f"{path}: expected `names` as a list or by number, got {names!r:.40}.")
+    given = names.items() if isinstance(names, dict) else enumerate(names or ())
+    pairs = [(str(number), word) for number, word in given if word is not None]
+    wrong = [number for number, word in pairs if not isinstance(word, str | int | float)]
+    if wrong:
+        raise InputError(f"{path}: expected a word for each number, not for {listed(wrong)}.")
+    words = {number: str(word).strip() for number, word in pairs if str(word).strip()}
     if not words:
         raise InputError(f"{path} holds no names: expected `names` in YAML, or a word a line.")
     return words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 from collections import Counter
@@ -17,7 +18,7 @@ from autoeval.data.image_folder import refuse_archive
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions.json_columns import columns_of_list, read_lines, read_list
-from autoeval.data.predictions.raw_columns import Coded, RawColumns, read_parquet
+from autoeval.data.predictions.raw_columns import SIDES, Coded, RawColumns, read_parquet
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
 
@@ -98,6 +99,17 @@ LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
 PICKLES = (".pkl", ".pickle")
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 SPACE = b" \t\r\n"
+READ = (
+    "COCO results (.json), JSON lines (.jsonl), both also compressed by gzip, Parquet (.parquet), "
+    "or a folder of YOLO text files"
+)
+ENCODINGS = {
+    codecs.BOM_UTF8: "UTF-8 with a byte order mark",
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
 
 
 class Content(NamedTuple):
@@ -133,6 +145,7 @@ def read_columns(path: Path) -> Content:
     if start == PARQUET:
         return Content(read_parquet(path))
     zipped = start[:2] == GZIP
+    _refuse_encoding(path, zipped=zipped)
     stem = path.stem if zipped and path.suffix == ".gz" else path.name
     if stem.endswith(LINES):
         return Content(_stream(path, zipped=zipped, lines=True))
@@ -143,12 +156,34 @@ def read_columns(path: Path) -> Content:
     except (OSError, EOFError) as error:
         raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
     try:
-        lines = "bbox" in json.loads(line)
-    except (ValueError, RecursionError):
+        lines = bool({"bbox", SIDES[0]} & set(json.loads(line)))
+    except (TypeError, ValueError, RecursionError):
         lines = False
     if lines or first == b"[":
         return Content(_stream(path, zipped=zipped, lines=lines))
+    if first != b"{":
+        raise InputError(
+            f"{name} is not a COCO results file: expected a list of boxes, each with image_id or "
+            f"file_name, category_id or category, bbox and score. Predictions are read as {READ}."
+        )
     return _document(path)
+
+
+def _refuse_encoding(path: Path, *, zipped: bool) -> None:
+    """Name the encoding of a text that is not UTF-8, or begins with a byte order mark."""
+    with _open(path, zipped=zipped) as stream:
+        try:
+            start = stream.read(4)
+        except (OSError, EOFError):
+            return  # which is said where it is read
+    name = next((of for mark, of in ENCODINGS.items() if start.startswith(mark)), None)
+    if name is None and 0 in start:
+        name = "UTF-16"
+    if name is not None:
+        raise InputError(
+            f"{printable(path)} is encoded as {name}. Expected UTF-8 without a byte order mark: "
+            "write it again with encoding='utf-8'."
+        )
 
 
 def _open(path: Path, *, zipped: bool) -> IO[bytes]:

@@ -16,10 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
 from autoeval.data.predictions.raw_columns import (
+    SIDES,
     RawColumns,
     box_array,
     code_array,
@@ -46,7 +48,11 @@ class _Fields:
         self.word = used_word(rows)
         names = ("image_id", "file_name", "category_id", self.word)
         types = {name: _type(rows, name) for name in names}
-        types |= {"bbox": pa.list_(pa.float64()), "score": pa.float64()}
+        self.boxes: tuple[str, ...] = ("bbox",)
+        if not any(isinstance(row, dict) and "bbox" in row for row in rows):
+            self.boxes = SIDES if _has_sides(rows) else self.boxes
+        kind = pa.float64() if self.boxes == SIDES else pa.list_(pa.float64())
+        types |= dict.fromkeys(self.boxes, kind) | {"score": pa.float64()}
         self.struct = pa.struct(list(types.items()))
 
     def parse_list(self, piece: bytes) -> RawColumns | None:
@@ -61,10 +67,19 @@ class _Fields:
         return None if table is None else self._columns(table.to_struct_array().combine_chunks())
 
     def _columns(self, entries: pa.StructArray) -> RawColumns:
-        *coded, boxes, scores = entries.flatten()
+        *columns, scores = entries.flatten()
+        coded, boxes = columns[: -len(self.boxes)], columns[-len(self.boxes) :]
         image_id, file_name, category_id, word = map(code_array, coded)
-        xywh, numbers = box_array(boxes), float_array(scores)
+        if self.boxes == SIDES:
+            xywh = np.stack([float_array(side) for side in boxes], axis=1)
+        else:
+            xywh = box_array(boxes[0])
+        numbers = float_array(scores)
         return RawColumns(image_id, file_name, category_id, word, xywh, numbers)
+
+
+def _has_sides(rows: list[Any]) -> bool:
+    return any(isinstance(row, dict) and {*SIDES} <= row.keys() for row in rows)
 
 
 def read_list(path: Path, stream: IO[bytes]) -> Iterator[RawColumns]:

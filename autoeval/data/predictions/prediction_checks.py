@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from autoeval.boxes import overlapping_pairs
-from autoeval.data.predictions.box_columns import Predictions
+from autoeval.data.predictions.box_columns import FoundBoxes
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
@@ -18,10 +18,11 @@ MANY_TWICE = 0.2
 ENOUGH_BOXES = 20
 OUTSIDE = 0.5
 BEYOND = 1.02
+FARTHER, NEARLY_AS_FAR, ENOUGH_NEAR, ROUNDING = 0.005, 0.5, 10, 1e-3
 AT_ONCE = 1_000_000
 
 
-def unusual_boxes(path: Path, read: Predictions) -> tuple[str, ...]:
+def unusual_boxes(path: Path, read: FoundBoxes) -> tuple[str, ...]:
     """Say what is odd about predictions.
 
     Raises `InputError` if objects are found twice, as where the boxes of two detectors are joined,
@@ -33,11 +34,45 @@ def unusual_boxes(path: Path, read: Predictions) -> tuple[str, ...]:
             "height of each image."
         )
     beyond = boxes_beyond(path, read)
+    known = all(image.size is not None for image in read.images)
+    if look_like_corners(read.boxes) and (beyond or not known):
+        raise InputError(
+            f"{path}: the third number of each bbox is larger than the first, and the fourth "
+            "larger than the second, as in corners [x1, y1, x2, y2]. Expected [left, top, width, "
+            "height]: write [x1, y1, x2 - x1, y2 - y1]. If they are widths and heights, give a "
+            "COCO file with the sizes of the images as their list."
+        )
     _refuse_twice(path, read)
     return beyond
 
 
-def boxes_beyond(path: Path, read: Predictions) -> tuple[str, ...]:
+def look_like_corners(boxes: np.ndarray) -> bool:
+    """Whether boxes (N, 4), read as left, top, width and height, were corners.
+
+    A right corner is never left of its left one, so with corners the ratio of the first number to
+    the third, left / width, ends at 1: many boxes are just under it and none is over it. Ratios of
+    widths go on: in 185 real files 10 % of the boxes or more have one over 1, even of those over a
+    score of .7.
+
+    Examples
+    --------
+    >>> x1 = np.arange(1, 31)
+    >>> look_like_corners(np.stack([x1, x1, x1 + (x1 + 5), x1 + (x1 + 5)], axis=1))
+    True
+    >>> look_like_corners(np.stack([x1, x1, x1 + 5, x1 + 5], axis=1))
+    False
+    """
+    if len(boxes) < ENOUGH_BOXES:
+        return False
+    boxes = boxes[:AT_ONCE]
+    sides = np.maximum(boxes[:, 2:] - boxes[:, :2], np.finfo(np.float32).eps)
+    ratios = boxes[:, :2] / sides
+    farther = ratios > 1 + ROUNDING
+    n_near = np.count_nonzero((ratios > NEARLY_AS_FAR) & ~farther)
+    return bool(farther.any(axis=1).mean() <= FARTHER and n_near >= ENOUGH_NEAR)
+
+
+def boxes_beyond(path: Path, read: FoundBoxes) -> tuple[str, ...]:
     """Count boxes that reach more than 2 % beyond their images, where the size of these is known.
 
     Raises `InputError` if they are more than half of the boxes on images of known size.
@@ -62,7 +97,7 @@ def boxes_beyond(path: Path, read: Predictions) -> tuple[str, ...]:
     return (odd,) if outside else ()
 
 
-def _refuse_twice(path: Path, read: Predictions) -> None:
+def _refuse_twice(path: Path, read: FoundBoxes) -> None:
     sure = np.flatnonzero(read.scores > CONFIDENT)
     if len(sure) < ENOUGH_BOXES:
         return
@@ -83,7 +118,7 @@ def _refuse_twice(path: Path, read: Predictions) -> None:
         )
 
 
-def _overlapping(a: Predictions, b: Predictions, least: float) -> tuple[np.ndarray, np.ndarray]:
+def _overlapping(a: FoundBoxes, b: FoundBoxes, least: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of boxes of `b` and of `a` that overlap, of one image and category."""
     group, of_a = (of.image * len(a.categories) + of.label for of in (b, a))
     rows, columns, _ = overlapping_pairs(
@@ -97,7 +132,7 @@ SOME, MANY = 0.03, 1 / 3
 
 
 def check_coverage(
-    found: Predictions, images: np.ndarray, name: str, *, what: str = "images", refuse: bool = False
+    found: FoundBoxes, images: np.ndarray, name: str, *, what: str = "images", refuse: bool = False
 ) -> tuple[str, ...]:
     """Warn where more images are without a box than a detector leaves empty.
 
@@ -130,7 +165,7 @@ def check_coverage(
 ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the golden ratio
 
 
-def copies(found: Predictions) -> np.ndarray:
+def copies(found: FoundBoxes) -> np.ndarray:
     """Return the later images (n,) whose boxes, words and scores are those of an earlier image.
 
     Images without a box are no copies: nothing distinguishes them.
@@ -150,7 +185,7 @@ def copies(found: Predictions) -> np.ndarray:
     return np.array(later, np.int64)
 
 
-def _with_a_like(found: Predictions) -> np.ndarray:
+def _with_a_like(found: FoundBoxes) -> np.ndarray:
     """Mask the images (M,) whose sum over boxes of a hash occurs twice: copies, hardly others."""
     total = np.zeros(len(found.images), np.uint64)
     for start in range(0, len(found), AT_ONCE):
@@ -171,7 +206,7 @@ ENOUGH_HALF_SIZE = 10
 ON_IT, IDENTICAL = 0.5, 0.999
 
 
-def within_images(found: Predictions) -> Predictions:
+def within_images(found: FoundBoxes) -> FoundBoxes:
     """Take boxes of a grey canvas back to their images, as `on_half` does.
 
     Boxes that are centred beyond their image are dropped, others are clipped to it. Images of
@@ -185,7 +220,7 @@ def within_images(found: Predictions) -> Predictions:
     return replace(found, boxes=clipped).where((centres < limits).all(axis=1))
 
 
-def check_half_size(clean: Predictions, half: Predictions, path: Path) -> None:
+def check_half_size(clean: FoundBoxes, half: FoundBoxes, path: Path) -> None:
     """Refuse the same boxes twice, and boxes of the file `path` that are still half as large.
 
     Raises `InputError` if more than half of its boxes over .3 equal one at full size; or if more of

@@ -17,6 +17,8 @@ from autoeval.errors import InputError
 
 WORDS = ("category", "category_name", "label", "name")
 """Columns that may hold the word of a category; the first that a file uses counts."""
+SIDES = ("x", "y", "w", "h")
+"""Columns that may stand for ``bbox``."""
 
 
 class Coded(NamedTuple):
@@ -58,9 +60,15 @@ def columns_of_objects(rows: Sequence[Any], word: str) -> RawColumns:
     image_id, file_name, category_id, named = (
         _code([row.get(name) for row in objects]) for name in names
     )
-    xywh = _numbers([row.get("bbox") for row in objects], _box, 4)
+    xywh = _numbers([_bbox(row) for row in objects], _box, 4)
     scores = _numbers([row.get("score") for row in objects], _number)
     return RawColumns(image_id, file_name, category_id, named, xywh, scores)
+
+
+def _bbox(row: dict[str, Any]) -> Any:
+    """Return the box of an entry, where it has no list in columns of its own."""
+    bbox = row.get("bbox")
+    return [row.get(side) for side in SIDES] if bbox is None and SIDES[0] in row else bbox
 
 
 def code_array(column: pa.Array) -> Coded:
@@ -132,7 +140,6 @@ def _box(value: Any) -> list[float]:
 
 
 ROWS = 1 << 19
-SIDES = ("x", "y", "w", "h")
 STRINGS = ("image_id", "file_name", *WORDS)
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from autoeval.data.image_folder import former_name, stored_name
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions.box_columns import Predictions
+from autoeval.data.predictions.box_columns import FoundBoxes
 from autoeval.data.predictions.category_words import find_words, numbering_conflict
-from autoeval.data.predictions.entries import read_entries
+from autoeval.data.predictions.entries import NoBoxError, read_entries
 from autoeval.data.predictions.file_formats import Content, read_columns, read_text_folder
 from autoeval.data.predictions.prediction_checks import unusual_boxes, within_images
 from autoeval.data.wording import listed
@@ -141,6 +141,19 @@ def _place(
     )
 
 
+def _nothing_found(
+    path: Path, images: Sequence[LabelledImage] | None, words: tuple[str, ...]
+) -> FoundBoxes:
+    if not images:
+        raise NoBoxError(
+            f"{path} holds no box and names no image: list all images that the detector was run on "
+            "(--images-list), so that it is known in how many it found nothing."
+        )
+    none = np.zeros(0, np.int64)
+    boxes, scores = np.zeros((0, 4), np.float32), np.zeros(0, np.float32)
+    return FoundBoxes(tuple(images), words, none, none, boxes, scores, {})
+
+
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
 
@@ -182,7 +195,8 @@ def read_predictions(
     where: str = "the list of images",
     numbers: Mapping[str, str] | None = None,
     on_canvas: bool = False,
-) -> Predictions:
+    words: Sequence[str] | None = None,
+) -> FoundBoxes:
     """Read what a detector has found on a set of images.
 
     Parameters
@@ -205,10 +219,13 @@ def read_predictions(
         Word for each number of a category, where the file has neither words nor `categories`.
     on_canvas : bool
         Whether images were shown on a larger canvas; see `within_images`.
+    words : sequence of str, optional
+        The words of the detector: with them a file without a box, of images that are known, is read
+        as nothing found.
 
     Returns
     -------
-    Predictions
+    FoundBoxes
         `left_out` counts what was left out; a warning where its own `categories` are not `numbers`.
 
     Raises
@@ -223,9 +240,14 @@ def read_predictions(
     else:
         content = read_columns(path)
     columns, own, given, left_out = content
-    entries = read_entries(path, columns)
     if images is None and own is not None:
         images, where = own, "its own list of images"
+    try:
+        entries = read_entries(path, columns)
+    except NoBoxError:
+        if words is None:
+            raise
+        return _nothing_found(path, images, tuple(words))
     named = [
         Named(*(None if part is None else str(part) for part in key)) for key in entries.images
     ]
@@ -235,18 +257,19 @@ def read_predictions(
         place = np.arange(len(named))
     else:
         place, lost = place_images(named, images, where)
-    words = find_words(path, entries.categories, given or numbers or {})
+    named_words = find_words(path, entries.categories, given or numbers or {})
     by_number = any(word is None for _, word in entries.categories)
-    read = Predictions(
+    read = FoundBoxes(
         tuple(images),
-        words.categories,
+        named_words.categories,
         place[entries.image],
-        words.label[entries.category],
+        named_words.label[entries.category],
         entries.boxes,
         entries.scores,
-        words.numbers,
+        named_words.numbers,
         left_out + entries.warnings + lost,
-        words.warnings + (numbering_conflict(path, given, numbers or {}) if by_number else ()),
+        named_words.warnings
+        + (numbering_conflict(path, given, numbers or {}) if by_number else ()),
         int(np.count_nonzero(place < 0)),
     )
     del entries

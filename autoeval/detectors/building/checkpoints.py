@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from autoeval.errors import InputError
+from autoeval.errors import DownloadError, InputError
 
 STATISTICS = ("current", "max", "mean", "min")
 
@@ -47,9 +47,9 @@ def _download(address: str) -> Path:
             address, str(path), hash_in_name.group(1) if hash_in_name else None
         )
     except (OSError, RuntimeError) as error:
-        raise InputError(
-            f"Cannot download {address} ({error}). Fetch it by other means and pass the file with "
-            "--checkpoint FILE."
+        raise DownloadError(
+            f"Cannot download {address} ({error}). Fetch it by other means and put it at {path}, "
+            "or pass the file with --checkpoint FILE."
         ) from error
     return path
 

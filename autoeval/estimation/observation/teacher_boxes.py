@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.data.predictions.reading import file_of
 from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
@@ -98,7 +98,7 @@ def lookup_of(words: Sequence[str], task: Task) -> Any:
 
 
 @lru_cache(maxsize=AT_ONCE)
-def _read(path: Path, place: str, images: tuple[LabelledImage, ...]) -> Predictions:
+def _read(path: Path, place: str, images: tuple[LabelledImage, ...]) -> FoundBoxes:
     file = file_of(place, path) if path.is_dir() else path
     return read_predictions(file, images=images, where=f"the images of {place}")
 

@@ -21,6 +21,7 @@ from autoeval.monitoring.site_records import CameraImage, RecordStore
 
 MOST_INFLUENTIAL, MOST_MOVED = 8, 3
 Level = Callable[[Sequence[CameraImage]], float]
+Select = Callable[[str, Sequence[CameraImage]], Sequence[CameraImage]]
 NOTHING: dict[str, Any] = {
     "change": np.nan,
     "change_lower": np.nan,
@@ -63,6 +64,7 @@ def site_changes(
     settings: ChangeSettings,
     level_of: Level,
     calibration: ScoreCalibration | None = None,
+    select: Select = lambda site, records: records,
 ) -> pd.DataFrame:
     """Compare every site of a store with its own baseline; one site is in memory at a time.
 
@@ -70,6 +72,7 @@ def site_changes(
     their order.
 
     level_of: estimates the accuracy of a site from its records, in [0, 1]; NaN where it cannot.
+    select: of a site and its records the boxes that are watched; by default all.
     Returned: one row a site: ``group`` and the columns of `NOTHING`.
     """
     index = store.index()
@@ -79,13 +82,16 @@ def site_changes(
     rows = []
     for group, own in index.groupby("group"):
         anchor = settings.anchors.get(str(group))
-        change = _change(store.read(in_time(own)), settings, level_of, anchor, calibration)
+        records = store.read(in_time(own))
+        watched = select(str(group), records)
+        change = _change(records, watched, settings, level_of, anchor, calibration)
         rows.append({"group": str(group), **NOTHING, **change})
     return pd.DataFrame(rows, columns=["group", *NOTHING])
 
 
 def _change(
     records: Sequence[CameraImage],
+    watched: Sequence[CameraImage],
     settings: ChangeSettings,
     level_of: Level,
     anchor: Anchor | None,
@@ -93,7 +99,7 @@ def _change(
 ) -> dict[str, Any]:
     taken = pd.Series([record.taken for record in records], dtype="datetime64[us]")
     n = settings.baseline.length(taken)
-    before, after = records[:n], records[n:]
+    before, after = watched[:n], watched[n:]
     if not n and len(taken) and taken.isna().all():
         return {
             "unwatched": f"no image has a time, which baseline={settings.baseline.text} needs: "
@@ -104,7 +110,7 @@ def _change(
             "unwatched": f"{len(before)} images in the baseline ({settings.baseline.text}) and "
             f"{len(after)} after it"
         }
-    at_start = anchor.value if anchor else level_of(before)
+    at_start = anchor.value if anchor else level_of(records[:n])
     if at_start != at_start:
         return {"unwatched": "the level of its baseline cannot be estimated"}
     try:

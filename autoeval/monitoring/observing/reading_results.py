@@ -5,23 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions.entries import NoBoxError
 from autoeval.data.wording import listed
-from autoeval.detections import Detections
 from autoeval.errors import InputError
+from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.site import Categories, site_of_files
-from autoeval.estimation.site_boxes import PredictionFiles, SiteBoxes, columns_of
+from autoeval.estimation.site import site_of_files
+from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.observing.results_files import ResultsFile
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
+from autoeval.report.tables import counted
 from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
 
@@ -34,7 +34,6 @@ class ResultsReader:
     """Turns results files into records."""
 
     statistics: ReferenceStatistics  # of the predictions of the fit
-    categories: Categories  # to expect in all images, each with the detector's words for it
     clock: Clock
     depth: int | None = None  # see `ResultsFile.site`
     names: Mapping[str, str] = field(default_factory=dict)  # word of each category number
@@ -45,30 +44,26 @@ class ResultsReader:
         return {
             "predictions": {"half_size": half_size, "names": dict(self.names)},
             "words of the detector": sorted(self.statistics.categories),
-            "categories": {name: list(words) for name, words in self.categories.items()},
             "depth": self.depth,
             "time": self.clock.source,
         }
 
-    def read(self, file: ResultsFile) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Read a file; raises as `site_of_files`.
+    def read(
+        self, file: ResultsFile, store: RecordStore
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Read a file, in the words that a store knows then; raises as `site_of_files`.
 
         Returns one row an image, as a `RecordStore` has them but for ``number`` and ``observed_s``,
         and a note: ``warnings`` of the file, its ``sites``, and ``unseen``, see `Site.unseen`.
         """
-        files = PredictionFiles(
-            file.path, file.half_size, names=self.names, truncated=self.truncated
+        files = Predictions(
+            file.path, file.half_size, names=self.names, complete=not self.truncated
         )
-        try:
-            site = site_of_files(
-                files, self.statistics, images=file.images, categories=self.categories
-            )
-            boxes, unseen = site.boxes, site.unseen
-            warnings = [*site.warnings, *site.left_out]
-        except NoBoxError:
-            if file.images is None:
-                raise
-            boxes, unseen, warnings = self._nothing(file), self.statistics.unseen, []
+        site = site_of_files(files, self.statistics, images=file.images)
+        own = site.boxes.clean.categories
+        words = store.add_words([*self.statistics.categories, *own])
+        boxes, unseen = site.boxes.as_categories(words, {word: word for word in own}), site.unseen
+        warnings = [*site.warnings, *site.left_out]
         images = boxes.clean.images
         times = {image.taken for image in images}
         if len(images) > 1 and len(times) == 1 and None not in times:
@@ -78,14 +73,6 @@ class ResultsReader:
         rows = [self._row(file, image, boxes, k) for k, image in enumerate(images)]
         sites = sorted({row["group"] for row in rows})
         return rows, {"warnings": warnings, "sites": sites, "unseen": unseen}
-
-    def _nothing(self, file: ResultsFile) -> SiteBoxes:
-        """Return no box in all images of a file."""
-        assert file.images is not None
-        none = columns_of(
-            [Detections.empty()] * len(file.images), file.images, list(self.categories)
-        )
-        return SiteBoxes(none, half_size=none if file.half_size else None)
 
     def _row(
         self, file: ResultsFile, image: LabelledImage, boxes: SiteBoxes, k: int
@@ -110,7 +97,8 @@ def read_results(
 ) -> tuple[tuple[str, ...], dict[str, float]]:
     """Read the files that are new or have changed, and keep the images that are.
 
-    Images that an earlier version of a file had, and that it no longer names, stay. Returns
+    Images that an earlier version of a file had, and that it no longer names, stay and are counted
+    in a warning. Returns
     warnings (with the files they are of; files that cannot be read), and the largest
     `Site.unseen` of the files of each site. Raises InputError if the store holds records that were
     made with other settings.
@@ -128,12 +116,15 @@ def read_results(
         for file in changed:
             stamp = file.stamp
             try:
-                rows, note = reader.read(file)
+                rows, note = reader.read(file, store)
             except InputError as error:
                 failed.append(f"could not be read: {file.name or file.path.name} ({error})")
                 continue
             finally:
                 bar.update()
+            lost = _no_longer_named(file, files, rows, stamps)
+            if lost:
+                note["warnings"].append(lost)
             _keep(rows, stamps, numbers, store)
             notes[file.name] = {"stamp": stamp, **note}
     if changed:
@@ -144,6 +135,26 @@ def read_results(
         for site in note["sites"]:
             unseen[site] = max(unseen.get(site, 0.0), note["unseen"])
     return (*_warnings(own), *failed), unseen
+
+
+def _no_longer_named(
+    file: ResultsFile,
+    files: Sequence[ResultsFile],
+    rows: Sequence[Mapping[str, Any]],
+    known: Iterable[str],
+) -> str:
+    """Count images that an earlier version of a file named, and that still count; empty if none."""
+    folders = [f"{other.name}/" for other in files if other.name.startswith(f"{file.name}/")]
+    inside = (name for name in known if not file.name or name.startswith(f"{file.name}/"))
+    before = {name for name in inside if not any(name.startswith(of) for of in folders)}
+    lost = before - {row["file_name"] for row in rows}
+    if not lost:
+        return ""
+    return (
+        f"no longer names {len(lost)} of {counted(len(before), 'image')} that it named before "
+        f"({listed(sorted(lost), most=2)}): they still count, for a site is compared with its "
+        "history. To leave them out, start again with another --work-dir"
+    )
 
 
 def _keep(

@@ -20,7 +20,7 @@ from autoeval.estimation.observation.detector_identity import LoadDetector, Trav
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
-from autoeval.estimation.site import Categories, any_task
+from autoeval.estimation.site import own_words
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
 from autoeval.runtime.job import Advance, Executor, Job
@@ -89,37 +89,17 @@ def needed_passes(estimator: AccuracyEstimator) -> frozenset[str]:
     return frozenset(needed - {"clean"})
 
 
-def expected_categories(estimator: AccuracyEstimator, categories: Categories | None) -> Categories:
-    """Return the categories to expect in all images: those given, else those of the task.
-
-    Each has the detector's words for it; InputError where there are none, as of a labelled set.
-    """
-    categories = categories or estimator.expected_categories_
-    if categories is None:
-        raise InputError(
-            "This estimator was fitted on the categories of a labelled set: name with "
-            "--category those to expect at these sites, such as --category car=car,truck."
-        )
-    return categories
-
-
 def site_observer(
-    estimator: AccuracyEstimator,
-    detector: ImageDetector,
-    *,
-    categories: Mapping[str, Sequence[str]] | None = None,
-    batch_size: int = 4,
+    estimator: AccuracyEstimator, detector: ImageDetector, *, batch_size: int = 4
 ) -> Observer:
     """Make the pass that an estimator needs of sites: the plain one, and that at half the size.
 
-    Raises as `needed_passes` and `expected_categories`; if the detector is another one.
+    In the detector's own words. Raises as `needed_passes`, and if the detector is another one.
     """
     half_size = HALF in needed_passes(estimator)
-    categories = expected_categories(estimator, categories)
     estimator.check_detector(detector)
-    task = any_task(categories, detector.categories)
     settings = replace(light(), wants=(HALF,) if half_size else ())
-    return Observer(detector, task, settings, batch_size=batch_size)
+    return Observer(detector, own_words(detector), settings, batch_size=batch_size)
 
 
 class SitePass(TravellingObserver):

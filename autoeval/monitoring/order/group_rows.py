@@ -12,8 +12,10 @@ import pandas as pd
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.category_scores import site_scores
+from autoeval.estimation.nothing_found import HIGHEST
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.periods import FOLDER, WHOLE, in_time, periods
+from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import SIGNAL, CameraImage, RecordStore
 from autoeval.runtime.files import write_table
 from autoeval.scores.calibrated import WEIGHT
@@ -80,7 +82,7 @@ def _time(value: Any) -> np.datetime64:
 
 def score_group(
     records: Iterable[CameraImage],
-    categories: tuple[str, ...],
+    categories: SiteCategories,
     features: Sequence[str],
     *,
     calibration: ScoreCalibration | None,
@@ -88,23 +90,25 @@ def score_group(
 ) -> dict[str, Any]:
     """Compute what an estimate is made of, as a pass over the images themselves would.
 
-    Returns ``n_images``, ``n_boxes``, ``n_images/CATEGORY`` (those that it is found on), the
-    features (``score/category`` for several categories; of a single one ``category`` is the name)
-    with the weights of targets at a threshold, and ``signal/NAME``, the mean of each signal.
+    Returns ``n_images``, ``n_boxes``, ``nothing_found`` (no box that may be right),
+    ``n_images/CATEGORY`` of each category that is estimated (those that it is found on), and of
+    each ``score/CATEGORY``: the features, the weights of targets at a threshold and the highest
+    score; and ``signal/NAME``, the mean of each signal.
     """
     seen = list(records)
-    boxes = SiteBoxes.of_evidence([record.evidence() for record in seen], categories)
-    boxes = replace(boxes, calibration=calibration)
-    scores = site_scores(boxes, features, named=categories, score_thr=score_thr)
+    site = seen[0].group
+    names = categories.names(site)
+    evidence = [record.evidence() for record in categories.select(site, seen)]
+    boxes = replace(SiteBoxes.of_evidence(evidence, names), calibration=calibration)
+    named = names if categories.expects(site) else ()
+    scores = site_scores(boxes, features, named=named, score_thr=score_thr)
     rows = [of.row() for of in scores]
     row: dict[str, Any] = {"n_images": len(seen), "n_boxes": len(boxes.clean)}
+    row["nothing_found"] = not any(of.found for of in scores)
     row |= {f"n_images/{of['category']}": of["n_images"] for of in rows}
     weights = [name for name in rows[0] if name.startswith(WEIGHT)] if rows else []
-    names = (*features, *weights)
-    if len(rows) == 1:
-        row |= {"category": categories[0]} | {name: rows[0][name] for name in names}
-    else:
-        row |= {f"{name}/{of['category']}": of[name] for of in rows for name in names}
+    columns = (*features, *weights, HIGHEST)
+    row |= {f"{name}/{of['category']}": of[name] for of in rows for name in columns}
     signals = pd.DataFrame([dict(record.signals) for record in seen]).mean()
     return row | {f"{SIGNAL}{name}": value for name, value in signals.items()}
 

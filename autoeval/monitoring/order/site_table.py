@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,10 +16,12 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression, outside_range
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.new_sites import NewSites
+from autoeval.estimation.nothing_found import HIGHEST, nothing_found_text, nothing_over_text
 from autoeval.estimation.regressions import Regression
 from autoeval.estimation.warnings import estimate_warnings, unseen_warning
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
 from autoeval.monitoring.periods import WHOLE
+from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import CameraImage, RecordStore
 from autoeval.scores.calibrated import WEIGHT
 from autoeval.scores.registry import revisions
@@ -25,6 +29,8 @@ from autoeval.targets import IOUS, OperatingPoint, find_target, points_at
 
 ESTIMATED = ["estimate", "lower", "upper", "raw", "warnings"]
 DRAWS = 4000
+FOUND_ON = "n_images/"
+ENDS = {"": "value", "_lower": "lower", "_upper": "upper"}
 FALSE_ALARMS = "false_alarms@"
 
 
@@ -35,19 +41,23 @@ class SiteTable:
     `rows` has one row for each site (``period`` empty) and each of its periods: ``group``,
     ``period``, ``first``, ``last`` (times), ``n_images``, ``n_unreadable``, the scores,
     ``signal/NAME``, ``estimate``, ``lower``, ``upper``, ``raw``, ``warnings`` (of the estimate),
+    where sites have several categories ``estimate/CATEGORY`` and the like (NaN at sites without),
     and of sites ``rank`` (1 is the worst) and ``p_worst`` (probability to be among the `k` worst;
-    NaN where there are no more sites).
+    NaN where there are no more sites). Neither is known of a site without an image that can be
+    read, without a box over the threshold of precision, or where nothing was found
+    (``nothing_found``).
     """
 
     rows: pd.DataFrame
-    drawn: np.ndarray  # accuracies of the K sites with images, drawn together: (draws, K)
+    drawn: np.ndarray  # accuracies of the K sites that have one, drawn together: (draws, K)
     names: tuple[str, ...]  # of these sites
     k: int
     level_of: Callable[[Sequence[CameraImage]], float]  # accuracy, in [0, 1], of a site's records
+    categories: SiteCategories = field(default_factory=lambda: SiteCategories(()))
 
     @property
     def sites(self) -> pd.DataFrame:
-        """Rows of whole sites, the worst first; those without an image that can be read last."""
+        """Rows of whole sites, the worst first; those without an accuracy last."""
         whole = self.rows[self.rows["period"] == WHOLE]
         return whole.sort_values("rank", kind="stable", na_position="last")
 
@@ -55,7 +65,7 @@ class SiteTable:
 def site_table(
     store: RecordStore,
     estimator: AccuracyEstimator,
-    categories: Sequence[str],
+    categories: SiteCategories,
     *,
     backbone: str,
     unseen: Mapping[str, float] | None = None,
@@ -69,7 +79,7 @@ def site_table(
     """Estimate the accuracy at every site of a store, and put the sites in order.
 
     estimator: of the method ``bayes``, for the target by which sites are put in order.
-    categories: which the labels of the records index; expected at every site.
+    categories: which are estimated at each site.
     backbone: class name of the detector's backbone, for the warnings.
     unseen: share, in [0, 1], of the range of confidence that is missing, of each site; 0 by
         default.
@@ -85,13 +95,12 @@ def site_table(
     regression = estimator.regression_
     assert isinstance(regression, BayesianRegression)
     points = () if score_thr is None else points_at(score_thr, iou)[:2]
-    regressions = [estimator.regression_of(name) for name in points]
-    features = tuple(
-        dict.fromkeys(name for of in (regression, *regressions) for name in of.features_)
-    )
+    regressions = list(estimator.regressions_of(points).values())
+    read: list[Regression] = [regression, *(of for of in regressions if of is not None)]
+    features = tuple(dict.fromkeys(name for of in read for name in of.features_))
     score = partial(
         score_group,
-        categories=tuple(categories),
+        categories=categories,
         features=features,
         calibration=estimator.calibration_,
         score_thr=estimator.score_thr,
@@ -101,20 +110,29 @@ def site_table(
     made_with = repr((features, calibration, categories, estimator.score_thr, revisions()))
     rows = group_rows(store, score, by=by, made_with=made_with)
     if rows.empty:
-        return SiteTable(rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0)), (), k, level_of)
-    seen = rows[rows["n_images"] > 0]
+        rows, drawn = rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0))
+        return SiteTable(rows, drawn, (), k, level_of, categories)
+    rows = rows.assign(nothing_found=rows["nothing_found"].eq(True))
+    seen = rows[(rows["n_images"] > 0) & ~rows["nothing_found"]]
     estimates = _estimated(regression, seen, backbone, unseen or {}, known)
     whole = seen[seen["period"] == WHOLE]
     drawn = np.zeros((DRAWS, 0))
     if len(whole):
         drawn = _sites(regression, whole, unseen or {}, known).draw(draws=DRAWS, seed=seed)
+        defined = np.isfinite(drawn[0])
+        whole, drawn = whole[defined], drawn[:, defined]
     order = {"rank": ranks(drawn.mean(axis=0)), "p_worst": among_worst(drawn, k)}
     rows = rows.join(estimates).join(pd.DataFrame(order, index=whole.index))
     if score_thr is not None:
         beside = _at_threshold(regressions, seen, points, unseen or {})
+        beside = beside.reindex(rows.index)
+        beside[rows["n_boxes"] == 0] = 0.0  # by definition, and no box is a false alarm
         rows = rows.join(beside if estimator.target != points[1] else beside.iloc[:, -1])
+    empty = rows["nothing_found"]
+    rows.loc[empty, "warnings"] = [nothing_found_text(int(n)) for n in rows.loc[empty, "n_images"]]
     rows = rows.assign(warnings=rows["warnings"].fillna(""))
-    return SiteTable(rows, drawn, tuple(whole["group"]), k, level_of)
+    rows = _of_one_category(rows)
+    return SiteTable(rows, drawn, tuple(whole["group"]), k, level_of, categories)
 
 
 def with_changes(table: SiteTable, changes: pd.DataFrame) -> SiteTable:
@@ -170,12 +188,12 @@ def _estimated(
     """Estimate each row, as `BayesianRegression.predict_rows` would on its own."""
     if rows.empty:
         return pd.DataFrame(columns=ESTIMATED)
-    intervals, values = _sites(regression, rows, unseen, known).predict(), []
-    single = [name for name in regression.features_ if name in rows]
-    for of, row in zip(intervals, rows.to_dict("records"), strict=True):
+    sites, values = _sites(regression, rows, unseen, known), []
+    intervals, none_over = sites.predict(), sites.none_over
+    for of, none, row in zip(intervals, none_over, rows.to_dict("records"), strict=True):
         found = estimate_warnings(
             of.value,
-            {name: row[name] for name in single},
+            _only_scores(row, regression.features_),
             regression.training_range_,
             n_images=int(row["n_images"]),
             skipped_share=0.0,
@@ -183,32 +201,75 @@ def _estimated(
             doubtful=find_target(regression.target).doubtful,
         )
         missing = unseen_warning(unseen.get(str(row["group"]), 0.0))
+        found = (nothing_over_text(regression.target),) if none else found
         warnings = "; ".join((*outside_range(of), *missing, *found))
         values.append((of.value, of.lower, of.upper, of.raw, warnings))
-    return pd.DataFrame(values, index=rows.index, columns=ESTIMATED)
+    table = pd.DataFrame(values, index=rows.index, columns=ESTIMATED)
+    return table.join(_by_category(sites, rows)) if len(categories_in(rows)) > 1 else table
+
+
+def categories_in(rows: pd.DataFrame) -> list[str]:
+    """Return the categories that are estimated at any site, by the columns of scores."""
+    return [str(of).removeprefix(FOUND_ON) for of in rows if str(of).startswith(FOUND_ON)]
+
+
+def _only_scores(row: Mapping[Any, Any], features: Sequence[str]) -> dict[str, float]:
+    """Return the scores of a site with one category, whose range in the fit is known."""
+    found_on = [str(of) for of, n in row.items() if str(of).startswith(FOUND_ON) and n == n]
+    if len(found_on) != 1:
+        return {}
+    only = found_on[0].removeprefix(FOUND_ON)
+    return {name: row[f"{name}/{only}"] for name in features}
+
+
+def _by_category(sites: NewSites, rows: pd.DataFrame) -> pd.DataFrame:
+    """Estimate each category of each row: columns such as ``estimate/car`` and ``lower/car``."""
+    found = sites.predict_categories().rename(columns={"value": "estimate"})
+    wide = found.pivot(index="site", columns="category")[["estimate", "lower", "upper"]]
+    wide = wide.reindex(sites.names)
+    wide.columns = [f"{name}/{category}" for name, category in wide.columns]
+    return wide.set_index(rows.index)
+
+
+def _of_one_category(rows: pd.DataFrame) -> pd.DataFrame:
+    """Name the scores plainly where all sites have one category, which ``category`` then names."""
+    known = categories_in(rows)
+    if len(known) != 1:
+        return rows
+    scores = {of: str(of).removesuffix(f"/{known[0]}") for of in rows if of != FOUND_ON + known[0]}
+    return rows.rename(columns=scores).assign(category=known[0])
 
 
 def _at_threshold(
-    regressions: Sequence[Regression],
+    regressions: Sequence[Regression | None],
     rows: pd.DataFrame,
     points: Sequence[str],
     unseen: Mapping[str, float],
 ) -> pd.DataFrame:
     """Estimate recall with its interval, and false alarms an image: boxes less true positives."""
-    precision, recall = (_sites(of, rows, unseen).predict() for of in regressions)  # type: ignore[arg-type]
+    of_precision, of_recall = regressions
+    assert isinstance(of_recall, BayesianRegression)
+    of_alarms = f"{FALSE_ALARMS}{points[1].partition('@')[2]}"
+    if rows.empty:
+        names = [f"{points[1]}{end}" for end in ENDS]
+        return pd.DataFrame(columns=[*names, of_alarms], dtype=np.float64)
+    sites = _sites(of_recall, rows, unseen)
+    recall, precision = sites.predict(), np.full(len(rows), np.nan)
+    if isinstance(of_precision, BayesianRegression):
+        precision = np.array([of.value for of in _sites(of_precision, rows, unseen).predict()])
     boxes = rows[[name for name in rows if str(name).startswith(f"{WEIGHT}{points[0]}")]]
     an_image = boxes.fillna(0).sum(axis=1) / rows["n_images"]
-    false = an_image * (1 - np.array([of.value for of in precision]))
-    ends = {"": "value", "_lower": "lower", "_upper": "upper"}
+    false = (an_image * (1 - precision)).where(~sites.none_over, 0.0)
     found = {
-        f"{points[1]}{end}": [getattr(of, name) for of in recall] for end, name in ends.items()
+        f"{points[1]}{end}": [getattr(of, name) for of in recall] for end, name in ENDS.items()
     }
-    alarms = {f"{FALSE_ALARMS}{points[1].partition('@')[2]}": false.where(an_image > 0, 0.0)}
-    return pd.DataFrame(found | alarms, index=rows.index)
+    return pd.DataFrame({**found, of_alarms: false}, index=rows.index)
 
 
 def _level(regression: BayesianRegression, score: Score, records: Sequence[CameraImage]) -> float:
     row = {"group": "", "period": WHOLE, **score(records)}
+    if row["nothing_found"]:
+        return math.nan
     (interval,) = _sites(regression, pd.DataFrame([row]), {}).predict()
     return interval.value
 
@@ -220,14 +281,14 @@ def _sites(
     known: Mapping[str, str] = MappingProxyType({}),
 ) -> NewSites:
     """Set rows side by side, by their scores alone."""
-    read = ("n_images", f"{WEIGHT}{regression.target}", *regression.features_)
-    scores = [name for name in rows if str(name).partition("/")[0] in read]
-    if "category" in rows:
-        scores.append("category")
-        found_on = [row[f"n_images/{row['category']}"] for row in rows.to_dict("records")]
-        rows = rows.assign(n_images=found_on)
+    read = ("n_images", HIGHEST, f"{WEIGHT}{regression.target}", *regression.features_)
+    scores = [name for name in rows if str(name).partition("/")[0] in read and name != "n_images"]
     names = rows["group"] + "\0" + rows["period"]
     stacked = regression.site_rows(rows[scores].assign(site=names))
+    stacked = stacked[stacked["n_images"].notna()]  # of the categories that a site has
+    places = {name: k for k, name in enumerate(names)}
+    stacked = stacked.sort_values("site", key=lambda of: of.map(places), kind="stable")
+    stacked = stacked.reset_index(drop=True)
     shares = {
         name: unseen.get(str(group), 0.0) for name, group in zip(names, rows["group"], strict=True)
     }

@@ -79,14 +79,13 @@ def estimate_page(
     site = estimate.site if estimate else None
     plotted = scores_to_plot(estimator)
     at = star(estimate, site.row, LEFT_OUT) if estimate and site else None
-    warnings = (*(fit.warnings if fit else ()), *(site.left_out if site else ()))
     unreadable = str(site.row.get("unreadable", "")) if site else ""
     times = time_table(fit.table if fit else None, site.row if site else None)
     sections: list[Section] = [
         Answer(estimate),
         about_section(given or {}),
         Warnings(estimate, results),
-        LeftOut(warnings, unreadable),
+        LeftOut(fit.warnings if fit else (), unreadable),
         AtAGlance(results),
         *([ReliabilityDiagram(fit.reliability)] if fit and fit.reliability is not None else []),
         ScoreScatter(title, plotted, target, at),
@@ -111,7 +110,8 @@ def _curve(estimator: AccuracyEstimator, estimate: Estimate | None) -> Iterator[
     point = next(filter(None, map(OperatingPoint.of, names)), None)
     if point is not None and estimate is not None:
         curve = expected_curve(estimator, estimate, point.iou)
-        yield ThresholdCurve(curve, point.score_thr)
+        if len(curve):
+            yield ThresholdCurve(curve, point.score_thr)
 
 
 def _known_error(estimator: AccuracyEstimator) -> str:
@@ -148,7 +148,7 @@ class Warnings(Section):
 
 @dataclass(frozen=True)
 class LeftOut(Section):
-    """What could not be used, or is odd, and names and reasons of images that could not be read."""
+    """What a fit could not use, and names and reasons of images that could not be read."""
 
     warnings: Sequence[str] = ()
     unreadable: str = ""

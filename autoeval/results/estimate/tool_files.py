@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.data.predictions import Predictions
+from autoeval.data.predictions import FoundBoxes
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.warnings import CONFIDENT, SCORE_THR
 from autoeval.runtime.files import write_json, write_table
@@ -25,7 +25,7 @@ def export(folder: Path, estimate: Estimate) -> list[Path]:
     ]
 
 
-def image_table(found: Predictions) -> pd.DataFrame:
+def image_table(found: FoundBoxes) -> pd.DataFrame:
     """Lay out the images, one row each, those that the detector is least sure of first.
 
     ``boxes`` and their ``mean_score`` are over .05, ``confident`` those of them over .3.
@@ -49,7 +49,7 @@ def image_table(found: Predictions) -> pd.DataFrame:
     return table.sort_values("mean_score", kind="stable", ignore_index=True)
 
 
-def coco_results(found: Predictions, estimate: Estimate) -> list[dict[str, Any]]:
+def coco_results(found: FoundBoxes, estimate: Estimate) -> list[dict[str, Any]]:
     """Return the boxes as COCO results, with what is estimated of their category.
 
     ``bbox`` is left, top, width, height; the estimate is None where the category was not estimated
@@ -80,7 +80,7 @@ def coco_results(found: Predictions, estimate: Estimate) -> list[dict[str, Any]]
     ]
 
 
-def category_ids(found: Predictions) -> list[int | str]:
+def category_ids(found: FoundBoxes) -> list[int | str]:
     """Return the number of each category: that of the file, and free ones for those without."""
     known = {word: _number(number) for number, word in reversed(found.numbers.items())}
     first = 1 + max((n for n in known.values() if isinstance(n, int)), default=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
+from autoeval.data.wording import masked_address
 from autoeval.errors import InputError
 from autoeval.monitoring.order.site_table import FALSE_ALARMS
 from autoeval.monitoring.watched import BELOW, Watched
@@ -63,20 +65,24 @@ def json_lines(rows: pd.DataFrame) -> str:
 def post_json(url: str, value: Any, *, timeout_s: float = TIMEOUT_S) -> None:
     """Send a value as JSON to an address (POST).
 
-    Raises OSError if nothing answers there, or not with success.
+    Raises OSError if nothing answers there, or not with success. Messages name the host alone: the
+    rest of the address of a webhook is its password.
     """
+    shown = masked_address(url)
     if not url.startswith(("http://", "https://")):
-        raise InputError(f"Expected --webhook as an http or https address, but got {url!r}.")
+        raise InputError(f"Expected --webhook as an http or https address, but got {shown!r}.")
     body = json.dumps(value, ensure_ascii=False).encode()
     headers = {"Content-Type": "application/json", "User-Agent": "autoeval"}
-    request = urllib.request.Request(url, data=body, headers=headers, method="POST")
     try:
+        request = urllib.request.Request(url, data=body, headers=headers, method="POST")
         with urllib.request.urlopen(request, timeout=timeout_s):
             pass
     except urllib.error.HTTPError as error:
-        raise OSError(f"the webhook {url} answered {error.code} {error.reason}") from error
+        raise OSError(f"the webhook {shown} answered {error.code} {error.reason}") from None
     except urllib.error.URLError as error:
-        raise OSError(f"the webhook {url} cannot be reached: {error.reason}") from error
+        raise OSError(f"the webhook {shown} cannot be reached: {error.reason}") from None
+    except (ValueError, http.client.HTTPException) as error:  # these quote the address
+        raise OSError(f"the webhook {shown} is no address ({type(error).__name__})") from None
 
 
 GAUGES = {

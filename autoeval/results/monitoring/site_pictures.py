@@ -36,7 +36,8 @@ def site_pictures(
             own = own[own["file_name"].isin(row["influential"][:OF_SITE])]
         else:
             own = own.sort_values(["taken", "file_name"], kind="stable").tail(OF_SITE)
-        drawn = (_picture(record, paths[record.file_name]) for record in store.read(own))
+        records = watched.table.categories.select(str(row["group"]), store.read(own))
+        drawn = (_picture(record, paths[record.file_name]) for record in records)
         found[str(row["group"])] = [picture for picture in drawn if picture]
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +22,8 @@ from autoeval.results.monitoring.site_board import alarm_text, change_text
 from autoeval.targets import find_target
 
 SHOWN = 12
+OF_CATEGORY = "estimate/"
+MOST_CATEGORIES = 4  # in columns of the terminal; the tables in files have all
 CAPTION = (
     "Each line is a site: a dot for the estimate, a bar for its interval. Intervals overlap more "
     "than the order is uncertain, for much of the error is the same at all sites; the probability "
@@ -155,6 +157,12 @@ class Order(Section):
         after = [*self.watched.neighbours()]
         after += [float("nan")] * (len(sites) - len(after))
         k = self.watched.table.k
+        categories = [
+            str(name).removeprefix(OF_CATEGORY)
+            for name in sites
+            if str(name).startswith(OF_CATEGORY)
+        ]
+        categories = categories if len(categories) <= MOST_CATEGORIES else []
         rows = []
         for row, worse in zip(sites.to_dict("records"), after, strict=True):
             known = not pd.isna(row["lower"])
@@ -168,6 +176,10 @@ class Order(Section):
                     else "–",
                     f"among the {k} worst": _percent(row["p_worst"]),
                     "worse than the next": _percent(worse),
+                    **{
+                        f"{target.name} {name}": _known(target.text, row[f"{OF_CATEGORY}{name}"])
+                        for name in categories
+                    },
                     **_at_threshold(row),
                     "against its baseline": change_text(row, target),
                 }
@@ -206,6 +218,10 @@ def _at_threshold(row: Mapping[str, Any]) -> dict[str, str]:
             shown[recall] = find_target(recall).text(row[recall]) if known else "–"
         shown["false alarms an image"] = "–" if pd.isna(row[name]) else f"{row[name]:.2f}"
     return shown
+
+
+def _known(text: Callable[[float], str], value: float) -> str:
+    return "–" if pd.isna(value) else text(value)
 
 
 def _percent(value: float) -> str:

@@ -286,3 +286,35 @@ def test_what_is_refused(tmp_path, text, images, message):
 def test_a_folder_without_text_files(tmp_path):
     with pytest.raises(InputError, match=r"No text files in .*: expected a predictions file"):
         read_predictions(tmp_path, images=IMAGES_FOLDER, numbers=NUMBERS)
+
+
+def test_lines_of_json_may_have_columns_for_the_sides_as_parquet_has(tmp_path):
+    rows = [{"image_id": k, "category": "car", "score": 0.5, **SIDES} for k in range(3)]
+    file = tmp_path / "lines.json"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    assert read_predictions(file).boxes.tolist() == [[1, 2, 4, 6]] * 3
+    (tmp_path / "odd.jsonl").write_text("\n".join(map(json.dumps, [*rows, {**rows[0], "w": "x"}])))
+    read = read_predictions(tmp_path / "odd.jsonl")
+    assert len(read) == 3 and "not four finite numbers, left out: 1" in read.left_out[0]
+
+
+SIDES = {"x": 1, "y": 2, "w": 3, "h": 4.0}
+
+
+def test_a_table_as_text_is_answered_with_what_is_read(tmp_path):
+    (tmp_path / "p.csv").write_text("image_id,category,x,y,w,h,score\n1,car,1,2,3,4,.5\n")
+    with pytest.raises(InputError, match=r"Predictions are read as .*\.jsonl.*Parquet.*YOLO"):
+        read_predictions(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "named"),
+    [("utf-8-sig", "byte order mark"), ("utf-16", "UTF-16"), ("utf-16-le", "UTF-16")],
+)
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+def test_another_encoding_is_named(encoding, named, suffix, tmp_path):
+    row = {"image_id": 1, "category": "car", "score": 0.5, "bbox": [1, 2, 3, 4]}
+    text = json.dumps(row if suffix == "jsonl" else [row])
+    (tmp_path / f"p.{suffix}").write_bytes(text.encode(encoding))
+    with pytest.raises(InputError, match=f"is encoded as .*{named}.* Expected UTF-8"):
+        read_predictions(tmp_path / f"p.{suffix}")

@@ -13,7 +13,7 @@ import pytest
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.data.predictions.prediction_checks import (
     check_coverage,
     check_half_size,
@@ -21,7 +21,6 @@ from autoeval.data.predictions.prediction_checks import (
     within_images,
 )
 from autoeval.errors import InputError
-from autoeval.estimation.site_boxes import PredictionFiles
 
 N = 100
 
@@ -33,7 +32,7 @@ def found(n_boxes, floor=0.01):
     scores = np.full(len(image), 0.5, np.float32)
     scores[:1] = floor
     boxes = np.tile(np.float32([0, 0, 9, 9]), (len(image), 1))
-    return Predictions(images, ("car",), image, np.zeros(len(image), int), boxes, scores, {})
+    return FoundBoxes(images, ("car",), image, np.zeros(len(image), int), boxes, scores, {})
 
 
 @pytest.mark.parametrize(
@@ -97,7 +96,7 @@ def test_the_later_of_two_is_a_copy_whatever_the_order_of_its_boxes():
     boxes = np.float32([[1, 1, 5, 5], [2, 2, 9, 9], [2, 2, 9, 9], [1, 1, 5, 5]] * 2)[:7]
     scores = np.float32([0.5, 0.9, 0.9, 0.5, 0.5, 0.8, 0.9])
     label = np.zeros(7, int)
-    found = Predictions(images, ("car", "bus"), image, label, boxes, scores, {})
+    found = FoundBoxes(images, ("car", "bus"), image, label, boxes, scores, {})
     assert copies(found).tolist() == [1]
     label = label.copy()
     label[3] = 1
@@ -120,7 +119,7 @@ def test_copies_among_many_images():
             boxes[k, 1, 2] = np.nextafter(boxes[k, 1, 2], np.float32(9))
     mixed = rng.permutation(3 * n)
     columns = (np.repeat(np.arange(n), 3), label.ravel(), boxes.reshape(-1, 4), scores.ravel())
-    found = Predictions(images, tuple("abcd"), *(column[mixed] for column in columns), {})
+    found = FoundBoxes(images, tuple("abcd"), *(column[mixed] for column in columns), {})
     assert copies(found).tolist() == [k for k in range(10, n, 10) if k % 40]
 
 
@@ -136,7 +135,7 @@ def at_scale(scale=1.0, shake=0.0, score=0.9, seed=0):
     boxes = scale * np.concatenate([corner, corner + 50], axis=1) + shake * rng.normal(size=(M, 4))
     scores = np.full(M, score, np.float32)
     none = np.zeros(M, int)
-    return Predictions(images, ("car",), np.arange(M), none, boxes.astype("f4"), scores, {})
+    return FoundBoxes(images, ("car",), np.arange(M), none, boxes.astype("f4"), scores, {})
 
 
 def test_boxes_near_those_at_full_size_are_right():
@@ -163,7 +162,7 @@ def test_boxes_of_the_canvas_are_taken_back_to_the_image():
     # centres at 290 of 300 and 310 of 300 across, 205 of 200 down; the second image has no size
     for image, expected in ((0, [[250, 50, 300, 90]]), (1, boxes)):
         columns = np.full(3, image), np.zeros(3, int), boxes, np.ones(3, "f4")
-        within = within_images(Predictions(images, ("car",), *columns, {}))
+        within = within_images(FoundBoxes(images, ("car",), *columns, {}))
         np.testing.assert_array_equal(within.boxes, expected)
 
 
@@ -181,7 +180,7 @@ def test_a_sound_second_pass_gives_no_note(tmp_path):
     (tmp_path / "clean.json").write_text(json.dumps(rows))
     half = [{**row, "bbox": [61, 60, 50, 50], "score": 0.8} for row in rows]
     (tmp_path / "half.json").write_text(json.dumps([*half, *beyond]))
-    files = PredictionFiles(tmp_path / "clean.json", tmp_path / "half.json")
+    files = FoundBoxes(tmp_path / "clean.json", tmp_path / "half.json")
     read = files.read(at_scale().images, where="val.json", numbers={"1": "car"})
     assert read.half_size.left_out == () and len(read.half_size) == 9
     plain = read_predictions(tmp_path / "half.json", images=at_scale().images, numbers={"1": "car"})
@@ -206,3 +205,52 @@ def test_a_real_second_pass(shared):
         check_half_size(boxes.clean, halved, PATH)
     with pytest.raises(InputError, match="are exactly those"):
         check_half_size(boxes.clean, boxes.clean, PATH)
+
+
+REAL = ["yolo26n/vehicle", "nanodet_plus/all", "fastestdet/person", "yolov8n/two"]
+
+
+@pytest.mark.parametrize("folder", REAL)
+def test_corners_are_recognised_without_the_sizes_of_images(folder, shared, tmp_path):
+    """Real files are read, and refused once their widths and heights are corners."""
+    for file in sorted((shared / "real_predictions" / folder).glob("*.json"))[:4]:
+        rows = json.loads(file.read_text())
+        for least in (0, 0.3):
+            widths = [row for row in rows if row["score"] > least]
+            if len(widths) < 20:
+                continue
+            assert len(read_predictions(_rewritten(tmp_path, widths), numbers=NUMBERS))
+            corners = [{**row, "bbox": _corners(row["bbox"])} for row in widths]
+            with pytest.raises(InputError, match=r"write \[x1, y1, x2 - x1, y2 - y1\]"):
+                read_predictions(_rewritten(tmp_path, corners), numbers=NUMBERS)
+
+
+NUMBERS = {str(k): f"category {k}" for k in range(100)}
+
+
+def _corners(bbox):
+    x, y, width, height = bbox
+    return [x, y, x + width, y + height]
+
+
+def _rewritten(folder, rows):
+    (folder / "rows.json").write_text(json.dumps(rows))
+    return folder / "rows.json"
+
+
+@pytest.mark.parametrize(
+    ("size", "refused"), [(None, True), ((100, 100), True), ((200, 200), False)]
+)
+def test_corners_within_images_of_known_size_may_be_widths(size, refused, tmp_path):
+    """A few boxes of these reach beyond images of 100 pixels, and none beyond 200."""
+    rows = [
+        {"image_id": k, "category_id": 1, "score": 0.5, "bbox": [k, k, k + 9, k + 9]}
+        for k in range(1, 60)
+    ]
+    images = [LabelledImage(str(k), f"{k}.jpg", size) for k in range(1, 60)]
+    file = _rewritten(tmp_path, rows)
+    if refused:
+        with pytest.raises(InputError, match="corners"):
+            read_predictions(file, images=images, numbers=NUMBERS)
+    else:
+        assert len(read_predictions(file, images=images, numbers=NUMBERS)) == 59

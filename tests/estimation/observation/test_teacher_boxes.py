@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from brightness import BRIGHT, BrightnessDetector, write_table
 
+from autoeval import Detector, fit
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import fit_labelled
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.teacher_boxes import DetectorTeacher, PredictionsTeacher
@@ -60,9 +60,8 @@ def table(tmp_path_factory):
 
 
 def test_a_detector_that_is_right_makes_the_score_the_accuracy(table):
-    rows = fit_labelled(
-        BrightnessDetector(), table[0], img_dir=table[1], teacher=DetectorTeacher(Sharp())
-    ).table_
+    run = Detector(BrightnessDetector(), reference=DetectorTeacher(Sharp()))
+    rows = fit(table[0], run, img_dir=table[1]).table_
     rows = rows.set_index("category")
     # COCO's precision is read at 101 recalls, that of agreement is an area
     known, unknown = rows.loc[list(SEEN)], rows.drop(index=list(SEEN))
@@ -75,7 +74,7 @@ def test_predictions_teach_as_their_detector_does(table, tmp_path, as_folder):
     labels, images = table
     folder = write_predictions(tmp_path, labels)
     teacher = PredictionsTeacher(folder if as_folder else folder / "annotations.json")
-    fitted = fit_labelled(BrightnessDetector(), labels, img_dir=images, teacher=teacher)
+    fitted = fit(labels, Detector(BrightnessDetector(), reference=teacher), img_dir=images)
     np.testing.assert_allclose(fitted.table_["teacher_ap@0.30"], fitted.table_["mAP"], atol=0.03)
     assert "teacher_ap@0.30" in fitted.regression_.features_
 
@@ -83,7 +82,7 @@ def test_predictions_teach_as_their_detector_does(table, tmp_path, as_folder):
 def test_who_was_fitted_with_a_teacher_needs_one_at_a_new_place(table, tmp_path):
     labels, images = table
     teacher = PredictionsTeacher(write_predictions(tmp_path, labels))
-    fit_labelled(BrightnessDetector(), labels, img_dir=images, teacher=teacher).save(
+    fit(labels, Detector(BrightnessDetector(), reference=teacher), img_dir=images).save(
         tmp_path / "e.parquet"
     )
     estimator = AccuracyEstimator.load(tmp_path / "e.parquet")
@@ -91,13 +90,13 @@ def test_who_was_fitted_with_a_teacher_needs_one_at_a_new_place(table, tmp_path)
     context = Observer(BrightnessDetector(), task, replace(light(), teacher=teacher)).context()
     on_task = AccuracyEstimator().fit_rows(estimator.table_, context=context)
     with pytest.raises(InputError, match="fitted with a teacher"):
-        estimator.predict(images=images, detector=BrightnessDetector())
+        estimator.predict(BrightnessDetector(), images=images)
     with pytest.raises(InputError, match="fitted with a teacher"):
         on_task.observer(BrightnessDetector())
     here = PredictionsTeacher(tmp_path / "annotations.json")
     asked = {"cup": ["cup"], "spoon": ["spoon"]}
     found = estimator.predict(
-        images=images, detector=BrightnessDetector(), categories=asked, teacher=here
+        Detector(BrightnessDetector(), reference=here), images=images, categories=asked
     ).per_category
     assert found["cup"]["value"] > found["spoon"]["value"]
 
@@ -106,9 +105,8 @@ def test_a_teacher_with_other_categories_is_told(table):
     other = Sharp()
     other.categories = ("cat", "dog", "cow", "hen")
     with pytest.raises(InputError, match=r"teacher cannot be used here.*cat, dog"):
-        fit_labelled(
-            BrightnessDetector(), table[0], img_dir=table[1], teacher=DetectorTeacher(other)
-        )
+        run = Detector(BrightnessDetector(), reference=DetectorTeacher(other))
+        fit(table[0], run, img_dir=table[1])
 
 
 def test_predictions_are_of_images_as_they_are_and_of_one_place_each(table, tmp_path):

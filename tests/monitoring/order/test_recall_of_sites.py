@@ -8,6 +8,7 @@ from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.order.site_table import site_table
+from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
 from autoeval.monitoring.watch_sites import WatchPlan
 from autoeval.monitoring.watched import Watched
@@ -17,6 +18,7 @@ from autoeval.results.monitoring.sites_report import sites_report
 from tests.estimation.test_estimates_at_thresholds import labelled
 from tests.made_sites import WORDS, random_found
 
+EVERYWHERE = SiteCategories(WORDS, {word: [word] for word in WORDS})
 SEEDS = {"gate": 11, "yard": 12}
 
 
@@ -34,12 +36,12 @@ def world(tmp_path_factory):
             known = {"stamp": "1", "taken_from": "", "unreadable": "", "observed_s": 0.0}
             rows.append(row_of(record) | known | {"number": k})
     store.rows.write("all", rows)
-    table = site_table(store, estimator, WORDS, backbone="ResNet", score_thr=0.4)
-    return estimator, table
+    table = site_table(store, estimator, EVERYWHERE, backbone="ResNet", score_thr=0.4)
+    return estimator, table, store
 
 
 def test_recall_is_that_of_the_site_and_false_alarms_are_boxes_less_true_positives(world):
-    estimator, table = world
+    estimator, table, _ = world
     for group, seed in SEEDS.items():
         found = random_found(seed)
         beside = estimator.predict_site(Site(SiteBoxes(found), named=True), 0.4).beside
@@ -67,3 +69,19 @@ def test_they_are_on_the_page_on_the_terminal_and_in_prometheus(world):
 def test_a_threshold_outside_0_and_1_is_refused_before_anything_is_observed():
     with pytest.raises(InputError, match="over 0 and under 1"):
         WatchPlan(score_thr=1.5)
+
+
+def test_a_threshold_over_every_score_leaves_all_else_as_it_is(world):
+    estimator, table, store = world
+    with_it = site_table(store, estimator, EVERYWHERE, backbone="ResNet", score_thr=0.999)
+    assert with_it.sites["estimate"].tolist() == table.sites["estimate"].tolist()
+    for name in ("recall@0.999", "recall@0.999_lower", "recall@0.999_upper", "false_alarms@0.999"):
+        assert with_it.sites[name].tolist() == [0, 0]
+
+
+def test_sites_of_recall_0_are_equally_bad(world):
+    estimator, _, store = world
+    fitted = estimator.for_target("recall@0.999")
+    recall = site_table(store, fitted, EVERYWHERE, backbone="ResNet")
+    assert recall.sites["upper"].tolist() == [0, 0]
+    assert Watched(recall, "recall@0.999", "folder").neighbours() == [0.5]

@@ -33,7 +33,7 @@ def seen(world, tmp_path_factory):
 def test_a_site_is_estimated_as_its_folder(world, seen):
     fitted, table, _, _ = seen
     for name in LEVELS:
-        expected = fitted.predict(images=world / name, detector=detector())
+        expected = fitted.predict(detector(), images=world / name)
         assert any("0003.png" in text for text in expected.warnings) == (name == "gate")
         row = table.sites.set_index("group").loc[name]
         for mine, theirs in (("estimate", "value"), ("lower", "lower"), ("upper", "upper")):

@@ -7,14 +7,12 @@ from monitoring.fake_cameras import find, observe, write_camera
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.detectors.black_box import BlackBoxDetector
-from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.pair_table import FEATURES, pair_rows
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.metasets import Task
-from autoeval.monitoring.observing.site_pass import site_observer
 
 TASK = Task("two", ("car", "person"), (), {"car": "car", "person": "person"})
 CALIBRATION = calibration_prior().calibration
@@ -51,7 +49,7 @@ def test_the_mean_over_two_categories_is_that_of_the_folder(tmp_path, detector, 
     table, _ = observe(tmp_path / "images", tmp_path / "work", fitted, detector)
     sites = table.sites.set_index("group")
     for name in sites.index:
-        expected = fitted.predict(images=tmp_path / "images" / name, detector=detector)
+        expected = fitted.predict(detector, images=tmp_path / "images" / name)
         got = sites.loc[name, ["estimate", "lower", "upper"]].to_numpy(float)
         assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
     assert table.drawn.mean(axis=0) == pytest.approx(
@@ -66,11 +64,9 @@ def test_named_categories_are_estimated_as_any_are(named, tmp_path, detector, fi
     write_camera(tmp_path / "images" / "gate", 9, 160, at=1_770_000_000)
     rows = pair_rows(fitted.table_).assign(kind="category")
     labelled = AccuracyEstimator().fit_rows(rows, context=fitted.context_, calibration=CALIBRATION)
-    with pytest.raises(InputError, match="--category"):
-        site_observer(labelled, detector)
     folders = tmp_path / "images", tmp_path / "work"
     (row,) = observe(*folders, labelled, detector, categories=named)[0].sites.to_dict("records")
-    expected = labelled.predict(images=tmp_path / "images", detector=detector, categories=named)
+    expected = labelled.predict(detector, images=tmp_path / "images", categories=named)
     got = [row["estimate"], row["lower"], row["upper"]]
     assert got == pytest.approx([expected.value, expected.lower, expected.upper], abs=1e-9)
 
@@ -87,5 +83,5 @@ def test_an_estimator_with_another_calibration_scores_again(tmp_path, detector, 
         ]
         for of in (other, fitted)
     )
-    expected = fitted.predict(images=tmp_path / "images" / "gate", detector=detector)
+    expected = fitted.predict(detector, images=tmp_path / "images" / "gate")
     assert before < estimate == pytest.approx(expected.value, abs=1e-9)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import Predictions, read_predictions
+from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
@@ -20,7 +20,7 @@ def found():
     images = tuple(LabelledImage(str(k), f"{k}.jpg", (90, 90)) for k in (7, 8, 9))
     boxes = np.array([[1, 2, 11, 22], [5, 5, 10, 10], [0, 0, 4, 4]], "f4")
     scores = np.array([0.5, 0.25, 0.01], "f4")
-    return Predictions(
+    return FoundBoxes(
         images, ("car", "cat"), np.array([0, 0, 1]), np.array([0, 1, 0]), boxes, scores, {}
     )
 

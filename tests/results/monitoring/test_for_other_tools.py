@@ -1,13 +1,16 @@
 import json
 import threading
+import traceback
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from autoeval.cli import _shown
 from autoeval.errors import InputError
 from autoeval.results.monitoring.new_alarms import json_lines, post_json, prometheus_text
 
@@ -93,3 +96,32 @@ def test_a_webhook_that_refuses_or_is_not_there_is_named():
         post_json(url, {}, timeout_s=2)
     with pytest.raises(InputError, match="http"):
         post_json("ftp://x", {})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:9/services/T0/sEcReT",
+        "http://me:sEcReT@127.0.0.1:9/",
+        "http://127.0.0.1:9/?token=sEcReT",
+        "http://127.0.0.1:9/sEcReT with a space",
+        "http://127.0.0.1:port/sEcReT",
+        "hooks.example.org/services/sEcReT",
+    ],
+)
+def test_no_message_holds_the_secret_of_a_webhook(url):
+    with pytest.raises((OSError, InputError)) as refused:
+        post_json(url, {}, timeout_s=2)
+    shown = "".join(traceback.format_exception(refused.value, chain=True))
+    assert "sEcReT" not in str(refused.value) and "***" in str(refused.value)
+    with server(status=500) as (address, _), pytest.raises(OSError, match="answered") as answer:
+        post_json(f"{address}/sEcReT", {})
+    assert "sEcReT" not in str(answer.value) and refused.value.__cause__ is None, shown
+
+
+def test_the_command_on_a_page_masks_the_address_of_a_webhook():
+    address = "https://hooks.example.org/services/sEcReT"
+    for words in (["--webhook", address], [f"--webhook={address}"]):
+        shown = _shown(["monitor", *words, "--json"], SimpleNamespace(webhook=address))
+        assert "sEcReT" not in shown and "https://hooks.example.org/***" in shown
+    assert _shown(["fit", "a b"], SimpleNamespace()) == "autoeval fit 'a b'"

@@ -1,0 +1,88 @@
+"""The accuracy of each of several detectors by the same labelled images, one at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from autoeval.comparison.paired_labels import PairedLabels
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.labelling import plan_site, priors_of_targets
+from autoeval.estimation.site import Site
+from autoeval.estimation.site_estimate import estimate_site
+from autoeval.labels.assistance import MixingWeights
+from autoeval.labels.estimators import LabelEstimates
+from autoeval.labels.labelled_site import MODEL
+from autoeval.labels.plan import BY_INFLUENCE, LabelPlan
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.variance_prior import VariancePrior
+from autoeval.labels.with_labels import estimate_sample
+from autoeval.targets import IOUS, MEASURES, OperatingPoint
+
+NO_ASSISTANCE = MixingWeights({MODEL: 0.0}, VariancePrior(0.0, 0.0), 0.0)
+
+
+def labelled_level(
+    name: str, fitted: AccuracyEstimator, labelled: PairedLabels
+) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
+    """Estimate one detector as `estimate --labels` does: the whole, and each category."""
+    plan = replace(_plan(fitted, labelled.sites[name]), blocks=labelled.blocks)
+    images, rankings = labelled.sample.images, labelled.rankings[name]
+    return estimate_sample(plan, images, rankings, fitted.target)
+
+
+def _plan(fitted: AccuracyEstimator, site: Site) -> LabelPlan:
+    """Describe the site for an estimate with labels; without assistance where the fit has none."""
+    regression, target = fitted.regression_, fitted.target
+    assert isinstance(regression, BayesianRegression)
+    estimate = estimate_site(site, regression, {}, fitted.score_thr)
+    assert estimate.site is not None
+    priors = priors_of_targets(estimate, {target: regression})
+    point = OperatingPoint.of(target)
+    try:
+        return plan_site(
+            estimate.site,
+            fitted.label_assistance_,
+            priors,
+            target=target,
+            level=fitted.level,
+            n=1,
+            point=point,
+            everywhere=True,
+        )
+    except InputError:  # too few labelled boxes in the fit, or a pass that the site lacks
+        return _plan_without_assistance(site, priors, target, fitted.level, point)
+
+
+def _plan_without_assistance(
+    site: Site,
+    priors: dict[str, ValueWithError],
+    target: str,
+    level: float,
+    point: OperatingPoint | None,
+) -> LabelPlan:
+    """Make a plan that predicts no influence: labels then count by themselves."""
+    found = site.boxes.clean
+    n, n_categories = len(found.images), len(found.categories)
+    return LabelPlan(
+        found,
+        influence=np.zeros((n_categories, len(IOUS), n)),
+        sequence=np.arange(n),
+        n=1,
+        seed=0,
+        order=BY_INFLUENCE,
+        blocks=np.arange(n),
+        mixing=NO_ASSISTANCE,
+        small_sample_bias=0.0,
+        priors=priors,
+        target=target,
+        level=level,
+        detector="",
+        iou=point.iou if point else IOUS[0],
+        probabilities=np.zeros(len(found)),
+        objects=np.zeros((n_categories, n)),
+        points=dict.fromkeys(MEASURES, NO_ASSISTANCE),
+    )

@@ -1,0 +1,47 @@
+"""The environments of the road world on disk, as the sources of a task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from filelock import FileLock
+
+from autoeval.demo.roadworld import CATEGORY, ENVIRONMENTS, write_environment
+from autoeval.metasets.task import SeedSetFiles, Task
+from autoeval.runtime.progress import progress_bar
+
+COCO_WORDS = ("car", "bus", "truck")
+
+
+def render_environments(root: str | os.PathLike[str], n_images: int, *, seed: int = 0) -> None:
+    """Render ``n_images`` of every environment into ``root``; what is there is kept.
+
+    Only one process renders at a time; others wait for it and then find everything there.
+    """
+    Path(root).mkdir(parents=True, exist_ok=True)
+    with (
+        FileLock(Path(root) / ".rendering.lock"),
+        progress_bar(len(ENVIRONMENTS), "rendering environments", unit="environment") as bar,
+    ):
+        for name in ENVIRONMENTS:
+            write_environment(root, name, n_images, seed)
+            bar.update()
+
+
+def environments_task(root: str | os.PathLike[str], names: Sequence[str]) -> Task:
+    """Return the task of finding vehicles in some environments that lie in ``root``.
+
+    A detector trained on COCO serves, too: its cars, buses and trucks are vehicles.
+    """
+    files = [
+        SeedSetFiles(
+            name,
+            Path(root) / name / "annotations.json",
+            Path(root) / name / "images",
+            {CATEGORY: CATEGORY},
+        )
+        for name in names
+    ]
+    return Task("road world", (CATEGORY,), tuple(files), dict.fromkeys(COCO_WORDS, CATEGORY))

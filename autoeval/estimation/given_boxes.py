@@ -1,0 +1,212 @@
+"""What users give as the boxes of a detector: its prediction files, or the detector to be run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import FoundBoxes, read_predictions
+from autoeval.data.predictions.category_words import read_names
+from autoeval.data.predictions.entries import NoBoxError
+from autoeval.data.predictions.prediction_checks import check_half_size
+from autoeval.data.wording import listed
+from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.errors import InputError
+from autoeval.estimation.observation.kept_observer import Keeping
+from autoeval.estimation.observation.observing import ImageDetector
+from autoeval.estimation.observation.teacher_boxes import Teacher, load_teacher
+from autoeval.estimation.site_boxes import PathLike, SiteBoxes
+from autoeval.runtime.job import Executor
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a detector found on one set of images, as files.
+
+    Parameters
+    ----------
+    path : path-like
+        COCO results, JSON lines or Parquet; see `autoeval.load_predictions`. For a task a folder
+        with ``NAME.json`` for each source; the other files are then such folders, too.
+    half_size : path-like, optional
+        The same of a second pass at half the input size, in pixels of the full size.
+    reference : path-like, optional
+        What a stronger detector found on the same images, in the same words: agreement with it
+        becomes a score.
+    names : mapping of str to str, or path-like
+        Word for each category number, where neither the file nor the labels have it; or the file
+        with the words: ``data.yaml``, or a text file with a word a line, counted from 0.
+    complete : bool
+        Whether all boxes are there; False goes on although those with a score under .3 are missing.
+    """
+
+    path: PathLike
+    half_size: PathLike | None = None
+    reference: PathLike | None = None
+    names: Mapping[str, str] | PathLike = field(default_factory=dict)
+    complete: bool = True
+
+    def read(
+        self,
+        images: Sequence[LabelledImage] | None,
+        *,
+        where: str,
+        numbers: Mapping[str, str],
+        words: Sequence[str] | None = None,
+    ) -> SiteBoxes:
+        """Read all passes, in the words of the detector.
+
+        images: all images that the detector was run on; by default those that the predictions name.
+        numbers: word of each category number; `names` go before.
+        words: of the detector, where the predictions may hold no box; see `read_predictions`.
+        """
+        names = self.names
+        own = read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
+        numbers = own or numbers
+        clean = read_predictions(
+            self.path, images=images, where=where, numbers=numbers, words=words
+        )
+        half, reference = (
+            None if path is None else _read_beside(clean, path, str(self.path), numbers, canvas)
+            for path, canvas in ((self.half_size, True), (self.reference, False))
+        )
+        if half is not None:
+            check_half_size(clean, half, Path(str(self.half_size)))
+        return SiteBoxes(clean, half, reference)
+
+    def of_source(self, path: Path) -> Predictions:
+        """Return those of one source of a task: its file, and those of equal name beside it."""
+        half, reference = (
+            None if of is None else Path(of) / path.name for of in (self.half_size, self.reference)
+        )
+        return Predictions(path, half, reference, self.names, self.complete)
+
+
+class Detector:
+    """A detector that is run over images: how it is loaded, and how it is run.
+
+    Parameters
+    ----------
+    detector : str, DetectorSpec or ImageDetector
+        A name in `configs/detectors/`, an mmdet config, or ``FILE.py:NAME`` of a
+        `BlackBoxDetector`; or a detector that is loaded already, such as a `BlackBoxDetector`.
+    reference : str, DetectorSpec or Teacher, optional
+        A stronger detector, or the path of its predictions: agreement with it becomes a score.
+    batch_size : int
+        Changes no number.
+    executor : Executor, optional
+        Where it is run; this process by default.
+    **loading
+        Where it is named: ``checkpoint``, ``device``, ``cfg_options``, ``classes``, ``stages``,
+        ``trust_checkpoint``, as `DetectorSpec` describes them.
+
+    Raises
+    ------
+    InputError
+        If a detector that is loaded already is to be loaded otherwise, or the batch size is under
+        1.
+    """
+
+    def __init__(
+        self,
+        detector: str | DetectorSpec | ImageDetector,
+        *,
+        reference: PathLike | DetectorSpec | Teacher | None = None,
+        batch_size: int = 4,
+        executor: Executor | None = None,
+        **loading: Any,
+    ) -> None:
+        if isinstance(detector, str):
+            detector = DetectorSpec(detector, **loading)
+        elif loading:
+            raise InputError(
+                f"{listed(sorted(loading))}: for a detector that is named, and this one is loaded "
+                "already or says itself how. Leave that out."
+            )
+        if batch_size < 1:
+            raise InputError(f"Expected a batch size of 1 or more but got {batch_size}.")
+        self.detector = detector
+        self.reference = reference
+        self.batch_size = batch_size
+        self.executor = executor
+
+    @property
+    def spec(self) -> DetectorSpec | None:
+        """How it is loaded, where that is known."""
+        return self.detector if isinstance(self.detector, DetectorSpec) else None
+
+    @cached_property
+    def loaded(self) -> ImageDetector:
+        """The detector itself; `InputError` as `autoeval.load_detector`."""
+        return self.spec() if self.spec else self.detector  # type: ignore[return-value]
+
+    @property
+    def teacher(self) -> Teacher | None:
+        """The stronger detector, loaded."""
+        return load_teacher(self.reference)
+
+    def keeping(self, folder: PathLike | None) -> Keeping | None:
+        """Return where to keep what is observed, and who observes; None without a folder.
+
+        Raises InputError if there is an executor and no folder: its workers share one.
+        """
+        if folder is not None:
+            return Keeping(Path(folder), self.executor, self.spec)
+        if self.executor is not None:
+            raise InputError("An executor needs a folder in which its workers meet: `work_dir`.")
+        return None
+
+    @property
+    def loading(self) -> dict[str, Any] | None:
+        """How both are loaded, as plain values to keep with an estimator."""
+        if self.spec is None:
+            return None
+        of = self.reference
+        teacher = of.to_dict() if isinstance(of, DetectorSpec) else None
+        return {"detector": self.spec.to_dict(), "teacher": teacher}
+
+
+GivenBoxes = PathLike | Predictions | Detector | DetectorSpec | ImageDetector
+
+
+def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
+    """Tell predictions, of which a path is short for `Predictions`, from a detector.
+
+    Raises InputError if a path is none, but could be the name of a detector.
+    """
+    if isinstance(boxes, Predictions | Detector):
+        return boxes
+    if not isinstance(boxes, str | os.PathLike):
+        return Detector(boxes)
+    path = Path(boxes)
+    if not path.exists() and (not path.suffix or ".py" in path.name):
+        raise InputError(
+            f"No predictions {boxes}: check the path. A detector to be run is given as "
+            f"autoeval.Detector({str(boxes)!r})."
+        )
+    return Predictions(boxes)
+
+
+def _read_beside(
+    clean: FoundBoxes, path: PathLike, where: str, numbers: Mapping[str, str], on_canvas: bool
+) -> FoundBoxes:
+    """Read another pass over the same images, in the same words; its file may hold no box."""
+    try:
+        found = read_predictions(
+            path, images=clean.images, where=where, numbers=numbers, on_canvas=on_canvas
+        )
+    except NoBoxError:
+        return clean.where(np.zeros(len(clean), bool))
+    words = {word: word for word in found.categories if word in clean.categories}
+    if not words:
+        raise InputError(
+            f"{path} has other categories than the predictions: {listed(found.categories, 10)}."
+        )
+    return found.as_categories(clean.categories, words)

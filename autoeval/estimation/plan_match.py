@@ -1,0 +1,69 @@
+"""Whether a plan that was read belongs to the site, the detector and the estimate at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.labelling import fingerprint_of
+from autoeval.labels.plan import LabelPlan
+
+
+def check_plan(
+    plan: LabelPlan, estimate: Estimate, folder: Path, *, iou: float | None = None
+) -> None:
+    """Refuse a plan that was made for something else.
+
+    A plan holds boxes, categories and label-free estimates of its own, which labels correct; where
+    they are not those of `estimate`, another detector's accuracy would come out.
+
+    estimate: from `AccuracyEstimator.predict`, with its site; its target and its level are those
+        that the plan must have.
+    folder: that the plan was read from, for the message.
+    iou: of true positives at a score threshold, where one is wanted.
+
+    Raises InputError if images, categories, known site, boxes or detector, target, level or
+    IoU differ.
+    """
+    other = _difference(plan, estimate)
+    if not other and iou not in (None, plan.iou):
+        other = f"an IoU of {plan.iou:g}, not {iou:g}"
+    if other:
+        raise InputError(
+            f"{folder} holds a plan for {other}. Take the folder of a plan for this, plan into "
+            "another folder, or keep the labels elsewhere: without a plan beside them they are "
+            "taken as a simple random sample."
+        )
+
+
+def _difference(plan: LabelPlan, estimate: Estimate) -> str:
+    site = estimate.site
+    assert site is not None
+    names = {image.image_id for image in site.boxes.clean.images}
+    if any(image.image_id not in names for image in plan.found.images):
+        return "other images than these"
+    wanted = sorted(site.boxes.clean.categories) if site.named else []
+    planned = sorted(plan.found.categories) if plan.named else []
+    if wanted != planned:
+        return f"{_categories(planned)}, not {_categories(wanted)}"
+    if plan.known != site.known:
+        return f"{_site(plan.known)}, not {_site(site.known)}"
+    if plan.detector != (site.detector or fingerprint_of(site)):
+        if site.detector:
+            return "another detector"
+        return "other boxes: another site with images of the same names, or another detector"
+    if plan.target != estimate.target:
+        return f"{plan.target}, not {estimate.target}"
+    if plan.level != estimate.level:
+        return f"intervals of {plan.level:.0%}, not {estimate.level:.0%}"
+    return ""
+
+
+def _categories(names: list[str]) -> str:
+    return f"the categories {listed(names)}" if names else "every category that is detected"
+
+
+def _site(known: str) -> str:
+    return f"the site {known!r} of the fit" if known else "a site that the fit does not hold"

@@ -1,0 +1,184 @@
+"""Commands typed without a task run on the rendered road world, and say what they assumed."""
+
+import os
+import re
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+
+import pytest
+from rectangles import RectangleDetector, write_task
+
+from autoeval.cli import main
+from autoeval.commands import estimate_map, road_world, running_time
+from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
+from autoeval.detectors.forward.dropout_spec import load_dropout
+from autoeval.metasets import load_recipes
+from tests.doc_pages import ROOT
+
+
+def run_script(words, folder, **environment):
+    """Run ``python tools/NAME.py ...`` from a folder of its own with few images a site."""
+    script, *options = words.split()
+    assert script.startswith("tools/")
+    known = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
+    known.setdefault("AUTOEVAL_ROADWORLD_IMAGES", "2")
+    if not (folder / "tools").exists():
+        (folder / "tools").symlink_to(ROOT / "tools")
+    command = [sys.executable, script, *options]
+    return subprocess.run(command, cwd=folder, env=known, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One folder for all of them, as a user has: the world is rendered once."""
+    return tmp_path_factory.mktemp("clone")
+
+
+def test_what_is_repeated_here_is_what_the_demo_has():
+    assert road_world.DETECTOR == DETECTOR
+    assert road_world.HELD_BACK in ENVIRONMENTS
+
+
+def test_build_metaset_as_typed(folder):
+    done = run_script("tools/build_metaset.py", folder)
+    assert done.returncode == 0, done.stderr
+    first = done.stderr.splitlines()[0]
+    for word in ("--task FILE", "--metaset n_sets=5 n_images=20", "--contact-sheet"):
+        assert word in first
+    assert "--work-dir work_dirs/build_metaset" in first
+    out = folder / "work_dirs" / "build_metaset"
+    assert (out / "contact_sheet.png").read_bytes()[:4] == b"\x89PNG"
+    assert {path.stem for path in (out / "recipes").iterdir()} == set(ENVIRONMENTS)
+    recipes = load_recipes(out / "recipes" / "fog.json")
+    assert len(recipes) == 5 and all(len(recipe.image_ids) == 2 for recipe in recipes)
+
+
+def test_estimate_map_as_typed_with_the_shipped_detector(folder):
+    """Sample sets, dropout, scores, leave-one-out, an estimate of the site held back, a page."""
+    done = run_script("tools/estimate_map.py --detector roadworld_nano", folder)
+    assert done.returncode == 0, done.stderr
+    first = done.stderr.splitlines()[0]
+    for word in ("--task FILE", "--preset paper repeats=2", "--images work_dirs/roadworld/"):
+        assert word in first
+    assert "--detector" not in first  # was given
+    assert re.search(r"estimated mAP: [\d.]+, from 2 images", done.stdout)
+    assert "source dusk_city, on which the estimator was fitted" not in done.stdout
+    table = done.stdout.split("mean abs. error")[1]
+    assert all(method in table for method in ("bayes", "fused", "bos", "constant"))
+    out = folder / "work_dirs" / "estimate_map"
+    assert (out / "report.html").exists() and (out / "estimator.parquet").exists()
+
+
+def test_a_download_that_fails_ends_in_one_message(folder):
+    done = run_script(
+        "tools/estimate_map.py --detector retinanet_r50",
+        folder,
+        TORCH_HOME=str(folder / "home"),
+        https_proxy="http://127.0.0.1:9",  # refuses at once
+    )
+    assert done.returncode == 2 and done.stdout == ""
+    (message,) = [line for line in done.stderr.splitlines()[1:] if line.strip()]
+    name = "retinanet_r50_fpn_1x_coco_20200130-c2398f9e.pth"
+    assert message.startswith("error: ") and f"/retinanet_r50_fpn_1x_coco/{name}" in message
+    assert f"{folder}/home/hub/checkpoints/{name}" in message and "--checkpoint FILE" in message
+    assert "python tools/estimate_map.py --detector roadworld_nano" in message
+
+
+@pytest.mark.slow  # a minute of computing; what is fast about it is `test_search_in_process`
+def test_search_dropout_as_typed(folder):
+    done = run_script("tools/search_dropout.py", folder)
+    assert done.returncode == 0, done.stderr
+    first = done.stderr.splitlines()[0]
+    assert "--detector roadworld_nano" in first and "--strategy coordinate" in first
+    assert load_dropout(folder / "work_dirs" / "search_dropout" / "dropout.py")
+
+
+@pytest.fixture
+def few_images(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(road_world.IMAGES_VARIABLE, "2")
+
+
+def test_search_in_process(few_images, capsys):
+    words = ["--rates", "0.1", "--metaset", "n_images=1"]
+    assert main(["search-dropout", *words]) == 0
+    first = capsys.readouterr().err.splitlines()[0]
+    assert "--metaset n_sets=1, " in first and "--rates" not in first
+    assert load_dropout("work_dirs/search_dropout/dropout.py").rate == 0.1
+
+
+def test_the_site_that_is_estimated_is_no_source(few_images):
+    def sources(images):
+        task = road_world.road_world_task(Namespace(images=images))
+        return [files.name for files in task.seed_sets]
+
+    assert set(ENVIRONMENTS) - set(sources("work_dirs/roadworld/fog/images/")) == {"fog"}
+    assert sources("elsewhere") == sources(None) == list(ENVIRONMENTS)
+
+
+def test_light_takes_no_sample_sets(few_images, capsys):
+    """What is given decides what else is assumed."""
+    args = _parsed(["--preset", "light", "--detector", "d", "--images", "new"])
+    estimate_map._assume(args)
+    assert args.n_sets is None and args.repeats is None and args.images == "new"
+    args = _parsed(["--metaset", "configs/metasets/corruptions.py", "n_images=7"])
+    estimate_map._assume(args)
+    assert (args.detector, args.preset, args.n_sets) == (DETECTOR, "paper", None)
+    assert args.n_images == 7 and args.repeats == road_world.REPEATS
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith("and --work-dir work_dirs/estimate_map. Each is replaced by giving it.")
+    assert "n_sets" not in second
+
+
+def _parsed(words):
+    parser = ArgumentParser()
+    estimate_map.add_arguments(parser)
+    return parser.parse_args(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        # Both parts that are missing stand in one message.
+        (
+            ["estimate-map", "--task", "configs/tasks/vehicle.py"],
+            "--detector NAME.*data_root=DIR",
+        ),
+        (["search-dropout", "--task", "configs/tasks/vehicle.py"], "--detector.*data_root=DIR"),
+        (["build-metaset", "--mapping", "car=vehicle"], "--mapping is for --seed-set"),
+    ],
+)
+def test_what_is_missing_is_named_at_once(words, expected, monkeypatch, capsys):
+    monkeypatch.delenv("AUTOEVAL_DATA_ROOT", raising=False)
+    assert main(words) == 2
+    shown = capsys.readouterr().err
+    assert re.search(expected, shown) and shown.startswith("error: ")
+    if words[0] != "build-metaset":
+        assert f"this runs: autoeval {words[0]} --detector roadworld_nano" in shown
+
+
+def test_a_number_of_images_that_is_none(few_images, monkeypatch, capsys):
+    monkeypatch.setenv(road_world.IMAGES_VARIABLE, "many")
+    assert main(["build-metaset"]) == 2
+    assert "a number of images from 2, got 'many'" in capsys.readouterr().err
+
+
+def test_a_long_run_says_so_before_it_starts(tmp_path, monkeypatch, capsys):
+    """Four worlds of 6 images at one image in twenty seconds take eight minutes."""
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.estimation.observation.presets import light
+    from autoeval.metasets import load_task
+
+    task = load_task(write_task(tmp_path))
+    seed_sets = task.load_seed_sets()
+    total = sum(len(seed_set.images) for seed_set in seed_sets)
+    observer = Observer(RectangleDetector(), task, light())
+    observer.detector.device = "cpu"
+    monkeypatch.setattr(running_time, "images_a_second", lambda *a, **k: 0.05)
+    running_time.warn_of_long_run(observer, seed_sets, None)
+    assert capsys.readouterr().err == ""  # few images
+    monkeypatch.setattr(running_time, "FEW_IMAGES", 1)
+    running_time.warn_of_long_run(observer, seed_sets, None)
+    shown = capsys.readouterr().err
+    assert f"{total} images at 0.05 a second on cpu" in shown and "--preset light" in shown

@@ -1,0 +1,116 @@
+"""Labels that the boxes contradict give the warnings that an estimate of one detector gives."""
+
+import json
+
+import pytest
+from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
+
+from autoeval import AccuracyEstimator, compare, plan_labels
+from autoeval.data.wording import listed
+
+DETECTORS = ("strong", "weak")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return write_detectors(tmp_path_factory.mktemp("warnings"))
+
+
+def moved_by_a_third(content):
+    for annotation in content["annotations"]:
+        x, y, width, height = annotation["bbox"]
+        annotation["bbox"] = [x + width / 3, y, width, height]
+
+
+def of_other_images(content):
+    for annotation in content["annotations"]:
+        annotation["image_id"] = (annotation["image_id"] + 7) % 80
+
+
+def misspelt(content):
+    content["categories"][1]["name"] = "thng 1"
+
+
+def labelled_twice(content):
+    last = len(content["annotations"])
+    again = [{**of, "id": of["id"] + last} for of in content["annotations"][::5]]
+    content["annotations"] += again
+
+
+def warnings_of_both(world, labels, **options):
+    """Those of the comparison, and those of each detector by itself."""
+    files = dict(zip(DETECTORS, site_predictions(world, *DETECTORS), strict=True))
+    fits = {name: AccuracyEstimator.load(world / name / "estimator.parquet") for name in DETECTORS}
+    given = {"images": site_labels(world), "labels": labels, **options}
+    together = compare(fits, list(files.values()), **given).warnings
+    alone = {name: fit.predict(files[name], **given).warnings for name, fit in fits.items()}
+    return together, alone
+
+
+@pytest.mark.parametrize(
+    ("damage", "of_detectors", "of_labels"),
+    [
+        (moved_by_a_third, "labelled boxes lie +", ""),
+        (of_other_images, "no box overlaps a label", ""),
+        (misspelt, "", "labels do not have"),
+        (misspelt, "", "nothing likely was detected"),
+        (labelled_twice, "", "lie on another one of their category"),
+    ],
+)
+def test_warnings_are_those_of_single_detectors(world, tmp_path, damage, of_detectors, of_labels):
+    content = json.loads(site_labels(world).read_text())
+    damage(content)
+    labels = tmp_path / "labels.json"
+    labels.write_text(json.dumps(content))
+    together, alone = warnings_of_both(world, labels)
+    for name in DETECTORS:
+        (single,) = [of for of in alone[name] if (of_detectors or of_labels) in of]
+        assert together.count(f"{name}: {single}" if of_detectors else single) == 1
+    sound, _ = warnings_of_both(world, site_labels(world))
+    assert not any((of_detectors or of_labels) in of for of in sound)
+
+
+def test_few_labels_are_named_once(world, tmp_path):
+    labels = some_labels(world, tmp_path / "few.json", {1, 2, 3, 5, 8})
+    together, alone = warnings_of_both(world, labels)
+    (few,) = [of for of in alone["strong"] if "labels are too few" in of]
+    assert together.count(few) == 1
+
+
+def test_an_estimate_that_the_labels_contradict_is_named_by_its_detector(world, tmp_path):
+    """Every second image, with the labels of the next but one: nothing is right."""
+    content = json.loads(
+        some_labels(world, tmp_path / "labels.json", set(range(0, 80, 2))).read_text()
+    )
+    for annotation in content["annotations"]:
+        annotation["image_id"] = (annotation["image_id"] + 2) % 80
+    labels = tmp_path / "labels.json"
+    labels.write_text(json.dumps(content))
+    together, alone = warnings_of_both(world, labels, categories={"thing 0": ["thing 0"]})
+    contradicted = [name for name in DETECTORS if "contradict" in " ".join(alone[name])]
+    assert "strong" in contradicted
+    named = [of.partition(":")[0] for of in together if "labels contradict" in of]
+    assert named == contradicted
+
+
+def test_planned_images_that_are_not_labelled_are_counted(world, tmp_path):
+    files = site_predictions(world, "strong")
+    plan = plan_labels(
+        world / "strong/estimator.parquet",
+        files[0],
+        images=site_labels(world),
+        n=20,
+        folder=tmp_path / "plan",
+    )
+    drawn = [int(plan.found.images[k].image_id) for k in plan.drawn]
+    undrawn = sorted({*range(80)} - {*drawn})[:2]
+    labels = some_labels(world, tmp_path / "plan/labels.json", {*drawn[:17], *undrawn})
+    result = compare(
+        {name: world / name for name in DETECTORS},
+        site_predictions(world, *DETECTORS),
+        images=site_labels(world),
+        labels=labels,
+    )
+    text = " ".join(result.warnings)
+    assert "3 of 20 planned images are not labelled" in text
+    assert f"left out: 2 ({listed(list(map(str, undrawn)))})" in text

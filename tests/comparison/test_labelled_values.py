@@ -1,0 +1,220 @@
+"""With labels the values of a ranking are those of the labels: all of them give COCO's mAP."""
+
+import contextlib
+import io
+import json
+
+import pytest
+from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from autoeval import AccuracyEstimator, compare, fit
+
+THINGS = {"thing 0": ["thing 0"], "thing 1": ["thing 1"]}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return write_detectors(tmp_path_factory.mktemp("values"))
+
+
+def evaluated_by_coco(labels, predictions):
+    """Mean average precision over the categories that have an object."""
+    truth = json.loads(labels.read_text())
+    boxes = [{**box, "image_id": int(box["image_id"])} for box in json.loads(predictions)]
+    for annotation in truth["annotations"]:
+        annotation |= {"area": annotation["bbox"][2] * annotation["bbox"][3], "iscrowd": 0}
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCO()
+        coco.dataset = {"info": {}, **truth}
+        coco.createIndex()
+        evaluation = COCOeval(coco, coco.loadRes(boxes), "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    return evaluation.stats[0]
+
+
+def text_of(world, name):
+    (path,) = site_predictions(world, name)
+    with open(path) as file:
+        return file.read()
+
+
+def values_of(result):
+    return dict(zip(result.ranking["detector"], result.ranking["value"], strict=True))
+
+
+def compared(world, labels, files=None, **options):
+    fits = {name: world / name for name in ("strong", "weak")}
+    files = files or site_predictions(world, *fits)
+    return compare(fits, files, images=site_labels(world), labels=labels, **options)
+
+
+def changed_labels(world, path, change):
+    content = json.loads(site_labels(world).read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    return path
+
+
+def expect_coco(world, result, labels, texts=None):
+    texts = texts or {name: text_of(world, name) for name in ("strong", "weak")}
+    expected = {name: evaluated_by_coco(labels, text) for name, text in texts.items()}
+    assert values_of(result) == pytest.approx(expected, abs=1e-6)
+    assert result.detectors == tuple(sorted(expected, key=lambda name: -expected[name]))
+    first, second = (expected[name] for name in result.detectors)
+    assert result.ranking["behind"].tolist() == pytest.approx([0, second - first], abs=1e-6)
+    assert result.ranking["lower"].tolist() == pytest.approx(result.ranking["upper"].tolist())
+
+
+def test_labels_of_all_images_give_what_coco_gives(world):
+    expect_coco(world, compared(world, site_labels(world)), site_labels(world))
+
+
+def test_the_order_is_that_of_the_labels(world, tmp_path):
+    """Labels that have the boxes of the weak detector: it is best, whatever its scores say."""
+
+    def change(content):
+        found = [of for of in json.loads(text_of(world, "weak")) if of["score"] > 0.2]
+        names = ("image_id", "category_id", "bbox")
+        content["annotations"] = [
+            {"id": k, **{name: of[name] for name in names}} for k, of in enumerate(found, 1)
+        ]
+
+    labels = changed_labels(world, tmp_path / "labels.json", change)
+    result = compared(world, labels)
+    assert compared(world, None).detectors == ("strong", "weak")
+    assert result.detectors == ("weak", "strong")
+    expect_coco(world, result, labels)
+
+
+def test_a_labelled_category_that_nobody_finds_counts_as_zero(world, tmp_path):
+    def change(content):
+        content["categories"].append({"id": 9, "name": "ghost"})
+        for annotation in content["annotations"][::7]:
+            annotation["category_id"] = 9
+
+    labels = changed_labels(world, tmp_path / "labels.json", change)
+    result = compared(world, labels)
+    expect_coco(world, result, labels)
+    assert set(result.pairs["category"]) == {"thing 0", "thing 1", "ghost", "all"}
+    assert "nothing likely was detected" in " ".join(result.warnings)
+    named = compared(world, labels, categories=THINGS)
+    assert set(named.pairs["category"]) == {"thing 0", "thing 1", "all"}
+
+
+def test_a_rare_category_is_measured_where_all_images_are_labelled(world, tmp_path):
+    """On two images: too few for a sample, but there are no others."""
+
+    def change(content):
+        rare = {image["id"] for image in content["images"][:2]}
+        content["annotations"] = [
+            of for of in content["annotations"] if of["category_id"] == 1 or of["image_id"] in rare
+        ]
+
+    labels = changed_labels(world, tmp_path / "labels.json", change)
+    expect_coco(world, compared(world, labels), labels)
+
+
+def test_a_category_without_an_object_has_no_average_precision(world, tmp_path):
+    def change(content):
+        content["annotations"] = [of for of in content["annotations"] if of["category_id"] == 1]
+
+    labels = changed_labels(world, tmp_path / "labels.json", change)
+    result = compared(world, labels)
+    expect_coco(world, result, labels)
+    assert set(result.pairs["category"]) == {"thing 0"}
+
+
+def test_a_category_that_the_labels_do_not_declare_is_left_out_and_named(world, tmp_path):
+    def change(content):
+        content["annotations"] = [of for of in content["annotations"] if of["category_id"] == 1]
+        content["categories"] = content["categories"][:1]
+
+    labels = changed_labels(world, tmp_path / "labels.json", change)
+    result = compared(world, labels)
+    one = {
+        name: json.dumps([of for of in json.loads(text_of(world, name)) if of["category_id"] == 1])
+        for name in ("strong", "weak")
+    }
+    expect_coco(world, result, labels, one)
+    (warning,) = [of for of in result.warnings if "labels do not have" in of]
+    assert "1 of 2 (thing 1)" in warning
+
+
+def test_a_detector_without_a_labelled_category_has_found_none_of_it(world, tmp_path):
+    """The weak detector knows `thing 0` alone: it is no reason to leave `thing 1` out."""
+    of_set, at_site = (
+        [of for of in json.loads(path.read_text()) if of["category_id"] == 1]
+        for path in (world / "set_weak_predictions.json", world / "site_weak_predictions.json")
+    )
+    for name, boxes in {"set": of_set, "site": at_site}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(boxes))
+    labels, content = tmp_path / "known.json", json.loads((world / "set.json").read_text())
+    content["categories"] = content["categories"][:1]
+    content["annotations"] = [of for of in content["annotations"] if of["category_id"] == 1]
+    labels.write_text(json.dumps(content))
+    fit(labels, tmp_path / "set.json", work_dir=tmp_path / "weak")
+    files = [*site_predictions(world, "strong"), tmp_path / "site.json"]
+    fits = {"strong": world / "strong", "weak": tmp_path / "weak"}
+    given = {"images": site_labels(world), "labels": site_labels(world)}
+    result = compare(fits, files, **given)
+    texts = {"strong": text_of(world, "strong"), "weak": json.dumps(at_site)}
+    expect_coco(world, result, site_labels(world), texts)
+    (warning,) = [of for of in result.warnings if "no word for labelled" in of]
+    assert warning.startswith("weak: ") and "1 (thing 1)" in warning
+    free = compare(fits, files, images=site_labels(world))
+    assert set(free.pairs["category"]) == {"thing 0"}
+
+
+def test_of_a_sample_the_values_have_the_mean_of_both_estimates_with_labels(world, tmp_path):
+    labels = some_labels(world, tmp_path / "labels.json", set(range(0, 80, 4)))
+    result = compared(world, labels, categories=THINGS)
+    alone = {}
+    for name in ("strong", "weak"):
+        fitted = AccuracyEstimator.load(world / name / "estimator.parquet")
+        (path,) = site_predictions(world, name)
+        alone[name] = fitted.predict(
+            path, images=site_labels(world), labels=labels, categories=THINGS
+        ).value
+    values = values_of(result)
+    assert sum(values.values()) == pytest.approx(sum(alone.values()))
+    free = values_of(compared(world, None, categories=THINGS))
+    true = {name: evaluated_by_coco(site_labels(world), text_of(world, name)) for name in free}
+    error, without = (sum(abs(of[name] - true[name]) for name in true) for of in (values, free))
+    assert error < without
+
+
+def test_why_the_values_are_not_those_of_single_estimates_is_printed(world, tmp_path):
+    """They have the mean of the estimates, and differ by the estimated difference."""
+    result = compared(world, None, categories=THINGS)
+    values, alone = values_of(result), {}
+    for name, path in zip(values, site_predictions(world, *values), strict=True):
+        fitted = AccuracyEstimator.load(world / name / "estimator.parquet")
+        alone[name] = fitted.predict(path, images=site_labels(world), categories=THINGS).value
+    assert sum(values.values()) == pytest.approx(sum(alone.values()))
+    assert values["strong"] - values["weak"] == pytest.approx(result.pairs["difference"].iloc[-1])
+    assert abs(values["strong"] - alone["strong"]) > 0.005
+    assert "mean of the detectors' own estimates (`autoeval estimate`)" in str(result)
+    some = compared(world, some_labels(world, tmp_path / "labels.json", set(range(20))))
+    assert "(`autoeval label estimate`)" in str(some)
+    assert "own estimates" not in str(compared(world, site_labels(world)))
+
+
+def test_fits_without_label_assistance_have_values_by_labels(world, tmp_path):
+    """Ten labelled images are too few to predict influence from: labels count by themselves."""
+    fits = {}
+    for name in ("strong", "weak"):
+        fitted = AccuracyEstimator.load(world / name / "estimator.parquet")
+        fitted.label_assistance_ = None
+        fits[name] = fitted
+    files = site_predictions(world, *fits)
+    given = {"images": site_labels(world)}
+    expect_coco(world, compare(fits, files, **given, labels=site_labels(world)), site_labels(world))
+    labels = some_labels(world, tmp_path / "labels.json", set(range(0, 80, 2)))
+    for target in ("mAP", "recall@0.3"):
+        few = values_of(compare(fits, files, **given, labels=labels, target=target))
+        free = values_of(compare(fits, files, **given, target=target))
+        assert all(few[name] != pytest.approx(free[name], abs=1e-3) for name in few)

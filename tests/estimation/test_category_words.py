@@ -1,0 +1,24 @@
+"""What the prior knows of a category does not depend on which of its words is used."""
+
+import pytest
+
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from tests.estimation.test_bayesian_regression import pair_table
+
+
+def estimate_of(word):
+    table = pair_table()
+    table["category"] = table["category"].replace(dict.fromkeys(set(table["category"]), "car"))
+    fitted = BayesianRegression().fit(table)
+    return fitted.predict_rows(table.iloc[:1].assign(category=word, kind="seed"))
+
+
+@pytest.mark.parametrize("word", ["people", "Pedestrian", "human", "PERSON"])
+def test_synonyms_of_person_have_its_estimate(word):
+    estimate, person = estimate_of(word), estimate_of("person")
+    assert estimate.value == person.value < estimate_of("crane").value - 0.005
+    assert f"prior effect of the category, in points: {word} -" in str(estimate)
+
+
+def test_a_category_that_the_prior_does_not_know_has_no_note():
+    assert estimate_of("crane").interval_method == "predictive"

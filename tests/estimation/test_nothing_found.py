@@ -1,0 +1,102 @@
+"""A site where the detector found nothing: no estimate, but a plan, and labels that measure it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import autoeval
+from autoeval import AccuracyEstimator
+from autoeval.errors import InputError
+from autoeval.estimation.operating_curve import expected_curve
+from autoeval.labels.plan import BY_CHANCE
+from autoeval.labels.plan_file import load_plan, save_plan
+from tests.commands.predicted_world import write_world
+
+N = 40
+WORDS = {"thing": ["thing 0", "thing 1"]}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("world")
+    labels, predictions = write_world(folder, "val", seed=0)
+    autoeval.fit(labels, predictions=predictions).save(folder / "estimator.parquet")
+    site, _ = write_world(folder, "site", seed=1, n_images=N)
+    content = json.loads(site.read_text())
+    (folder / "images.json").write_text(json.dumps({**content, "annotations": []}))
+    (folder / "no_boxes.json").write_text("[]")
+    boxes = [
+        {"image_id": k, "category_id": 1, "bbox": [k, 1, 9, 9], "score": 0.011} for k in range(N)
+    ]
+    (folder / "unlikely.json").write_text(json.dumps(boxes))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def estimator(world):
+    return AccuracyEstimator.load(world / "estimator.parquet")
+
+
+WAYS = {  # a file without a box and a list; a file that lists its images; boxes that are all wrong
+    "list": ("no_boxes.json", "images.json"),
+    "own": ("images.json", None),
+    "unlikely": ("unlikely.json", "images.json"),
+}
+
+
+def estimated(estimator, world, way, **options):
+    predictions, images = WAYS[way]
+    return estimator.predict(world / predictions, images=images and world / images, **options)
+
+
+@pytest.mark.parametrize("categories", [None, WORDS], ids=["found", "named"])
+@pytest.mark.parametrize("way", WAYS)
+def test_the_estimate_has_no_value_and_says_what_helps(estimator, world, way, categories):
+    estimate = estimated(estimator, world, way, categories=categories)
+    assert np.isnan([estimate.value, estimate.lower, estimate.upper]).all()
+    first, second, third, *rest = str(estimate).splitlines()
+    assert first.startswith(f"nothing found in {N} images: ") and "label plan" in first
+    assert second.startswith(f"no estimate of mAP, from {N} images")
+    assert third == "90% interval: none, nothing was found"
+    assert not any("under 50" in line or "sampling error" in line for line in rest)
+    json.dumps(estimate.to_dict(), allow_nan=False)
+
+
+def test_without_a_box_recall_is_0_at_any_threshold_and_there_is_no_curve(estimator, world):
+    estimate = estimated(estimator, world, "own", score_thr=0.3)
+    assert estimate.beside["recall@0.3"]["upper"] == 0
+    assert estimate.undefined == ("precision@0.3",)
+    assert expected_curve(estimator, estimate).empty
+    unlikely = estimated(estimator, world, "unlikely", score_thr=0.01)
+    assert np.isnan(unlikely.beside["recall@0.01"]["value"]) and unlikely.undefined == ()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_plan_is_a_simple_random_sample_and_its_labels_measure_0(estimator, world, way, tmp_path):
+    plan = estimator.plan_labels(estimated(estimator, world, way), n=20)
+    assert plan.order == BY_CHANCE and plan.n_pool == N
+    assert any("nothing found in 40 images" in warning for warning in plan.warnings)
+    save_plan(plan, tmp_path)
+    result = autoeval.estimate_with_labels(load_plan(tmp_path), world / "site_labels.json")
+    assert (result.value, *result.interval) == pytest.approx((0, 0, 0), abs=1e-9)
+    assert set(result.per_category) == {f"thing {k}" for k in range(12)}
+
+
+def test_the_labelled_categories_alone_count(estimator, world, tmp_path):
+    content = json.loads((world / "site_labels.json").read_text())
+    content["annotations"] = [of for of in content["annotations"] if of["category_id"] <= 2]
+    (tmp_path / "labels.json").write_text(json.dumps(content))
+    plan = estimator.plan_labels(estimated(estimator, world, "own"), n=N)
+    result = autoeval.estimate_with_labels(plan, tmp_path / "labels.json")
+    assert set(result.per_category) == {"thing 0", "thing 1"} and result.value == 0
+
+
+def test_a_file_that_names_no_image_says_how_to_list_them(estimator, world):
+    with pytest.raises(InputError, match="names no image: list all images"):
+        estimator.predict(world / "no_boxes.json")
+
+
+def test_a_labelled_set_without_a_box_is_still_refused(world):
+    with pytest.raises(InputError, match="holds no box: expected one or more"):
+        autoeval.fit(world / "val_labels.json", predictions=world / "no_boxes.json")

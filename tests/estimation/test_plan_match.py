@@ -1,0 +1,97 @@
+"""Labels beside a plan correct what the plan was made of; anything else is refused."""
+
+import json
+import shutil
+
+import pytest
+from commands.predicted_world import write_world
+from comparison.two_detectors import site_labels, site_predictions, write_detectors
+
+from autoeval import AccuracyEstimator, plan_labels
+from autoeval.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Two detectors with a labelled site, and a plan of the strong one with all of its labels."""
+    folder = write_detectors(tmp_path_factory.mktemp("plans"))
+    (path,) = site_predictions(folder, "strong")
+    plan_labels(folder / "strong", path, images=site_labels(folder), n=80, folder=folder / "plan")
+    shutil.copy(site_labels(folder), folder / "plan/labels.json")
+    return folder
+
+
+def predicted(world, name="strong", files="strong", fitted=None, **options):
+    fitted = fitted or AccuracyEstimator.load(world / name / "estimator.parquet")
+    (path,) = site_predictions(world, files)
+    labels = world / "plan/labels.json"
+    return fitted.predict(path, images=site_labels(world), labels=labels, **options)
+
+
+def test_the_same_detector_and_site_take_the_plan(world):
+    assert predicted(world).n_labelled == 80
+
+
+@pytest.mark.parametrize(
+    "other, why",
+    [
+        (
+            {"name": "weak", "files": "weak"},
+            "another site with images of the same names",
+        ),
+        ({"files": "weak"}, "another site with images of the same names"),
+        (
+            {"categories": {"a": ["thing 1"]}},
+            "every category that is detected, not the categories a",
+        ),
+        ({"site": "set"}, "a site that the fit does not hold, not the site 'set'"),
+    ],
+)
+def test_another_detector_site_or_category_is_refused(world, other, why):
+    with pytest.raises(InputError, match=why):
+        predicted(world, **other)
+
+
+def test_another_target_or_level_is_refused(world):
+    strong = AccuracyEstimator.load(world / "strong/estimator.parquet")
+    with pytest.raises(InputError, match="holds a plan for mAP, not mAP50"):
+        predicted(world, fitted=strong.for_target("mAP50"))
+    wide = AccuracyEstimator(level=0.5).fit_rows(
+        strong.table_,
+        context=strong.context_,
+        calibration=strong.calibration_,
+        label_assistance=strong.label_assistance_,
+    )
+    with pytest.raises(InputError, match=r"intervals of 90%, not 50%"):
+        predicted(world, fitted=wide)
+
+
+def test_another_iou_than_the_plan_s_is_refused(world):
+    assert "recall@0.3" in predicted(world, score_thr=0.3).whole
+    with pytest.raises(InputError, match=r"IoU of 0\.5, not 0\.75"):
+        predicted(world, score_thr=0.3, iou=0.75)
+
+
+def test_other_images_are_refused(world, tmp_path):
+    labels, predictions = write_world(tmp_path, "other", seed=5, n_images=12)
+    content = json.loads(labels.read_text())
+    for image in content["images"]:
+        image["file_name"] = "other_" + image["file_name"]
+    labels.write_text(json.dumps(content))
+    strong = AccuracyEstimator.load(world / "strong/estimator.parquet")
+    with pytest.raises(InputError, match="other images than these"):
+        strong.predict(predictions, images=labels, labels=world / "plan/labels.json")
+
+
+def test_a_plan_keeps_its_draw(world, tmp_path):
+    (path,) = site_predictions(world, "strong")
+    options = {"images": site_labels(world), "folder": tmp_path / "plan"}
+    first = plan_labels(world / "strong", path, n=10, seed=3, **options)
+    more = plan_labels(world / "strong", path, n=20, **options)
+    assert more.seed == 3 and set(first.drawn) < set(more.drawn)
+    with pytest.raises(InputError, match="drawn with --seed 3, not 0"):
+        plan_labels(world / "strong", path, n=25, seed=0, **options)
+    with pytest.raises(InputError, match="other blocks of frames than --frames 5"):
+        plan_labels(world / "strong", path, n=25, frames=5, **options)
+    with pytest.raises(InputError, match=r"1 frame a block or more .* got -3"):
+        plan_labels(world / "strong", path, images=site_labels(world), n=5, frames=-3)

@@ -1,0 +1,81 @@
+"""Every line of the README's blocks runs as it is printed, in order, from the folder it names.
+
+Not run are the installation (`test_wheel.py`), the commands of `tools/`
+(`commands/test_road_world.py`) and those of `make`; that they name what is there is tested.
+"""
+
+import io
+import re
+import shlex
+import shutil
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from autoeval.cli import main
+from tests.doc_pages import ROOT, SHELL
+
+README = (ROOT / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+SAMPLE = "docs/getting-started/sample"
+MOST_LINES = 130
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """What all lines print together, each run where the lines before it have led."""
+    outside = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as shown:
+        patch.chdir(outside)
+        for language, code in BLOCKS:
+            if language in SHELL:
+                for words in _commands(code):
+                    _run(words, outside, patch)
+            elif language == "python":
+                exec(compile(code, "README.md", "exec"), {})
+    return shown.getvalue()
+
+
+def _commands(code):
+    """Each command of a block as its words."""
+    for line in code.replace("\\\n", " ").splitlines():
+        for command in line.partition("  #")[0].split("&&"):
+            yield shlex.split(command)
+
+
+def _run(words, outside, patch):
+    clone, here = outside / "autoeval", Path.cwd()
+    program, *rest = words
+    if program == "git":
+        assert words == ["git", "clone", "URL_OF_THIS_REPOSITORY", "autoeval"] and here == outside
+        shutil.copytree(ROOT / SAMPLE, clone / SAMPLE, ignore=shutil.ignore_patterns("work_dirs"))
+    elif program == "cd":
+        patch.chdir(here / rest[0])
+    elif program == "autoeval":
+        assert main(rest) == 0, words
+    elif program == "pip":
+        assert here == clone and rest[0] == "install"
+        assert "-e" in rest or (ROOT / rest[rest.index("-r") + 1]).is_file()
+    elif program == "python":
+        assert (ROOT / rest[0]).is_file() and rest[0].startswith("tools/")
+    else:
+        assert program == "make" and re.search(rf"^{rest[0]}:", _makefile(), re.MULTILINE)
+
+
+def _makefile():
+    return (ROOT / "Makefile").read_text()
+
+
+def test_every_line_runs_as_printed_and_prints_what_is_quoted(printed):
+    shown = printed.splitlines()
+    quoted = [code.splitlines() for language, code in BLOCKS if language == "text"]
+    quoted.append(re.findall(r"`(estimated mAP: [^`]*)`", README))
+    assert all(quoted) and len(quoted) >= 2
+    for lines in quoted:
+        at = shown.index(lines[0])
+        assert shown[at : at + len(lines)] == lines
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= MOST_LINES

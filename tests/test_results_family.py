@@ -1,0 +1,113 @@
+"""Results of the Python interface share their names: value, interval, warnings, tables, plots."""
+
+import json
+
+import numpy as np
+import pytest
+from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
+
+import autoeval
+from autoeval.errors import InputError
+
+NAMES = ("value", "lower", "upper", "to_dict", "to_pandas", "plot")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return write_detectors(tmp_path_factory.mktemp("family"))
+
+
+@pytest.fixture(scope="module")
+def site(world):
+    (path,) = site_predictions(world, "strong")
+    return {"boxes": path, "images": site_labels(world)}
+
+
+@pytest.fixture(scope="module")
+def few(world):
+    ids = {image["id"] for image in _content(world)["images"][::4]}
+    return some_labels(world, world / "few.json", ids)
+
+
+def _content(world):
+    return json.loads(site_labels(world).read_text())
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_an_estimate_s_plot_names_no_repeats_that_there_are_not(world, site):
+    estimate = autoeval.AccuracyEstimator.load(world / "strong/estimator.parquet").predict(**site)
+    assert all(hasattr(estimate, name) for name in NAMES)
+    assert estimate.std != estimate.std
+    assert legend(estimate.plot()) == ["90% interval", f"{100 * estimate.value:.1f}"]
+
+
+def test_an_estimate_with_labels(world, site, few):
+    strong = autoeval.AccuracyEstimator.load(world / "strong/estimator.parquet")
+    labelled = strong.predict(**site, labels=few)
+    assert all(hasattr(labelled, name) for name in NAMES)
+    assert (labelled.lower, labelled.upper) == labelled.interval
+    rows = labelled.to_pandas().set_index("category")
+    assert list(rows.index) == ["", *labelled.per_category]
+    assert rows.loc["", "value"] == labelled.value and rows["measured"].all()
+    mean = rows["value"].iloc[1:].mean()
+    assert rows.loc["", "value"] == pytest.approx(mean, abs=0.05)
+    ax = labelled.plot()
+    assert ax.get_yticklabels()[0].get_text() == "all categories"
+    drawn = ax.lines[0].get_xdata()
+    assert drawn[0] == pytest.approx(100 * labelled.value) and (np.diff(drawn[1:]) <= 0).all()
+    assert len(repr(labelled).splitlines()) == 1
+
+
+def test_a_plan_is_printed_as_the_images_to_label(world, site):
+    plan = autoeval.plan_labels(world / "strong", n=3, **site)
+    lines = str(plan).splitlines()
+    assert lines[0].startswith("3 of 80 images to label, for mAP of ")
+    assert [line.strip() for line in lines[1:4]] == [
+        plan.found.images[k].file_name for k in plan.drawn
+    ]
+    assert repr(plan) == f"<LabelPlan: {lines[0]}>"
+
+
+def test_a_threshold_without_and_with_labels(world, site, few):
+    free = autoeval.threshold(world / "strong", recall=0.4, **site)
+    assert all(hasattr(free, name) for name in NAMES)
+    assert free.lower <= free.value <= free.upper
+    assert len(free.to_pandas()) == len(free.curve) and "value" in free.to_pandas()
+    assert legend(free.plot())[-1] == f"{free.value:.2f}"
+    assert len(repr(free).splitlines()) == 1
+    measured = autoeval.threshold(world / "strong", recall=0.4, labels=few, **site)
+    whole = autoeval.threshold(world / "strong", recall=0.4, labels=site_labels(world), **site)
+    assert whole.lower == pytest.approx(whole.upper) and whole.at["recall"]["value"] >= 0.4 - 1e-9
+    assert measured.upper - measured.lower > 0
+    strict = autoeval.threshold(world / "strong", recall=0.4, iou=0.75, labels=few, **site)
+    assert strict.value <= measured.value and strict.at != measured.at
+    with pytest.raises(InputError, match="got both"):
+        autoeval.threshold(world / "strong", recall=0.4, precision=0.4, **site)
+    with pytest.raises(InputError, match="belong to labels"):
+        autoeval.threshold(world / "strong", words={"a": "b"}, **site)
+
+
+def test_boxes_of_every_kind_are_told_apart(world, site, tmp_path):
+    path = site["boxes"]
+    strong = autoeval.AccuracyEstimator.load(world / "strong/estimator.parquet")
+    by_path = strong.predict(path, images=site["images"])
+    given = autoeval.Predictions(path, complete=False)
+    assert strong.predict(given, images=site["images"]) == by_path
+    with pytest.raises(InputError, match=r"No predictions retinanet_r50.*Detector\('retinanet"):
+        strong.predict("retinanet_r50", images=site["images"])
+    with pytest.raises(InputError, match="repeats: for a detector that is run"):
+        strong.predict(path, images=site["images"], repeats=2)
+    with pytest.raises(InputError, match="batch size of 1 or more but got 0"):
+        autoeval.Detector("retinanet_r50", batch_size=0)
+    with pytest.raises(InputError, match="device: for a detector that is named"):
+        autoeval.Detector(autoeval.Detector("x").spec, device="cpu")
+    with pytest.raises(InputError, match=r"`words` belongs to labels"):
+        strong.predict(path, images=site["images"], words={"a": "b"})
+    with pytest.raises(InputError, match=r"IoU of 0\.75 is that of precision"):
+        strong.predict(path, images=site["images"], iou=0.75)
+    of_recall = strong.for_target("recall@0.3")
+    with pytest.raises(InputError, match=r"is of recall@0\.3"):
+        of_recall.predict(path, images=site["images"], score_thr=0.5)
