@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from autoeval.commands import run_options, site_options
 from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
 from autoeval.runtime.job import Executor
 from autoeval.runtime.shards import Shards
@@ -35,8 +36,17 @@ if TYPE_CHECKING:
 
 ALARM = 3
 RARE = (
-    *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against", "json_lines"),
-    *("prometheus", "webhook", "quiet", "checkpoint", "cfg_options", "device"),
+    *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against"),
+    *(
+        "site_category",
+        "json_lines",
+        "prometheus",
+        "webhook",
+        "quiet",
+        "checkpoint",
+        "cfg_options",
+        "device",
+    ),
     *("batch_size", "launcher"),
 )
 SHIPPED = ""  # slopes of change, where --changes names no file
@@ -75,6 +85,9 @@ def run(args: argparse.Namespace) -> int:
         )
     if bool(args.images) == bool(args.predictions):
         raise InputError("Expected either --images ROOT or --predictions PATH.")
+    site_options.refuse_of_other_inputs(args, allowed=("launcher",))  # one process reads files
+    if args.changes is None:
+        refuse_beside(args, ["labelled"], "is the level of a baseline: give --changes, too.")
     wanted = bool(args.against and args.predictions)
     if wanted != bool(args.against_predictions):
         raise InputError(
@@ -134,7 +147,7 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
         "--by",
         default="folder",
         metavar="HOW",
-        help="rows also for each day, hour or every:200 images of a site (default: %(default)s)",
+        help="rows also for each day, hour or every:200 images of a site (%(default)s)",
     )
     sites.add_argument(
         "--time",

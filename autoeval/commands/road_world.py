@@ -37,7 +37,7 @@ def serves(args: argparse.Namespace) -> bool:
 def assume(args: argparse.Namespace, values: Mapping[str, Any], *, command: str) -> None:
     """Fill in the road world's `values` where none was given, and print which.
 
-    A value is printed as ``--name value``, one of `BEHIND` as a fact behind its option. Facts of
+    A value is printed behind its option, one of `BEHIND` as a fact of another. Facts of
     sample sets are left to ``--metaset FILE`` where that is given.
     """
     words: dict[str, list[str]] = {}
