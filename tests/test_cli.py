@@ -79,9 +79,9 @@ def test_a_former_option_is_answered_with_that_of_today(words, capsys):
     assert "--work-dir" not in capsys.readouterr().err
 
 
-# Of pip, ray, torchrun, lmms-eval and MMDetection; the program's own; and the former ones
+# Of pip, ray, torchrun, lmms-eval and MMDetection; and the program's own
 FOREIGN = {"--head", "--no-deps", "--nproc-per-node", "--include_path", "--tasks", "--out"}
-FOREIGN |= {"--version", "--help-all", *FORMER_OPTIONS}
+FOREIGN |= {"--version", "--help-all"}
 
 
 def options_named(text):

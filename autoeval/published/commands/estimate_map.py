@@ -82,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     if not args.estimator:
         _assume(args)
+    if not args.images:
+        refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
     args.preset = args.preset or LIGHT
     with run_options.launched(args) as shards:
         return _run(args, shards)
@@ -133,8 +135,6 @@ def _assume(args: argparse.Namespace) -> None:
 def _check(args: argparse.Namespace) -> None:
     """Refuse options that exclude each other, before anything is run."""
     run_options.make_executor(args)
-    if not args.images:
-        refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
     if not args.estimator:
         return
     if not args.images:

@@ -55,15 +55,14 @@ def named_task(args: argparse.Namespace) -> Task:
         return load_task(args.task, args.data_root)
     if road_world.serves(args):
         return road_world.road_world_task(args)
-    given = [name for name in BELONG_TO_TASK if getattr(args, name, None)]
-    beside = f" with --{given[0].replace('_', '-')}" if given else ""
+    beside = " with --estimator" if getattr(args, "estimator", None) else ""
     raise InputError(f"Expected --task FILE{beside}, such as configs/tasks/vehicle.py.")
 
 
 def check_complete(args: argparse.Namespace, command: str) -> None:
     """Name everything that a run on a task lacks in one `InputError`, with a command that runs."""
     lacking = []
-    if not args.detector and not getattr(args, "predictions", None):
+    if not args.detector:
         lacking.append(NO_DETECTOR)
     try:
         named_task(args)
@@ -84,15 +83,15 @@ def add_preset_option(
 
     `default` is None where it is light, and paper on the road world.
     """
-    shown = default or f"{LIGHT}; on the road world paper"
     add_input(
         group,
         "--preset",
         details,
         metavar="NAME",
         default=default,
+        alone=default,  # facts about the default, which may depend on the task
         choices=choices,
-        help=f"{', '.join(choices)}: {about} (default: {shown})",
+        help=f"{', '.join(choices)}: {about}",
     )
 
 
@@ -105,11 +104,11 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
     without = ", none where the preset is light and no method asks" if light else ""
     about = (
         "light has each image once, and once at half size; paper 50 sample sets of 250 images for "
-        "each source, ten passes under dropout"
+        f"each source, ten passes under dropout (default: {LIGHT}; on the road world paper)"
     )
     add_preset_option(
         run,
-        about if light else "how boxes are perturbed and compared",
+        about if light else "how boxes are perturbed and compared (default: paper)",
         Detail(
             "repeats",
             f"dropout seeds; 0 leaves the scores that need none (default: {REPEATS}{without}, or "

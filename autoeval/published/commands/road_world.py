@@ -25,31 +25,33 @@ HELD_BACK = "dusk_city"  # estimated, and so no source, where no images are give
 N_SETS, N_IMAGES, REPEATS = 5, 20, 2  # two minutes of one core with the shipped detector
 IMAGES, IMAGES_VARIABLE = 60, "AUTOEVAL_ROADWORLD_IMAGES"
 FEWEST_IMAGES = 2
+BEHIND = {"n_sets": "metaset", "n_images": "metaset", "repeats": "preset"}  # facts, by name
 
 
 def serves(args: argparse.Namespace) -> bool:
     """Say whether the road world takes the place of a task: nothing given belongs to another."""
-    others = ("task", "data_root", "estimator", "predictions", "seed_set")
+    others = ("task", "estimator", "seed_set")
     return not any(getattr(args, name, None) for name in others)
 
 
 def assume(args: argparse.Namespace, values: Mapping[str, Any], *, command: str) -> None:
     """Fill in the road world's `values` where none was given, and print which.
 
-    A value is printed as ``--work-dir DIR``, a name that ends in ``=`` as a fact behind the option
-    before it. Facts of sample sets are left to ``--metaset FILE`` where that is given.
+    A value is printed behind its option, one of `BEHIND` as a fact of another. Facts of
+    sample sets are left to ``--metaset FILE`` where that is given.
     """
-    words = []
+    words: dict[str, list[str]] = {}
     values = {**values, "work_dir": default_work_dir(command)}
     for name, value in values.items():
-        fact, attribute = name in ("n_sets", "n_images"), name
-        if getattr(args, attribute) is not None or (fact and args.metaset):
+        input_name = BEHIND.get(name)
+        if getattr(args, name) is not None or (input_name == "metaset" and args.metaset):
             continue
-        setattr(args, attribute, value)
-        option = f"--metaset {name}=" if fact else f"--{name.replace('_', '-')} "
-        shown = " ".join(map(str, value)) if isinstance(value, list) else value
-        words.append(option.strip() if value is True else f"{option}{shown}")
-    text = ", ".join(words).replace(", --metaset n_images=", " n_images=")
+        setattr(args, name, value)
+        option = f"--{(input_name or name).replace('_', '-')}"
+        shown = list(map(str, value)) if isinstance(value, list) else [str(value)]
+        fact = [f"{name}={value}"] if input_name else [] if value is True else shown
+        words.setdefault(option, []).extend(fact)
+    text = ", ".join(" ".join([option, *behind]) for option, behind in words.items())
     print(
         f"No --task FILE: assuming the road world, rendered into {FOLDER} "
         f"({number_of_images()} images a site; {IMAGES_VARIABLE}=N for others)"

@@ -52,7 +52,8 @@ def warn_of_long_run(
         print(
             f"note: this will take about {duration(seconds)}: {total} images at "
             f"{total / seconds:.2g} a second on {observer.detector.device}. Shorter: "
-            "--preset light, or fewer of --metaset n_sets=, n_images= and --repeats; faster: "
-            "--device cuda. It can be interrupted: the same command goes on where it stopped.",
+            "--preset light, or fewer of --metaset n_sets=, n_images= and --preset repeats=; "
+            "faster: --device cuda. It can be interrupted: the same command goes on where it "
+            "stopped.",
             file=sys.stderr,
         )
