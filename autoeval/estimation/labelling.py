@@ -25,6 +25,7 @@ from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.joint_outlook import Holding, expected_holding
 from autoeval.labels.label_sampling import blocks_of
 from autoeval.labels.labelled_site import LabelledSite, read_pseudo_labels
 from autoeval.labels.plan import LabelPlan, make_plan
@@ -197,6 +198,7 @@ def plan_site(
         iou=point.iou if point else IOUS[0],
         named=site.named,
         rest=rest,
+        holding=_holding(site, pool),
     )
     unreadable = site.row.get("unreadable")
     if unreadable:
@@ -211,6 +213,18 @@ def fingerprint_of(site: Site) -> str:
     for array in (site.boxes.clean.boxes, site.boxes.clean.scores, site.boxes.clean.image):
         digest.update(np.ascontiguousarray(array).tobytes())
     return f"predictions {digest.hexdigest()[:16]}"
+
+
+def _holding(site: Site, pool: Pool) -> Holding | None:
+    """Say how often images hold the categories, by calibrated boxes."""
+    if site.boxes.calibration is None:
+        return None
+    names = pool.found.categories
+    label = np.array([names.index(n) if n in names else -1 for n in site.boxes.clean.categories])
+    mine = label[site.boxes.clean.label] >= 0
+    clean = site.boxes.clean.where(mine)
+    clean = replace(clean, label=label[clean.label], categories=names)
+    return expected_holding(clean, site.boxes.right_at_half[mine])
 
 
 def _unlikely_boxes(site: Site, pool: Pool) -> Predictions | None:
