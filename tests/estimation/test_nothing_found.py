@@ -79,7 +79,8 @@ def test_a_plan_is_a_simple_random_sample_and_its_labels_measure_0(estimator, wo
     assert any("nothing found in 40 images" in warning for warning in plan.warnings)
     save_plan(plan, tmp_path)
     result = autoeval.estimate_with_labels(load_plan(tmp_path), world / "site_labels.json")
-    assert (result.value, *result.interval) == pytest.approx((0, 0, 0), abs=1e-9)
+    assert (result.value, result.lower) == pytest.approx((0, 0), abs=1e-6)
+    assert 0 <= result.upper < 0.05  # 20 images without a true positive leave room for a few
     assert set(result.per_category) == {f"thing {k}" for k in range(12)}
 
 
