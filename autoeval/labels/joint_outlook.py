@@ -7,12 +7,11 @@ is then that of the same estimate as with labels, of the categories that are hel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy import stats
-from typing_extensions import Self
 
 from autoeval.data.predictions import FoundBoxes
 from autoeval.labels.estimators import FEWEST_HOLDING
@@ -79,14 +78,15 @@ class JointOutlook:
     prior: JointPrior
     holding: Holding
     per_object: float  # variance by object of the target
+    per_image: np.ndarray  # expected variance of what influence one labelled image shows, (C,)
     n_pool: int
     level: float = 0.9
     seen: SeenLabels | None = None
 
     @classmethod
-    def after(cls, before: Self, prior: JointPrior, seen: SeenLabels) -> Self:
+    def after(cls, before: JointOutlook, prior: JointPrior, seen: SeenLabels) -> JointOutlook:
         """Return the forecast after labels; `prior` is the one that their estimate used."""
-        return cls(prior, before.holding, before.per_object, before.n_pool, before.level, seen)
+        return replace(before, prior=prior, seen=seen)
 
     def half_width(self, k: int) -> float:
         """Return the expected half-width of the combined interval with k labels.
@@ -95,8 +95,8 @@ class JointOutlook:
         """
         if k >= self.n_pool:
             return 0.0
-        finite = 1 - k / self.n_pool
-        found = [estimate_mean(self.prior, self._measured(held, finite)) for held in self._held(k)]
+        parts = [self._measured(held, k) for held in self._held(k)]
+        found = [estimate_mean(self.prior, of) for of in parts]
         return float(np.mean([of.half_width(self.level) for of in found]))
 
     def needed(self, wanted: float) -> int:
@@ -123,15 +123,17 @@ class JointOutlook:
         added = stats.binom.ppf(self._uniform, more, np.clip(shares, 0, 1)) if more else 0.0
         return np.asarray(np.maximum(start + np.zeros(self._uniform.shape) + added, 0)).astype(int)
 
-    def _measured(self, held: np.ndarray, finite: float) -> MeasuredCategories:
-        """Return what labels will probably say where `held` (C,) images hold each category."""
-        free = self.prior.values
+    def _measured(self, held: np.ndarray, k: int) -> MeasuredCategories:
+        """Return what k labels will probably say where `held` (C,) images hold each category."""
+        free, finite = self.prior.values, 1 - k / self.n_pool
         n_true = held * self.holding.objects
         if self.seen is not None:
             seen_objects = self.seen.n_true, self.seen.n_holding
             n_true = seen_objects[0] + (held - seen_objects[1]) * self.holding.objects
-        variances = object_variance(self.per_object, free, free, n_true, held)
+        law = object_variance(self.per_object, free, free, n_true, held)
         at, correlations, dof = np.flatnonzero(held), np.eye(len(free)), DOF + held - 1.0
+        showing = np.maximum(held - 1, 0)  # as `moderated` will mix the law and the sample variance
+        variances = (DOF * law + showing * self.per_image / k) / (DOF + showing)
         seen = self.seen
         if seen is not None and len(seen.measured.at):
             own = seen.measured.at

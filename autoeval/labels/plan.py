@@ -180,7 +180,9 @@ class LabelPlan:
         each = [self.label_free(self.target, name) for name in self.found.categories]
         holding, whole = self.expected_holding, self.priors.get(self.target, NOTHING)
         prior = JointPrior.of(each, whole, holding.in_pool(self.n_pool))
-        return JointOutlook(prior, holding, PER_OBJECT[self.target], self.n_pool, self.level)
+        residual = self.mixing.residual.variance * self.predicted(self.target)[:-1].var(axis=1)
+        per_object = PER_OBJECT[self.target]
+        return JointOutlook(prior, holding, per_object, residual, self.n_pool, self.level)
 
     @cached_property
     def expected_holding(self) -> Holding:

@@ -23,7 +23,8 @@ def outlook_of(shares, n_pool=200, error=0.18, error_of_mean=0.08):
     c = len(shares)
     each = [ValueWithError(0.4, error)] * c
     prior = JointPrior.of(each, ValueWithError(0.4, error_of_mean))
-    return JointOutlook(prior, Holding(np.array(shares), np.ones(c)), 0.5, n_pool)
+    per_image = 0.12 / np.maximum(shares, 1e-3)  # that of the law, by images that hold it
+    return JointOutlook(prior, Holding(np.array(shares), np.ones(c)), 0.5, per_image, n_pool)
 
 
 def test_rare_categories_keep_the_interval_wide():
