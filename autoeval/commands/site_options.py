@@ -226,7 +226,8 @@ def site_facts(
 def refuse_of_other_inputs(args: argparse.Namespace, *, allowed: Collection[str] = ()) -> None:
     """Raise `InputError` for options about running a detector beside predictions, and the reverse.
 
-    `allowed` has a use with both. Facts about predictions need no check: without their file they are no arguments.
+    `allowed` has a use with both. Facts about predictions need no check: without their file they
+    are no arguments.
     """
     if not args.predictions:
         reason = "is about --predictions, which are missing: give them, or name IMAGES alone."

@@ -213,7 +213,10 @@ def test_settings_are_the_parameters_of_the_study_and_have_their_defaults(name):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["correlation", "--scores", "x", "--task", "t.py"], "--task has no use in the study 'correlation'"),
+        (
+            ["correlation", "--scores", "x", "--task", "t.py"],
+            "--task has no use in the study 'correlation'",
+        ),
         (["box-level", "--scores", "x"], "--scores has no use in the study 'box-level'"),
         (["correlation"], "'correlation' needs --scores"),
         (["box-level", "--task", "t.py"], "'box-level' needs --detector"),
