@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given_boxes import Detector, Predictions
     from autoeval.metasets.task import load_task
+    from autoeval.monitoring.monitor import monitor
 
 _HOMES = {
     "AccuracyEstimator": "estimation.estimator:AccuracyEstimator",
@@ -43,6 +44,7 @@ _HOMES = {
     "load_labels": "data.labels.any_format:load_labels",
     "load_predictions": "data.predictions.reading:read_predictions",
     "load_task": "metasets.task:load_task",
+    "monitor": "monitoring.monitor:monitor",
     "plan_labels": "api:plan_labels",
     "threshold": "api:threshold",
 }
@@ -64,6 +66,7 @@ __all__ = [
     "load_labels",
     "load_predictions",
     "load_task",
+    "monitor",
     "plan_labels",
     "threshold",
 ]

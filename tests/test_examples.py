@@ -51,7 +51,7 @@ def test_few_labels(run):
     made, shown = run("few_labels")
     low, high = made["labelled"].interval
     assert high - low < (made["free"].upper - made["free"].lower) / 2
-    assert "15 of 30 images" in shown and "with 15 labels:" in shown
+    assert "15 of 60 images" in shown and "with 15 labels:" in shown
 
 
 def test_compare_detectors(run):

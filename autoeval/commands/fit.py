@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autoeval.commands import meta_set_options, run_options, site_options
+from autoeval.commands import run_options, site_options, task_options
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.typed_options import refuse_all_but
 from autoeval.errors import InputError
@@ -25,12 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--labels",
         (
             Detail("img_dir", "its images, where its format needs them", "label_images"),
-            Detail("family", "its origin, if other sources share it"),
+            Detail("group", "its origin, if others that it is joined with share it"),
         ),
         metavar="PATH",
         help="COCO JSON, or a folder of YOLO or VOC",
     )
-    meta_set_options.add_task_option(labels)
+    task_options.add_task_option(labels)
     labels.add_argument(
         "--join",
         nargs="+",
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
             boxes = run_options.named_boxes(args)
             options["calibrate"] = args.calibrate
             if args.labels:
-                origin = {"img_dir": args.label_images, "group": args.family}
+                origin = {"img_dir": args.label_images, "group": args.group}
                 estimator = fit(args.labels, boxes, **origin, **options)
             else:
                 estimator = fit_task(args.task, boxes, data_root=args.data_root, **options)
@@ -123,3 +123,7 @@ def _check_sources(args: argparse.Namespace) -> None:
         )
     if not args.labels and not args.task:
         raise InputError("Expected either labels (--labels PATH) or a task (--task FILE).")
+    if args.group and args.task:
+        raise InputError("group= is that of --labels; a task names those of its sources itself.")
+    if args.data_root and args.labels:
+        raise InputError("data_root= is that of --task: leave it out beside --labels.")

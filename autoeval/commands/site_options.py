@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
 
 
+N_LABELS = 20  # images that a plan draws by default
 OF_A_RUN = (
     *("detector", "classes", "stages", "trust_checkpoint", "checkpoint", "cfg_options", "device"),
     *("teacher_checkpoint", "img_dir", "every", "batch_size"),
     *("launcher", "ray_address", "ray_workers", "ray_gpus", "ray_cpus"),
 )
 """Options that nothing reads where boxes come from files."""
-N_LABELS = 20  # images that a plan draws by default
+
 IMAGE_DETAILS = (
     Detail("img_dir", "where the files of a COCO JSON lie"),
     Detail("every", "frames of videos: 2s for one in so many seconds, or every Nth"),

@@ -1,27 +1,21 @@
-"""The demo: estimates at an environment held back, without and with labels; and a sample."""
+"""The demo: estimates at an environment held back, without and with labels."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import Any
-
-import numpy as np
 
 from autoeval.api import estimate_with_labels
 from autoeval.data.image_folder import load_image_folder
-from autoeval.demo.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS
+from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.demo.roadworld_task import environments_task, render_environments
-from autoeval.demo.training import Pictures, measure_samples
-from autoeval.detections import Detections
+from autoeval.demo.training import measure_samples
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.fit_task import fit_task
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light, preset
 from autoeval.estimation.plan_folder import plan_in_folder
@@ -29,6 +23,7 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.to_label import EMPTY
 from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.metasets import MetaSetConfig, SampleSet, own_images
+from autoeval.published.fitting.fit_task import fit_task
 from autoeval.report.sections import Remarks, Report, written_files
 from autoeval.results.estimate.estimate_page import estimate_page
 from autoeval.results.labels.estimate_report import label_report
@@ -135,51 +130,3 @@ def in_words(site: str, estimate: Estimate, labelled: LabelledEstimate, true: fl
 def _interval(lower: float, upper: float, level: float) -> str:
     known = lower == lower
     return f" ({level:.0%} interval {100 * lower:.1f} to {100 * upper:.1f})" if known else ""
-
-
-SITES = {"val": "night_highway", "new": "rain"}  # environments that the detector was not trained on
-N_IMAGES, SAMPLE_SEED, FLOOR = 30, 7, 0.03
-
-
-def write_sample(folder: Path, *, n_images: int = N_IMAGES) -> list[Path]:
-    """Write what the road world's detector finds in rendered pictures of two sites, and the labels.
-
-    ``new_site.json`` has the images of the second site without labels.
-    """
-    detector, written = DetectorSpec(DETECTOR)(), []
-    for name, environment in SITES.items():
-        pictures = Pictures(environment, n_images, SAMPLE_SEED)
-        images: list[dict[str, Any]] = []
-        labels: list[dict[str, Any]] = []
-        found: list[dict[str, Any]] = []
-        for number in range(1, n_images + 1):
-            sample = pictures[number - 1]
-            height, width = sample.image.shape[:2]
-            file = f"{number:04}.jpg"
-            images.append({"id": number, "file_name": file, "height": height, "width": width})
-            labels += [
-                {"image_id": number, "category_id": 1, "bbox": b} for b in _xywh(sample.boxes)
-            ]
-            (seen,) = detector.observe([sample.image], [file])
-            found += _results(seen.clean, number, (width, height))
-        for k, label in enumerate(labels, 1):
-            label["id"] = k
-        document = {"images": images, "categories": [{"id": 1, "name": CATEGORY}]}
-        truth = "val.json" if name == "val" else f"{name}_labels.json"
-        contents = {truth: {**document, "annotations": labels}, f"{name}_predictions.json": found}
-        if name != "val":
-            contents[f"{name}_site.json"] = document
-        written += [write_json(folder / f, c, indent=None) for f, c in contents.items()]
-    return written
-
-
-def _results(found: Detections, number: int, size: tuple[int, int]) -> Iterator[dict[str, Any]]:
-    boxes = found.boxes.clip(0, np.array(size * 2))
-    for box, score in zip(_xywh(boxes), found.scores.tolist(), strict=True):
-        if score >= FLOOR and min(box[2:]) > 0:
-            yield {"image_id": number, "category_id": 1, "bbox": box, "score": round(score, 3)}
-
-
-def _xywh(boxes: np.ndarray) -> list[list[float]]:
-    xywh = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
-    return [[round(side, 1) for side in box] for box in xywh.tolist()]

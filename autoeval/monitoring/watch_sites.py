@@ -33,7 +33,7 @@ from autoeval.monitoring.observing.site_pass import (
 )
 from autoeval.monitoring.order.site_table import site_table, with_alarms_below, with_changes
 from autoeval.monitoring.periods import AUTO, EXIF, FILE, Clock, check_by, time_warnings
-from autoeval.monitoring.site_categories import SiteCategories
+from autoeval.monitoring.site_categories import SiteCategories, check_named_sites
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.watched import Watched
 from autoeval.report.tables import counted
@@ -101,6 +101,11 @@ class WatchPlan:
                 raise InputError(f"Expected {name} of 1 or more but got {value}.")
         if self.score_thr is not None:
             points_at(self.score_thr, self.iou)  # refuses what is no threshold
+        elif self.iou != IOUS[0]:
+            raise InputError(
+                f"Expected a score threshold beside an IoU of {self.iou:g}, which is that of true "
+                "positives over it."
+            )
         if self.alarm_below is not None and not 0 < self.alarm_below < 1:
             raise InputError(
                 f"Expected --alarm-below over 0 and under 1 but got {self.alarm_below:g}."
@@ -316,7 +321,11 @@ def _watched(
 ) -> Watched:
     """Estimate and rank all sites of a store, and compare each with its baseline."""
     if len(index):
-        categories.check_sites([str(group) for group in index["group"].unique()])
+        sites = [str(group) for group in index["group"].unique()]
+        categories.check_sites(sites)
+        check_named_sites(plan.known, sites, "--site")
+        if plan.changes:
+            check_named_sites(plan.changes.anchors, sites, "--labelled")
     table = site_table(
         store,
         estimator,
@@ -354,7 +363,7 @@ def _watched(
         for row in sites.to_dict("records")
     ]
     every = (*warnings, *empty, *times)
-    return Watched(table, estimator.target, plan.by, every, clocks, n_new, missing)
+    return Watched(table, estimator.target, plan.by, every, clocks, n_new, missing, estimator.level)
 
 
 def _lost(

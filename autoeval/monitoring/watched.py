@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from autoeval.monitoring.monitored_site import MonitoredSite
 from autoeval.monitoring.order.site_table import SiteTable
 from autoeval.monitoring.periods import WHOLE
 
@@ -34,6 +36,35 @@ class Watched:
     clocks: dict[str, int] | None = None  # how many images have their time from each source
     n_new: int = 0  # images observed in this run
     missing: tuple[str, ...] = ()  # what this run does not have, and what that means
+    level: float = 0.9  # nominal coverage of the intervals
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the sites, the worst first."""
+        return tuple(str(name) for name in self.table.sites["group"])
+
+    def __getitem__(self, name: str) -> MonitoredSite:
+        """Return one site; KeyError if there is none of this name."""
+        for row in self.table.sites.to_dict("records"):
+            if row["group"] == name:
+                return MonitoredSite.of_row(row, target=self.target, level=self.level)
+        raise KeyError(f"No site {name!r}, only {', '.join(self.names)}.")
+
+    def __str__(self) -> str:
+        lines = [str(self[name]).splitlines()[0] for name in self.names]
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+
+    def __repr__(self) -> str:
+        return f"<Watched: {len(self.names)} sites, warnings: {len(self.warnings)}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values of every site, fit for JSON; NaN becomes None."""
+        sites = [self[name].to_dict() for name in self.names]
+        return {"target": self.target, "sites": sites, "warnings": list(self.warnings)}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table of sites, the worst first; its columns are those of `SiteTable`."""
+        return self.table.sites.reset_index(drop=True)
 
     @property
     def alarms(self) -> pd.DataFrame:

@@ -11,11 +11,13 @@ from predicted_world import write_world
 
 import autoeval
 from autoeval.cli import main
+from autoeval.errors import InputError
 from autoeval.estimation import site_boxes
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.monitoring.changes.change_model import ChangeModel, write_change_model
 from autoeval.monitoring.changes.condition import CONDITION
 from autoeval.monitoring.changes.slopes import Slopes
+from autoeval.monitoring.watch_sites import WatchPlan
 
 WORDS = ["thing 0", "thing 1", "thing 2"]
 CATEGORY = f"thing={','.join(WORDS)}"
@@ -266,6 +268,15 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_estimated(site, 
         (["--predictions", "half_size=nowhere"], "the results at half the size of north/gate"),
         (["--images-list", "empty"], "Expected the images of north/gate as"),
         (["--category", "zebra"], "No box is called zebra"),
+        (["--detector", "x"], "--detector is of a detector that is run on --images"),
+        (["--batch-size", "2"], "--batch-size is of a detector that is run on --images"),
+        (["--images", "img_dir=x"], "img_dir= is of a detector that is run on --images"),
+        (["--baseline", "200"], "--baseline is of changes: it needs --changes"),
+        (["--false-alarms", ".1"], "--false-alarms is of changes"),
+        (["--labelled", "roof=x.json"], "--labelled is of changes"),
+        (["--iou", ".75"], "--iou is of a score threshold: it needs --score-thr"),
+        (["--quiet", "--json-lines"], "give one of them"),
+        (["--site", "hall=val"], "--site names hall, but there is no such site"),
         (
             ["--site-category", "hall", "thing 0"],
             "--site-category names hall, but there is no such",
@@ -277,6 +288,17 @@ def test_options_that_do_not_fit_are_refused(options, message, site, monitor, ca
     full = [str(site / "empty") if word == "empty" else word for word in options]
     assert monitor(*full, category=None if options[0] == "--category" else CATEGORY) == 2
     assert message in capsys.readouterr().err
+
+
+def test_options_of_results_files_are_refused_beside_images(tmp_path, fitted, capsys):
+    words = ["monitor", "--estimator", str(fitted), "--images", str(tmp_path)]
+    assert main([*words, "--images-list", "x"]) == 2
+    assert "--images-list is of results files" in capsys.readouterr().err
+
+
+def test_an_iou_without_a_threshold_is_refused_in_python():
+    with pytest.raises(InputError, match="Expected a score threshold beside"):
+        WatchPlan(iou=0.75)
 
 
 def test_other_settings_are_refused_in_the_same_folder(site, monitor, capsys):
@@ -344,7 +366,7 @@ def test_a_category_of_one_site_is_expected_there_found_or_not(mixed, monitor, f
     assert rows.loc["north/yard", "estimate/thing 0"] == rows.loc["north/yard", "estimate"]
 
 
-def test_a_change_is_watched_in_the_categories_of_the_site_alone(mixed, boxes, monitor):
+def test_a_change_is_watched_in_the_categories_of_the_site_alone(mixed, boxes, monitor, fitted):
     """Unlikely boxes of other words move nothing."""
     options = ("--changes", "baseline=30")
     assert monitor(*options, category=None) == 0
@@ -352,13 +374,20 @@ def test_a_change_is_watched_in_the_categories_of_the_site_alone(mixed, boxes, m
     path = mixed / "sites" / "roof.json"
     own = json.loads(path.read_text())
     images = {box["file_name"] for box in own}
-    small = {"score": 0.06, "bbox": [1, 1, 9, 9]}  # not beyond those that show the size
-    noise = [{**box, **small} for box in only(boxes["roof"], *range(3, 12))]
-    noise = [box for box in noise if box["file_name"] in images]
+    scores = np.linspace(0, 1, 1001)
+    right = AccuracyEstimator.load(fitted).calibration_.at_half(scores)
+    unlikely = float(scores[abs(right - 0.2).argmin()])
+    others = [b for b in only(boxes["roof"], *range(3, 12)) if b["file_name"] in images]
+    noise = [  # apart from each other, and not beyond the boxes that show the size of the images
+        {**box, "score": unlikely, "bbox": [1 + 12 * (k % 40), 1 + 12 * (k // 40), 9, 9]}
+        for k, box in enumerate(others)
+    ]
     assert len(noise) > 100
     path.write_text(json.dumps(own + noise))
     assert monitor(*options, category=None) == 0
-    assert groups(mixed).set_index("group").loc["roof", "change"] == pytest.approx(before)
+    after = groups(mixed).set_index("group").loc["roof"]
+    assert after["n_boxes"] == len(own) + len(noise)
+    assert after["change"] == pytest.approx(before)
 
 
 def test_neither_a_network_nor_opencv_is_imported(site, fitted):

@@ -6,7 +6,7 @@ from predicted_world import write_world
 from rectangles import RectangleDetector, write_task
 
 from autoeval.cli import main
-from autoeval.commands.study import STUDIES, read_settings
+from autoeval.published.commands.study import STUDIES, read_settings
 
 METHODS = ["--set", "methods=bos_strict,constant"]
 

@@ -5,9 +5,10 @@ import re
 import shlex
 
 import numpy as np
+import pytest
 
 from autoeval.cli import main
-from autoeval.demo.showing import write_sample
+from autoeval.demo.sample import CLASSIFIER_IMAGES, write_sample
 from tests.doc_pages import ROOT
 
 SAMPLE = ROOT / "docs" / "getting-started" / "sample"
@@ -21,9 +22,19 @@ def boxes_of(document, n_images):
     return rows[np.lexsort(rows.T)]
 
 
-def test_the_command_writes_what_is_kept(tmp_path):
-    for path in write_sample(tmp_path, n_images=2):
+@pytest.mark.parametrize(
+    "classifier_images",
+    [
+        pytest.param(CLASSIFIER_IMAGES, marks=pytest.mark.slow),  # half a minute of rendering
+        10,  # other categories and scores of boxes
+    ],
+)
+def test_the_command_writes_what_is_kept(tmp_path, classifier_images):
+    for path in write_sample(tmp_path, n_images=2, classifier_images=classifier_images):
         kept, made = (json.loads((f / path.name).read_text()) for f in (SAMPLE, tmp_path))
+        if "predictions" in path.name and classifier_images < CLASSIFIER_IMAGES:
+            assert {entry["category_id"] for entry in kept} == {1, 2, 3, 4}
+            continue
         if path.name == "new_site.json":
             assert kept["images"][:2] == made["images"]
             continue
@@ -43,12 +54,12 @@ def test_after_an_estimate_from_files_the_next_step_is_possible_from_files(
         for name in ("val", "val_predictions", "new_predictions", "new_site")
     )
     assert main(["fit", "--labels", labels, "--predictions", found]) == 0
-    words = ["--predictions", new, "--images-list", site, "--category", "car=vehicle"]
+    words = ["--predictions", new, "--images-list", site, "--category", "lorry=truck"]
     assert main(["estimate", *words]) == 0
     shown = capsys.readouterr().out
     assert "too wide to act on" in shown
     (command,) = re.findall(r"autoeval label plan --.*", shown)
     assert main(shlex.split(command)[1:]) == 0
     assert (tmp_path / "work_dirs/labels/plan.json").exists()
-    truth = ["--labels", str(SAMPLE / "new_labels.json"), "words=vehicle=car"]
+    truth = ["--labels", str(SAMPLE / "new_labels.json"), "words=truck=lorry"]
     assert main(["label", "estimate", "--plan", "work_dirs/labels", *truth]) == 0

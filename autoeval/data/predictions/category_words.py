@@ -115,8 +115,8 @@ def read_names(path: Path) -> dict[str, str]:
             raise InputError(f"Cannot read the names {path}: {error}.") from error
     if names is not None and not isinstance(names, list | dict):
         raise InputError(f"{path}: expected `names` as a list or by number, got {names!r:.40}.")
-    given = names.items() if isinstance(names, dict) else enumerate(names or ())
-    pairs = [(str(number), word) for number, word in given if word is not None]
+    numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
+    pairs = [(str(number), word) for number, word in numbered.items() if word is not None]
     wrong = [number for number, word in pairs if not isinstance(word, str | int | float)]
     if wrong:
         raise InputError(f"{path}: expected a word for each number, not for {listed(wrong)}.")

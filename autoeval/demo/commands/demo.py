@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     if args.sample:
         reason = "is about the demo, and --sample renders none of it: leave it out."
         refuse_beside(args, ["work_dir", "held_back", "published"], reason)
-        from autoeval.demo.showing import write_sample
+        from autoeval.demo.sample import write_sample
 
         print(*write_sample(args.sample), sep="\n")
         return 0

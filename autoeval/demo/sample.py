@@ -1,0 +1,85 @@
+"""A small sample of labels and predictions of two sites, to try commands on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.demo.kinds import CATEGORIES, KindClassifier, categories_of
+from autoeval.demo.roadworld import DETECTOR, make_picture
+from autoeval.detections import Detections
+from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.runtime.files import write_json
+from autoeval.runtime.progress import progress_bar
+
+SITES = {"val": "rain", "new": "night_highway"}  # environments that nothing was trained on
+N_IMAGES, SAMPLE_SEED, FLOOR = 60, 7, 0.03
+CLASSIFIER_IMAGES, CLASSIFIER_SEED = 150, 1001
+
+Entry = dict[str, Any]
+
+
+def write_sample(
+    folder: Path, *, n_images: int = N_IMAGES, classifier_images: int = CLASSIFIER_IMAGES
+) -> list[Path]:
+    """Write what a detector finds in rendered pictures of two sites, and their labels.
+
+    The detector is that of the road world, which finds vehicles; a `KindClassifier` shares out
+    the score of each box among `CATEGORIES`. ``new_site.json`` has the images of the second site
+    without labels.
+    """
+    detector = DetectorSpec(DETECTOR)()
+    classifier = KindClassifier(n_images=classifier_images, seed=CLASSIFIER_SEED).fit()
+    written = []
+    for name, environment in SITES.items():
+        images: list[Entry] = []
+        labels: list[Entry] = []
+        found: list[Entry] = []
+        with progress_bar(n_images, f"detecting in {name}") as bar:
+            for number in range(1, n_images + 1):
+                picture = make_picture(environment, number - 1, seed=SAMPLE_SEED)
+                height, width = picture.image.shape[:2]
+                file = f"{number:04}.jpg"
+                images.append({"id": number, "file_name": file, "height": height, "width": width})
+                labels += _labels(picture.boxes, categories_of(picture.kinds), number)
+                (seen,) = detector.observe([picture.image], [file])
+                shares = classifier.predict_proba(picture.image, seen.clean.boxes)
+                found += _results(seen.clean, shares, number, (width, height))
+                bar.update()
+        for k, label in enumerate(labels, 1):
+            label["id"] = k
+        categories = [{"id": k, "name": word} for k, word in enumerate(CATEGORIES, 1)]
+        document = {"images": images, "categories": categories}
+        truth = "val.json" if name == "val" else f"{name}_labels.json"
+        contents = {truth: {**document, "annotations": labels}, f"{name}_predictions.json": found}
+        if name != "val":
+            contents[f"{name}_site.json"] = document
+        written += [write_json(folder / f, c, indent=None) for f, c in contents.items()]
+    return written
+
+
+def _labels(boxes: np.ndarray, categories: list[int], number: int) -> list[Entry]:
+    return [
+        {"image_id": number, "category_id": 1 + category, "bbox": box}
+        for box, category in zip(_xywh(boxes), categories, strict=True)
+    ]
+
+
+def _results(
+    found: Detections, shares: np.ndarray, number: int, size: tuple[int, int]
+) -> Iterator[Entry]:
+    """Yield each box once for every category whose share of the score is not negligible."""
+    boxes = found.boxes.clip(0, np.array(size * 2))
+    scores = found.scores[:, None] * shares  # (N, categories)
+    for box, row in zip(_xywh(boxes), scores.tolist(), strict=True):
+        for k, score in enumerate(row, 1):
+            if score >= FLOOR and min(box[2:]) > 0:
+                yield {"image_id": number, "category_id": k, "bbox": box, "score": round(score, 3)}
+
+
+def _xywh(boxes: np.ndarray) -> list[list[float]]:
+    xywh = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
+    return [[round(side, 1) for side in box] for box in xywh.tolist()]

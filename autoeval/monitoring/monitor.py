@@ -1,0 +1,113 @@
+"""Watch many sites with one call: images or predictions, a folder or a file for each site."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from autoeval.data.predictions.category_words import read_names
+from autoeval.errors import InputError
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
+from autoeval.estimation.site import Categories
+from autoeval.estimation.site_boxes import PathLike
+from autoeval.monitoring.periods import AUTO, Clock
+from autoeval.monitoring.site_records import RecordStore
+from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions, watch_sites
+from autoeval.monitoring.watched import Watched
+
+
+def monitor(
+    estimator: AccuracyEstimator | PathLike,
+    boxes: GivenBoxes | None = None,
+    *,
+    images: PathLike | None = None,
+    work_dir: PathLike,
+    plan: WatchPlan | None = None,
+    categories: Categories | None = None,
+    site_categories: Mapping[str, Categories] | None = None,
+    time: str = AUTO,
+) -> Watched:
+    """Estimate many sites, put them in order, and go on where the last call stopped.
+
+    Parameters
+    ----------
+    estimator : AccuracyEstimator or path-like
+        Fitted with the same detector, or on its predictions.
+    boxes : path-like, Predictions, Detector or ImageDetector, optional
+        Predictions: a folder with ``SITE.json`` for each site. Or the detector that is run over
+        `images`; by default the one that the estimator was fitted with.
+    images : path-like, optional
+        With a detector a folder with a folder of images for each site. With predictions the list of
+        all images of the sites, since those without a box are not in the predictions: a COCO JSON,
+        a text file with a name a line, or a folder with ``SITE.json`` or ``SITE.txt``.
+    work_dir : path-like
+        Keeps what was observed: a call with the same one looks at new images alone.
+    plan : WatchPlan, optional
+        Periods, changes, thresholds for alarms; by default each site as a whole.
+    categories, site_categories : mapping, optional
+        Names, each with the detector's words for it, at all sites and at single ones; by default
+        the categories that are found at each.
+    time : str
+        Where the time of an image comes from; see `autoeval.monitoring.periods.Clock`.
+
+    Returns
+    -------
+    Watched
+        ``watched["gate"]`` is one site, ``watched.to_pandas()`` the table of all, the worst first.
+
+    Raises
+    ------
+    InputError
+        As `autoeval.monitoring.watch_sites.watch_sites` and `watch_predictions`, or if a reference
+        detector is given, which a monitor does not read.
+    """
+    path = None if isinstance(estimator, AccuracyEstimator) else Path(estimator)
+    if path is not None:
+        path = path / "estimator.parquet" if path.is_dir() else path
+        fitted = AccuracyEstimator.load(path)
+    else:
+        assert isinstance(estimator, AccuracyEstimator)
+        fitted = estimator
+    given = None if boxes is None else given_boxes(boxes)
+    if given is not None and given.reference is not None:
+        raise InputError("A monitor reads no reference detector: leave it out.")
+    store, plan = RecordStore(Path(work_dir)), plan or WatchPlan()
+    if isinstance(given, Predictions):
+        words = given.names
+        return watch_predictions(
+            given.path,
+            fitted,
+            store,
+            plan,
+            half_size_predictions=given.half_size,
+            images_list=images,
+            categories=categories,
+            site_categories=site_categories,
+            names=read_names(Path(words)) if isinstance(words, str | os.PathLike) else words,
+            truncated=not given.complete,
+            time_form=time,
+        )
+    if images is None:
+        raise InputError("Expected predictions, or images to run the detector on.")
+    from autoeval.data.image_folder import load_image_folder
+    from autoeval.monitoring.observing.signals import image_signals
+
+    run = given or Detector(fitted.load_detector())
+    watched = watch_sites(
+        load_image_folder(images),
+        fitted,
+        run.loaded,
+        store,
+        plan,
+        clock=Clock(time),
+        signals=image_signals,
+        categories=categories,
+        site_categories=site_categories,
+        batch_size=run.batch_size,
+        executor=run.executor,
+        load=run.spec,
+    )
+    assert watched is not None  # of a single process
+    return watched

@@ -1,0 +1,77 @@
+"""`autoeval.monitor`: many sites with one call, each of them a result as all others."""
+
+import json
+
+import pytest
+from commands.predicted_world import write_world
+
+import autoeval
+from autoeval.errors import InputError
+from autoeval.monitoring.watch_sites import WatchPlan
+
+SKILLS = {"north/gate": 0.9, "north/yard": 0.7, "roof": 0.5}
+
+
+def named(boxes):
+    """Give boxes the names of their images."""
+    return [{**box, "file_name": f"{box.pop('image_id'):04}.jpg"} for box in boxes]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("monitor")
+    (folder / "made").mkdir()
+    labels, predictions = write_world(folder, "val", seed=0)
+    autoeval.fit(labels, predictions, work_dir=folder / "fit")
+    for k, (name, skill) in enumerate(SKILLS.items()):
+        path = folder / "sites" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _, made = write_world(folder / "made", f"{k}", seed=k + 1, skill=skill)
+        path.write_text(json.dumps(named(json.loads(made.read_text()))))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def watched(world):
+    return autoeval.monitor(world / "fit", world / "sites", work_dir=world / "work")
+
+
+def test_a_site_is_estimated_as_by_predict(world, watched):
+    estimator = autoeval.AccuracyEstimator.load(world / "fit/estimator.parquet")
+    for name in SKILLS:
+        expected = estimator.predict(world / "sites" / f"{name}.json")
+        site = watched[name]
+        assert (site.value, site.lower, site.upper) == pytest.approx(
+            (expected.value, expected.lower, expected.upper), abs=1e-9
+        )
+        assert site.level == expected.level and site.target == expected.target
+        assert site.per_category.keys() == expected.per_category.keys()
+        assert site.n_images == expected.n_images
+    assert list(watched.names) == sorted(SKILLS, key=lambda name: watched[name].rank)
+
+
+def test_what_is_printed_and_drawn(watched):
+    worst = watched[watched.names[0]]
+    first = str(watched).splitlines()[0]
+    assert first == str(worst).splitlines()[0]
+    assert first.startswith(f"{worst.name}: mAP {100 * worst.value:.1f}, 90% interval ")
+    rows = worst.to_pandas()
+    assert list(rows["category"]) == ["", *worst.per_category]
+    assert worst.to_dict()["value"] == worst.value == rows["value"][0]
+    labels = [text.get_text() for text in worst.plot().get_yticklabels()]
+    assert labels == [worst.name, *worst.per_category]
+    assert watched.to_dict()["sites"][0] == worst.to_dict()
+    assert len(watched.to_pandas()) == len(SKILLS)
+    with pytest.raises(KeyError, match="No site 'cellar', only"):
+        watched["cellar"]
+
+
+def test_options_of_the_plan_and_of_the_files_act(world, watched, tmp_path):
+    options = {"work_dir": tmp_path / "work", "plan": WatchPlan(alarm_below=0.9)}
+    again = autoeval.monitor(world / "fit", world / "sites", **options)
+    assert len(again.alarms) > 0 and len(watched.alarms) == 0
+    given = autoeval.Predictions(world / "sites", reference=world / "sites")
+    with pytest.raises(InputError, match="reads no reference detector"):
+        autoeval.monitor(world / "fit", given, work_dir=tmp_path / "other")
+    with pytest.raises(InputError, match="Expected predictions, or images"):
+        autoeval.monitor(world / "fit", work_dir=tmp_path / "other")
