@@ -152,6 +152,7 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
             ),
         ),
         metavar="ROOT",
+        alone=None,  # folders that name a site, of --predictions
         help="folder with a folder for each site, COCO JSON, pattern or list of paths",
     )
     sites.add_argument(

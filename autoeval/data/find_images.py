@@ -93,21 +93,40 @@ def find_images(
     ``.lst``), or ``-`` for one on standard input; or a pattern such as ``site/**/*.jpg``. `every`
     says which frames of videos are taken: ``"2s"``, or ``"10"`` for every tenth; without it the
     videos of a folder are passed over.
+
+    Raises `InputError` where nothing is found, or `img_dir` or `every` has nothing to be about.
     """
+    found, is_coco = _find(source, img_dir, every)
+    if img_dir is not None and not is_coco:
+        raise InputError(
+            f"img_dir= says where the files of a COCO JSON lie, and {printable(source)} is none: "
+            "leave it out."
+        )
+    if every is not None and all(isinstance(image, ImageFile) for image in found.images):
+        raise InputError(
+            f"every= names frames of videos, and {printable(source)} has none: leave it out."
+        )
+    return found
+
+
+def _find(
+    source: str | os.PathLike[str], img_dir: str | os.PathLike[str] | None, every: str | None
+) -> tuple[FoundImages, bool]:
+    """Find images, and say whether a COCO file names them."""
     if os.fspath(source) == STANDARD_INPUT or is_pattern(source):
-        return _of_paths(listed_paths(source), every)
+        return _of_paths(listed_paths(source), every), False
     path = Path(source)
     if path.is_dir():
-        return _in_folder(path, every)
+        return _in_folder(path, every), False
     suffix = path.suffix.lower()
     if path.is_file() and suffix in LISTS:
-        return _of_paths(listed_paths(path), every)
+        return _of_paths(listed_paths(path), every), False
     if path.is_file() and suffix in VIDEOS | SUFFIXES:
-        return _of_paths([path], every)
+        return _of_paths([path], every), False
     refuse_archive(path)
     left_out = list[str]()
     images = load_image_folder(path, img_dir, left_out)
-    return FoundImages(images, tuple(left_out))
+    return FoundImages(images, tuple(left_out)), True
 
 
 def _in_folder(folder: Path, every: str | None) -> FoundImages:

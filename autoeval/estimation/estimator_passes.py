@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from autoeval.scores.registry import needs_of, of_domain
 
 SCORE_THR = 0.05
 REMEMBERED = {"detector", "pass", "task"}
+UNREAD = {"half_size": "half_size= behind --predictions", "teacher": "--teacher"}
 WANTS = (*BY_PRODUCTS, "half_size", "views", "reweighted", "prototypes")
 
 
@@ -114,7 +115,19 @@ class EstimatorPasses:
                 f"This estimator was fitted with {PASSES.get(missing[0], missing[0])}, or fit "
                 "again without."
             )
+        self._refuse_unread(site.boxes.passes)
         return replace(site, images=listed) if listed else site
+
+    def _refuse_unread(self, passes: Collection[str]) -> None:
+        """Refuse a second pass, or a teacher's boxes, that the fit did not have."""
+        known = set(needs_of([*self._fitted.features_, *self._fitted.training_range_]))
+        if self.label_assistance_ is not None:
+            known |= self.label_assistance_.needs
+        for name in sorted(set(passes) - known):
+            raise InputError(
+                f"This estimator was fitted without {UNREAD[name]}, and would not read it: leave "
+                "it out, or give it at the fit, too."
+            )
 
     def check_site(self, name: str) -> None:
         """Make sure that the fit has a site, and a method that knows what is particular to it."""

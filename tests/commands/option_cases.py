@@ -1,7 +1,8 @@
 """A call for each option and fact of a command, which shows that it is read.
 
 A case is a base call and what is added to it. The added words make the outcome another one, or the
-call is refused with a message that names them. All run in the world of `write_world_of_cases`.
+call is refused with a message that names them. All calls run in the `world` of
+`test_no_option_ignored`, the only test that reads them.
 """
 
 FIT = "fit --labels val_labels.json --predictions val_predictions.json"
@@ -13,12 +14,13 @@ PLAN = f"label plan --estimator fit/estimator.parquet {FILES} --n 8"
 PLAN_BY_RUN = "label plan --estimator run/estimator.parquet --images w1/images --n 8"
 LABELLED = "label estimate --plan plan --labels plan_labels.json"
 COMPARE = "compare fit other --predictions new_predictions.json others.json"
+WORSE_FIRST = "compare other fit --predictions others.json new_predictions.json"
 COMPARE_BY_RUN = "compare run run2 --images w1/images"
 THRESHOLD = f"threshold --estimator fit/estimator.parquet {FILES}"
 THRESHOLD_BY_RUN = "threshold w1/images --estimator run/estimator.parquet"
 OF_PLAN = "threshold --plan plan --labels plan_labels.json"
 CHECK = "check --task task.py"
-NAMES = "names=words.txt"
+NAMES = "names=nowhere.txt"
 
 
 def detector(base):
@@ -54,7 +56,6 @@ def running(base):
 
 
 def predictions(base):
-    """The words of the file are those of its numbers, so that others change the categories."""
     path = "--predictions new_predictions.json"
     cut = base.replace(path, "--predictions cut.json")
     return {
@@ -81,8 +82,8 @@ CASES = {
         "labels": (FIT, "--labels nowhere.json"),
         "label_images": (FIT_BY_RUN, "--labels img_dir=nowhere"),
         "family": (FIT, "--labels family=town"),
-        "task": (FIT, "--task task.py"),
-        "data_root": ("fit --predictions boxes", "--task task.py data_root=nowhere"),
+        "task": ("fit --predictions new_predictions.json", "--task nowhere.py"),
+        "data_root": ("fit --predictions new_predictions.json", "--task task.py data_root=nowhere"),
         "join": ("fit", "--join fit nowhere"),
         "predictions": (FIT, "--predictions nowhere.json"),
         "names": (FIT, "--predictions names=nowhere.txt"),
@@ -105,7 +106,10 @@ CASES = {
         **running(ESTIMATE_BY_RUN),
         **predictions(ESTIMATE),
         "images": ("estimate --estimator run/estimator.parquet", "nowhere"),
-        "img_dir": ("estimate --estimator run/estimator.parquet", "w1/annotations.json img_dir=no"),
+        "img_dir": (
+            "estimate --estimator run/estimator.parquet",
+            "w1/annotations.json img_dir=nowhere",
+        ),
         "every": ("estimate --estimator run/estimator.parquet", "w1/images every=never"),
         "estimator": (f"estimate {FILES}", "--estimator nowhere.parquet"),
         "images_list": (ESTIMATE, "--images-list new_labels.json"),
@@ -159,7 +163,7 @@ CASES = {
     "compare": {
         **images(COMPARE_BY_RUN, "--images"),
         **running(COMPARE_BY_RUN),
-        "detectors": ("compare --predictions new_predictions.json others.json", "fit nowhere"),
+        "detectors": ("compare fit", "nowhere --images new_labels.json"),
         "predictions": ("compare fit other", "--predictions new_predictions.json nowhere.json"),
         "category": (COMPARE, "--category any=thing\\ 1,thing\\ 2"),
         "target": (COMPARE, "--target mAP50"),
@@ -170,7 +174,7 @@ CASES = {
         "words": (COMPARE, "--labels new_labels.json words=x=nothing"),
         "level": (COMPARE, "--level .5"),
         "seed": (f"{COMPARE} --labels some_labels.json", "--seed 1"),
-        "fail_if_worse": (COMPARE, "--fail-if-worse 0"),
+        "fail_if_worse": (f"{WORSE_FIRST} --labels new_labels.json", "--fail-if-worse 1"),
         "work_dir": (COMPARE, "--work-dir elsewhere"),
         "json": (COMPARE, "--json"),
     },
@@ -182,7 +186,7 @@ CASES = {
         "images": ("threshold --estimator run/estimator.parquet", "nowhere"),
         "img_dir": (
             "threshold --estimator run/estimator.parquet",
-            "w1/annotations.json img_dir=no",
+            "w1/annotations.json img_dir=nowhere",
         ),
         "every": ("threshold --estimator run/estimator.parquet", "w1/images every=never"),
         "recall": (OF_PLAN, "--recall .3"),

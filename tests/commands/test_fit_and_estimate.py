@@ -9,12 +9,10 @@ import pandas as pd
 import pytest
 from predicted_world import write_world
 
-from autoeval import fit as fit_in_python
 from autoeval.cli import main
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import read_predictions
-from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.metrics.coco_matching import rank_categories
 
@@ -79,8 +77,6 @@ def test_the_estimator_knows_the_family_of_its_labels(world, tmp_path):
     saved = AccuracyEstimator.load(tmp_path / "estimator.parquet").regression_.rows_
     assert set(saved["family"]) == {"town"} and set(saved["source"]) == {"val_labels"}
     pd.testing.assert_frame_equal(saved, pd.read_parquet(tmp_path / "scores.parquet"))
-    with pytest.raises(InputError, match="`family` is that of labels"):
-        fit_in_python(task=tmp_path / "task.py", predictions=files[1], family="town")
 
 
 @pytest.mark.parametrize("skill", [0.5, 0.8])
