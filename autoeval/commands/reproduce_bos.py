@@ -79,7 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what is there and what it costs; run what is missing; print tables and figures."""
     from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.report.sections import Report, print_report
+    from autoeval.report.sections import Report
+    from autoeval.report.terminal import print_report
     from autoeval.research.reproduce.available import find_available
     from autoeval.research.reproduce.printed import load_figures, load_printed
 
