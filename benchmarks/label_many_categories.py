@@ -22,7 +22,6 @@ from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.labels.truth import Truth
 from autoeval.detectors import load_detector
-from autoeval.estimation.fit_task import fit_task
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.labels.label_sampling import balanced_order
@@ -30,6 +29,7 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.metrics.coco_matching import rank_categories
+from autoeval.published.fitting.fit_task import fit_task
 from autoeval.report.tables import format_cells, to_markdown
 
 PARTS = ("a", "b", "new")

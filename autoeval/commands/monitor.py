@@ -45,8 +45,8 @@ TYPED = {"half_size_predictions": "half_size=", "img_dir": "img_dir="} | {
 }
 RARE = (
     *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against", "json_lines"),
-    *("prometheus", "webhook", "quiet", "checkpoint", "cfg_options", "device"),
-    *("batch_size", "launcher", "detector", "site_category", "images_list"),
+    *("prometheus", "webhook", "quiet", "checkpoint", "cfg_options", "device", "detector"),
+    *("batch_size", "launcher", "site_category", "images_list"),
 )
 SHIPPED = ""  # slopes of change, where --changes names no file
 
@@ -166,7 +166,7 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
         "--by",
         default="folder",
         metavar="HOW",
-        help="rows also for each day, hour or every:200 images of a site (default: %(default)s)",
+        help="also by day, hour or every:200 images (%(default)s)",
     )
     sites.add_argument(
         "--time",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
 
 TUPLE = "tuple"
+SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "stages")
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)")
 
 
@@ -54,8 +55,17 @@ class DetectorSpec:
     stages: Sequence[str] = ()
 
     def __call__(self) -> Any:
-        """Load it; `InputError` as `autoeval.load_detector`, or if the classes cannot be read."""
+        """Load it; `InputError` as `autoeval.load_detector`, or if the classes cannot be read.
+
+        A black box is a program of its own, which no setting reaches: these are refused.
+        """
         if names_python(self.name):
+            given = [name for name in SETTINGS if getattr(self, name)]
+            if given:
+                raise InputError(
+                    f"Expected no {given[0]} with {self.name}: a BlackBoxDetector loads its model "
+                    "itself. Set it in that file, and leave it out here."
+                )
             return load_black_box(self.name)
         import torch
 
