@@ -25,6 +25,7 @@ from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.operating_point import influence_on
+from autoeval.report.warning_lines import warning_lines
 from autoeval.targets import IOUS, OperatingPoint
 
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
@@ -72,7 +73,7 @@ class LabelPlan:
             f"{self.n} of {self.n_pool} images to label, for {self.target} of "
             f"{listed(self.found.categories)}",
             *(f"  {image.file_name or image.image_id}" for image in images),
-            *(f"warning: {warning}" for warning in self.warnings),
+            *warning_lines(self.warnings),
         ]
         return "\n".join(lines)
 

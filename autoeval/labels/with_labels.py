@@ -22,6 +22,7 @@ from autoeval.labels.target_estimates import TargetEstimates, estimate_target
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import rank_categories
+from autoeval.report.warning_lines import warning_lines
 from autoeval.targets import OperatingPoint, points_at
 
 if TYPE_CHECKING:
@@ -98,20 +99,18 @@ class LabelledEstimate:
         return max(self.outlook.needed(half_width) - self.n_labelled, 1)
 
     def __str__(self) -> str:
+        warnings = warning_lines(self.warnings)
+        return "\n".join([*self.headline(), *self.details(), *warnings])
+
+    def headline(self) -> list[str]:
+        """Return the lines with the value, its interval, other targets, and labels to go."""
         lower, upper = self.interval
-        of = self.whole[self.target]
         at_threshold = [name for name in self.whole if OperatingPoint.of(name)]
         lines = [
             f"estimated {self.target}: {100 * self.value:.1f}, {self.level:.0%} "
             f"interval {100 * lower:.1f} to {100 * upper:.1f}, from {self.n_labelled} labelled "
             f"images of {self.n_pool}"
         ]
-        named = {
-            "label-free": of.prior,
-            "sample estimate": of.sample,
-            "difference estimator": of.difference,
-        }
-        lines += [f"  {name}: {self.text(found)}" for name, found in named.items()]
         lines += [
             f"{name}: {self.text(self.whole[name].combined.estimate)}"
             for name in at_threshold
@@ -123,7 +122,17 @@ class LabelledEstimate:
             else f"±{100 * goal:.0f} is reached"
             for goal in GOALS
         ]
-        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+        return lines
+
+    def details(self) -> list[str]:
+        """Return a line for each estimate that the recommended one combines."""
+        of = self.whole[self.target]
+        named = {
+            "label-free": of.prior,
+            "sample estimate": of.sample,
+            "difference estimator": of.difference,
+        }
+        return [f"{name}: {self.text(found)}" for name, found in named.items()]
 
     def text(self, found: ValueWithError) -> str:
         """Write a value with its half-width, in points of 100."""
@@ -380,8 +389,8 @@ def warnings_of_conflict(whole: LabelEstimates) -> tuple[str, ...]:
     if not whole.combined.conflict:
         return ()
     return (
-        "the labels contradict the level of the label-free estimate, which is left out: these "
-        "images are unlike those that the estimator was fitted on",
+        "the labels contradict the level of the label-free estimate, which the combined estimate "
+        "leaves out: these images are unlike those that the estimator was fitted on",
     )
 
 

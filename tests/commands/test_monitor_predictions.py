@@ -276,6 +276,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_estimated(site, 
         (["--labelled", "roof=x.json"], "--labelled is of changes"),
         (["--iou", ".75"], "--iou is of a score threshold: it needs --score-thr"),
         (["--quiet", "--json-lines"], "give one of them"),
+        (["--quiet", "--verbose"], "give one of them"),
         (["--site", "hall=val"], "--site names hall, but there is no such site"),
         (
             ["--site-category", "hall", "thing 0"],

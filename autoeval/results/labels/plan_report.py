@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -34,8 +34,11 @@ class WhatToLabel(Section):
         page.add_text(self._drawn())
         page.add_warnings(self.plan.warnings)
 
-    def text(self) -> str:
-        return "\n".join([self._drawn(), *(f"warning: {w}" for w in self.plan.warnings)])
+    def headline(self) -> str:
+        return self._drawn()
+
+    def all_warnings(self) -> Sequence[str]:
+        return self.plan.warnings
 
     def to_dict(self) -> dict[str, Any]:
         images = self.plan.found.images
@@ -85,7 +88,7 @@ class WidthToExpect(Section):
         for _, figure in self.figures():
             page.add_figure(figure, "Expected half-width by the number of labels")
 
-    def text(self) -> str:
+    def headline(self) -> str:
         table = self.table()
         rows = list(table.itertuples(index=False))
         widths = ", ".join(f"±{100 * row.half_width:.1f} with {row.labels}" for row in rows)
