@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from autoeval.comparison.common_ground import check_fits, on_common_ground
+from autoeval.comparison.common_ground import at_floors, check_fits, on_common_ground
 from autoeval.comparison.comparison import ALL, Comparison
 from autoeval.comparison.pair_model import PairPrior, pair_prior
 from autoeval.comparison.paired_labels import LabelDifference, PairedLabels, pair_labels
@@ -46,6 +46,7 @@ def compare_sites(
     category, where the site was read with them.
     """
     check_fits(fits)
+    fits, sites = at_floors(fits, sites)
     common, warnings = on_common_ground(fits, sites)
     target, prior = next(iter(fits.values())).target, pair_prior()
     sides = [Side.of(name, fits[name], site) for name, site in common.items()]

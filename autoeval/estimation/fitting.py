@@ -33,6 +33,7 @@ from autoeval.estimation.protocol import (
     worse_than_constant,
 )
 from autoeval.estimation.reference_statistics import different_floors, joined_statistics
+from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
 from autoeval.estimation.site import any_task, own_words
 from autoeval.estimation.site_boxes import PathLike, PredictionFiles, SiteBoxes
 from autoeval.estimation.training_set import (
@@ -216,7 +217,9 @@ def fit_sets(
     warnings = [f"{of.name}: {warning}" for of in sets for warning in of.left_out]
     warnings += different_floors(statistics, [of.name for of in sets])
     repeated = (*(warning for of in statistics for warning in of.warnings), *check.warnings)
-    together = replace(joined_statistics(statistics), widening=check.widening)
+    floors = fits_above(sets, calibrated)
+    shares = tuple((floor, share_above(sets, floor)) for floor in floors)
+    together = replace(joined_statistics(statistics), widening=check.widening, floors=shares)
     assistance, why = assistance_of([site_of_set(of) for of in sets])
     return _fitted(
         calibrated.rows.dropna(axis=1, how="all"),
@@ -225,6 +228,7 @@ def fit_sets(
         label_assistance=assistance,
         warnings=(*warnings, *repeated, *why),
         bins=calibrated.bins,
+        floors=floors,
         **options,
     )
 
@@ -246,30 +250,50 @@ def join_fits(
         if ("detector" in one.context_) != ("detector" in other.context_):
             raise InputError("Fits on predictions and fits with a detector are not joined.")
         _check_alike(first, one, name, other)
-    rows = joined_rows({name: fit.table_ for name, fit in fits.items()})
-    calibrations = [fit.calibration_ for fit in fits.values() if fit.calibration_ is not None]
-    of_sites: dict[str, Any] = {}
-    for fit in fits.values():
-        if fit.calibration_ is not None:
-            of_sites |= dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
-            of_sites |= fit.context_.get(CALIBRATIONS, {})
+    rows, calibration, of_sites = _joined(fits)
     statistics = [fit.statistics_ for fit in fits.values()]
+    together = joined_statistics(statistics)
+    floors = {}
+    for floor, _ in together.floors:
+        there, of_floor, sites = _joined({name: of.at_floor(floor) for name, of in fits.items()})
+        if of_floor is not None:
+            floors[floor] = FloorFit(there, of_floor, sites)
     context = {name: of for name, of in one.context_.items() if name != "task"}
     if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
         context = {**context, "pass": _without(context["pass"], TEACHER)}
     warnings = tuple(dict.fromkeys(w for of in statistics for w in of.warnings))
-    boxes = joined_statistics(statistics).warning(*warnings).to_dict()
+    boxes = (
+        replace(together, floors=tuple(of for of in together.floors if of[0] in floors))
+        .warning(*warnings)
+        .to_dict()
+    )
     context |= {"boxes": boxes} | ({CALIBRATIONS: of_sites} if of_sites else {})
     return _fitted(
         rows,
         context=context,
         target=target,
         level=level,
-        calibration=ScoreCalibration.mean(calibrations) if calibrations else None,
+        calibration=calibration,
         label_assistance=one.label_assistance_,
         warnings=tuple(different_floors(statistics, list(fits))),
         loading=one.loading_,
+        floors=floors,
     )
+
+
+def _joined(
+    fits: Mapping[str, AccuracyEstimator],
+) -> tuple[pd.DataFrame, ScoreCalibration | None, dict[str, Any]]:
+    """Join the pairs of fits, and average their calibrations; return those of the sites, too."""
+    of_sites: dict[str, Any] = {}
+    calibrations = []
+    for fit in fits.values():
+        if fit.calibration_ is not None:
+            calibrations.append(fit.calibration_)
+            of_sites |= dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
+            of_sites |= fit.context_.get(CALIBRATIONS, {})
+    rows = joined_rows({name: fit.table_ for name, fit in fits.items()})
+    return rows, ScoreCalibration.mean(calibrations) if calibrations else None, of_sites
 
 
 def _fitted(

@@ -35,6 +35,7 @@ def expected_curve(
         ``measure``, ``value``, ``lower`` and ``upper``; NaN where the interval would be too wide.
     """
     assert estimate.site is not None
+    estimator = estimator.at_floor(estimate.site.floor)
     rows = pd.DataFrame(estimate.site.row["rows"])
     best = float(estimate.site.boxes.clean.scores.max(initial=0.0))
 
