@@ -49,6 +49,14 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
         )
 
 
+def at_floors(
+    fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site]
+) -> tuple[dict[str, AccuracyEstimator], dict[str, Site]]:
+    """Take each fit at the score at which the boxes of its site begin; see `Site.floor`."""
+    there = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
+    return there, {name: replace(site, floor=0.0) for name, site in sites.items()}
+
+
 def on_common_ground(
     fits: Mapping[str, AccuracyEstimator],
     sites: Mapping[str, Site],

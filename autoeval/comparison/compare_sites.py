@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from autoeval.comparison.common_ground import check_fits, on_common_ground
+from autoeval.comparison.common_ground import at_floors, check_fits, on_common_ground
 from autoeval.comparison.comparison import ALL, Comparison
 from autoeval.comparison.labelled_levels import labelled_level
 from autoeval.comparison.pair_model import PairPrior, pair_prior
@@ -48,6 +48,7 @@ def compare_sites(
     category, where the site was read with them.
     """
     check_fits(fits)
+    fits, sites = at_floors(fits, sites)
     common, warnings = on_common_ground(fits, sites, labels, words)
     target, prior = next(iter(fits.values())).target, pair_prior()
     paired = None

@@ -133,21 +133,26 @@ class CalibratedSets:
     """What a fit takes from the confidences on labelled sets.
 
     bins: see `reliability`; None without a calibration of the detector's own.
+    probabilities: of the boxes of each set by calibrations that have not seen its labels, (10, N)
+        each; empty without a calibration of the detector's own.
     """
 
     rows: pd.DataFrame
     calibration: ScoreCalibration
     check: ConfidenceCheck = ConfidenceCheck()
     bins: pd.DataFrame | None = None
+    probabilities: tuple[np.ndarray, ...] = ()
 
     @classmethod
     def of(cls, sets: Sequence[TrainingSet], *, calibrate: bool = True) -> CalibratedSets:
         """Check and calibrate the confidences, and score the sets; see `calibrated_rows`."""
+        prior = calibration_prior(min(of.statistics.floor for of in sets))
         if not calibrate:
-            return cls(*calibrated_rows(sets, calibrate=False))
-        check, probabilities = check_confidences(sets), cross_fitted(sets)
-        rows, calibration = calibrated_rows(sets, probabilities=probabilities)
-        return cls(rows, calibration, check, reliability(sets, probabilities))
+            return cls(*calibrated_rows(sets, calibrate=False, prior=prior))
+        check, probabilities = check_confidences(sets), cross_fitted(sets, prior)
+        rows, calibration = calibrated_rows(sets, prior=prior, probabilities=probabilities)
+        bins = reliability(sets, probabilities)
+        return cls(rows, calibration, check, bins, tuple(probabilities))
 
 
 def calibrated_rows(
@@ -224,12 +229,22 @@ def fit_calibration(
         scores.append(of.boxes.clean.scores[usable])
         matched.append(hits[:, usable])
     boxes = fit_boxes(scores, matched, prior, n_pairs)
+    return ScoreCalibration(boxes, fit_missed_objects(sets, images, boxes, prior))
+
+
+def fit_missed_objects(
+    sets: Sequence[TrainingSet],
+    images: Sequence[np.ndarray],
+    boxes: np.ndarray,
+    prior: CalibrationPrior,
+) -> np.ndarray:
+    """Fit `ScoreCalibration.missed` on some images of each set, given its coefficients of boxes."""
     described = [
         _missed(of, chosen, ScoreCalibration(boxes, prior.missed.mean))
         for of, chosen in zip(sets, images, strict=True)
     ]
     terms, missed = zip(*described, strict=True)
-    return ScoreCalibration(boxes, fit_missed(terms, missed, prior, n_pairs))
+    return fit_missed(terms, missed, prior, [max(sum(of.enough), 1) for of in sets])
 
 
 def _missed(

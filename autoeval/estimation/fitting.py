@@ -34,6 +34,7 @@ from autoeval.estimation.reference_statistics import (
     different_floors,
     joined_statistics,
 )
+from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
 from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.training_set import (
     TrainingSet,
@@ -176,6 +177,9 @@ def fit_sets(
     """
     calibrated = CalibratedSets.of(sets, calibrate=calibrate)
     warnings, together = checked_sets(sets, calibrated.check)
+    floors = fits_above(sets, calibrated)
+    shares = tuple((floor, share_above(sets, floor)) for floor in floors)
+    together = replace(together, floors=shares)
     assistance, why = assistance_of([site_of_set(of) for of in sets])
     return _fitted(
         calibrated.rows,
@@ -184,6 +188,7 @@ def fit_sets(
         label_assistance=assistance,
         warnings=(*warnings, *together.warnings, *why),
         bins=calibrated.bins,
+        floors=floors,
         **options,
     )
 
@@ -222,31 +227,56 @@ def join_fits(
         _check_alike(first, one, name, other)
     tables = {name: fit.table_ for name, fit in fits.items()}
     renamed = names_of_sources(tables)
-    rows = joined_rows({name: _with_names(of, renamed[name]) for name, of in tables.items()})
-    calibrations = [fit.calibration_ for fit in fits.values() if fit.calibration_ is not None]
-    of_sites: dict[str, Any] = {}
-    for name, fit in fits.items():
-        if fit.calibration_ is not None:
-            own = dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
-            own |= fit.context_.get(CALIBRATIONS, {})
-            of_sites |= {renamed[name].get(site, site): of for site, of in own.items()}
+    rows, calibration, of_sites = _joined(fits, renamed)
     statistics = [fit.statistics_ for fit in fits.values()]
+    together = joined_statistics(statistics)
+    floors = {}
+    for floor, _ in together.floors:
+        there, of_floor, sites = _joined(
+            {name: of.at_floor(floor) for name, of in fits.items()}, renamed
+        )
+        if of_floor is not None:
+            floors[floor] = FloorFit(there, of_floor, sites)
     context = {name: of for name, of in one.context_.items() if name != "task"}
     if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
         context = {**context, "pass": _without(context["pass"], TEACHER)}
     warnings = tuple(dict.fromkeys(w for of in statistics for w in of.warnings))
-    boxes = joined_statistics(statistics).warning(*warnings).to_dict()
+    boxes = (
+        replace(together, floors=tuple(of for of in together.floors if of[0] in floors))
+        .warning(*warnings)
+        .to_dict()
+    )
     context |= {"boxes": boxes} | ({CALIBRATIONS: of_sites} if of_sites else {})
     return _fitted(
         rows,
         context=context,
         target=target,
         level=level,
-        calibration=ScoreCalibration.mean(calibrations) if calibrations else None,
+        calibration=calibration,
         label_assistance=one.label_assistance_,
         warnings=tuple(different_floors(statistics, list(fits))),
         loading=one.loading_,
+        floors=floors,
     )
+
+
+def _joined(
+    fits: Mapping[str, AccuracyEstimator], renamed: Mapping[str, Mapping[str, str]]
+) -> tuple[pd.DataFrame, ScoreCalibration | None, dict[str, Any]]:
+    """Join the pairs of fits, and average their calibrations; return those of the sites, too.
+
+    renamed: new names of sources of each fit; see `names_of_sources`.
+    """
+    of_sites: dict[str, Any] = {}
+    calibrations = []
+    for name, fit in fits.items():
+        if fit.calibration_ is not None:
+            calibrations.append(fit.calibration_)
+            own = dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
+            own |= fit.context_.get(CALIBRATIONS, {})
+            of_sites |= {renamed[name].get(site, site): of for site, of in own.items()}
+    rows = joined_rows({name: _with_names(of.table_, renamed[name]) for name, of in fits.items()})
+    return rows, ScoreCalibration.mean(calibrations) if calibrations else None, of_sites
 
 
 def _fitted(

@@ -41,6 +41,7 @@ def expected_curve(
     assert estimate.site is not None
     if estimate.site.nothing_found:
         return _table(iter(()))
+    estimator = estimator.at_floor(estimate.site.floor)
     rows = pd.DataFrame(estimate.site.row["rows"])
     best = float(estimate.site.boxes.clean.scores.max(initial=0.0))
 

@@ -168,7 +168,7 @@ def columns_of(
 
 
 PathLike = str | os.PathLike[str]
-LOW_FLOOR, HIGH_FLOOR = 0.05, 0.3
+LOW_FLOOR, HIGH_FLOOR = 0.05, 0.35
 FEWEST_FULL, MANY_FULL = 3, 0.1
 
 
@@ -177,9 +177,9 @@ def check_floor(found: FoundBoxes, name: str, *, complete: bool = True) -> tuple
     if not found.floor > LOW_FLOOR:
         return ()
     warning = (
-        f"the lowest score in {name} is {found.floor:.3g}: boxes below it are missing, which "
-        "lowers the recall that can be measured and the scores that rest on them; export from .01 "
-        "on, or lower the threshold of a detector that is run"
+        f"the lowest score in {name} is {found.floor:.3g}: boxes below it are missing, and "
+        "accuracy is that of the boxes in the file, which is lower than that of all, and known "
+        "less precisely; export from .01 on, or lower the threshold of a detector that is run"
     )
     if found.floor > HIGH_FLOOR and complete:
         raise InputError(

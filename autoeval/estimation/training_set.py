@@ -82,6 +82,18 @@ class TrainingSet:
         """Return the same with one more line of what was left out."""
         return self.changed(left_out=(*self.left_out, note))
 
+    def above(self, floor: float) -> Self:
+        """Return the same without the boxes of the clean pass that score lower.
+
+        Boxes are matched from the most confident one on, so those that stay match as before.
+        """
+        kept = self.boxes.clean.scores >= np.float32(floor)
+        boxes = replace(self.boxes, clean=self.boxes.clean.where(kept))
+        made = replace(self, boxes=boxes)
+        hits, ignored = self.matches
+        made.__dict__["matches"] = hits[:, kept], ignored[:, kept]
+        return made
+
     def changed(self, **fields: Any) -> Self:
         """Return the same with other fields than boxes and truth, and what is computed of these."""
         other = replace(self, **fields)

@@ -79,6 +79,7 @@ ENOUGH_CONFIDENT = 20
 MOSTLY = 0.5
 NOTICEABLE = 0.05
 NO_LOWER = 1e-3
+HIGHEST_FLOOR = 0.55  # of files that a fit can be known at
 ANOTHER_FLOOR, OF_FEW_BOXES = 1.5, 3.0
 ANOTHER_TOP = 0.6
 ENOUGH_BOXES = 100
@@ -121,21 +122,26 @@ def unseen_share(found: FoundBoxes) -> float:
 
     .. math:: w = \min(\max((f - .05) / (.3 - .05), 0), 1)
 
-    of that range is unseen. Images count by their boxes, as they do in average precision.
+    of that range is unseen. Images count by their boxes, as they do in average precision. Where
+    the whole file begins at a score over .05 and up to `HIGHEST_FLOOR`, the tables of the panel
+    know what that costs: the range begins there.
 
-    Returned: in [0, 1]: 0 for a full list, 1 where nothing but boxes over .3 is listed, or more
-        than half of these have the same confidence, so that it ranks nothing.
+    Returned: in [0, 1]: 0 for a full list, 1 where a file begins over `HIGHEST_FLOOR`, or more than
+        half of the boxes over .3 have the same confidence, so that it ranks nothing.
     """
     if not len(found):
         return 0.0
-    if same_score(found) > MOSTLY:
+    if same_score(found) > MOSTLY or found.floor > HIGHEST_FLOOR:
         return 1.0
+    start = max(SCORE_THR, found.floor)
+    if start >= CONFIDENT:
+        return 0.0
     n_boxes = np.bincount(found.image, minlength=len(found.images))
     lowest = np.full(len(n_boxes), np.inf, np.float32)
     np.minimum.at(lowest, found.image, found.scores)
     cut = np.isfinite(lowest) & (n_boxes == found.most_boxes)
     first = np.where(cut, lowest.astype(np.float64), found.floor)
-    shares = np.clip((first - SCORE_THR) / (CONFIDENT - SCORE_THR), 0, 1)
+    shares = np.clip((first - start) / (CONFIDENT - start), 0, 1)
     return float(np.average(shares, weights=n_boxes))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -281,7 +281,8 @@ def watch_predictions(
             "This estimator was fitted with a pass at half the size: give that of these images, "
             "too (--predictions ... half_size=DIR), or fit again without."
         )
-    statistics, clock = estimator.statistics_, Clock(time_form)
+    # Periods of a site are compared with each other: files of all of them begin where the fit does.
+    statistics, clock = replace(estimator.statistics_, floors=()), Clock(time_form)
     reader = ResultsReader(statistics, clock, plan.depth, names or {}, truncated)
     files = find_results(predictions, half_size=half_size_predictions, image_list=images_list)
     began = time.time()
