@@ -236,7 +236,7 @@ def test_doubts_of_the_fit_come_with_every_estimate(world, tmp_path, capsys):
     (tmp_path / "labels.json").write_text(json.dumps(document))
     predictions = world / "val_predictions.json"
     assert fit(tmp_path / "fit", tmp_path / "labels.json", predictions) == 0
-    assert "note: labels: " in capsys.readouterr().out
+    assert "warning: labels: " in capsys.readouterr().out
     assert estimate(tmp_path, tmp_path, predictions) == 0
     assert "do the labels miss objects" in capsys.readouterr().out
 

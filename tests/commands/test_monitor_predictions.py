@@ -88,7 +88,7 @@ def test_each_site_is_estimated_as_its_file_alone(site, monitor, fitted):
 
 
 def test_what_is_missing_is_on_the_terminal_and_on_the_page(site, monitor, capsys):
-    assert monitor() == 0
+    assert monitor("--verbose") == 0
     text, page = capsys.readouterr().out, (site / "work" / "report.html").read_text()
     for part in (
         "sharpness, noise, light and compression are not measured",
@@ -345,7 +345,7 @@ def test_a_site_has_the_categories_that_are_found_there_as_in_an_estimate(mixed,
 def test_naming_renames_and_selects_and_takes_no_other_folder(mixed, monitor, fitted, capsys):
     assert monitor(category=None) == 0
     capsys.readouterr()
-    assert monitor("--category", "b=thing 1", category="a=thing 0") == 0
+    assert monitor("--verbose", "--category", "b=thing 1", category="a=thing 0") == 0
     out = capsys.readouterr().out
     assert "mAP a" in out and "mAP b" in out and "0 of them new" in out
     rows = groups(mixed).set_index("group")
