@@ -113,6 +113,33 @@ def test_help_gives_the_sizes_of_the_default_meta_set(command, capsys):
         assert re.search(rf"{what}[^;]*else {number}\)", shown)
 
 
+USED = ("fit", "estimate", "label plan", "label estimate", "compare", "threshold", "monitor")
+SCREEN = 40
+
+
+@pytest.mark.parametrize("name", USED)
+def test_the_help_of_what_is_used_fits_on_a_screen(name, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*name.split(), "--help"])
+    assert len(capsys.readouterr().out.splitlines()) <= SCREEN
+    with pytest.raises(SystemExit):
+        main([*name.split(), "--help-all"])
+    whole = capsys.readouterr().out
+    hidden = getattr(import_module(_module(name)), "RARE", ())
+    assert all(
+        f"--{option.replace('_', '-')}" in whole for option in hidden if option != "calibrate"
+    )
+
+
+@pytest.mark.parametrize("name", [of for of in USED if of not in ("label plan", "monitor")])
+def test_everything_or_json_is_printed_and_not_both(name, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([*name.split(), "--json", "--verbose"])
+    assert stopped.value.code == 2
+    assert "not allowed with argument --json" in capsys.readouterr().err
+
+
 def test_the_package_is_the_program():
     words = [sys.executable, "-m", "autoeval", "--version"]
     ended = subprocess.run(words, capture_output=True, text=True, check=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.commands import run_options, site_options
+from autoeval.commands.next_step import after_compare
 from autoeval.commands.site_options import OF_A_RUN
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     """Compare, print, and write the page."""
     from autoeval.api import compare, named_estimators
     from autoeval.comparison.comparison import check_points
-    from autoeval.report.sections import print_report
+    from autoeval.report.terminal import next_command, print_report
     from autoeval.results.comparison import comparison_report
 
     by_files = bool(args.predictions) and NOT_FILES not in args.predictions
@@ -84,7 +85,14 @@ def run(args: argparse.Namespace) -> int:
         )
         if not shards.leads:
             return 0
-    print_report(comparison_report(result), args.work_dir, as_json=args.json)
+    step = after_compare(args, fits, result) if by_files else ""
+    print_report(
+        comparison_report(result),
+        args.work_dir,
+        as_json=args.json,
+        verbose=args.verbose,
+        next_step=next_command("images to label", step),
+    )
     if args.fail_if_worse is None:
         return 0
     why = result.worse_by(next(iter(fits)), args.fail_if_worse)

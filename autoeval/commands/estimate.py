@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands import run_options, site_options
-from autoeval.commands.given_input import as_typed
+from autoeval.commands.next_step import ESTIMATOR, after_estimate
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
-from autoeval.targets import IOUS
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.report.sections import Section
 
-INPUTS = ("images", "detector", "predictions")
 RARE = (
     *("cfg_options", "device", "teacher", "pseudo_labels", "site", "target", "export"),
-    *("batch_size", "launcher"),
+    *("batch_size", "launcher", "detector", "checkpoint"),
 )
-SAME_SITE = ("checkpoint", "images_list", "category", "site", "target", "score_thr", "iou")
-"""Options that `label plan` has, too, and that say which images and boxes are meant."""
-ESTIMATOR = Path("work_dirs/fit/estimator.parquet")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and print."""
-    from autoeval.report.sections import Report, print_report
+    from autoeval.report.sections import Report
+    from autoeval.report.terminal import next_command, print_report
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.estimate.tool_files import export
 
@@ -82,16 +77,15 @@ def run(args: argparse.Namespace) -> int:
     if args.labels:
         sections = [*_label_sections(args, estimator, estimate), *report.sections]
         report = Report(f"{report.title}, with labels", sections)
+    step = "" if args.labels else after_estimate(args, estimator, estimate)
     print_report(
         report,
         args.work_dir,
         as_json=args.json,
+        verbose=args.verbose,
         more=lambda: export(args.export, estimate) if args.export else [],
+        next_step=next_command("images to label", step),
     )
-    if args.labels:
-        return 0
-    if estimate.width_warning and estimator.label_assistance_ is not None and not args.json:
-        print(f"\nnext step, images to label:\n  {_label_plan(args, estimate.n_images)}")
     return 0
 
 
@@ -132,19 +126,3 @@ def _label_sections(
         score_thr=args.score_thr,
     )
     return label_sections(labelled)
-
-
-def _label_plan(args: argparse.Namespace, n_images: int) -> str:
-    """Return the command that plans labels for the same images, by the same route."""
-    words = ["autoeval", "label", "plan", "--estimator", args.estimator]
-    for name in INPUTS:
-        typed = as_typed(args, name)
-        words += [f"--{name}", *typed] if typed else []
-    for name in SAME_SITE:
-        value = getattr(args, name)
-        if name == "category":
-            words += [word for each in value or () for word in ("--category", each)]
-        elif value and (name, value) != ("iou", IOUS[0]):
-            words += [f"--{name.replace('_', '-')}", value]
-    words += ["--n", n_images] if n_images < site_options.N_LABELS else []  # no more can be drawn
-    return shlex.join(map(str, words))

@@ -9,6 +9,7 @@ from typing import Any
 
 from autoeval.commands import run_options, site_options, task_options
 from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.next_step import after_fit
 from autoeval.commands.typed_options import refuse_all_but
 from autoeval.errors import InputError
 from autoeval.targets import AP_TARGETS, MEASURES, named_target
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fit, evaluate on what was left out, and save."""
     from autoeval.api import fit, fit_task, join
-    from autoeval.report.sections import print_report
+    from autoeval.report.terminal import next_command, print_report
     from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
     from autoeval.results.labels.plan_report import seen_in_training
@@ -111,7 +112,15 @@ def run(args: argparse.Namespace) -> int:
         what = args.predictions or args.detector
         title = f"{Path(what).name} on {Path(args.labels or args.task).name}"
     report = estimate_page(title, estimator, detector=name, given=known)
-    print_report(report, args.work_dir, before=result.files, as_json=args.json)
+    from_files = estimator.loading_.get("detector") is None
+    print_report(
+        report,
+        args.work_dir,
+        before=result.files,
+        as_json=args.json,
+        verbose=args.verbose,
+        next_step=next_command("new images", after_fit(args, from_files=from_files)),
+    )
     return 0
 
 

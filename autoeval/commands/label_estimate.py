@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoeval.commands import run_options, site_options
+from autoeval.commands.next_step import larger_plan
 
 if TYPE_CHECKING:
     from autoeval.labels.with_labels import LabelledEstimate
@@ -36,13 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="estimate precision, recall and F1 at this score threshold, too",
     )
     run_options.add_work_dir(parser, None, "for the report (default: estimate/ in the plan)")
-    run_options.add_json(parser)
+    run_options.add_printing(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read the labels, estimate, and print."""
     from autoeval.api import estimate_with_labels
-    from autoeval.report.sections import Report, print_report
+    from autoeval.report.sections import Report
+    from autoeval.report.terminal import next_command, print_report
     from autoeval.results.estimate.about import about
     from autoeval.results.labels.estimate_report import label_report
 
@@ -57,15 +59,23 @@ def run(args: argparse.Namespace) -> int:
         words=args.words,
         score_thr=args.score_thr,
     )
-    report = label_report(estimate, given)
-    if args.until:  # the first section is the last on the terminal
-        report = Report(report.title, [_until(estimate, args.until / 100), *report.sections])
-    print_report(report, args.work_dir or args.plan / "estimate", as_json=args.json)
+    report, step = label_report(estimate, given), ""
+    if args.until:
+        until, n = _until(estimate, args.until / 100)
+        report = Report(report.title, [report.sections[0], until, *report.sections[1:]])
+        step = larger_plan(facts.get("command", ""), n) if n else ""
+    print_report(
+        report,
+        args.work_dir or args.plan / "estimate",
+        as_json=args.json,
+        verbose=args.verbose,
+        next_step=next_command("images to label", step),
+    )
     return 0
 
 
-def _until(estimate: LabelledEstimate, wanted: float) -> Tables:
-    """Say whether the wanted half-width is reached, and how many labels to go on with if not."""
+def _until(estimate: LabelledEstimate, wanted: float) -> tuple[Tables, int | None]:
+    """Say whether the wanted half-width is reached; return how many labels to go on with if not."""
     from autoeval.labels.sample_size import next_batch
     from autoeval.report.sections import Tables
 
@@ -86,7 +96,7 @@ def _until(estimate: LabelledEstimate, wanted: float) -> Tables:
     else:
         text = (
             f"±{100 * wanted:g} is not reached: {half}, made wider for being looked at after every "
-            f"batch. Next: `autoeval label plan ... --n {n}`, which keeps what is labelled."
+            f"batch. Next: {n} images in all (`label plan --n {n}`), with those that are labelled."
         )
     found = {"wanted": wanted, "half_width": stop.half_width, "next_n": next_n}
-    return Tables([], words=text, values={"until": found})
+    return Tables([], words=text, values={"until": found}, leading=True), next_n

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from autoeval.commands import run_options, site_options
 from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.next_step import after_plan
 from autoeval.commands.typed_options import refuse_beside
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 RARE = (
     *("site", "target", "frames", "prelabel", "pseudo_labels", "teacher", "cfg_options"),
-    *("device", "batch_size", "launcher", "seed"),
+    *("device", "batch_size", "launcher", "seed", "detector", "checkpoint"),
 )
 
 
@@ -73,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make or enlarge the plan, write the folder, say what to expect."""
     from autoeval.estimation.plan_folder import plan_in_folder
-    from autoeval.report.sections import print_report
+    from autoeval.report.terminal import next_command, print_report
     from autoeval.results.labels.plan_report import plan_report
 
     _check(args)
@@ -97,7 +98,13 @@ def run(args: argparse.Namespace) -> int:
             pseudo_words=args.pseudo_words,
         )
     report = plan_report(plan, site_options.site_facts(args, estimator), difference)
-    print_report(report, args.work_dir, before=written)
+    print_report(
+        report,
+        args.work_dir,
+        before=written,
+        verbose=args.verbose,
+        next_step=next_command("their labels", after_plan(args.work_dir, bool(args.compare))),
+    )
     return 0
 
 

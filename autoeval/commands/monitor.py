@@ -1,9 +1,9 @@
 """Watch many sites: which is worst, and which has changed, from unlabelled images of each.
 
-The boxes come from a detector that is run on images, or from results files. Images that an earlier
-run has seen, and files that have not changed, are left alone, so the same command from cron goes
-on where the last one ended. Status 3 means with --fail-on-alarm that a site has changed, for the
-worse or not known to be, or that its estimate is below --alarm-below.
+Boxes come from a detector or from results files. Images that an earlier run has seen, and files
+that have not changed, are left alone, so the same command from cron goes on where the last one
+ended. Status 3 means with --fail-on-alarm that a site has changed, for the worse or not known to
+be, or that its estimate is below --alarm-below.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 ALARM = 3
 RARE = (
-    *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against"),
-    *("site_category", "json_lines", "prometheus", "webhook", "quiet", "checkpoint"),
-    *("cfg_options", "device", "batch_size", "launcher"),
+    *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against", "json_lines"),
+    *("prometheus", "webhook", "quiet", "checkpoint", "cfg_options", "device", "detector"),
+    *("batch_size", "launcher", "site_category", "images_list"),
 )
 SHIPPED = ""  # slopes of change, where --changes names no file
 
@@ -104,10 +104,10 @@ def _refuse_unused(args: argparse.Namespace) -> None:
     site_options.refuse_of_other_inputs(args)
     if args.changes is None:
         refuse_beside(args, ["labelled"], "is the level of a baseline: give --changes, too.")
-    if args.quiet and args.json_lines:
+    if args.quiet + args.json_lines + args.verbose > 1:
         raise InputError(
-            "--json-lines prints every row, and --quiet alarms and warnings alone: give one of "
-            "them."
+            "--json-lines prints every row, --quiet alarms and warnings alone, --verbose "
+            "everything: give one of them."
         )
 
 
@@ -149,7 +149,7 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
         "--by",
         default="folder",
         metavar="HOW",
-        help="rows also for each day, hour or every:200 images of a site (%(default)s)",
+        help="also by day, hour or every:200 images (%(default)s)",
     )
     sites.add_argument(
         "--time",
@@ -345,7 +345,8 @@ def _report(
     caught: Sequence[str],
 ) -> int:
     from autoeval.monitoring.site_records import RecordStore
-    from autoeval.report.sections import written_files
+    from autoeval.report.terminal import written_files
+    from autoeval.report.warning_lines import warning_lines
     from autoeval.results.monitoring.new_alarms import json_lines, prometheus_text
     from autoeval.results.monitoring.site_board import Pictures, site_board
     from autoeval.results.monitoring.sites_report import Alarms, run_warnings, sites_report
@@ -370,10 +371,10 @@ def _report(
     if args.json_lines:
         print(json_lines(watched.table.rows))
     elif args.quiet:
-        lines = (Alarms(watched).text(), *caught, run_warnings(watched).text())
+        lines = [Alarms(watched).headline(), *caught, *warning_lines(run_warnings(watched).lines)]
         print("\n".join(filter(None, lines)), end="\n" if any(lines) else "")
     else:
-        print(f"{report.text()}\n\n{written_files(written)}")
+        print(f"{report.text(verbose=args.verbose)}\n\n{written_files(written)}")
     failed = args.webhook and not _sent(args, watched)
     if args.fail_on_alarm and len(watched.alarms):
         return ALARM

@@ -234,6 +234,16 @@ def add_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
+def add_printing(parser: argparse._ActionsContainer, *, json: bool = True) -> None:
+    """Declare that everything may be printed, or with `json` the result as JSON."""
+    one = parser.add_mutually_exclusive_group()
+    if json:
+        add_json(one)
+    one.add_argument(
+        "--verbose", action="store_true", help="print everything, not the most important alone"
+    )
+
+
 def add_batch_size(group: argparse._ActionsContainer) -> None:
     """Declare how many images the detector takes at once."""
     group.add_argument(
@@ -255,8 +265,7 @@ def add_run_options(
     """
     add_work_dir(parser, work_dir, about)
     add_batch_size(parser)
-    if json:
-        add_json(parser)
+    add_printing(parser, json=json)
     add_execution_options(parser)
 
 

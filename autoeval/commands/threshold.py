@@ -7,6 +7,7 @@ At a new site without labels (--estimator with IMAGES or --predictions), with th
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ OF_LABELS = ("labels", "label_images", "words", "plan")
 OF_LABELLED_SET = ("labels", "label_images", "predictions", "names", "complete")
 RARE = (
     *("cfg_options", "device", "teacher", "batch_size", "launcher", "site", "images_list"),
-    *("checkpoint",),
+    *("detector", "checkpoint"),
 )
 
 
@@ -51,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make the curve, choose, and print."""
     from autoeval.estimation.operating_curve import check_wanted, choose_threshold
-    from autoeval.report.sections import Report, print_report
+    from autoeval.report.sections import Notes, Report
+    from autoeval.report.terminal import print_report
     from autoeval.results.estimate.estimate_charts import ThresholdCurve
 
     check_wanted(args.precision, args.recall)
@@ -60,16 +62,19 @@ def run(args: argparse.Namespace) -> int:
             "--site is for average precision at a known site, and thresholds are chosen by recall "
             "and precision: leave --site out."
         )
-    curve = _curve(args)
-    if curve is None:
+    made = _curve(args)
+    if made is None:
         return 0
+    curve, warnings = made
     choice = choose_threshold(curve, precision=args.precision, recall=args.recall)
-    section = ThresholdCurve(curve, choice.threshold, choice)
-    print_report(Report("Score threshold", [section]), args.work_dir, as_json=args.json)
+    shown = ThresholdCurve(curve, choice.threshold, choice)
+    report = Report("Score threshold", [shown, Notes("warnings", warnings, "Warnings")])
+    print_report(report, args.work_dir, as_json=args.json, verbose=args.verbose)
     return 0
 
 
-def _curve(args: argparse.Namespace) -> pd.DataFrame | None:
+def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str]] | None:
+    """Return the curve, and the warnings of the boxes or labels that it rests on."""
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.operating_curve import exact_curve, expected_curve, labelled_curve
     from autoeval.estimation.training_set import labels_with_files, read_labels
@@ -82,7 +87,7 @@ def _curve(args: argparse.Namespace) -> pd.DataFrame | None:
         labels, plan = read_labels(Path(args.labels), args.label_images), load_plan(args.plan)
         if args.iou != plan.iou:
             raise InputError(f"This plan is for an IoU of {plan.iou:g}, not {args.iou:g}.")
-        return labelled_curve(plan, labels, words=args.words)
+        return labelled_curve(plan, labels, words=args.words), plan.warnings
     if args.estimator:
         refuse_beside(args, OF_LABELS, "beside --estimator, which needs no labels: leave it out.")
         site_options.refuse_of_other_inputs(args)
@@ -92,7 +97,7 @@ def _curve(args: argparse.Namespace) -> pd.DataFrame | None:
             return None
         if estimate.site and estimate.site.nothing_found:
             raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
-        return expected_curve(estimator, estimate, args.iou)
+        return expected_curve(estimator, estimate, args.iou), estimate.site.warnings
     files = run_options.named_predictions(args)
     if not args.labels or files is None:
         raise InputError(
@@ -105,4 +110,4 @@ def _curve(args: argparse.Namespace) -> pd.DataFrame | None:
         "has no use with the --labels and --predictions of a labelled set: leave it out.",
     )
     labelled = labels_with_files(args.labels, files, img_dir=args.label_images)
-    return exact_curve(labelled.rankings, args.iou)
+    return exact_curve(labelled.rankings, args.iou), labelled.left_out

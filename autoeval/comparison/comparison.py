@@ -11,6 +11,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.report.tables import counted
+from autoeval.report.warning_lines import warning_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,6 +79,11 @@ class Comparison:
         )
 
     def __str__(self) -> str:
+        warnings = warning_lines(self.warnings)
+        return "\n".join([*self.headline(), *self.details(), *warnings])
+
+    def headline(self) -> list[str]:
+        """Return the lines with the ranking, the differences to the first, and how to read it."""
         labelled = f", {self.n_labelled} of them labelled" if self.n_labelled else ""
         lines = [f"{self.target} on {counted(self.n_images, 'image')}{labelled}:"]
         for place, row in enumerate(self.ranking.itertuples(), 1):
@@ -85,9 +91,14 @@ class Comparison:
                 f"{place}. {row.detector}: about {100 * row.value:.0f}, best with probability "
                 f"{row.p_best:.0%}"
             )
-        lines += [self.sentence(row) for row in self.overall.to_dict("records")]
-        lines += [self.about_values] if self.about_values else []
-        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+        first = self.overall[self.overall["a"] == self.detectors[0]]
+        lines += [self.sentence(row) for row in first.to_dict("records")]
+        return [*lines, *filter(None, [self.about_values])]
+
+    def details(self) -> list[str]:
+        """Return the lines with all other differences."""
+        rest = self.overall[self.overall["a"] != self.detectors[0]]
+        return [self.sentence(row) for row in rest.to_dict("records")]
 
     def sentence(self, row: Mapping[str, Any]) -> str:
         """Say in words what a row of `pairs` says."""

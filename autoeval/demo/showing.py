@@ -24,7 +24,8 @@ from autoeval.labels.to_label import EMPTY
 from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.published.fitting.fit_task import fit_task
-from autoeval.report.sections import Remarks, Report, written_files
+from autoeval.report.sections import Remarks, Report
+from autoeval.report.terminal import written_files
 from autoeval.results.estimate.estimate_page import estimate_page
 from autoeval.results.labels.estimate_report import label_report
 from autoeval.runtime.files import write_json, write_text

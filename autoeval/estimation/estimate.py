@@ -14,6 +14,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.score_table import SEED, sources
 from autoeval.regression.prediction_interval import WIDEST
 from autoeval.report.tables import counted
+from autoeval.report.warning_lines import ordered_warnings, warning_lines
 from autoeval.targets import OperatingPoint, find_target
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Estimate:
     beside : dict of str to dict
         ``value``, ``lower`` and ``upper`` of other targets, from the same pass.
     width_warning : str
-        That the interval is too wide to act on, and what helps; printed before the value.
+        That the interval is too wide to act on, or that nothing was found, and what helps.
     undefined : tuple of str
         Targets that have no value here: precision where no box is over the threshold.
     site : Site, optional
@@ -108,6 +109,11 @@ class Estimate:
     site: Site | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
+        warnings = warning_lines(self.all_warnings())
+        return "\n".join([*self.headline(), *self.details(), *warnings])
+
+    def headline(self) -> list[str]:
+        """Return the lines with the value, its interval, and the other targets."""
         target = find_target(self.target)
         value, std, lower, upper = map(target.text, (self.value, self.std, self.lower, self.upper))
         repeats = f" ± {std} (repeats)" if self.std == self.std else ""
@@ -120,16 +126,19 @@ class Estimate:
             interval = f"{lower} to {upper} ({self.interval_method})"
         else:
             interval = self.interval_method
-        lines = [
-            *filter(None, [self.width_warning]),
+        return [
             f"{head}, from {counted(self.n_images, 'image')} (method: {self.method})",
             f"{self.level:.0%} interval: {interval}",
-            *self._two_parts(),
             *self._beside(),
-            *self._by_category(),
-            *(f"warning: {warning}" for warning in self.warnings),
         ]
-        return "\n".join(lines)
+
+    def details(self) -> list[str]:
+        """Return the lines on the parts of the interval and on single categories."""
+        return [*self._two_parts(), *self._by_category()]
+
+    def all_warnings(self) -> list[str]:
+        """Return all warnings, that of the width among them, the most important first."""
+        return ordered_warnings((self.width_warning, *self.warnings))
 
     def _two_parts(self) -> Iterator[str]:
         """State what the sources and what the number of images add to the interval."""
@@ -187,7 +196,7 @@ class Estimate:
             yield f"{category}: {text(of['value'])} ({around})"
 
     def __repr__(self) -> str:
-        head, interval = str(self).splitlines()[:2]
+        head, interval = self.headline()[:2]
         warnings = f", warnings: {len(self.warnings)}" if self.warnings else ""
         return f"<{head}; {interval}{warnings}>"
 

@@ -10,6 +10,7 @@ import numpy as np
 from autoeval.data.predictions import FoundBoxes
 from autoeval.regression import PredictionInterval
 from autoeval.report.tables import counted
+from autoeval.report.warning_lines import WIDE
 from autoeval.targets import LOWEST_MAP, OperatingPoint
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
@@ -170,11 +171,11 @@ def width_warning(interval: PredictionInterval, target: str = "mAP") -> str:
         return ""
     if OperatingPoint.of(target):
         return (
-            f"too wide to act on: ±{100 * interval.reach:.0f} points. Twenty labelled images of "
+            f"{WIDE}: ±{100 * interval.reach:.0f} points. Twenty labelled images of "
             "this site help most (`autoeval label plan`; measured: recall ±6 to 9)"
         )
     return (
-        f"too wide to act on: ±{100 * interval.reach:.0f} points. More labelled sites help little "
+        f"{WIDE}: ±{100 * interval.reach:.0f} points. More labelled sites help little "
         "(measured: ±15 to 19 from one labelled set, ±15 to 17 from 37 sites); twenty labelled "
         "images of this site help most (`autoeval label plan`). Which of several sites is better, "
         "and whether a site has changed, is known more precisely"

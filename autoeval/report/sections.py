@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from matplotlib.figure import Figure
 
 from autoeval.report.page import Page
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
+from autoeval.report.warning_lines import MOST, warning_lines
 from autoeval.runtime.files import write_figure, write_json, write_table, write_text
 
 
@@ -24,8 +24,16 @@ class Section:
     def show(self, page: Page) -> None:
         """Add it to a page."""
 
+    def headline(self) -> str:
+        """Return what the terminal shows first: the number and its interval; mostly nothing."""
+        return ""
+
+    def all_warnings(self) -> Iterable[str]:
+        """Return its warnings, which the terminal shows below the headlines of all sections."""
+        return ()
+
     def text(self) -> str:
-        """Return what the terminal shows; nothing where empty."""
+        """Return what the terminal shows besides, below all warnings; nothing where empty."""
         return ""
 
     def parts(self) -> Sequence[Part]:
@@ -43,7 +51,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A result for people, what matters most on top of a page and last on the terminal."""
+    """A result for people, what matters most first."""
 
     title: str
     sections: Sequence[Section]
@@ -55,9 +63,17 @@ class Report:
             section.show(page)
         return page
 
-    def text(self) -> str:
-        """Return what the terminal shows."""
-        return "\n\n".join(filter(None, (s.text() for s in reversed(self.sections))))
+    def text(self, *, verbose: bool = True) -> str:
+        """Return what the terminal shows: headlines, warnings, and the rest if `verbose`.
+
+        Without `verbose` there are at most `MOST` warnings, the most important.
+        """
+        warnings = [warning for s in self.sections for warning in s.all_warnings()]
+        shown = [s.headline() for s in self.sections]
+        shown.append("\n".join(warning_lines(warnings, None if verbose else MOST)))
+        if verbose:
+            shown += [s.text() for s in self.sections]
+        return "\n\n".join(dict.fromkeys(filter(None, shown)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; see `plain`."""
@@ -78,32 +94,6 @@ class Report:
                 write_figure(parts / f"{name}.png", figure)
         self.page().write(page)
         return [page, parts, write_json(folder / "result.json", self.to_dict())]
-
-
-def print_report(
-    report: Report,
-    folder: Path,
-    *,
-    before: Sequence[Path] = (),
-    page: Path | None = None,
-    as_json: bool = False,
-    more: Callable[[], Sequence[Path]] = tuple,
-) -> None:
-    """Print a report, then write it: a full disk does not lose what was computed.
-
-    ``result.json`` and the page, unless `page` is another place, go to `folder`. Files that were
-    written `before` are named, too; `more` writes further ones and returns their paths.
-    """
-    print(json.dumps(report.to_dict(), indent=2) if as_json else report.text(), flush=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    written = [*before, *report.write(folder, page), *more()]
-    if not as_json:
-        print(f"\n{written_files(written)}")
-
-
-def written_files(paths: Iterable[Path]) -> str:
-    """Name the files that a command wrote, for the terminal."""
-    return "written:\n" + "\n".join(f"  {path}" for path in paths)
 
 
 @dataclass(frozen=True)
@@ -154,7 +144,7 @@ def plain(value: Any) -> Any:
 class Tables(Section):
     """Tables with their captions, below a heading; nothing on a page where there is none.
 
-    `words` are for the terminal, `values` for JSON.
+    `words` are for the terminal, where they stand first with `leading`; `values` are for JSON.
     """
 
     tables: Sequence[tuple[Part, str]]
@@ -162,6 +152,7 @@ class Tables(Section):
     words: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     sortable: bool = True
+    leading: bool = False
 
     def show(self, page: Page) -> None:
         """Add heading and tables to a page."""
@@ -170,9 +161,13 @@ class Tables(Section):
         for part, caption in self.tables:
             part.show(page, caption, sortable=self.sortable)
 
+    def headline(self) -> str:
+        """Return the words where they lead."""
+        return self.words if self.leading else ""
+
     def text(self) -> str:
-        """Return the words."""
-        return self.words
+        """Return the words where they do not lead."""
+        return "" if self.leading else self.words
 
     def parts(self) -> Sequence[Part]:
         """Return the tables."""
@@ -187,13 +182,12 @@ class Tables(Section):
 class Notes(Section):
     """Lines; `name` is their key among the plain values, empty for none.
 
-    On the terminal each stands behind `mark`; on a page they are a box with a title, or without a
-    title a paragraph.
+    On a page they are a box with a title, or without a title a paragraph; those with a title are
+    warnings.
     """
 
     name: str
     lines: Sequence[str]
-    mark: str = ""
     title: str = ""
 
     def show(self, page: Page) -> None:
@@ -203,9 +197,13 @@ class Notes(Section):
         elif self.lines:
             page.add_text(" ".join(self.lines))
 
+    def all_warnings(self) -> Iterable[str]:
+        """Return the lines where they are warnings."""
+        return self.lines if self.title else ()
+
     def text(self) -> str:
-        """Return the lines."""
-        return "\n".join(f"{self.mark}{line}" for line in self.lines)
+        """Return the lines where they are no warnings."""
+        return "" if self.title else "\n".join(self.lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the lines."""

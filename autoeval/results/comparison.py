@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -41,8 +42,14 @@ class Ranking(Section):
             page.add_figure(figure, "How far each is behind the first")
         page.add_warnings(result.warnings)
 
+    def headline(self) -> str:
+        return "\n".join(self.result.headline())
+
+    def all_warnings(self) -> Sequence[str]:
+        return self.result.warnings
+
     def text(self) -> str:
-        return str(self.result)
+        return "\n".join(self.result.details())
 
     def to_dict(self) -> dict[str, Any]:
         return {"comparison": self.result.to_dict()}

@@ -276,6 +276,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_estimated(site, 
         (["--images", "img_dir=x"], "img_dir= behind --images is about running a detector"),
         (["--labelled", "roof=x.json"], "--labelled is the level of a baseline: give --changes"),
         (["--quiet", "--json-lines"], "give one of them"),
+        (["--quiet", "--verbose"], "give one of them"),
         (["--site", "hall=val"], "--site names hall, but there is no such site"),
         (
             ["--site-category", "hall", "thing 0"],

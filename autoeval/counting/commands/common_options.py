@@ -198,7 +198,8 @@ def reproduce(
     from autoeval.counting.filed_page import PAGE, write_sections
     from autoeval.counting.reproduce.printed_grid import ModeSection
     from autoeval.data.config_file import read_paper
-    from autoeval.report.sections import Remarks, Report, written_files
+    from autoeval.report.sections import Remarks, Report
+    from autoeval.report.terminal import written_files
 
     numbers = getattr(args, "figure", [])
     tables, downloads = read_paper(paper, args.table)

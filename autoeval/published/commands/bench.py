@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate every method on every table; print and write."""
     from autoeval.estimation.methods import compared_methods
     from autoeval.estimation.score_table import read_scores
-    from autoeval.report.sections import written_files
+    from autoeval.report.terminal import written_files
     from autoeval.results.method_comparison import compare_methods
 
     tables = {

@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, shards: Shards) -> int:
-    from autoeval.report.sections import print_report
+    from autoeval.report.terminal import print_report
     from autoeval.results.estimate.about import about
     from autoeval.results.estimate.estimate_page import estimate_page
 

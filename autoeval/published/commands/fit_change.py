@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         fit_change,
     )
     from autoeval.published.change_slopes.known_changes import known_changes
-    from autoeval.report.sections import written_files
+    from autoeval.report.terminal import written_files
 
     observed, categories, warnings = observe_named_changes(
         args, everywhere=args.everywhere, untouched=args.untouched, batch_size=args.batch_size

@@ -82,7 +82,8 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.metasets import load_metaset_config, load_task
     from autoeval.published.reproduce.available import find_available
     from autoeval.published.reproduce.printed import load_figures, load_printed
-    from autoeval.report.sections import Report, print_report
+    from autoeval.report.sections import Report
+    from autoeval.report.terminal import print_report
 
     figures = load_figures("bos", args.figure)
     printed = load_printed("bos", args.table or ([] if figures else ["1"]))

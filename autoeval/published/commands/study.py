@@ -216,7 +216,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the study, print its tables and name its files."""
-    from autoeval.report.sections import written_files
+    from autoeval.report.terminal import written_files
 
     study = STUDIES[args.study]
     named = ", ".join(_option(name) for name in study.inputs)

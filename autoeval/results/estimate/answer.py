@@ -63,8 +63,11 @@ class Answer(Section):
         if beside:
             page.add_text(f"From the same pass, {'; '.join(beside)}. {TIGHTNESS}")
 
+    def headline(self) -> str:
+        return "\n".join(self.estimate.headline()) if self.estimate else ""
+
     def text(self) -> str:
-        return "" if self.estimate is None else str(self.estimate)
+        return "\n".join(self.estimate.details()) if self.estimate else ""
 
     def to_dict(self) -> dict[str, Any]:
         return {"estimate": self.estimate and self.estimate.to_dict()}

@@ -199,7 +199,7 @@ class ThresholdCurve(Section):
         for part in self.parts():
             part.show(page, "In points of 100")
 
-    def text(self) -> str:
+    def headline(self) -> str:
         return "" if self.choice is None else str(self.choice)
 
     def to_dict(self) -> dict[str, Any]:

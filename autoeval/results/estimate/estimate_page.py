@@ -14,6 +14,7 @@ from autoeval.estimation.protocol import LeaveOneSourceOut, worse_than_constant
 from autoeval.report.page import Page
 from autoeval.report.sections import Report, Section
 from autoeval.report.tables import counted
+from autoeval.report.warning_lines import ordered_warnings
 from autoeval.results.estimate.about import about_section
 from autoeval.results.estimate.answer import Answer, estimates_by_category, labelled_pairs, star
 from autoeval.results.estimate.estimate_charts import (
@@ -86,7 +87,7 @@ def estimate_page(
         about_section(given or {}),
         Warnings(estimate, results),
         LeftOut(fit.warnings if fit else (), unreadable),
-        AtAGlance(results),
+        AtAGlance(results, "" if estimate else _known_error(estimator)),
         *([ReliabilityDiagram(fit.reliability)] if fit and fit.reliability is not None else []),
         ScoreScatter(title, plotted, target, at),
         UnseenSources(results, _known_error(estimator), by_category=by_category),
@@ -139,11 +140,15 @@ class Warnings(Section):
     results: Sequence[LeaveOneSourceOut] = ()
 
     def show(self, page: Page) -> None:
-        found = dict.fromkeys(self.estimate.warnings if self.estimate else ())
-        found |= dict.fromkeys(worse_than_constant(tuple(self.results)))
-        page.add_warnings(list(found), title="Warnings")
+        above = self.estimate.width_warning if self.estimate else ""  # on top of the page
+        found = [warning for warning in self.all_warnings() if warning != above]
+        page.add_warnings(found, title="Warnings")
         if self.estimate is not None and not found:
             page.add_text("None of the checks of this estimate gives a warning.")
+
+    def all_warnings(self) -> list[str]:
+        own = self.estimate.all_warnings() if self.estimate else []
+        return ordered_warnings([*own, *worse_than_constant(tuple(self.results))])
 
 
 @dataclass(frozen=True)
@@ -156,9 +161,11 @@ class LeftOut(Section):
     def show(self, page: Page) -> None:
         page.add_warnings([*self.warnings, *filter(None, [self.unreadable])], title="Left out")
 
+    def all_warnings(self) -> Sequence[str]:
+        return self.warnings
+
     def text(self) -> str:
-        lines = [f"note: {warning}" for warning in self.warnings]
-        return "\n".join([*lines, *([f"not read: {self.unreadable}"] if self.unreadable else [])])
+        return f"not read: {self.unreadable}" if self.unreadable else ""
 
     def to_dict(self) -> dict[str, Any]:
         return {"unreadable": self.unreadable, "warnings": list(self.warnings)}

@@ -30,9 +30,33 @@ BY_CATEGORY = (
 
 @dataclass(frozen=True)
 class AtAGlance(Section):
-    """The error on unseen sources in three figures; the method in use first, the baseline last."""
+    """The error on unseen sources in three figures; the method in use first, the baseline last.
+
+    `why_none` is what the terminal shows where `held_out` is empty.
+    """
 
     held_out: Sequence[LeaveOneSourceOut]
+    why_none: str = ""
+
+    def headline(self) -> str:
+        if not self.held_out:
+            return self.why_none
+        used, last = self.held_out[0].summary(), self.held_out[-1].summary()
+        target = find_target(self.held_out[0].target)
+        head = (
+            f"MAE on {len(self.held_out[0].per_source)} held-out sources: "
+            f"{target.text(used['mean_absolute_error'])} ({target.name}, in {target.unit}; method: "
+            f"{used['method']})"
+        )
+        if last["method"] == BASELINE != used["method"]:
+            constant = target.text(last["mean_absolute_error"])
+            head += f"; with the mean of the others as the estimate: {constant}"
+        if used["coverage"] != used["coverage"]:
+            return head
+        return (
+            f"{head}\nintervals: {used['coverage']:.0%} hold the true value, "
+            f"mean width {target.text(used['width'])}"
+        )
 
     def show(self, page: Page) -> None:
         if not self.held_out:
@@ -75,6 +99,9 @@ class UnseenSources(Section):
         page.add_text(ABOUT_R2)
         sources.show(page, f"Estimates of held-out sources, in {unit}", n_footer=1)
 
+    def all_warnings(self) -> Sequence[str]:
+        return [BY_CATEGORY] if self.held_out and self.by_category else []
+
     def text(self) -> str:
         if not self.held_out:
             return self.why_none
@@ -82,7 +109,7 @@ class UnseenSources(Section):
         head = f"Cross-validation, one group of sources held out ({target.name}, in {target.unit}):"
         methods, sources = self.parts()
         shown = [to_terminal(format_cells(p.for_people, p.formats)) for p in (sources, methods)]
-        return "\n\n".join([head, *shown, *([BY_CATEGORY] if self.by_category else [])])
+        return "\n\n".join([head, *shown])
 
     def parts(self) -> list[Part]:
         if not self.held_out:

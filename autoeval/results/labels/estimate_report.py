@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -43,8 +43,14 @@ class Recommended(Section):
             )
         page.add_warnings(estimate.warnings)
 
+    def headline(self) -> str:
+        return "\n".join(self.estimate.headline())
+
+    def all_warnings(self) -> Sequence[str]:
+        return self.estimate.warnings
+
     def text(self) -> str:
-        return str(self.estimate)
+        return "\n".join(self.estimate.details())
 
     def to_dict(self) -> dict[str, Any]:
         return {"labelled_estimate": self.estimate.to_dict()}
@@ -79,7 +85,7 @@ def by_category(estimate: LabelledEstimate) -> Tables:
             "label_free": of.prior.value,
             "images_that_hold_it": of.n_holding,
             "objects": of.n_true,
-            "from": "labels" if of.measured else "label-free",
+            "from": "labels" if of.measured else "few labels" if of.n_holding else "label-free",
         }
         for name, of in estimate.per_category.items()
     ]

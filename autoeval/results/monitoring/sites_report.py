@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -49,7 +49,7 @@ def sites_report(
             Alarms(watched),
             Order(watched, board),
             *([CandidateAtSites(*candidate)] if candidate else []),
-            Notes("missing", watched.missing, "note: "),
+            Notes("missing", watched.missing),
             run_warnings(watched),
             _how_seen(watched),
             about_section(given),
@@ -77,7 +77,10 @@ class CandidateAtSites(Section):
             part.show(page, "Candidate less current detector, points of 100")
         page.add_warnings(self.warnings, "Not compared")
 
-    def text(self) -> str:
+    def all_warnings(self) -> Sequence[str]:
+        return self.warnings
+
+    def headline(self) -> str:
         part = self.parts()[0]
         return f"{self.sentence()}\n{to_terminal(format_cells(part.for_people, part.formats))}"
 
@@ -116,7 +119,7 @@ class Alarms(Section):
             title.append(f"Changed: {len(changed)}, known to be worse: {worse}")
         page.add_warnings(self.lines(), "; ".join(title))
 
-    def text(self) -> str:
+    def headline(self) -> str:
         return "\n".join(f"ALARM: {line}" for line in self.lines())
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,17 +136,19 @@ class Order(Section):
     def show(self, page: Page) -> None:
         page.add_board(self.board, f"{self.board.axis}. {CAPTION}")
 
-    def text(self) -> str:
+    def headline(self) -> str:
         table, n_more = self._table().head(SHOWN), len(self.watched.table.sites) - SHOWN
         more = f"\nand {counted(n_more, 'more site')}" if n_more > 0 else ""
         unit = find_target(self.watched.target).unit
         head = f"Sites by {self.watched.target}, in {unit}, the worst first:"
-        sites, why = self.watched.table.sites, ""
+        return f"{head}\n\n{to_terminal(format_cells(table, {}))}{more}"
+
+    def all_warnings(self) -> Iterator[str]:
+        sites = self.watched.table.sites
         if "unwatched" in sites:  # those of one reason together
             reasons = sites[sites["unwatched"] != ""].groupby("unwatched", sort=False)["group"]
             for reason, groups in reasons:
-                why += f"\nno change estimated for {listed(list(groups))}: {reason}"
-        return f"{head}\n\n{to_terminal(format_cells(table, {}))}{more}{why}"
+                yield f"no change estimated for {listed(list(groups))}: {reason}"
 
     def parts(self) -> Sequence[Part]:
         shown = self.watched.table.rows.drop(columns=["influential"], errors="ignore")
@@ -193,7 +198,7 @@ class Order(Section):
 
 def run_warnings(watched: Watched) -> Notes:
     """Say what could not be read, and which times are uncertain."""
-    return Notes("warnings", watched.warnings, "warning: ", "Warnings")
+    return Notes("warnings", watched.warnings, "Warnings")
 
 
 def _how_seen(watched: Watched) -> Notes:

@@ -1,0 +1,165 @@
+"""The command to give after another one, where it can work."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoeval.commands import run_options, site_options
+from autoeval.commands.given_input import as_typed
+from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from autoeval.comparison.comparison import Comparison
+    from autoeval.estimation.estimate import Estimate
+    from autoeval.estimation.estimator import AccuracyEstimator
+
+ESTIMATOR = Path("work_dirs/fit/estimator.parquet")  # of a fit, and by default of an estimate
+LABELS = Path("work_dirs/labels")  # of a plan, by default
+STANDARD_INPUT = "-"
+INPUTS = ("images", "detector", "predictions", "teacher", "score_thr")
+SAME_SITE = ("checkpoint", "device", "images_list", "category", "site", "target", "cfg_options")
+"""Options of `estimate` that `label plan` has, too, and that say which images and boxes are meant.
+"""
+
+
+def after_fit(args: argparse.Namespace, *, from_files: bool) -> str:
+    """Return the command that estimates new images by what a fit wrote; capitals stand for files.
+
+    A fit whose reference detector was given by its boxes needs these of the new images, too.
+    """
+    path = args.work_dir / ESTIMATOR.name
+    boxes = ["--predictions", "NEW.json", "--images-list", "IMAGES"] if from_files else ["IMAGES"]
+    named = ["--estimator", path] if path != ESTIMATOR else []
+    teacher = as_typed(args, "teacher")
+    if isinstance(run_options.named_teacher(args), Path):
+        teacher = ("TEACHER.json",)
+    reference = ["--teacher", *teacher] if teacher else []
+    return _command(["autoeval", "estimate", *boxes, *named, *reference])
+
+
+def after_estimate(
+    args: argparse.Namespace, estimator: AccuracyEstimator, estimate: Estimate
+) -> str:
+    """Return the command that plans labels for the same images, or nothing.
+
+    There is none where the interval needs no labels, where the images came from standard input,
+    and where a plan is refused.
+    """
+    if not estimate.width_warning or args.images == STANDARD_INPUT:
+        return ""
+    n = min(site_options.N_LABELS, estimate.n_images)
+    try:
+        estimator.plan_labels(estimate, n=n)
+    except InputError:
+        return ""
+    words = ["autoeval", "label", "plan", "--estimator", args.estimator]
+    for name in INPUTS:
+        typed = as_typed(args, name)
+        words += [_named(name), *typed] if typed else []
+    for name in SAME_SITE:
+        words += _option(args, name)
+    folder = _plan_folder(estimate, n)
+    words += ["--work-dir", folder] if folder != LABELS else []
+    return _command([*words, *(["--n", n] if n < site_options.N_LABELS else [])])
+
+
+def after_compare(
+    args: argparse.Namespace, fits: Mapping[str, AccuracyEstimator], result: Comparison
+) -> str:
+    """Return the command that plans labels of what shows the difference of the best two detectors.
+
+    There is none where they are distinguishable, or where images are labelled; the boxes of all
+    detectors come from files.
+    """
+    from autoeval.comparison.comparison import distinguishable
+
+    best = result.overall.iloc[0]
+    known = all(fits[best[side]].label_assistance_ is not None for side in ("a", "b"))
+    if distinguishable(best) or result.n_labelled or args.target or not args.images or not known:
+        return ""
+    (first, boxes), (second, others) = (
+        (_work_dir(args.detectors[k]), args.predictions[k])
+        for k in (list(fits).index(best[side]) for side in ("a", "b"))
+    )
+    path = first / ESTIMATOR.name if first.is_dir() else first
+    words = ["--estimator", path, "--compare", second, f"predictions={others}"]
+    words += ["--predictions", boxes, "--images-list", args.images, *_option(args, "category")]
+    n = min(site_options.N_LABELS, result.n_images)
+    return _command(["autoeval", "label", "plan", *words, "--n", n, "--work-dir", _unused(LABELS)])
+
+
+def after_plan(folder: Path, difference: bool) -> str:
+    """Return the command that estimates from the labels of a plan; that of a difference has none.
+
+    A difference is estimated by `compare`, which names the detectors as this command does not.
+    """
+    if difference:
+        return ""
+    return _command(["autoeval", "label", "estimate", "--plan", folder, "--labels", "LABELS"])
+
+
+def larger_plan(command: str, n: int) -> str:
+    """Return the command that made a plan, for `n` images; nothing where it is not known.
+
+    >>> larger_plan("autoeval label plan --n 5 --estimator e.parquet", 9)
+    'autoeval label plan --estimator e.parquet --n 9'
+    """
+    words = shlex.split(command)
+    if words[:3] != ["autoeval", "label", "plan"]:
+        return ""
+    kept = [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if "--n" not in (before, word) and not word.startswith("--n=")
+    ]
+    return _command([*kept, "--n", n])
+
+
+def _named(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _option(args: argparse.Namespace, name: str) -> list[object]:
+    """Return an option as it is typed; nothing where it has its default."""
+    value, option = getattr(args, name), _named(name)
+    if name == "category":
+        return [word for each in value or () for word in (option, each)]
+    if name == "cfg_options":
+        return [option, *value] if value else []
+    return [option, value] if value is not None else []
+
+
+def _work_dir(text: str) -> Path:
+    """Return the folder of ``NAME=DIR`` or ``DIR``."""
+    return Path(text if Path(text).exists() else text.partition("=")[2])
+
+
+def _unused(folder: Path) -> Path:
+    """Return a folder, or the first like it that there is not."""
+    names = (folder if k == 1 else folder.with_name(f"{folder.name}_{k}") for k in count(1))
+    return next(path for path in names if not path.exists())
+
+
+def _plan_folder(estimate: Estimate, n: int) -> Path:
+    """Return the usual folder of plans, or a new one where that holds another plan."""
+    from autoeval.estimation.plan_match import check_plan
+    from autoeval.labels.plan_file import PLAN, load_plan
+    from autoeval.labels.to_label import EMPTY
+
+    if not (LABELS / PLAN).exists():
+        return _unused(LABELS) if (LABELS / EMPTY).exists() else LABELS
+    try:
+        plan = load_plan(LABELS)
+        check_plan(plan, estimate, LABELS)
+    except InputError:
+        return _unused(LABELS)
+    return LABELS if plan.n <= n else _unused(LABELS)
+
+
+def _command(words: Sequence[object]) -> str:
+    return shlex.join(map(str, words))

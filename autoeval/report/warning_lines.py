@@ -1,0 +1,63 @@
+"""Warnings of a result, each once, in the order of their importance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import IntEnum
+
+from autoeval.report.tables import counted
+
+MOST = 5  # in the short form on the terminal
+WIDE = "too wide to act on"
+"""How a warning begins that an interval is too wide."""
+_LEFT_OUT = re.compile(r"\b(left out|dropped)( of the mean)?(:|;|$)|^no change estimated")
+"""How warnings name what was not used: most end in ``left out:`` with a number and examples."""
+
+
+class Importance(IntEnum):
+    """What a warning is about, the most important first."""
+
+    VALUE = 0
+    WIDTH = 1
+    LEFT_OUT = 2
+
+
+def importance(warning: str) -> Importance:
+    """Return what a warning is about.
+
+    >>> importance("too wide to act on: ±17 points").name
+    'WIDTH'
+    >>> importance("labelled boxes without area, left out: 2").name
+    'LEFT_OUT'
+    >>> importance("only 3 images: under 50 the scores are noisy").name
+    'VALUE'
+    """
+    if warning.startswith(WIDE):
+        return Importance.WIDTH
+    return Importance.LEFT_OUT if _LEFT_OUT.search(warning) else Importance.VALUE
+
+
+def ordered_warnings(warnings: Iterable[str]) -> list[str]:
+    """Return each warning once: that the value may be wrong, the width, what was left out.
+
+    >>> ordered_warnings(["boxes, left out: 2", "boxes, left out: 2", "only 3 images"])
+    ['only 3 images', 'boxes, left out: 2']
+    """
+    return sorted(dict.fromkeys(filter(None, warnings)), key=importance)
+
+
+def warning_lines(warnings: Iterable[str], most: int | None = None) -> list[str]:
+    """Return the lines that a terminal shows, `most` warnings and the number of the others.
+
+    >>> warning_lines(["a", "b", "c"], most=2)[1:]
+    ['warning: b', '1 more warning is on the page; --verbose prints it']
+    """
+    ordered = ordered_warnings(warnings)
+    lines = [f"warning: {warning}" for warning in ordered[:most]]
+    n_more = len(ordered) - len(lines)
+    if n_more:
+        verb, them = ("is", "it") if n_more == 1 else ("are", "them")
+        more = counted(n_more, "more warning")
+        lines.append(f"{more} {verb} on the page; --verbose prints {them}")
+    return lines
