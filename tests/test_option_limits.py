@@ -49,6 +49,6 @@ def test_the_whole_help_has_every_option_and_what_may_stand_behind_it(command, c
 
 def test_what_is_rare_stands_in_the_whole_help_alone(capsys, monkeypatch):
     short = shown("fit", "--help", capsys, monkeypatch)
-    assert "--batch-size" not in short and "img_dir= family=" in short
+    assert "--batch-size" not in short and "img_dir= group=" in short
     whole = " ".join(shown("fit", "--help-all", capsys, monkeypatch).split())
     assert "--batch-size" in whole and "its images, where its format needs them" in whole

@@ -132,7 +132,3 @@ def _check_sources(args: argparse.Namespace) -> None:
         )
     if not args.labels and not args.task:
         raise InputError("Expected either labels (--labels PATH) or a task (--task FILE).")
-    if args.group and args.task:
-        raise InputError("group= is that of --labels; a task names those of its sources itself.")
-    if args.data_root and args.labels:
-        raise InputError("data_root= is that of --task: leave it out beside --labels.")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from autoeval.commands import run_options, site_options
 from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
 from autoeval.runtime.job import Executor
 from autoeval.runtime.shards import Shards
@@ -34,15 +35,6 @@ if TYPE_CHECKING:
     from autoeval.monitoring.watched import Watched
 
 ALARM = 3
-OF_DETECTOR = (
-    *("detector", "checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "stages"),
-    *("img_dir", "batch_size", "launcher"),
-)
-OF_FILES = ("images_list", "names", "half_size_predictions", "complete")
-OF_CHANGES = ("baseline", "false_alarms", "labelled")
-TYPED = {"half_size_predictions": "half_size=", "img_dir": "img_dir="} | {
-    name: f"{name}=" for name in ("names", "complete", "classes", "stages")
-}
 RARE = (
     *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against", "json_lines"),
     *("prometheus", "webhook", "quiet", "checkpoint", "cfg_options", "device", "detector"),
@@ -53,7 +45,6 @@ SHIPPED = ""  # slopes of change, where --changes names no file
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.set_defaults(parser_defaults=parser.get_default)
     parser.add_argument(
         "--estimator",
         required=True,
@@ -110,18 +101,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _refuse_unused(args: argparse.Namespace) -> None:
     """Refuse options that have no effect beside, or without, others."""
-    unused = {
-        "is of a detector that is run on --images: leave it out beside --predictions": (
-            OF_DETECTOR if args.predictions else ()
-        ),
-        "is of results files: leave it out beside --images": OF_FILES if args.images else (),
-        "is of changes: it needs --changes": OF_CHANGES if args.changes is None else (),
-        "is of a score threshold: it needs --score-thr": ("iou",) if args.score_thr is None else (),
-    }
-    for reason, names in unused.items():
-        for name in names:
-            if getattr(args, name) != args.parser_defaults(name):
-                raise InputError(f"{TYPED.get(name, '--' + name.replace('_', '-'))} {reason}.")
+    site_options.refuse_of_other_inputs(args)
+    if args.changes is None:
+        refuse_beside(args, ["labelled"], "is the level of a baseline: give --changes, too.")
     if args.quiet + args.json_lines + args.verbose > 1:
         raise InputError(
             "--json-lines prints every row, --quiet alarms and warnings alone, --verbose "

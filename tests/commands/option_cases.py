@@ -81,7 +81,7 @@ CASES = {
         **running(FIT_BY_RUN),
         "labels": (FIT, "--labels nowhere.json"),
         "label_images": (FIT_BY_RUN, "--labels img_dir=nowhere"),
-        "family": (FIT, "--labels family=town"),
+        "group": (FIT, "--labels group=town"),
         "task": ("fit --predictions new_predictions.json", "--task nowhere.py"),
         "data_root": ("fit --predictions new_predictions.json", "--task task.py data_root=nowhere"),
         "join": ("fit", "--join fit nowhere"),

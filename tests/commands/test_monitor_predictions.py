@@ -268,13 +268,13 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_estimated(site, 
         (["--predictions", "half_size=nowhere"], "the results at half the size of north/gate"),
         (["--images-list", "empty"], "Expected the images of north/gate as"),
         (["--category", "zebra"], "No box is called zebra"),
-        (["--detector", "x"], "--detector is of a detector that is run on --images"),
-        (["--batch-size", "2"], "--batch-size is of a detector that is run on --images"),
-        (["--images", "img_dir=x"], "img_dir= is of a detector that is run on --images"),
-        (["--baseline", "200"], "--baseline is of changes: it needs --changes"),
-        (["--false-alarms", ".1"], "--false-alarms is of changes"),
-        (["--labelled", "roof=x.json"], "--labelled is of changes"),
-        (["--iou", ".75"], "--iou is of a score threshold: it needs --score-thr"),
+        (
+            ["--detector", "x"],
+            "--detector is about running a detector, and --predictions need none",
+        ),
+        (["--batch-size", "2"], "--batch-size is about running a detector"),
+        (["--images", "img_dir=x"], "img_dir= behind --images is about running a detector"),
+        (["--labelled", "roof=x.json"], "--labelled is the level of a baseline: give --changes"),
         (["--quiet", "--json-lines"], "give one of them"),
         (["--quiet", "--verbose"], "give one of them"),
         (["--site", "hall=val"], "--site names hall, but there is no such site"),
@@ -294,7 +294,7 @@ def test_options_that_do_not_fit_are_refused(options, message, site, monitor, ca
 def test_options_of_results_files_are_refused_beside_images(tmp_path, fitted, capsys):
     words = ["monitor", "--estimator", str(fitted), "--images", str(tmp_path)]
     assert main([*words, "--images-list", "x"]) == 2
-    assert "--images-list is of results files" in capsys.readouterr().err
+    assert "--images-list is about --predictions, which are missing" in capsys.readouterr().err
 
 
 def test_an_iou_without_a_threshold_is_refused_in_python():

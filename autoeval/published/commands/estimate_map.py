@@ -80,12 +80,12 @@ def run(args: argparse.Namespace) -> int:
     """Fit or load the estimator, estimate, and print."""
     meta_set_options.check_counting_options(args)
     _check(args)
-    if not args.estimator:
-        _assume(args)
-    if not args.images:
-        refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
-    args.preset = args.preset or LIGHT
     with run_options.launched(args) as shards:
+        if not args.estimator:
+            _assume(args)
+        if not args.images:
+            refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
+        args.preset = args.preset or LIGHT
         return _run(args, shards)
 
 
