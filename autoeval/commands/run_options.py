@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.given_input import Detail, add_input, yes_or_no
 from autoeval.commands.typed_options import refuse_beside
-from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.detectors.detector_spec import DetectorSpec, names_python
 from autoeval.errors import InputError
 from autoeval.runtime.job import Executor, LocalExecutor
 from autoeval.runtime.ray_executor import RayExecutor
@@ -112,7 +112,7 @@ def named_teacher(args: argparse.Namespace) -> DetectorSpec | Path | None:
         reason = f"is for a teacher that is run, and {args.teacher} holds its boxes: leave it out."
         refuse_beside(args, ["teacher_checkpoint"], reason)
         return Path(args.teacher)
-    device = getattr(args, "device", None)
+    device = None if names_python(args.teacher) else getattr(args, "device", None)
     return DetectorSpec(args.teacher, args.teacher_checkpoint, device)
 
 

@@ -56,6 +56,7 @@ class DetectorSpec:
     def __call__(self) -> Any:
         """Load it; `InputError` as `autoeval.load_detector`, or if the classes cannot be read."""
         if names_python(self.name):
+            self._refuse_unread()
             return load_black_box(self.name)
         import torch
 
@@ -71,6 +72,16 @@ class DetectorSpec:
             classes=read_classes(self.classes) if self.classes else (),
             stages=tuple(self.stages),
         )
+
+    def _refuse_unread(self) -> None:
+        """Refuse what says how a network is loaded: a Python file loads its detector itself."""
+        given = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "stages")
+        unread = [name for name in given if getattr(self, name)]
+        if unread:
+            raise InputError(
+                f"{self.name} is a Python file, which loads its detector itself, so that "
+                f"{', '.join(unread)} would not be read: leave that out, or set it in the file."
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with absolute paths, without what belongs to a machine or a run."""
