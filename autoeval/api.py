@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import ESTIMATOR, artefact_path
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import fit_files, fit_labelled, join_fits
+from autoeval.estimation.fitting import fit_files, fit_labelled, fit_sources, join_fits
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.intervals import check_level
 from autoeval.estimation.observation.kept_observer import Keeping
@@ -115,10 +114,8 @@ def fit_task(
         each source.
     data_root : path-like, optional
         Folder with the data of a task file.
-    target, level, calibrate
-        See `fit`; with a detector also a counting error.
-    work_dir : path-like, optional
-        See `fit`; needed with a detector.
+    target, level, calibrate, work_dir
+        See `fit`.
 
     Returns
     -------
@@ -139,24 +136,7 @@ def fit_task(
         raise InputError("`data_root` is for a task file, and this task is loaded: leave it out.")
     if isinstance(given, Predictions):
         return _written(fit_files(given, task=task, **wanted), folder)
-    from autoeval.estimation.fit_task import fit_task as fit_observed
-    from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.presets import light
-
-    if folder is None:
-        raise InputError("A fit on a task needs a folder to keep what is scored: `work_dir`.")
-    settings = replace(light(), teacher=given.teacher)
-    observer: Observer = Observer(given.loaded, task, settings, batch_size=given.batch_size)
-    return fit_observed(
-        observer,
-        task.load_seed_sets(),
-        meta_set=None,
-        work_dir=folder,
-        executor=given.executor,
-        load=given.spec,
-        loading=given.loading,
-        **wanted,
-    )
+    return _written(fit_sources(given, task, folder=folder, **wanted), folder)
 
 
 def join(

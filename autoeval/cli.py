@@ -17,7 +17,14 @@ from autoeval.commands.short_help import add_help
 from autoeval.commands.typed_options import typed_options
 from autoeval.version import __version__
 
-ROOMS = ("autoeval.commands", "autoeval.demo.commands", "autoeval.counting.commands")
+PACKAGES = (
+    "autoeval.commands",
+    "autoeval.published.commands",
+    "autoeval.demo.commands",
+    "autoeval.counting.commands",
+)
+"""Where commands are looked for, each in a file of its name."""
+
 # Each group by how often its commands are used.
 GROUPS = {
     "use": {
@@ -30,7 +37,7 @@ GROUPS = {
         "monitor": "watch many sites: which is worst, and which has changed",
         "check": "read everything once without the network and say what a run would meet",
     },
-    "research": {
+    "published methods": {
         "estimate-map": "fit on a task with any method and sample sets, and estimate new images",
         "study": "study the method: correlation, thresholds, sizes, repeats, boxes, changes",
         "bench": "compare all methods on score tables by leave-one-group-out cross-validation",
@@ -195,11 +202,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _module(name: str) -> str:
-    """Return the module of a subcommand; each wing of the house has its own commands."""
+    """Return the module of a subcommand, of the first of `PACKAGES` that has it."""
     file = name.replace(" ", "_").replace("-", "_")
     if name.startswith("count "):
         return f"autoeval.counting.commands.{file.removeprefix('count_')}"
-    return next(m for m in (f"{room}.{file}" for room in ROOMS) if find_spec(m))
+    return next(m for m in (f"{package}.{file}" for package in PACKAGES) if find_spec(m))
 
 
 def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:

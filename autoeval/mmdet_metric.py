@@ -25,7 +25,7 @@ from mmengine.registry import HOOKS, METRICS
 from mmengine.runner import Runner
 
 from autoeval.data.image_folder import ImageFile
-from autoeval.detectors import Detector, ops
+from autoeval.detectors import MMDetector, ops
 from autoeval.detectors.building.category_names import find_categories
 from autoeval.detectors.building.checkpoints import harmless_types
 from autoeval.errors import InputError
@@ -76,9 +76,9 @@ class LabelFreeMAP(BaseMetric):
         torch.serialization.add_safe_globals(harmless_types())
         self.estimator = AccuracyEstimator.load(estimator)
         self.repeats, self.score_thr, self.iou = repeats, score_thr, iou
-        self.detector: Detector | None = None
+        self.detector: MMDetector | None = None
 
-    def borrow(self, detector: Detector) -> None:
+    def borrow(self, detector: MMDetector) -> None:
         """Take the detector that is being tested.
 
         Raises `InputError` if the estimator was fitted with another one (naming what differs), or
@@ -164,7 +164,7 @@ class LabelFreeMAPHook(Hook):
                 f"LabelFreeMAP cannot observe a {type(model).__name__}: it needs a detector with a "
                 "backbone, tested without test-time augmentation."
             )
-        detector = Detector(model, runner.cfg, find_categories(model, runner.cfg, self._meta))
+        detector = MMDetector(model, runner.cfg, find_categories(model, runner.cfg, self._meta))
         for metric in metrics:
             metric.borrow(detector)
 

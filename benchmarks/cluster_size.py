@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from autoeval.detectors.detector import Detector
+from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.loading import load_detector
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
@@ -45,13 +45,13 @@ def noise(n: int) -> list[Sample]:
     ]
 
 
-def rates(detector: Detector, samples: list[Sample]) -> dict[str, float]:
+def rates(detector: MMDetector, samples: list[Sample]) -> dict[str, float]:
     """Return the seconds that the clean pass of one image takes, and each perturbed one."""
     clean, both = (seconds_an_image(detector, samples, repeats) for repeats in (0, 1))
     return {"clean_s": clean, "perturbed_s": both - clean}
 
 
-def seconds_an_image(detector: Detector, samples: list[Sample], repeats: int) -> float:
+def seconds_an_image(detector: MMDetector, samples: list[Sample], repeats: int) -> float:
     """Return the seconds that an image takes, all scores and mAP included."""
     clock: Callable[[], float] = time.process_time
     if detector.device.type != "cpu":
@@ -62,7 +62,7 @@ def seconds_an_image(detector: Detector, samples: list[Sample], repeats: int) ->
     return (clock() - start) / len(samples)
 
 
-def run(detector: Detector, samples: list[Sample], repeats: int) -> None:
+def run(detector: MMDetector, samples: list[Sample], repeats: int) -> None:
     """Do the pass."""
     settings = replace(preset("paper"), repeats=repeats, wants=BY_PRODUCTS)
     task = Task("all", detector.categories, ())

@@ -54,8 +54,8 @@ from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import fit_variance_prior
+from autoeval.published.reports.detector_comparison import ComparedPair, backtest, summary
 from autoeval.report.tables import format_cells, to_markdown
-from autoeval.research.reports.detector_comparison import ComparedPair, backtest, summary
 from benchmarks.panel import (
     FOLDER,
     GROUPS,

@@ -19,7 +19,7 @@ import numpy as np
 
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.prior import OF_ONE_SET
-from autoeval.research.reports.few_labels import labels_from_files_report
+from autoeval.published.reports.few_labels import labels_from_files_report
 from benchmarks.panel import LABELLED, read_sets
 
 CATEGORIES = ("vehicle", "person")

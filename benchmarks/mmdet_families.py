@@ -27,7 +27,7 @@ import torch
 from mmengine.config import Config
 from mmengine.logging import MMLogger
 
-from autoeval.detectors import Detector, DropoutSpec
+from autoeval.detectors import DropoutSpec, MMDetector
 from autoeval.detectors.building.category_names import count_classes, find_categories, takes_words
 from autoeval.detectors.building.configs import build_model, read_config
 from autoeval.detectors.causes import UnsuitableSize
@@ -50,7 +50,9 @@ def try_family(path: str) -> dict[str, Any]:
         model = build_model(config)
     settle(model, image())
     names = class_names(model, config)
-    detector = Detector(model, config, names or [str(n) for n in range(count_classes(model) or 1)])
+    detector = MMDetector(
+        model, config, names or [str(n) for n in range(count_classes(model) or 1)]
+    )
     return {"classes": len(names) or "-", **observe(detector)}
 
 
@@ -62,7 +64,7 @@ def class_names(model: Any, config: Config) -> tuple[str, ...]:
         return ()
 
 
-def observe(detector: Detector) -> dict[str, Any]:
+def observe(detector: MMDetector) -> dict[str, Any]:
     """Observe the drawing and say which evidence is there, or why it is not."""
     wants = (*EVIDENCE, "half_size")
     (found,) = detector.observe([image()], ["a"], dropout=DropoutSpec(), repeats=1, wants=wants)
@@ -76,7 +78,7 @@ def observe(detector: Detector) -> dict[str, Any]:
     }
 
 
-def half_size(detector: Detector) -> str:
+def half_size(detector: MMDetector) -> str:
     """Say whether a detector takes half its input size, or a canvas with half the image."""
     try:
         detector.halving.of_input([image()], ["a"])
@@ -92,7 +94,7 @@ def image() -> np.ndarray:
     return (blocks + rng.integers(0, 56, (90, 120, 3))).astype(np.uint8)
 
 
-def _as_mmdet(detector: Detector, clean: Any) -> bool:
+def _as_mmdet(detector: MMDetector, clean: Any) -> bool:
     """Say whether the boxes are those of mmdet's own inference, to the last bit."""
     from mmdet.apis import inference_detector
 

@@ -18,14 +18,14 @@ from torch.nn.functional import dropout
 
 from autoeval.detections import Detections
 from autoeval.detectors.backbones import split_backbone
-from autoeval.detectors.detector import Detector
+from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.detectors.preprocessing import test_pipeline
 from autoeval.metrics.mean_ap import MeanAP
 from benchmarks.subjects import LabelledFiles
 
 
-def infer(detector: Detector, samples: LabelledFiles) -> list[Detections]:
+def infer(detector: MMDetector, samples: LabelledFiles) -> list[Detections]:
     """Run ``model.test_step`` on each file, read and resized by mmdet's own pipeline."""
     steps = [step for step in test_pipeline(detector.config) if "Annotations" not in step["type"]]
     pipeline, found = Compose(steps), []
@@ -40,7 +40,7 @@ def infer(detector: Detector, samples: LabelledFiles) -> list[Detections]:
 
 
 def estimate(
-    detector: Detector, samples: LabelledFiles, spec: DropoutSpec, repeats: int
+    detector: MMDetector, samples: LabelledFiles, spec: DropoutSpec, repeats: int
 ) -> tuple[dict[str, float], list[float]]:
     """Return mAP, and the box stability of each repeat."""
     clean = infer(detector, samples)
@@ -58,7 +58,7 @@ def estimate(
     return accuracy.compute(), stability
 
 
-def _dropout(detector: Detector, spec: DropoutSpec) -> ExitStack:
+def _dropout(detector: MMDetector, spec: DropoutSpec) -> ExitStack:
     """Drop elements of what leaves the stages until the stack is closed."""
     staged = split_backbone(detector.model.backbone)
     assert staged is not None and spec.position == "after"

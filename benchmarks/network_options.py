@@ -21,7 +21,7 @@ import torch
 
 from autoeval.data.image_folder import ImageFile
 from autoeval.detections import Detections, Evidence
-from autoeval.detectors.detector import Detector
+from autoeval.detectors.detector import MMDetector
 from autoeval.scores.agreement import StabilityAP
 from benchmarks.subjects import add_subject_options, image_files, make_detector
 from benchmarks.timing import CLOCKS, in_turns, median, report
@@ -29,12 +29,12 @@ from benchmarks.timing import CLOCKS, in_turns, median, report
 Files = tuple[ImageFile, ...]
 
 
-def observe(detector: Detector, files: Files) -> list[Detections]:
+def observe(detector: MMDetector, files: Files) -> list[Detections]:
     """Return the clean boxes of each file."""
     return [detector.observe([file.read()], [file.image_id])[0].clean for file in files]
 
 
-def in_bfloat16(detector: Detector, files: Files) -> list[Detections]:
+def in_bfloat16(detector: MMDetector, files: Files) -> list[Detections]:
     """Return them as found under autocast; what comes out of a one-stage head is float32 again."""
     head = detector.model.bbox_head
     hook = head.register_forward_hook(lambda module, inputs, maps: _as_float(maps))
@@ -46,10 +46,10 @@ def _as_float(maps: Any) -> Any:
     return maps.float() if isinstance(maps, torch.Tensor) else type(maps)(map(_as_float, maps))
 
 
-def channels_last(detector: Detector) -> Detector:
+def channels_last(detector: MMDetector) -> MMDetector:
     """Return a copy whose weights lie in channels-last layout, which convolutions pass on."""
     model = deepcopy(detector.model).to(memory_format=torch.channels_last)
-    return Detector(model, detector.config, detector.categories)
+    return MMDetector(model, detector.config, detector.categories)
 
 
 def agreement(one: list[Detections], other: list[Detections]) -> float:

@@ -23,7 +23,7 @@ import pandas as pd
 
 from autoeval.detectors import detector
 from autoeval.detectors.capturing import logits
-from autoeval.detectors.detector import Detector
+from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.forward import passes
 from autoeval.estimation.observation import observing
 from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
@@ -82,7 +82,7 @@ class StopWatches:
 
 
 @contextmanager
-def watched(subject: Detector, watches: StopWatches) -> Iterator[None]:
+def watched(subject: MMDetector, watches: StopWatches) -> Iterator[None]:
     """Put stop watches around the parts of a pass while the body runs."""
     model, putting_together = subject.model, "by-products, and putting together"
     parts: list[tuple[Any, str, Callable]] = [
@@ -112,7 +112,7 @@ def _at_once(decorate: Callable, function: Callable) -> Callable:
     return lambda *args: iter(decorate(lambda: list(function(*args)))())
 
 
-def profile(subject: Detector, samples: LabelledFiles, rounds: int) -> dict[str, float]:
+def profile(subject: MMDetector, samples: LabelledFiles, rounds: int) -> dict[str, float]:
     """Return the milliseconds that each part takes an image."""
     settings = replace(preset("paper"), repeats=1, wants=BY_PRODUCTS)
     score(subject, samples, settings)

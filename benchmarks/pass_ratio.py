@@ -21,7 +21,7 @@ from functools import partial
 
 import pandas as pd
 
-from autoeval.detectors.detector import Detector
+from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.estimation.observation.presets import BY_PRODUCTS, DEFAULT_WANTS, preset
 from benchmarks import naive
@@ -92,7 +92,7 @@ def many(repeats: int) -> tuple[Figure, ...]:
 
 
 def runs(
-    detector: Detector, samples: LabelledFiles, repeats: int, only: str | None
+    detector: MMDetector, samples: LabelledFiles, repeats: int, only: str | None
 ) -> dict[str, Callable[[], object]]:
     """Return what is timed, by name."""
     settings = replace(preset("paper"), wants=BY_PRODUCTS)

@@ -25,13 +25,13 @@ from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 from tqdm import tqdm
 
 from autoeval.detectors import load_detector
-from autoeval.detectors.detector import Detector
-from autoeval.estimation.kept_domain import kept_source_domain
-from autoeval.estimation.meta_set import sample_set_jobs
+from autoeval.detectors.detector import MMDetector
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import BY_PRODUCTS, light
 from autoeval.metasets import load_task
 from autoeval.metasets.recipe import own_images
+from autoeval.published.fitting.kept_domain import kept_source_domain
+from autoeval.published.fitting.meta_set import sample_set_jobs
 from autoeval.report.tables import format_cells, to_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,7 +72,7 @@ def main() -> None:
         print(to_markdown(format_cells(errors, formats)))
 
 
-def site_scores(detector: Detector, category: str, data: Path, folder: Path) -> pd.DataFrame:
+def site_scores(detector: MMDetector, category: str, data: Path, folder: Path) -> pd.DataFrame:
     """Return scores and mAP of each site of a category, one row a site."""
     task = load_task(ROOT / f"configs/tasks/{TASKS[category]}.py", data)
     seed_sets = task.load_seed_sets()

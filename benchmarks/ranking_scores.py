@@ -26,10 +26,10 @@ from autoeval.data.coco import read_coco
 from autoeval.data.images import read_image
 from autoeval.data.labels.content import LabelSet
 from autoeval.detectors import load_detector
-from autoeval.detectors.detector import Detector
+from autoeval.detectors.detector import MMDetector
+from autoeval.published.scores.detection_adaptation import PrototypeRatio
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.detection_adaptation import PrototypeRatio
 from autoeval.scores.feature_statistics import FeatureStatistics
 from autoeval.scores.score_set import ScoreSet
 from benchmarks.compare import PAIRS, kin, left_out
@@ -73,7 +73,7 @@ def main() -> None:
     print(to_markdown(format_cells(table, formats)))
 
 
-def site_scores(detector: Detector, data: Path, sites: Sequence[str]) -> pd.DataFrame:
+def site_scores(detector: MMDetector, data: Path, sites: Sequence[str]) -> pd.DataFrame:
     """Score at most `MOST` images of each site, each by the categories that it has."""
     folder = data / "all" / LABELLED
     of_domain, domain = PrototypeRatio(), read_coco(folder / "annotations.json")

@@ -17,7 +17,7 @@ from mmengine.model import BaseModule
 
 from autoeval.data.image_folder import ImageFile, load_image_folder
 from autoeval.detectors.building.category_names import coco_categories
-from autoeval.detectors.detector import Detector
+from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.loading import build_model, load_detector, read_config
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings
@@ -27,7 +27,7 @@ from autoeval.metasets.task import Task
 CONFIDENT = 0.3
 
 
-def random_detector(name: str, device: str, options: dict[str, Any] | None = None) -> Detector:
+def random_detector(name: str, device: str, options: dict[str, Any] | None = None) -> MMDetector:
     """Build a known detector with random weights and initialised neck and head."""
     torch.manual_seed(0)
     config = read_config(name, options)
@@ -36,7 +36,7 @@ def random_detector(name: str, device: str, options: dict[str, Any] | None = Non
         module = getattr(model, part, None)
         if isinstance(module, BaseModule):
             module.init_weights()
-    return Detector(model.to(device), config, coco_categories())
+    return MMDetector(model.to(device), config, coco_categories())
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class LabelledFiles:
         return LabelledFiles(tuple(files), truth)
 
 
-def label_by(detector: Detector, files: tuple[ImageFile, ...]) -> LabelledFiles:
+def label_by(detector: MMDetector, files: tuple[ImageFile, ...]) -> LabelledFiles:
     """Take the detector's own confident boxes for the truth: only the time of mAP matters here."""
     truth = {}
     for file in files:
@@ -82,7 +82,7 @@ def label_by(detector: Detector, files: tuple[ImageFile, ...]) -> LabelledFiles:
     return LabelledFiles(files, truth)
 
 
-def score(detector: Detector, samples: Samples, settings: PassSettings) -> None:
+def score(detector: MMDetector, samples: Samples, settings: PassSettings) -> None:
     """Run the pass: all scores and mAP, of all categories as one.
 
     Several categories would each be scored, which plain inference has no counterpart of.
@@ -125,7 +125,7 @@ def add_subject_options(parser: argparse.ArgumentParser, *, n_images: int) -> No
     parser.add_argument("--json", metavar="FILE")
 
 
-def make_detector(args: argparse.Namespace) -> Detector:
+def make_detector(args: argparse.Namespace) -> MMDetector:
     """Build the detector of the command line."""
     torch.set_num_threads(args.threads)
     options = _resized(args.detector, args.size) if args.size else {}

@@ -79,9 +79,9 @@ def test_a_former_option_is_answered_with_that_of_today(words, capsys):
     assert "--work-dir" not in capsys.readouterr().err
 
 
-# Of pip, ray, torchrun, lmms-eval and MMDetection; the program's own; and the former ones
+# Of pip, ray, torchrun, lmms-eval and MMDetection; and the program's own
 FOREIGN = {"--head", "--no-deps", "--nproc-per-node", "--include_path", "--tasks", "--out"}
-FOREIGN |= {"--version", "--help-all", *FORMER_OPTIONS}
+FOREIGN |= {"--version", "--help-all"}
 
 
 def options_named(text):
@@ -139,14 +139,14 @@ def test_the_help_groups_the_commands_with_the_most_used_first(capsys):
     assert main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
-    assert titles == ["use:", "research:", "counting:", "other:"]
+    assert titles == ["use:", "published methods:", "counting:", "other:"]
     shown = [line[2:].split("  ")[0] for line in lines if line.startswith("  ")]
     first = ["fit", "estimate", "label plan", "label estimate", "compare", "threshold", "monitor"]
     assert shown[:7] == first
     assert sorted(shown) == sorted(COMMANDS)
-    of_research = lines[lines.index("research:") : lines.index("counting:")]
+    of_published = lines[lines.index("published methods:") : lines.index("counting:")]
     expected = ("study", "bench", "search-dropout", "build-metaset", "reproduce bos")
-    assert all(any(line.startswith(f"  {name} ") for line in of_research) for name in expected)
+    assert all(any(line.startswith(f"  {name} ") for line in of_published) for name in expected)
 
 
 @pytest.mark.parametrize(

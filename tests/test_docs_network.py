@@ -30,7 +30,7 @@ RENAMED = {
     "vehicle=car,bus,truck": "vehicle",
     "configs/counting/praco/roadworld_nano.py": "configs/counting/roadworld_nano.py",
 }
-LEFT_OUT = ("--checkpoint", "--data-root", "--cfg-options")
+LEFT_OUT = ("--checkpoint", "--cfg-options")
 FEWER = {
     "estimate-map": ["--metaset", "n_sets=2", "n_images=6"],
     "fit-change": ["--metaset", "n_sets=8", "n_images=6"],
@@ -98,6 +98,7 @@ def here_and_now(words):
         while option in words:
             at = words.index(option)
             del words[at : at + 2]
+    words = [word for word in words if not word.startswith("data_root=")]
     if words[0] == "study":
         return words + (STUDY if "--task" in words else [])
     files = [sorted(glob(word)) if "*" in word else [word] for word in words]

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from autoeval.cli import COMMANDS
-from autoeval.commands import convert_labels, search_dropout
+from autoeval.commands import convert_labels
 from autoeval.counting import prompting
 from autoeval.counting.binning import BINNINGS, PUBLISHED, PUBLISHED_GAMMA
 from autoeval.counting.capture import synthetic, tasks
@@ -19,6 +19,7 @@ from autoeval.counting.commands import (
 from autoeval.counting.evaluation.localisation import DISTANCES
 from autoeval.counting.praco import mosaic_run
 from autoeval.data.labels.any_format import FORMATS
+from autoeval.published.commands import search_dropout
 from autoeval.scores.box_stability import image_stabilities
 
 HEAVY = ("matplotlib", "mmengine", "pandas", "scipy", "torch")

@@ -15,17 +15,19 @@ LAYERS = [
     {"detections", "targets", "runtime"},
     {"metrics", "data", "report", "calibration"},
     {"detectors", "metasets", "scores", "regression"},
-    {"labels"},
+    {"labels", "published.scores"},
     {"estimation"},
     {"comparison"},
     {"api", "monitoring"},
     {"counting"},
     {"results"},
-    {"research.studies", "research.dropout_search", "demo"},
-    {"research", "research.reports"},
-    {"research.reproduce"},
+    {"published.fitting"},
+    {"published.change_slopes"},
+    {"published.studies", "published.dropout_search", "demo"},
+    {"published", "published.reports"},
+    {"published.reproduce"},
     {"commands", "mmdet_metric"},
-    {"counting.commands", "demo.commands"},
+    {"counting.commands", "demo.commands", "published.commands"},
     {"cli"},
     {"__main__"},
 ]
@@ -36,7 +38,8 @@ LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package 
 ESTIMATION = [
     {"score_table", "intervals", "pair_table", "nothing_found"},
     {"observation"},
-    {"bayesian_regression", "category_scores", "estimate", "site", "site_boxes", "warnings"}
+    {"bayesian_regression", "category_scores", "estimate", "given_boxes", "site", "site_boxes"}
+    | {"warnings"}
     | {"known_site", "panel_prior", "reference_statistics", "training_set"},
     {"methods"},
     {"modules"},
@@ -141,12 +144,24 @@ def test_no_sub_package_of_estimation_is_beside_the_order():
     assert set(LAYER) - {"modules"} <= named
 
 
-RESEARCH_COMMANDS = {"bench", "paper_runs", "reproduce_bos", "search_dropout", "study"}
+CORE = {f"commands.{name}" for name in ("fit", "estimate", "compare", "threshold", "monitor")}
+CORE |= {"api", "mmdet_metric", "commands.check", "commands.label_plan", "commands.label_estimate"}
+APART = ("published", "counting", "demo")
 
 
-def test_the_product_uses_no_research():
-    users = {a for a, b in arrows() if b.startswith("research") and not a.startswith("research")}
-    assert users <= {f"commands.{name}" for name in RESEARCH_COMMANDS}
+def test_the_core_imports_no_published_method_no_counting_and_no_demo():
+    """Commands and scores of these register by name: `PACKAGES` of `cli` and `scores.registry`."""
+    below = {}
+    for name, path in modules().items():
+        used = {whole.removeprefix("autoeval.") for whole in imports_of(path, typing=False)}
+        below[name] = used & modules().keys()
+    core, open_ends = set(), set(CORE)
+    while open_ends:
+        name = open_ends.pop()
+        core.add(name)
+        open_ends |= below[name] - core
+    assert len(core) > 200
+    assert sorted(name for name in core if name.partition(".")[0] in APART) == []
 
 
 def test_nothing_runs_in_circles():
@@ -203,7 +218,8 @@ def test_no_two_classes_have_the_same_name():
 
 # `base` is what a thing of its package is, `registry` finds it by name; a command, and what shows a
 # study, are called as what they run or show.
-SAME_NAMES_IN = ("commands", "counting.commands", "demo.commands", "results", "research.reports")
+SAME_NAMES_IN = ("commands", "counting.commands", "demo.commands", "published.commands")
+SAME_NAMES_IN += ("results", "published.reports")
 SAME_MEANING = {"__main__", "base", "registry"}
 
 

@@ -7,9 +7,9 @@ import json
 import time
 from dataclasses import asdict
 
-from autoeval.commands.meta_set_options import LIGHT, add_data_options
 from autoeval.commands.run_options import above_zero, add_json
 from autoeval.commands.site_options import named_images
+from autoeval.commands.task_options import LIGHT, add_data_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.commands import run_options, site_options
+from autoeval.commands.site_options import OF_A_RUN
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
-from autoeval.targets import IOUS, MEASURES, named_target
+from autoeval.targets import MEASURES, named_target
 
 WORSE = 3
 NOT_FILES = "-"
@@ -95,30 +97,20 @@ def _refuse_unread(args: argparse.Namespace, *, by_files: bool) -> None:
     """Refuse options that a comparison would not read; `by_files` is whether no detector is run."""
     if not args.images and not args.predictions:
         raise InputError("Expected --images PATH, or --predictions of each detector.")
-    if args.site:
-        raise InputError("--site is for an estimate of one detector: leave it out of a comparison.")
-    behind_images = [f"{name}=" for name in ("img_dir", "every") if getattr(args, name)]
-    if behind_images and not args.images:
-        raise InputError(
-            f"Expected images in front of {behind_images[0]}, as --images PATH {behind_images[0]}"
-            "VALUE, but got none."
+    if by_files:
+        refuse_beside(
+            args,
+            OF_A_RUN,
+            "is for images that a detector is run on. With --predictions of every detector "
+            "--images only lists the images: leave it out, or put - in place of the predictions of "
+            "a detector to run.",
         )
-    if behind_images and by_files:
-        raise InputError(
-            f"{behind_images[0]} is for images that a detector is run on. With --predictions of "
-            "every detector --images only lists the images: leave it out, or put - in place of the "
-            "predictions of a detector to run."
-        )
-    if args.label_images and not args.labels:
-        raise InputError("Expected labels in front of img_dir=, as --labels PATH img_dir=DIR.")
-    if args.words and not args.labels:
-        raise InputError("--words translates words of labels: give --labels PATH, or leave it out.")
-    at_threshold = {"--score-thr": args.score_thr is not None, "--iou": args.iou != IOUS[0]}
-    unread = [option for option, given in at_threshold.items() if given]
-    if unread and args.target not in MEASURES:
-        raise InputError(
-            f"{unread[0]} is for a comparison by --target {', '.join(MEASURES)}, but it is by "
-            f"{args.target or 'the target of the fits'}: name one of these, or leave it out."
+    if args.target not in MEASURES:
+        refuse_beside(
+            args,
+            ["score_thr"],
+            f"is for a comparison by --target {', '.join(MEASURES)}, but it is by "
+            f"{args.target or 'the target of the fits'}: name one of these, or leave it out.",
         )
 
 

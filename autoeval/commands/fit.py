@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autoeval.commands import meta_set_options, run_options, site_options
+from autoeval.commands import run_options, site_options, task_options
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.typed_options import refuse_all_but
 from autoeval.errors import InputError
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="COCO JSON, or a folder of YOLO or VOC",
     )
-    meta_set_options.add_task_option(labels)
+    task_options.add_task_option(labels)
     labels.add_argument(
         "--join",
         nargs="+",

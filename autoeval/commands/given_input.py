@@ -136,12 +136,15 @@ class InputReading:
         values = [self.read(word) for word in words]
         return values if self.several else values[0]
 
-    def without_words(self, known: Any) -> Any:
-        """Return the value where facts alone are given, for what is `known` already."""
+    def without_words(self, known: Any, facts: str, form: str) -> Any:
+        """Return the value where `facts` alone are given, for what is `known` already.
+
+        `form` is how the value is called in the help.
+        """
         if known is not None:
             return known
         if self.alone is INPUT_NEEDED:
-            raise ValueError("expected its value in front of KEY=VALUE")
+            raise ValueError(f"expected {form} in front of {facts}")
         return self.alone
 
 
@@ -176,9 +179,14 @@ class GivenInput(argparse.Action):
         is_fact = (k for k, word in enumerate(values[:n_words]) if self._is_fact(word))
         first_fact = min(next(is_fact, n_words), len(values))
         words, facts = values[:first_fact], values[first_fact:]
+        known = getattr(namespace, self.dest)
+        form = self.metavar[0] if isinstance(self.metavar, tuple) else str(self.metavar)
         try:
-            known = getattr(namespace, self.dest)
-            given = self.reading.value(words) if words else self.reading.without_words(known)
+            given = (
+                self.reading.value(words)
+                if words
+                else self.reading.without_words(known, " ".join(facts), form)
+            )
         except (ValueError, argparse.ArgumentTypeError) as error:
             raise argparse.ArgumentError(self, str(error)) from error
         setattr(namespace, self.dest, given)

@@ -77,15 +77,16 @@ def _until(estimate: LabelledEstimate, wanted: float) -> Tables:
         level=estimate.level,
     )
     half = f"±{100 * stop.half_width:.1f}"
-    n = None if stop.reached else min(estimate.n_labelled + stop.more, estimate.n_pool)
-    text = f"±{100 * wanted:g} is reached: {half}, made wider for having been looked at."
-    if n is not None and n <= estimate.n_labelled:
+    n = min(estimate.n_labelled + stop.more, estimate.n_pool)
+    next_n = None if stop.reached or n <= estimate.n_labelled else n
+    if stop.reached:
+        text = f"±{100 * wanted:g} is reached: {half}, made wider for having been looked at."
+    elif next_n is None:
         text = f"±{100 * wanted:g} is not reached: {half}, and all {n} images are labelled."
-        n = None
-    elif n is not None:
+    else:
         text = (
             f"±{100 * wanted:g} is not reached: {half}, made wider for being looked at after every "
             f"batch. Next: `autoeval label plan ... --n {n}`, which keeps what is labelled."
         )
-    found = {"wanted": wanted, "half_width": stop.half_width, "next_n": n}
+    found = {"wanted": wanted, "half_width": stop.half_width, "next_n": next_n}
     return Tables([], words=text, values={"until": found})

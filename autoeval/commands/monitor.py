@@ -44,8 +44,17 @@ TYPED = {"half_size_predictions": "half_size=", "img_dir": "img_dir="} | {
     name: f"{name}=" for name in ("names", "complete", "classes", "stages")
 }
 RARE = (
-    *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against", "json_lines"),
-    *("prometheus", "webhook", "quiet", "checkpoint", "cfg_options", "device"),
+    *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against"),
+    *(
+        "site_category",
+        "json_lines",
+        "prometheus",
+        "webhook",
+        "quiet",
+        "checkpoint",
+        "cfg_options",
+        "device",
+    ),
     *("batch_size", "launcher"),
 )
 SHIPPED = ""  # slopes of change, where --changes names no file
@@ -166,7 +175,7 @@ def _add_sites(parser: argparse.ArgumentParser) -> None:
         "--by",
         default="folder",
         metavar="HOW",
-        help="rows also for each day, hour or every:200 images of a site (default: %(default)s)",
+        help="rows also for each day, hour or every:200 images of a site (%(default)s)",
     )
     sites.add_argument(
         "--time",

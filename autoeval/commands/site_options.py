@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -224,17 +224,18 @@ def site_facts(
     )
 
 
-def refuse_of_other_inputs(args: argparse.Namespace) -> None:
+def refuse_of_other_inputs(args: argparse.Namespace, *, allowed: Collection[str] = ()) -> None:
     """Raise `InputError` for options about running a detector beside predictions, and the reverse.
 
-    Facts about predictions need no check: without their file they are no arguments.
+    `allowed` has a use with both. Facts about predictions need no check: without their file they
+    are no arguments.
     """
     if not args.predictions:
         reason = "is about --predictions, which are missing: give them, or name IMAGES alone."
         refuse_beside(args, ["images_list"], reason)
         return
     reason = "is about running a detector, and --predictions need none: leave it out."
-    refuse_beside(args, OF_A_RUN, reason)
+    refuse_beside(args, [name for name in OF_A_RUN if name not in allowed], reason)
     if getattr(args, "images_list", None):
         reason = "beside --images-list: both name the images of --predictions. Leave one out."
         refuse_beside(args, ["images"], reason)

@@ -17,9 +17,9 @@ from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.estimators import LabelEstimates
 from autoeval.labels.labelled_site import MODEL
 from autoeval.labels.plan import BY_INFLUENCE, LabelPlan
+from autoeval.labels.target_estimates import estimate_target
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
-from autoeval.labels.with_labels import estimate_sample
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
 NO_ASSISTANCE = MixingWeights({MODEL: 0.0}, VariancePrior(0.0, 0.0), 0.0)
@@ -31,7 +31,8 @@ def labelled_level(
     """Estimate one detector as `estimate --labels` does: the whole, and each category."""
     plan = replace(_plan(fitted, labelled.sites[name]), blocks=labelled.blocks)
     images, rankings = labelled.sample.images, labelled.rankings[name]
-    return estimate_sample(plan, images, rankings, fitted.target)
+    found = estimate_target(plan, images, rankings, fitted.target)
+    return found.whole, found.each
 
 
 def _plan(fitted: AccuracyEstimator, site: Site) -> LabelPlan:

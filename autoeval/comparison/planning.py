@@ -72,7 +72,7 @@ def outlook_of(a: Side, b: Side, target: str, level: float, plan: LabelPlan) -> 
         variance = sum(of.variance for of in known) / len(known) ** 2
         residual = VariancePrior(variance, known[0].dof)
     else:  # at a threshold, of two detectors that are taken to be independent
-        residual = plan.outlook().per_image.scaled(2.0)
+        residual = plan.residual_variance().scaled(2.0)
     return Outlook(residual.scaled(SPREAD**2), len(a.site.boxes), free.whole, level)
 
 

@@ -16,7 +16,6 @@ from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.fit_task import fit_task
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light, preset
 from autoeval.estimation.plan_folder import plan_in_folder
@@ -24,6 +23,7 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.to_label import EMPTY
 from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.metasets import MetaSetConfig, SampleSet, own_images
+from autoeval.published.fitting.fit_task import fit_task
 from autoeval.report.sections import Remarks, Report, written_files
 from autoeval.results.estimate.estimate_page import estimate_page
 from autoeval.results.labels.estimate_report import label_report

@@ -17,7 +17,7 @@ import torch
 from mmengine.config import Config
 
 from autoeval.demo.roadworld.dataset import CATEGORY, make_picture, write_environment
-from autoeval.detectors import Detector
+from autoeval.detectors import MMDetector
 from autoeval.detectors.building.configs import fill_registries
 from autoeval.detectors.ops import register
 from autoeval.estimation.observation.observing import Observer
@@ -141,7 +141,7 @@ class Pictures:
         return Sample(str(index), picture.image, picture.boxes, blank, blank > 0)
 
 
-def measure(detector: Detector, environment: str, n_images: int, *, seed: int = 0) -> dict:
+def measure(detector: MMDetector, environment: str, n_images: int, *, seed: int = 0) -> dict:
     """Measure a detector of ``vehicle`` on pictures of one environment, rendered in memory.
 
     ``mAP``, ``mAP50`` and ``mAP75`` are in [0, 1].
@@ -151,7 +151,7 @@ def measure(detector: Detector, environment: str, n_images: int, *, seed: int = 
     return {"environment": environment, **counts, **metric.compute()}
 
 
-def measure_samples(detector: Detector, samples: Samples, name: str) -> MeanAP:
+def measure_samples(detector: MMDetector, samples: Samples, name: str) -> MeanAP:
     """Match what a detector finds on labelled images with their labels; `name` is for display."""
     metric = MeanAP([CATEGORY])
     settings = PassSettings(repeats=0, wants=())

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
-    from autoeval.detectors.detector import Detector
+    from autoeval.detectors.detector import MMDetector
     from autoeval.detectors.forward.dropout_spec import DropoutSpec
     from autoeval.detectors.loading import load_detector
 
 _HOMES = {
     "BlackBoxDetector": "black_box",
-    "Detector": "detector",
+    "MMDetector": "detector",
     "DropoutSpec": "forward.dropout_spec",
     "load_detector": "loading",
 }
@@ -31,7 +31,7 @@ warnings.filterwarnings(
 )
 warnings.filterwarnings("ignore", r"torch\.meshgrid: in an upcoming release", UserWarning)
 
-__all__ = ["BlackBoxDetector", "Detector", "DropoutSpec", "load_detector"]
+__all__ = ["BlackBoxDetector", "DropoutSpec", "MMDetector", "load_detector"]
 
 
 def __getattr__(name: str) -> Any:

@@ -107,7 +107,7 @@ Find = Callable[[Sequence[np.ndarray]], Any]
 class BlackBoxDetector:
     """A detector of which nothing is known but what it finds.
 
-    It takes the place of `autoeval.detectors.Detector` wherever images are observed. Scores that
+    It takes the place of `autoeval.detectors.MMDetector` wherever images are observed. Scores that
     need dropout, logits or features are absent, with the reason.
 
     Parameters

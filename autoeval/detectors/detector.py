@@ -39,7 +39,7 @@ ACCELERATOR_BATCH = 8
 WANTS = (*CAPTURED, "views", "half_size", "reweighted")
 
 
-class Detector:
+class MMDetector:
     """An mmdet model together with all that is needed to run it on decoded images.
 
     The model, with its weights and on its device, is switched to eval mode. For `stages` see
@@ -75,7 +75,7 @@ class Detector:
 
     def __repr__(self) -> str:
         n, name = len(self.categories), type(self.model).__name__
-        return f"<Detector {name} on {self.backbone}, {n} categories, {self.fingerprint}>"
+        return f"<MMDetector {name} on {self.backbone}, {n} categories, {self.fingerprint}>"
 
     @cached_property
     def settings(self) -> dict[str, Any]:

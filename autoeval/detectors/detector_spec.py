@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
 
 TUPLE = "tuple"
+SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "stages")
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)")
 
 
@@ -54,9 +55,17 @@ class DetectorSpec:
     stages: Sequence[str] = ()
 
     def __call__(self) -> Any:
-        """Load it; `InputError` as `autoeval.load_detector`, or if the classes cannot be read."""
+        """Load it; `InputError` as `autoeval.load_detector`, or if the classes cannot be read.
+
+        A black box is a program of its own, which no setting reaches: these are refused.
+        """
         if names_python(self.name):
-            self._refuse_unread()
+            given = [name for name in SETTINGS if getattr(self, name)]
+            if given:
+                raise InputError(
+                    f"Expected no {given[0]} with {self.name}: a BlackBoxDetector loads its model "
+                    "itself. Set it in that file, and leave it out here."
+                )
             return load_black_box(self.name)
         import torch
 
@@ -72,16 +81,6 @@ class DetectorSpec:
             classes=read_classes(self.classes) if self.classes else (),
             stages=tuple(self.stages),
         )
-
-    def _refuse_unread(self) -> None:
-        """Refuse what says how a network is loaded: a Python file loads its detector itself."""
-        given = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "stages")
-        unread = [name for name in given if getattr(self, name)]
-        if unread:
-            raise InputError(
-                f"{self.name} is a Python file, which loads its detector itself, so that "
-                f"{', '.join(unread)} would not be read: leave that out, or set it in the file."
-            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with absolute paths, without what belongs to a machine or a run."""

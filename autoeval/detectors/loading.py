@@ -15,7 +15,7 @@ from autoeval.detectors.building.category_names import find_categories
 from autoeval.detectors.building.checkpoints import find_checkpoint, load_weights, read_checkpoint
 from autoeval.detectors.building.configs import build_model, deployed_weights, read_config
 from autoeval.detectors.causes import first_line
-from autoeval.detectors.detector import Detector
+from autoeval.detectors.detector import MMDetector
 from autoeval.errors import InputError
 
 
@@ -28,7 +28,7 @@ def load_detector(
     trust_checkpoint: bool = False,
     classes: Sequence[str] = (),
     stages: Sequence[str] = (),
-) -> Detector:
+) -> MMDetector:
     """Load a detector with its weights, and try it on a made-up image.
 
     Parameters
@@ -67,7 +67,7 @@ def load_detector(
     model = build_model(config)
     load_weights(model, deployed_weights(content["state_dict"], config), path)
     categories = find_categories(model, config, content["meta"], classes)
-    detector = Detector(model.to(chosen), config, categories, stages=stages)
+    detector = MMDetector(model.to(chosen), config, categories, stages=stages)
     try_once(detector)
     return detector
 
@@ -100,7 +100,7 @@ def _device(name: str) -> torch.device:
 HEIGHT, WIDTH, BLOCK = 480, 640, 40
 
 
-def try_once(detector: Detector) -> None:
+def try_once(detector: MMDetector) -> None:
     """Run a detector on an image of coloured blocks."""
     try:
         detector.observe([blocks()], ["trial"])

@@ -209,7 +209,7 @@ class EstimatorPasses:
             raise InputError(
                 f"This estimator uses {' and '.join(needed)}, which compare with the detector's "
                 "training domain, and an estimator does not carry that. Pass `domain`, made by "
-                "`autoeval.estimation.kept_domain.observe_source_domain` from the "
+                "`autoeval.published.fitting.kept_domain.observe_source_domain` from the "
                 "seed set that --preset reference= named when it was fitted."
             )
         _check_teacher(fitted.features_, teacher)

@@ -21,10 +21,7 @@ from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelling import assistance_of, site_of_set
-from autoeval.estimation.observation.kept_observer import keeping
-from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import light
-from autoeval.estimation.observation.samples import PassLog
+from autoeval.estimation.observed_sets import observed_labels, observed_sources
 from autoeval.estimation.pair_table import CONFIDENCE, pair_rows, unread_teacher
 from autoeval.estimation.protocol import (
     FitResult,
@@ -37,17 +34,11 @@ from autoeval.estimation.reference_statistics import (
     different_floors,
     joined_statistics,
 )
-from autoeval.estimation.site import any_task, own_words
-from autoeval.estimation.site_boxes import PathLike, SiteBoxes
+from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.training_set import (
     TrainingSet,
-    is_labelled_enough,
     labels_with_files,
-    read_labels,
-    set_of_detector,
     task_with_files,
-    too_few_labels,
-    truth_of_samples,
 )
 from autoeval.metasets.task import Task
 from autoeval.scores.calibrated import FOUND
@@ -147,75 +138,28 @@ def fit_labelled(
     *,
     img_dir: PathLike | None = None,
     family: str | None = None,
-    target: str = "mAP",
-    level: float = 0.9,
     folder: Path | None = None,
-    calibrate: bool = True,
+    **options: Any,
 ) -> AccuracyEstimator:
     """Run a detector once over a labelled set and fit on its categories.
 
-    labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
-        training: its accuracy there would be too high.
-    family: where the set comes from, if others that it is joined with come from there too.
-    folder: where to keep what is observed, so that an interrupted pass goes on.
+    labels, img_dir, family, folder: see `observed_labels`.
+    **options: of `fit_sets`.
     """
-    from autoeval.metasets import SampleSet, own_images
-    from autoeval.metasets.seed_set import load_seed_set
+    made, context = observed_labels(run, labels, img_dir=img_dir, family=family, folder=folder)
+    return fit_sets([made], context=context, loading=run.loading, detector=run.loaded, **options)
 
-    detector = run.loaded
-    content = read_labels(Path(labels), img_dir)
-    labelled = content.categories
-    categories = tuple(word for word in detector.categories if word in labelled)
-    if not categories:
-        raise InputError(
-            f"The labels {content.path} and the detector have no word in common. The labels have "
-            f"{listed(labelled, most=10)}; the detector has {listed(detector.categories, most=10)}."
-            " Convert the labels to the detector's words, or write a task file with `mapping`."
-        )
-    name = Path(labels).stem
-    seed_set = load_seed_set(name, labels, img_dir, categories, {word: word for word in categories})
-    n_true = [
-        np.bincount(image.labels[~image.iscrowd], minlength=len(categories))
-        for image in seed_set.images
-    ]
-    if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
-        raise too_few_labels(name)
-    settings = replace(light(), teacher=run.teacher)
-    observer: Observer = Observer(
-        detector, own_words(detector), settings, batch_size=run.batch_size
-    )
-    observer = keeping(observer, run.keeping(folder))
-    lookup = any_task({word: [word] for word in categories}, detector.categories).lookup(
-        detector.categories
-    )
-    samples = SampleSet(seed_set, own_images(seed_set))
-    evidence, truth, log = [], [], PassLog()
-    with observer.begin(samples, len(samples), f"observing {name}") as bar:
-        for sample, seen in observer.each(samples, log=log):
-            evidence.append(seen.relabel(lookup).boxes_alone())
-            truth.append((sample.boxes, sample.labels, sample.iscrowd))
-            bar.update()
-    log.check(len(evidence))
-    lost = [f"left out: {reason}" for reason in log.unreadable.values()]
-    boxes = SiteBoxes.of_evidence(evidence, categories)
-    made = set_of_detector(
-        boxes,
-        truth_of_samples(boxes.clean, truth),
-        name=name,
-        family=family,
-        left_out=(*seed_set.warnings, *lost),
-    )
-    statistics = replace(made.statistics, categories=detector.categories)
-    context = {name: of for name, of in observer.context().items() if name != "task"}
-    return fit_sets(
-        [replace(made, statistics=statistics)],
-        context=context,
-        target=target,
-        level=level,
-        loading=run.loading,
-        detector=detector,
-        calibrate=calibrate,
-    )
+
+def fit_sources(
+    run: Detector, task: Task, *, folder: Path | None = None, **options: Any
+) -> AccuracyEstimator:
+    """Run a detector once over the sources of a task and fit on the task's categories.
+
+    folder: see `observed_sources`.
+    **options: of `fit_sets`.
+    """
+    sets, context = observed_sources(run, task, folder=folder)
+    return fit_sets(sets, context=context, loading=run.loading, detector=run.loaded, **options)
 
 
 def fit_sets(

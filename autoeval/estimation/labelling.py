@@ -26,6 +26,7 @@ from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.joint_outlook import Holding, expected_holding
 from autoeval.labels.label_sampling import blocks_of
 from autoeval.labels.labelled_site import LabelledSite, read_pseudo_labels
 from autoeval.labels.plan import LabelPlan, make_plan
@@ -209,6 +210,7 @@ def plan_site(
         named=site.named,
         rest=rest,
         nothing_found=site.nothing_found,
+        holding=_holding(site, pool),
     )
     if site.nothing_found:
         plan = replace(plan, warnings=(*plan.warnings, nothing_found_text(len(site.boxes))))
@@ -223,6 +225,18 @@ def fingerprint_of(site: Site) -> str:
     for array in (site.boxes.clean.boxes, site.boxes.clean.scores, site.boxes.clean.image):
         digest.update(np.ascontiguousarray(array).tobytes())
     return f"predictions {digest.hexdigest()[:16]}"
+
+
+def _holding(site: Site, pool: Pool) -> Holding | None:
+    """Say how often images hold the categories, by calibrated boxes."""
+    if site.boxes.calibration is None:
+        return None
+    names = pool.found.categories
+    label = np.array([names.index(n) if n in names else -1 for n in site.boxes.clean.categories])
+    mine = label[site.boxes.clean.label] >= 0
+    clean = site.boxes.clean.where(mine)
+    clean = replace(clean, label=label[clean.label], categories=names)
+    return expected_holding(clean, site.boxes.right_at_half[mine])
 
 
 def _unlikely_boxes(site: Site, pool: Pool) -> FoundBoxes | None:

@@ -22,6 +22,7 @@ def difference_estimate(
     weights: np.ndarray | None = None,
     clusters: np.ndarray | None = None,
     variance_prior: VariancePrior | None = None,
+    n_holding: int | None = None,
 ) -> ValueWithError:
     r"""Estimate a statistic of N images from k labelled ones and a prediction of their influence.
 
@@ -41,8 +42,9 @@ def difference_estimate(
     `value` is the statistic of the labelled images, with their inverse inclusion probabilities
     `weights`; `influence` (k,) is theirs on it, `predicted` (k,) has mean 0 over the pool. Images
     of equal number in `clusters` are dependent, such as neighbouring frames. `variance_prior` is of
-    r, from other sites. The result has K - 1 degrees of freedom, more with a `variance_prior`; no
-    standard error for one cluster. With the labels of all images it is `value`, without error.
+    r. The result has K - 1 degrees of freedom, fewer where only `n_holding` images hold an object,
+    more with a `variance_prior`; without one there is no standard error for one cluster. With the
+    labels of all images it is `value`, without error.
 
     Examples
     --------
@@ -50,19 +52,58 @@ def difference_estimate(
     >>> round(found.value, 3), round(found.error, 4), found.dof
     (0.5, 0.0866, 2.0)
     """
-    k = len(influence)
-    if k >= n_pool:
+    if len(influence) >= n_pool:
         return ValueWithError(float(value), 0.0)
+    terms, correction = difference_terms(
+        influence, predicted, weights=weights, clusters=clusters, n_holding=n_holding
+    )
+    variance, dof = variance_of_sum(terms, n_holding)
+    if variance_prior is not None:
+        variance, dof = moderated(variance, dof, variance_prior.of_mean(len(influence)))
+    finite = 1 - len(influence) / n_pool
+    return ValueWithError(float(value) - correction, math.sqrt(finite * variance), dof)
+
+
+def difference_terms(
+    influence: np.ndarray,
+    predicted: np.ndarray | None = None,
+    *,
+    weights: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
+    n_holding: int | None = None,
+) -> tuple[np.ndarray, float]:
+    """Return the terms of K clusters whose sum is the error of the estimate, and its correction.
+
+    The correction, the mean slope times the mean of `predicted`, is to be subtracted from the
+    value; see `difference_estimate`.
+    """
+    k = len(influence)
     shares = np.full(k, 1 / k) if weights is None else weights / weights.sum()
     predicted = np.zeros(k) if predicted is None else predicted
     slope = slopes(influence, predicted)
+    if n_holding is not None:
+        # an average precision exists in samples that hold an object alone: among these the mean of
+        # the predicted influence is not 0, and the correction by it would be a bias
+        slope = slope * (1 - 1 / max(n_holding, 1))
     rest = influence - slope * predicted
-    variance, dof = _cluster_variance(shares * (rest - shares @ rest), clusters)
-    finite = 1 - k / n_pool
-    if variance_prior is not None:
-        variance, dof = moderated(variance, dof, variance_prior.of_mean(k))
-    value -= float(slope.mean() * (shares @ predicted))
-    return ValueWithError(float(value), math.sqrt(finite * variance), dof)
+    terms = shares * (rest - shares @ rest)
+    if clusters is not None:
+        _, at = np.unique(clusters, return_inverse=True)
+        terms = np.bincount(at, terms)
+    return terms, float(slope.mean() * (shares @ predicted))
+
+
+def variance_of_sum(terms: np.ndarray, n_holding: int | None = None) -> tuple[float, float]:
+    """Return the variance of the sum of the terms, and its degrees of freedom.
+
+    Images without an object all have about the same influence: only the `n_holding` others show a
+    variance.
+    """
+    n = len(terms)
+    if n < 2:
+        return math.nan, 0.0
+    dof = n - 1 if n_holding is None else max(min(n, n_holding) - 1, 0)
+    return float(n / (n - 1) * np.sum(terms**2)), float(dof)
 
 
 def slopes(influence: np.ndarray, predicted: np.ndarray) -> np.ndarray:
@@ -78,14 +119,3 @@ def slopes(influence: np.ndarray, predicted: np.ndarray) -> np.ndarray:
 def _slope(influence: np.ndarray, predicted: np.ndarray) -> float:
     (_, covariance), (_, variance) = np.cov(influence, predicted)
     return float(np.clip(covariance / variance, 0.0, 1.0)) if variance > 0 else 1.0
-
-
-def _cluster_variance(terms: np.ndarray, clusters: np.ndarray | None) -> tuple[float, float]:
-    """Return the variance of the sum of the terms, and its degrees of freedom."""
-    if clusters is not None:
-        _, at = np.unique(clusters, return_inverse=True)
-        terms = np.bincount(at, terms)
-    n = len(terms)
-    if n < 2:
-        return math.nan, 0.0
-    return float(n / (n - 1) * np.sum(terms**2)), float(n - 1)

@@ -1,25 +1,24 @@
-"""Sample, difference and combined estimates of one category, or of the mean over several."""
+"""Sample, difference and combined estimates of one category; of several, see `joint_sample`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.difference import difference_estimate
+from autoeval.labels.object_variance import DOF, PER_OBJECT, UNKNOWN_VALUE, object_variance
 from autoeval.labels.prior import Combined, combine
 from autoeval.labels.small_sample_bias import without_small_sample_bias
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.metrics.operating_point import denominators, image_counts, influence_on, value_of
 from autoeval.targets import OperatingPoint
 
 LEVELS = {"mAP": slice(None), "mAP50": slice(0, 1), "mAP75": slice(5, 6)}
-FEWEST_HOLDING = 3  # labelled images with an object, for a category to be measured
-STD_OF_UNKNOWN = 0.25  # of an average precision for which there is no estimate
+FEWEST_HOLDING = 3  # labelled images with an object, for a category to count as measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +32,16 @@ class LabelledSample:
 
     def __len__(self) -> int:
         return len(self.images)
+
+    @property
+    def finite(self) -> float:
+        """Share of the pool that is not labelled."""
+        return max(1 - len(self) / self.n_pool, 0.0)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of independent clusters of labelled images."""
+        return len(self) if self.clusters is None else len(np.unique(self.clusters))
 
     @property
     def complete(self) -> bool:
@@ -49,11 +58,35 @@ class SampleAccuracy:
     n_true: int  # objects
     n_holding: int  # images that hold one; for precision images that have a box
     complete: bool = False  # these are all images of the pool: nothing is left to estimate
+    per_object: float | None = None  # variance by object, see `PER_OBJECT`; None: not by objects
+    n_right: int = 0  # images that hold a true positive
 
     @property
     def measured(self) -> bool:
-        """Whether enough images hold the category."""
+        """Whether enough images hold the category for the labels to say much."""
         return self.n_holding >= (1 if self.complete else FEWEST_HOLDING)
+
+    @property
+    def usable(self) -> bool:
+        """Whether the labels say anything: by few objects where their variance is known."""
+        return self.n_holding > 0 if self.per_object is not None else self.measured
+
+    @property
+    def n_showing(self) -> int:
+        """Images that show how the objects vary: where none is found, equal zeros show nothing."""
+        return min(self.n_holding, self.n_right + 1)
+
+    def variance_prior(self, expected: ValueWithError, n_units: int) -> VariancePrior:
+        """Return the prior of the variance of this value, by its objects; see `object_variance`.
+
+        `expected` is the label-free estimate, `n_units` the number of independent clusters of
+        images.
+        """
+        assert self.per_object is not None
+        free = expected.value if expected.known else UNKNOWN_VALUE
+        held = min(self.n_holding, n_units)
+        law = object_variance(self.per_object, self.value, free, self.n_true, held)
+        return VariancePrior(float(law), DOF)
 
 
 @dataclass(frozen=True)
@@ -66,7 +99,7 @@ class LabelEstimates:
     combined: Combined  # of the last two; the recommended one
     n_true: int  # objects in the labelled images
     n_holding: int  # images that hold one
-    measured: bool  # enough of them; otherwise the combined estimate is the label-free one
+    measured: bool  # enough of them; otherwise the combined one rests on the label-free estimates
 
 
 def measure_sample(
@@ -84,7 +117,10 @@ def measure_sample(
     value = float(ranking.average_precision(weights)[levels].mean())
     influence = influence_function(ranking, weights)[levels].mean(axis=0)
     n_true, n_holding = int(ranking.n_true.sum()), int((ranking.n_true > 0).sum())
-    return SampleAccuracy(value, influence, n_true, n_holding)
+    n_right = len(np.unique(ranking.image[(ranking.hits[levels] > 0).any(axis=0)]))
+    return SampleAccuracy(
+        value, influence, n_true, n_holding, per_object=PER_OBJECT[target], n_right=n_right
+    )
 
 
 def measure_counts(
@@ -110,96 +146,69 @@ def estimate_category(
     `predicted` (M,) is that of all images of the pool, made with `mixing`.
     """
     alone, difference = NOTHING, NOTHING
-    if accuracy.measured:
-        alone = _estimate(accuracy.value, accuracy, sample)
-        variance_prior = None
-        if len(predicted) > 1 and mixing.residual.dof > 0:
-            variance_prior = mixing.residual.scaled(float(predicted.var(ddof=1)))
-        difference = _estimate(
-            _unbiased(accuracy, sample, small_sample_bias),
-            accuracy,
-            sample,
-            predicted=predicted[sample.images],
-            variance_prior=variance_prior,
+    if accuracy.usable:
+        residual = None
+        if len(sample) > 1 and mixing.residual.dof > 0:
+            residual = mixing.residual.scaled(float(predicted.var(ddof=1)))
+        alone = sample_estimate(accuracy, sample, prior)
+        difference = difference_of_category(
+            accuracy, sample, predicted, small_sample_bias, prior, residual
         )
     both = combine(difference, prior)
     n_true, n_holding = accuracy.n_true, accuracy.n_holding
     return LabelEstimates(alone, difference, prior, both, n_true, n_holding, accuracy.measured)
 
 
-def estimate_mean(
-    measured: Sequence[tuple[SampleAccuracy, np.ndarray, ValueWithError]],
-    sample: LabelledSample,
-    mixing: MixingWeights,
-    *,
-    small_sample_bias: float,
-    others: Sequence[ValueWithError] = (),
-    prior: ValueWithError = NOTHING,
-) -> LabelEstimates:
-    """Estimate the mean over categories.
+def sample_estimate(
+    accuracy: SampleAccuracy, sample: LabelledSample, prior: ValueWithError = NOTHING
+) -> ValueWithError:
+    """Estimate from the labelled images alone; the label-free estimate is in the variance alone."""
+    return _estimate(accuracy.value, accuracy, sample, prior)
 
-    `measured` has of each measured category its accuracy by labels, the predicted influence, (M,),
-    and the label-free estimate; `others` are the label-free estimates of the categories that the
-    labels do not measure, `prior` is that of the mean. Errors of label-free estimates are added,
-    not averaged out, since they are alike in all categories. Where some of `others` have no
-    estimate, the label-free estimate of the mean is moved by what the labels change in the measured
-    categories; without one such a category gets the mean of the measured ones, with the standard
-    deviation `STD_OF_UNKNOWN`.
+
+def difference_of_category(
+    accuracy: SampleAccuracy,
+    sample: LabelledSample,
+    predicted: np.ndarray,
+    small_sample_bias: float,
+    prior: ValueWithError = NOTHING,
+    residual: VariancePrior | None = None,
+) -> ValueWithError:
+    """Estimate by the predicted influence of all images, (M,), without the small-sample bias.
+
+    `residual` is the prior of the variance that the prediction leaves, where that does not follow
+    from the number of objects.
     """
-    accuracies = [accuracy for accuracy, _, _ in measured]
-    whole = SampleAccuracy(
-        float(np.mean([of.value for of in accuracies])),
-        np.mean([of.influence for of in accuracies], axis=0),
-        sum(of.n_true for of in accuracies),
-        max(of.n_holding for of in accuracies),
-        sample.complete,
+    unbiased = without_small_sample_bias(
+        accuracy.value,
+        small_sample_bias,
+        n_true=accuracy.n_true,
+        n_labelled=len(sample),
+        n_pool=sample.n_pool,
     )
-    unbiased = float(np.mean([_unbiased(of, sample, small_sample_bias) for of in accuracies]))
-    free = _mean([free for _, _, free in measured])
-    found = estimate_category(
-        replace(whole, value=unbiased),
-        sample,
-        np.mean([predicted for _, predicted, _ in measured], axis=0),
-        mixing,
-        small_sample_bias=0.0,
-        prior=free,
-    )
-    alone = replace(found.sample, value=found.sample.value + whole.value - unbiased)
-    share = len(measured) / (len(measured) + len(others))
-    combined = found.combined.estimate
-    if prior.known and not all(other.known for other in others):
-        before = free if free.known else prior
-        moved = combined.mixed(share, prior)
-        value = prior.value + share * (combined.value - before.value)
-        combined = replace(moved, value=value)
-    elif others:
-        stand_in = ValueWithError(combined.value, STD_OF_UNKNOWN)
-        combined = combined.mixed(share, _mean([of if of.known else stand_in for of in others]))
-    both = replace(found.combined, estimate=combined)
-    return replace(found, sample=alone, prior=prior, combined=both)
+    own = predicted[sample.images]
+    return _estimate(unbiased, accuracy, sample, prior, predicted=own, residual=residual)
 
 
 def _estimate(
-    value: float, accuracy: SampleAccuracy, sample: LabelledSample, **assistance: Any
+    value: float,
+    accuracy: SampleAccuracy,
+    sample: LabelledSample,
+    prior: ValueWithError,
+    *,
+    predicted: np.ndarray | None = None,
+    residual: VariancePrior | None = None,
 ) -> ValueWithError:
+    by_objects = accuracy.per_object is not None
+    if by_objects:
+        residual = accuracy.variance_prior(prior, sample.n_clusters).scaled(len(sample))
     return difference_estimate(
         value,
         accuracy.influence,
+        predicted,
         n_pool=sample.n_pool,
         weights=sample.weights,
         clusters=sample.clusters,
-        **assistance,
+        variance_prior=residual,
+        n_holding=accuracy.n_showing if by_objects else None,
     )
-
-
-def _unbiased(accuracy: SampleAccuracy, sample: LabelledSample, b: float) -> float:
-    return without_small_sample_bias(
-        accuracy.value, b, n_true=accuracy.n_true, n_labelled=len(sample), n_pool=sample.n_pool
-    )
-
-
-def _mean(estimates: Sequence[ValueWithError]) -> ValueWithError:
-    if not estimates or not all(estimate.known for estimate in estimates):
-        return NOTHING
-    values, errors, dofs = zip(*((e.value, e.error, e.dof) for e in estimates), strict=True)
-    return ValueWithError(float(np.mean(values)), float(np.mean(errors)), min(dofs))

@@ -166,7 +166,7 @@ def _words(
         raise InputError(
             f"The words of labels are translated into {listed(wrong)}, and the categories of the "
             f"estimate are {listed(categories)}: name one of these for each word (words=, or "
-            "--words WORD=CATEGORY)."
+            "words=WORD=CATEGORY behind --labels)."
         )
     if wrong or (used and not used & set(chosen)):
         raise InputError(

@@ -144,6 +144,9 @@ def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> Label
         objects = np.zeros((len(names), plan.n_pool), plan.objects.dtype)
         objects[: len(kept)] = plan.objects[rows]
         changes["objects"] = objects
+    if plan.holding is not None:
+        seldom = np.tile([[1 / plan.n_pool], [1.0]], len(added))  # share of images, objects there
+        changes["holding"] = np.hstack([plan.holding[:, rows], seldom])
     influence = np.zeros((len(names), *plan.influence.shape[1:]), plan.influence.dtype)
     influence[: len(kept)] = plan.influence[rows]
     return replace(
@@ -167,7 +170,7 @@ def _priors(
     priors: dict[str, ValueWithError] = {}
     n = len(kept) + len(added)
     for target in LEVELS:
-        each = [_prior_of(plan, target, name) for name in kept]
+        each = [plan.label_free(target, name) for name in kept]
         priors |= {f"{target}/{name}": of for name, of in zip(kept, each, strict=True) if of.known}
         priors |= {f"{target}/{name}": of for name, of in added.items()}
         mean = _mean_prior(plan, target, each)
@@ -177,11 +180,6 @@ def _priors(
             variance = (share * mean.error) ** 2 + sum(of.error**2 for of in added.values()) / n**2
             priors[target] = ValueWithError(value, float(np.sqrt(variance)), mean.dof)
     return priors
-
-
-def _prior_of(plan: LabelPlan, target: str, name: str) -> ValueWithError:
-    only = plan.priors.get(target, NOTHING) if len(plan.found.categories) == 1 else NOTHING
-    return plan.priors.get(f"{target}/{name}", only)
 
 
 def _mean_prior(plan: LabelPlan, target: str, each: list[ValueWithError]) -> ValueWithError:

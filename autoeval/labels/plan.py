@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from typing_extensions import Self
@@ -13,11 +14,16 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.estimators import LEVELS
+from autoeval.labels.joint import JointPrior
+from autoeval.labels.joint_outlook import Holding, JointOutlook, SeenLabels, expected_holding
+from autoeval.labels.joint_sample import CategoryEstimates
 from autoeval.labels.label_sampling import balanced_order
 from autoeval.labels.labelled_site import MODEL, PSEUDO
+from autoeval.labels.object_variance import PER_OBJECT
 from autoeval.labels.pool import Pool
-from autoeval.labels.sample_size import Outlook
+from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.operating_point import influence_on
 from autoeval.targets import IOUS, OperatingPoint
 
@@ -58,6 +64,7 @@ class LabelPlan:
     rest: FoundBoxes | None = None  # boxes of categories without a likely one, on the same images
     known: str = ""  # source of the fit of which these are new images; empty for a new site
     nothing_found: bool = False  # no category has a likely box: those that count are labelled
+    holding: np.ndarray | None = None  # share of images that hold a category, objects there: (2, K)
 
     def __str__(self) -> str:
         images = [self.found.images[k] for k in self.drawn]
@@ -144,13 +151,44 @@ class LabelPlan:
         point = OperatingPoint.of(target)
         return self.mixing if point is None else self.points[point.measure]
 
-    def outlook(self) -> Outlook:
+    def outlook(self) -> WidthForecast:
         """Return the forecast of the precision that labels give, before there are any."""
+        if OperatingPoint.of(self.target) is None:
+            return self._joint_outlook()
+        prior = self.priors.get(self.target, NOTHING)
+        return Outlook(self.residual_variance(), self.n_pool, prior, self.level)
+
+    def outlook_after(self, found: CategoryEstimates, k: int) -> JointOutlook:
+        """Return the forecast after k labels, by what they say of the categories."""
+        held, objects = np.array([(of.n_holding, of.n_true) for of in found.each]).T
+        seen = SeenLabels(k, held, objects, found.measured)
+        return JointOutlook.after(self._joint_outlook(), found.prior, seen)
+
+    def residual_variance(self) -> VariancePrior:
+        """Return the prior of the variance that predicted influence leaves, of one image."""
         whole = self.predicted(self.target)[-1]
         variance = float(whole.var(ddof=1)) if self.n_pool > 1 else 0.0
-        prior = self.priors.get(self.target, NOTHING)
-        residual = self.mixing_of(self.target).residual.scaled(variance)
-        return Outlook(residual, self.n_pool, prior, self.level)
+        return self.mixing_of(self.target).residual.scaled(variance)
+
+    def label_free(self, target: str, category: str) -> ValueWithError:
+        """Return the label-free estimate of one category."""
+        only = len(self.found.categories) == 1
+        whole = self.priors.get(target, NOTHING) if only else NOTHING
+        return self.priors.get(f"{target}/{category}", whole)
+
+    def _joint_outlook(self) -> JointOutlook:
+        each = [self.label_free(self.target, name) for name in self.found.categories]
+        holding, whole = self.expected_holding, self.priors.get(self.target, NOTHING)
+        prior = JointPrior.of(each, whole, holding.in_pool(self.n_pool))
+        return JointOutlook(prior, holding, PER_OBJECT[self.target], self.n_pool, self.level)
+
+    @cached_property
+    def expected_holding(self) -> Holding:
+        """Return how often images hold the categories; without calibrated boxes by their scores."""
+        if self.holding is not None:
+            shares, objects = self.holding
+            return Holding(shares, objects)
+        return expected_holding(self.found, self.found.scores)
 
 
 def make_plan(
@@ -170,15 +208,17 @@ def make_plan(
     named: bool = False,
     rest: FoundBoxes | None = None,
     nothing_found: bool = False,
+    holding: Holding | None = None,
 ) -> LabelPlan:
     """Draw n images to label.
 
     `assistance` was fitted on boxes of the same detector; `priors`, `target`, `level`, `detector`,
     `score_thr`, `iou`, `named`, `rest` and `nothing_found` are those of `LabelPlan`, a target at a
-    threshold has its own threshold and IoU. `blocks` (M,) are blocks of time, in the order of the
-    pool: where some hold several images the draw is spread over the order of the pool, so that
-    labelled frames lie apart; otherwise over the predicted influence, or over nothing where nothing
-    was found. `pseudo_labels` are boxes of another detector on the same images.
+    threshold has its own threshold and IoU. `holding` says how often images hold the categories.
+    `blocks` (M,) are blocks of time, in the order of the pool: where some hold several images the
+    draw is spread over the order of the pool, so that labelled frames lie apart; otherwise over the
+    predicted influence, or over nothing where nothing was found. `pseudo_labels` are boxes of
+    another detector on the same images.
 
     Raises InputError if `n` is not from 1 to the number of images, the pool lacks features that the
     assistance needs, or there are pseudo-labels and the assistance was fitted without.
@@ -228,6 +268,7 @@ def make_plan(
         named=named,
         rest=rest,
         nothing_found=nothing_found,
+        holding=None if holding is None else np.stack([holding.shares, holding.objects]),
     )
     if plan.order == BY_CHANCE:
         return replace(plan, sequence=np.random.default_rng(seed).permutation(len(pool)))

@@ -32,7 +32,7 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
     arrays = {f"found_{name}": getattr(plan.found, name) for name in COLUMNS}
     if plan.rest is not None:
         arrays |= {f"rest_{name}": getattr(plan.rest, name) for name in COLUMNS}
-    for name in ("influence", "sequence", "blocks", "probabilities", "objects"):
+    for name in ("influence", "sequence", "blocks", "probabilities", "objects", "holding"):
         if getattr(plan, name) is not None:
             arrays[name] = getattr(plan, name)
     with atomic_path(folder / ARRAYS) as temporary, temporary.open("wb") as file:
@@ -94,6 +94,7 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         },
         probabilities=arrays.get("probabilities"),
         objects=arrays.get("objects"),
+        holding=arrays.get("holding"),
         rest=None if unlikely is None else _boxes("rest", images, unlikely, arrays),
         **{name: document[name] for name in LATER if name in document},
         **{name: document[name] for name in PLAIN},

@@ -85,7 +85,7 @@ def combine(
         return Combined(labels, 1.0, True)
     share = between / (between + within)
     parts = (share**2 * within, (1 - share) ** 2 * between)
-    dof = _satterthwaite(parts, (labels.dof, prior.dof))
+    dof = satterthwaite(parts, (labels.dof, prior.dof))
     value = share * labels.value + (1 - share) * prior.value
     of_weights = 4 * (between * within) ** 2 / (labels.dof * (between + within) ** 3)
     return Combined(ValueWithError(value, math.sqrt(sum(parts) + of_weights), dof), share, False)
@@ -146,6 +146,8 @@ def _held_out_loss(
     return total
 
 
-def _satterthwaite(parts: tuple[float, ...], dofs: tuple[float, ...]) -> float:
-    below = sum(part**2 / dof for part, dof in zip(parts, dofs, strict=True))
-    return sum(parts) ** 2 / below if below > 0 else math.inf
+def satterthwaite(parts: Sequence[float] | np.ndarray, dofs: Sequence[float] | np.ndarray) -> float:
+    """Return the degrees of freedom of a sum of independent variances (Satterthwaite 1946)."""
+    pieces, freedom = np.asarray(parts, float), np.asarray(dofs, float)
+    below = float(np.sum(pieces**2 / freedom))
+    return float(pieces.sum()) ** 2 / below if below > 0 else math.inf

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from autoeval.labels.prior import combine
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
@@ -23,9 +25,28 @@ STRETCH = 1.08
 BATCH = 10
 
 
+class WidthForecast(Protocol):
+    """Forecast of the precision that labels of a pool give."""
+
+    def half_width(self, k: int) -> float:
+        """Return the expected half-width of the combined interval with k labels."""
+
+    def needed(self, wanted: float) -> int:
+        """Return the smallest number of labels whose half-width is at most `wanted`."""
+
+
+def first_that_suffices(
+    half_width: Callable[[int], float], wanted: float, first: int, n_pool: int
+) -> int:
+    """Return the smallest number of labels, `first` or more, whose half-width is `wanted`."""
+    sizes = range(first, n_pool)
+    at = bisect_left(sizes, True, key=lambda k: half_width(k) <= wanted)
+    return min(first + at, n_pool)
+
+
 @dataclass(frozen=True)
 class Outlook:
-    """Forecast of the precision that more labels of a pool give."""
+    """Forecast of one value: a category, a difference, or all categories at a threshold."""
 
     per_image: VariancePrior  # residual variance of one labelled image
     n_pool: int
@@ -47,9 +68,7 @@ class Outlook:
 
     def needed(self, wanted: float) -> int:
         """Return the smallest number of labels whose half-width is at most `wanted`."""
-        sizes = range(2, self.n_pool)
-        at = bisect_left(sizes, True, key=lambda k: self.half_width(k) <= wanted)
-        return min(2 + at, self.n_pool)
+        return first_that_suffices(self.half_width, wanted, 2, self.n_pool)
 
 
 def outlook_after(

@@ -12,33 +12,23 @@ import pandas as pd
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.labels.estimators import (
-    FEWEST_HOLDING,
-    LEVELS,
-    LabelEstimates,
-    LabelledSample,
-    SampleAccuracy,
-    estimate_category,
-    estimate_mean,
-    measure_counts,
-    measure_sample,
-)
+from autoeval.labels.estimators import FEWEST_HOLDING, LEVELS, LabelEstimates
 from autoeval.labels.label_sampling import LabelledSubset, match_labels
 from autoeval.labels.label_warnings import label_warnings
 from autoeval.labels.labelled_categories import on_labelled_categories, with_categories
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.sample_size import FEWEST_LABELS, Outlook, outlook_after
+from autoeval.labels.sample_size import FEWEST_LABELS, WidthForecast, outlook_after
+from autoeval.labels.target_estimates import TargetEstimates, estimate_target
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import rank_categories
-from autoeval.metrics.operating_point import image_counts
 from autoeval.targets import OperatingPoint, points_at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GOALS = (0.05, 0.03)
-FIRST, STEP = 5, 5
+FIRST, STEPS = 5, 20  # labels, and numbers of labels, of the history
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,10 +47,10 @@ class LabelledEstimate:
         The target of each category.
     n_behind : int
         Categories that enough labelled images hold, of those in `per_category`.
-    outlook : Outlook
+    outlook : WidthForecast
         Forecast of the precision that more labels give.
     history : tuple of (int, LabelEstimates)
-        The target with the first labels only.
+        The target with the first labels only, at numbers of labels in a geometric series.
     warnings : tuple of str
     """
 
@@ -71,7 +61,7 @@ class LabelledEstimate:
     whole: dict[str, LabelEstimates]
     per_category: dict[str, LabelEstimates]
     n_behind: int
-    outlook: Outlook
+    outlook: WidthForecast
     history: tuple[tuple[int, LabelEstimates], ...]
     warnings: tuple[str, ...]
 
@@ -227,26 +217,14 @@ def estimate_with_labels(
     plan, subset = _labelled_part(plan, labels, words, planned=planned)
     found = plan.found.on_images(subset.images)
     rankings = rank_categories(found, subset.truth)
-    whole, categories = estimate_sample(plan, subset.images, rankings, plan.target)
+    estimates = estimate_target(plan, subset.images, rankings, plan.target)
+    whole, categories = estimates.whole, estimates.each
     others = {
-        target: estimate_sample(plan, subset.images, rankings, target)[0]
+        target: estimate_target(plan, subset.images, rankings, target).whole
         for target in (*LEVELS, *points)
         if target != plan.target and plan.measures(target)
     }
-    k, prior = len(subset.images), whole.prior
-    outlook = outlook_after(
-        whole.difference,
-        k,
-        plan.n_pool,
-        prior=NOTHING if whole.combined.conflict else prior,
-        level=plan.level,
-    )
-    order = np.argsort(np.argsort(plan.sequence)[subset.images], kind="stable")
-    history = []
-    for size in range(FIRST, k + 1, STEP):
-        first = [ranking.take(order[:size]) for ranking in rankings]
-        images = subset.images[order[:size]]
-        history.append((size, estimate_sample(plan, images, first, plan.target)[0]))
+    k = len(subset.images)
     measured = [name for name, of in categories.items() if of.measured]
     return LabelledEstimate(
         plan.target,
@@ -256,8 +234,8 @@ def estimate_with_labels(
         {plan.target: whole, **others},
         categories,
         len(measured),
-        outlook if whole.difference.known else plan.outlook(),
-        tuple(history),
+        _outlook(plan, subset.images, estimates),
+        _history(plan, subset.images, rankings, whole),
         (
             *plan.warnings,
             *subset.warnings,
@@ -266,6 +244,42 @@ def estimate_with_labels(
             *warnings_of_conflict(whole),
         ),
     )
+
+
+def _history(
+    plan: LabelPlan,
+    images: np.ndarray,
+    rankings: Sequence[RankedDetections],
+    whole: LabelEstimates,
+) -> tuple[tuple[int, LabelEstimates], ...]:
+    """Estimate the target with the first labels only, at `STEPS` numbers of labels at most.
+
+    Where all images are labelled the values are exact, and what fewer would have given is not
+    looked at.
+    """
+    k = len(images)
+    if k < FIRST or k == plan.n_pool:
+        return ((k, whole),)
+    order = np.argsort(np.argsort(plan.sequence)[images], kind="stable")
+    sizes = np.unique(np.geomspace(FIRST, k, STEPS).round().astype(int))
+    history = []
+    for size in sizes[:-1].tolist():
+        first = [ranking.take(order[:size]) for ranking in rankings]
+        history.append(
+            (size, estimate_target(plan, images[order[:size]], first, plan.target).whole)
+        )
+    return (*history, (k, whole))
+
+
+def _outlook(plan: LabelPlan, images: np.ndarray, found: TargetEstimates) -> WidthForecast:
+    """Forecast the precision that more labels give."""
+    whole, k = found.whole, len(images)
+    if found.joint is not None:
+        return plan.outlook_after(found.joint, k)
+    if not whole.difference.known:
+        return plan.outlook()
+    prior = NOTHING if whole.combined.conflict else whole.prior
+    return outlook_after(whole.difference, k, plan.n_pool, prior=prior, level=plan.level)
 
 
 def estimate_targets(
@@ -279,7 +293,7 @@ def estimate_targets(
     """Estimate several targets of all categories together; see `estimate_with_labels`."""
     plan, subset = _labelled_part(plan, labels, words, planned=planned)
     rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
-    return {of: estimate_sample(plan, subset.images, rankings, of)[0] for of in targets}
+    return {of: estimate_target(plan, subset.images, rankings, of).whole for of in targets}
 
 
 def _labelled_part(
@@ -300,61 +314,6 @@ def _labelled_part(
             truth = match_labels(labels, plan.found, words).truth
             subset = replace(subset, truth=truth)
     return plan, replace(subset, warnings=(*warnings, *subset.warnings))
-
-
-def estimate_sample(
-    plan: LabelPlan, images: np.ndarray, rankings: Sequence[RankedDetections], target: str
-) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
-    """Estimate the mean and each category from labelled images, (k,), and their rankings.
-
-    `images` index into the pool of the plan; `rankings` are of its categories on these images.
-    """
-    sample = LabelledSample(images, plan.n_pool, clusters=plan.blocks[images])
-    accuracies = [
-        replace(measure_sample(ranking, target), complete=sample.complete) for ranking in rankings
-    ]
-    *predicted, together = plan.predicted(target)
-    point, mixing = OperatingPoint.of(target), plan.mixing_of(target)
-    bias = plan.small_sample_bias if point is None else 0.0
-    each, measured, others = {}, [], []
-    for name, one, own in zip(plan.found.categories, accuracies, predicted, strict=True):
-        prior = _prior(plan, target, name)
-        each[name] = estimate_category(
-            one, sample, own, mixing, small_sample_bias=bias, prior=prior
-        )
-        if one.measured:
-            measured.append((one, own, prior))
-        else:
-            others.append(prior)
-    if len(each) == 1:
-        return next(iter(each.values())), each
-    prior = plan.priors.get(target, NOTHING)
-    if point is not None or not measured:
-        accuracy = SampleAccuracy(float("nan"), np.zeros(len(images)), 0, 0)
-        if point is not None:
-            every = [image_counts(of, point.score_thr, point.level) for of in rankings]
-            accuracy = measure_counts(point.measure, np.sum(every, axis=0))
-            accuracy = replace(accuracy, complete=sample.complete)
-        whole = estimate_category(
-            accuracy, sample, together, mixing, small_sample_bias=0, prior=prior
-        )
-        return whole, each
-    whole = estimate_mean(
-        measured,
-        sample,
-        plan.mixing,
-        small_sample_bias=plan.small_sample_bias,
-        others=others,
-        prior=prior,
-    )
-    return whole, each
-
-
-def _prior(plan: LabelPlan, target: str, category: str) -> ValueWithError:
-    only = len(plan.found.categories) == 1
-    return plan.priors.get(
-        f"{target}/{category}", plan.priors.get(target, NOTHING) if only else NOTHING
-    )
 
 
 def drawn_by_plan(
@@ -404,14 +363,14 @@ def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[s
     few = [name for name, of in categories.items() if not of.measured]
     if few and len(few) < len(categories):
         warnings.append(
-            f"fewer than {FEWEST_HOLDING} labelled images hold {listed(few)}: the label-free "
-            f"estimate is used there. The mean is measured on {len(categories) - len(few)} of "
-            f"{len(categories)} categories"
+            f"fewer than {FEWEST_HOLDING} labelled images hold {listed(few)}: these rest on the "
+            "label-free estimates and on what the labels show of the other categories. The labels "
+            f"measure {len(categories) - len(few)} of {len(categories)} categories"
         )
     elif few:
         warnings.append(
-            f"fewer than {FEWEST_HOLDING} labelled images hold an object: the result is the "
-            "label-free estimate"
+            f"fewer than {FEWEST_HOLDING} labelled images hold an object of any category: the "
+            "result rests on the label-free estimate"
         )
     return tuple(warnings)
 
@@ -421,8 +380,8 @@ def warnings_of_conflict(whole: LabelEstimates) -> tuple[str, ...]:
     if not whole.combined.conflict:
         return ()
     return (
-        "the labels contradict the label-free estimate, which is left out: these images are "
-        "unlike those that the estimator was fitted on",
+        "the labels contradict the level of the label-free estimate, which is left out: these "
+        "images are unlike those that the estimator was fitted on",
     )
 
 

@@ -1,6 +1,6 @@
 """The scores by name, and what is known of the columns that they fill.
 
-A score registers itself when its file is imported; all files of this folder are. A score of your
+A score registers itself when its file is imported; all files of `PACKAGES` are. A score of your
 own registers in the same way, from wherever it is imported before the pass.
 """
 
@@ -10,12 +10,12 @@ import importlib
 import pkgutil
 from collections.abc import Iterable, Mapping
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
 from autoeval.scores.base import Direction, Score
 
+PACKAGES = ("autoeval.scores", "autoeval.published.scores")
 S = TypeVar("S", bound=type[Score])
 DECLARED = ("name", "meaning", "features", "source")
 
@@ -80,5 +80,6 @@ def revisions() -> dict[str, int]:
 
 @cache
 def _import_all() -> None:
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        importlib.import_module(f"autoeval.scores.{module.name}")
+    for name in PACKAGES:
+        for module in pkgutil.iter_modules(importlib.import_module(name).__path__):
+            importlib.import_module(f"{name}.{module.name}")

@@ -60,7 +60,12 @@ def test_the_training_domain_needs_a_task(command, tmp_path, capsys):
     """A saved estimator is no reason to render the road world."""
     assert main([*command, "--method", "bos"]) == 0
     write_world(tmp_path / "new", 205, n_images=3, seed=9)
-    words = ["--estimator", str(tmp_path / "work" / "estimator.parquet"), "--reference", "w0"]
+    words = [
+        "--estimator",
+        str(tmp_path / "work" / "estimator.parquet"),
+        "--preset",
+        "reference=w0",
+    ]
     images = ["--images", str(tmp_path / "new" / "images")]
     assert main(["estimate-map", "--detector", "rectangles", *words, *images]) == 2
     assert "Expected --task FILE with --estimator" in capsys.readouterr().err

@@ -75,7 +75,7 @@ def test_fit_leaves_out_each_category_and_beats_a_constant(world):
 
 def test_the_estimator_knows_the_family_of_its_labels(world, tmp_path):
     files = world / "val_labels.json", world / "val_predictions.json"
-    assert fit(tmp_path, *files, "--labels", "family=town") == 0
+    assert fit(tmp_path, *files, "--labels", "group=town") == 0
     saved = AccuracyEstimator.load(tmp_path / "estimator.parquet").regression_.rows_
     assert set(saved["family"]) == {"town"} and set(saved["source"]) == {"val_labels"}
     pd.testing.assert_frame_equal(saved, pd.read_parquet(tmp_path / "scores.parquet"))

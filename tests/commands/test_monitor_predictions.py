@@ -368,7 +368,7 @@ def test_a_category_of_one_site_is_expected_there_found_or_not(mixed, monitor, f
 
 def test_a_change_is_watched_in_the_categories_of_the_site_alone(mixed, boxes, monitor, fitted):
     """Unlikely boxes of other words move nothing."""
-    options = ("--changes", "--baseline", "30")
+    options = ("--changes", "baseline=30")
     assert monitor(*options, category=None) == 0
     before = groups(mixed).set_index("group").loc["roof", "change"]
     path = mixed / "sites" / "roof.json"

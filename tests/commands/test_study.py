@@ -6,7 +6,7 @@ from predicted_world import write_world
 from rectangles import RectangleDetector, write_task
 
 from autoeval.cli import main
-from autoeval.commands.study import STUDIES, read_settings
+from autoeval.published.commands.study import STUDIES, read_settings
 
 METHODS = ["--set", "methods=bos_strict,constant"]
 
@@ -213,8 +213,11 @@ def test_settings_are_the_parameters_of_the_study_and_have_their_defaults(name):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["correlation", "--scores", "x", "--task", "t.py"], "--task is nothing to 'correlation'"),
-        (["box-level", "--scores", "x"], "--scores is nothing to 'box-level'"),
+        (
+            ["correlation", "--scores", "x", "--task", "t.py"],
+            "--task has no use in the study 'correlation'",
+        ),
+        (["box-level", "--scores", "x"], "--scores has no use in the study 'box-level'"),
         (["correlation"], "'correlation' needs --scores"),
         (["box-level", "--task", "t.py"], "'box-level' needs --detector"),
         (["correlation", "--scores", "x", "--set", "draws=2"], "no such setting, only target"),

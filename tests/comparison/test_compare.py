@@ -10,7 +10,7 @@ import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
 from scipy import stats
 
-from autoeval import AccuracyEstimator, compare, fit
+from autoeval import AccuracyEstimator, compare, fit, join
 from autoeval.cli import main
 from autoeval.comparison.compare_sites import (
     consistent_values,
@@ -180,7 +180,7 @@ def test_a_calibrated_fit_is_not_compared_with_one_that_is_not(world, tmp_path):
     expected = "of new were calibrated in the fit, those of old were not (--no-calibration)"
     assert expected in str(raised.value) and "Fit old again" in str(raised.value)
     assert compare([tmp_path / "strong", tmp_path / "weak"], files).n_images == 80
-    joined = fit(join=[tmp_path / "weak", _on_other_labels(world, tmp_path)])
+    joined = join([tmp_path / "weak", _on_other_labels(world, tmp_path)])
     with pytest.raises(InputError, match="of joined were not"):
         compare({"strong": world / "strong", "joined": joined}, files)
 

@@ -9,13 +9,13 @@ import torch
 from small_detectors import HEIGHT, ONE_STAGE, PAD, RESIZE, TWO_STAGE, WIDTH
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from autoeval.detectors import Detector
+from autoeval.detectors import MMDetector
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
 
 
 @cache
-def random_detector(name: str) -> Detector:
+def random_detector(name: str) -> MMDetector:
     """Build a known detector for tiny images with seeded random weights."""
     logging.getLogger("mmengine").setLevel(logging.WARNING)  # `init_weights` logs each weight
     torch.manual_seed(0)
@@ -26,7 +26,7 @@ def random_detector(name: str) -> Detector:
         if hasattr(model, part):
             getattr(model, part).init_weights()
     settle(model)
-    return Detector(model, config, coco_categories())
+    return MMDetector(model, config, coco_categories())
 
 
 def settle(model: torch.nn.Module) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from branching import same
 
-from autoeval.detectors import Detector, DropoutSpec
+from autoeval.detectors import DropoutSpec, MMDetector
 from autoeval.errors import InputError
 
 
@@ -38,7 +38,7 @@ def test_without_dropout_and_without_images(build, images):
 def test_its_representation_says_what_it_is(build):
     detector = build("yolox_nano")
     shown = repr(detector)
-    assert shown.startswith("<Detector YOLOX on CSPDarknet, 80 categories, ")
+    assert shown.startswith("<MMDetector YOLOX on CSPDarknet, 80 categories, ")
     assert shown.endswith(f", {detector.fingerprint}>")
 
 
@@ -71,7 +71,7 @@ def unsplittable(build, monkeypatch):
 
     monkeypatch.setattr(backbone, "__class__", Other)
     with pytest.warns(UserWarning, match="Other.*cannot be split"):
-        other = Detector(known.model, known.config, known.categories)
+        other = MMDetector(known.model, known.config, known.categories)
     return known, other
 
 
@@ -90,7 +90,7 @@ def test_fallback_without_stages(unsplittable, images, monkeypatch):
     monkeypatch.setattr("autoeval.detectors.forward.fallback.STAGE_LISTS", ())
     monkeypatch.setattr("autoeval.detectors.forward.fallback.STRIDES", ())
     with pytest.warns(UserWarning, match="No stages were found"):
-        other = Detector(known.model, known.config, known.categories)
+        other = MMDetector(known.model, known.config, known.categories)
     assert len(other.observe(images[:1], ["a"])[0].clean)
     assert other.stages == () and "stages" not in other.settings
     with pytest.raises(InputError, match="Cannot find the stages of the backbone Other"):
@@ -102,8 +102,8 @@ def test_stages_of_ones_choice(unsplittable, images):
     known, _ = unsplittable
     names = ("layer1", "layer2", "layer3.0", "layer4")
     with pytest.raises(InputError, match=r"got layer2, conv9. It has conv1, bn1"):
-        Detector(known.model, known.config, known.categories, stages=("layer2", "conv9"))
-    other = Detector(known.model, known.config, known.categories, stages=names)
+        MMDetector(known.model, known.config, known.categories, stages=("layer2", "conv9"))
+    other = MMDetector(known.model, known.config, known.categories, stages=names)
     assert other.stages == names and other.settings["stages"] == list(names)
     assert known.stages == ("layer1", "layer2", "layer3", "layer4")
     assert "stages" not in known.settings
@@ -128,12 +128,12 @@ def test_batches_of_several_give_each_image_its_own(build, images, monkeypatch):
 PROGRAM = """
 import warnings
 import numpy as np
-from autoeval.detectors import Detector
+from autoeval.detectors import MMDetector
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
 
 config = read_config("yolox_nano")
-detector = Detector(build_model(config), config, coco_categories())
+detector = MMDetector(build_model(config), config, coco_categories())
 detector.observe([np.zeros((64, 64, 3), np.uint8)], ["a"])
 warnings.warn("something else of the future", FutureWarning)
 """

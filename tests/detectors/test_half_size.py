@@ -7,7 +7,7 @@ import torch
 from branching import same
 from mmengine.config import Config
 
-from autoeval.detectors import Detector
+from autoeval.detectors import MMDetector
 from autoeval.detectors.causes import UnsuitableSize, size_errors
 from autoeval.detectors.preprocessing import rescale_pipeline
 from autoeval.errors import InputError
@@ -21,7 +21,7 @@ def halved(detector):
             step.scale = (48, 32)
         if "size" in step:
             step.size = (64, 64)
-    return Detector(detector.model, config, detector.categories)
+    return MMDetector(detector.model, config, detector.categories)
 
 
 @pytest.mark.parametrize("name", ["retinanet_r18", "faster_rcnn_r50", "yolox_nano", "rtmdet_tiny"])
@@ -173,12 +173,12 @@ def test_half_of_an_image_that_is_not_resized_is_in_its_own_pixels(build, images
     config = Config(detector.config.to_dict())
     steps = [s for s in config.test_dataloader.dataset.pipeline if s.type != "Resize"]
     config.test_dataloader.dataset.pipeline = steps
-    other = Detector(detector.model, config, detector.categories)
+    other = MMDetector(detector.model, config, detector.categories)
     other._preprocess = detector._preprocess
     image = images[0][:64, :64]
     (evidence,) = other.observe([image], ["a"], wants=["half_size"])
     half = cv2.resize(image, (32, 32))
     config.test_dataloader.dataset.pipeline.insert(1, {"type": "Resize", "scale_factor": 1.0})
-    (plain,) = Detector(detector.model, config, detector.categories).observe([half], ["a"])
+    (plain,) = MMDetector(detector.model, config, detector.categories).observe([half], ["a"])
     assert evidence.missing == {} and len(plain.clean)
     np.testing.assert_allclose(evidence.half_size.boxes, plain.clean.boxes * 2, rtol=1e-5)

@@ -10,7 +10,7 @@ import yaml
 from branching import perturb, same
 
 from autoeval.detections import Detections
-from autoeval.detectors import Detector, DropoutSpec
+from autoeval.detectors import DropoutSpec, MMDetector
 from autoeval.detectors.building.aliases import detector_names, find_config
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.forward.passes import Batch, HookedPasses
@@ -119,7 +119,7 @@ def test_ssdlite_runs(images, tmp_path):
     path = tmp_path / "ssdlite.py"
     path.write_text('_base_ = "mmdet::ssd/ssdlite_mobilenetv2-scratch_8xb24-600e_coco.py"')
     config = read_config(path, {"model.test_cfg.score_thr": 0.0, "model.test_cfg.nms_pre": 50})
-    detector = Detector(build_model(config), config, coco_categories())
+    detector = MMDetector(build_model(config), config, coco_categories())
     spec = DropoutSpec("before", (1, 2), 0.3)
     (seen,) = detector.observe(images[:1], ["a"], dropout=spec, repeats=1)
     assert same(seen.clean, mmdet_boxes(detector, images[0]))

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from autoeval.detectors import Detector, load_detector
+from autoeval.detectors import MMDetector, load_detector
 from autoeval.detectors.building.aliases import detector_names
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.detectors.loading import build_model, read_config
@@ -146,7 +146,7 @@ def test_memory_that_runs_out_in_the_trial_is_told_as_that(tmp_path, weights, mo
     def run_out(*args, **options):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr(Detector, "observe", run_out)
+    monkeypatch.setattr(MMDetector, "observe", run_out)
     config, checkpoint = write(tmp_path, CONFIG + METAINFO, state_dict=weights)
     with pytest.raises(InputError, match=r"YOLOX and one image .* memory of cpu: free some"):
         load_detector(config, checkpoint=checkpoint)

@@ -21,7 +21,7 @@ WORDS = {"thing": ["thing 0", "thing 1"]}
 def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     labels, predictions = write_world(folder, "val", seed=0)
-    autoeval.fit(labels, predictions=predictions).save(folder / "estimator.parquet")
+    autoeval.fit(labels, predictions).save(folder / "estimator.parquet")
     site, _ = write_world(folder, "site", seed=1, n_images=N)
     content = json.loads(site.read_text())
     (folder / "images.json").write_text(json.dumps({**content, "annotations": []}))
@@ -99,4 +99,4 @@ def test_a_file_that_names_no_image_says_how_to_list_them(estimator, world):
 
 def test_a_labelled_set_without_a_box_is_still_refused(world):
     with pytest.raises(InputError, match="holds no box: expected one or more"):
-        autoeval.fit(world / "val_labels.json", predictions=world / "no_boxes.json")
+        autoeval.fit(world / "val_labels.json", world / "no_boxes.json")

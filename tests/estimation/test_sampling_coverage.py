@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.detections import Detections, Evidence
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.scores.confidence_scores import AverageConfidence
+from autoeval.published.scores.confidence_scores import AverageConfidence
 from autoeval.scores.score_set import resampled_counts
 
 SOURCES, SPREAD_OF_PLACES, SPREAD_OF_IMAGES = 19, 0.015, 0.1

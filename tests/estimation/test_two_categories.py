@@ -7,11 +7,11 @@ import pytest
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.detections import Detections
-from autoeval.estimation.fit_task import fit_task
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings
 from autoeval.metasets.recipe import MetaSetConfig
 from autoeval.metasets.task import Task
+from autoeval.published.fitting.fit_task import fit_task
 
 SETTINGS = PassSettings(repeats=2)
 

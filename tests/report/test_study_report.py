@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.published.reports.box_quality import plot_boxes
 from autoeval.report.plots import figure_of, integer_steps, plot_curves, plot_scatter_grid
 from autoeval.report.sections import Part, StudyReport, interval_cells, side_by_side
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
-from autoeval.research.reports.box_quality import plot_boxes
 from autoeval.targets import find_target
 
 ERRORS = pd.DataFrame(

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from autoeval.research.reports.dropout_outcome import plot_dropout_search
+from autoeval.published.reports.dropout_outcome import plot_dropout_search
 
 
 def table_of(r2, share=1.0):

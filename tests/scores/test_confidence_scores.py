@@ -6,9 +6,12 @@ import scipy.stats
 from made import computed, scored
 
 from autoeval.errors import InputError
-from autoeval.scores.atc import AverageThresholdedConfidence, SourceThreshold, fit_source_threshold
-from autoeval.scores.base import THRESHOLDS
-from autoeval.scores.confidence_scores import (
+from autoeval.published.scores.atc import (
+    AverageThresholdedConfidence,
+    SourceThreshold,
+    fit_source_threshold,
+)
+from autoeval.published.scores.confidence_scores import (
     AverageConfidence,
     BestBox,
     BoxShare,
@@ -16,7 +19,13 @@ from autoeval.scores.confidence_scores import (
     ContrastiveConfidence,
     PredictionScore,
 )
-from autoeval.scores.entropy import EntropyBelow, EntropyMean, EntropyScore, binary_entropy
+from autoeval.published.scores.entropy import (
+    EntropyBelow,
+    EntropyMean,
+    EntropyScore,
+    binary_entropy,
+)
+from autoeval.scores.base import THRESHOLDS
 
 # five boxes count: .04 is under the score threshold
 IMAGES = scored(0.96, 0.5, 0.3, 0.04), scored(0.6, 0.3)

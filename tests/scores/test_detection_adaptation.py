@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made import classified, computed, evidence, found, random_evidence
 
-from autoeval.scores.detection_adaptation import (
+from autoeval.published.scores.detection_adaptation import (
     FlatnessIndex,
     PrototypeRatio,
     flatness_cost,

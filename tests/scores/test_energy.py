@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 from made import computed, evidence, found
 
-from autoeval.scores.energy import Energy, energy
+from autoeval.published.scores.energy import Energy, energy
 
 BOX = [0, 0, 1, 1]
 

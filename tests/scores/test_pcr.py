@@ -6,7 +6,10 @@ from made import computed, evidence, found
 
 from autoeval.detections import Candidates
 from autoeval.errors import InputError
-from autoeval.scores.pcr import PredictionConsistencyReliability, consistency_and_reliability
+from autoeval.published.scores.pcr import (
+    PredictionConsistencyReliability,
+    consistency_and_reliability,
+)
 
 BOX, RIGHT, LEFT = [0, 0, 4, 4], [1, 0, 5, 4], [-1, 0, 3, 4]
 ELSEWHERE, NEAR_ELSEWHERE = [20, 0, 24, 4], [21, 0, 25, 4]

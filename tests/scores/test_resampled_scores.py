@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made import random_evidence, score_set, scored
 
-from autoeval.scores.confidence_scores import AverageConfidence
+from autoeval.published.scores.confidence_scores import AverageConfidence
 from autoeval.scores.score_set import resampled_counts
 
 IMAGES = [random_evidence(seed) for seed in range(7)]

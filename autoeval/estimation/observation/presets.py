@@ -105,7 +105,7 @@ class PassSettings:
 
     repeats: perturbed passes an image; with none, the scores that need none remain.
     measures: what to measure with mAP where there are labels.
-    wants: further evidence for the scores that need it; see `Detector.observe`.
+    wants: further evidence for the scores that need it; see `MMDetector.observe`.
     domain, teacher: the training domain and a stronger detector, for scores that compare with them.
     """
 

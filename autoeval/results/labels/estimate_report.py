@@ -79,7 +79,7 @@ def by_category(estimate: LabelledEstimate) -> Tables:
             "label_free": of.prior.value,
             "images_that_hold_it": of.n_holding,
             "objects": of.n_true,
-            "from": "labels" if of.measured else "label-free",
+            "from": "labels" if of.measured else "few labels" if of.n_holding else "label-free",
         }
         for name, of in estimate.per_category.items()
     ]

@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.training_set import read_labels
+from autoeval.labels.estimators import FEWEST_HOLDING
+from autoeval.labels.joint_outlook import JointOutlook
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import USUAL_SIZES, Outlook
 from autoeval.report.page import Page
@@ -66,10 +68,14 @@ class WidthToExpect(Section):
         return f"the difference of {self.plan.target}" if self.difference else self.plan.target
 
     def table(self) -> pd.DataFrame:
-        """Return ``labels`` and ``half_width``."""
+        """Return ``labels`` and ``half_width``; of several categories how many are measured."""
         outlook, n_pool = self.difference or self.plan.outlook(), self.plan.n_pool
         sizes = sorted({k for k in (*USUAL_SIZES, self.plan.n) if 2 <= k <= n_pool})
-        return pd.DataFrame({"labels": sizes, "half_width": [outlook.half_width(k) for k in sizes]})
+        widths = [outlook.half_width(k) for k in sizes]
+        table = pd.DataFrame({"labels": sizes, "half_width": widths})
+        if isinstance(outlook, JointOutlook) and len(self.plan.found.categories) > 1:
+            table["categories_measured"] = [round(outlook.measured(k), 1) for k in sizes]
+        return table
 
     def show(self, page: Page) -> None:
         page.add_heading("Expected half-width")
@@ -80,15 +86,25 @@ class WidthToExpect(Section):
             page.add_figure(figure, "Expected half-width by the number of labels")
 
     def text(self) -> str:
-        rows = self.table().itertuples(index=False)
+        table = self.table()
+        rows = list(table.itertuples(index=False))
         widths = ", ".join(f"±{100 * row.half_width:.1f} with {row.labels}" for row in rows)
-        return f"expected of {self.what}: {widths}"
+        text = f"expected of {self.what}: {widths}"
+        if "categories_measured" not in table:
+            return text
+        counts = ", ".join(f"{row.categories_measured:.0f} with {row.labels}" for row in rows)
+        return (
+            f"{text}\ncategories that {FEWEST_HOLDING} labelled images or more will probably hold, "
+            f"of {len(self.plan.found.categories)}: {counts}"
+        )
 
     def parts(self) -> list[Part]:
         table = self.table()
         shown = table.assign(half_width=100 * table["half_width"])
-        shown = shown.rename(columns={"half_width": "half-width"})
-        return [Part("half_width", table, shown, {"half-width": "{:.1f}"})]
+        names = {"half_width": "half-width", "categories_measured": "categories measured"}
+        shown = shown.rename(columns=names)
+        formats = {"half-width": "{:.1f}", "categories measured": "{:.0f}"}
+        return [Part("half_width", table, shown, formats)]
 
     def figures(self) -> list[tuple[str, Figure]]:
         table = self.table()

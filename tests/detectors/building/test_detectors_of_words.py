@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from autoeval.detectors import Detector, DropoutSpec, load_detector
+from autoeval.detectors import DropoutSpec, MMDetector, load_detector
 from autoeval.detectors.building.category_names import find_categories, prompt
 from autoeval.detectors.building.configs import build_model, read_config
 from autoeval.errors import InputError
@@ -52,7 +52,7 @@ def test_boxes_are_those_of_mmdet_for_the_same_words(model, options):
     from mmdet.apis import inference_detector
 
     config = read_config(CONFIG, options)
-    detector = Detector(model, config, ANIMALS)
+    detector = MMDetector(model, config, ANIMALS)
     wants = ["half_size", "features"]
     (found,) = detector.observe([IMAGE], ["a"], dropout=DropoutSpec(), repeats=1, wants=wants)
     model.cfg = config
@@ -62,12 +62,12 @@ def test_boxes_are_those_of_mmdet_for_the_same_words(model, options):
     np.testing.assert_array_equal(found.clean.labels, expected.labels.numpy())
     assert detector.splits_backbone and found.missing == {}
     assert not np.array_equal(found.perturbed[0].boxes, found.clean.boxes)
-    assert Detector(model, config, ["dog"]).fingerprint != detector.fingerprint
+    assert MMDetector(model, config, ["dog"]).fingerprint != detector.fingerprint
 
 
 def test_words_asked_for_in_parts(model, options, monkeypatch):
     monkeypatch.setitem(model.test_cfg, "chunked_size", 2)
-    (found,) = Detector(model, read_config(CONFIG, options), ANIMALS).observe([IMAGE], ["a"])
+    (found,) = MMDetector(model, read_config(CONFIG, options), ANIMALS).observe([IMAGE], ["a"])
     assert set(found.clean.labels) == {0, 1, 2}
 
 

@@ -8,7 +8,7 @@ from mmengine.structures import InstanceData
 from scipy.special import expit, softmax
 from small_detectors import RESIZE, TWO_STAGE
 
-from autoeval.detectors import Detector
+from autoeval.detectors import MMDetector
 from autoeval.detectors.altered_images import VIEWS, alter
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.capturing import logits as LOGITS_MODULE
@@ -186,7 +186,7 @@ def stock(path, channels, options):
     torch.manual_seed(0)
     options = {**RESIZE, **options, "model.backbone.depth": 18}
     config = read_config(f"mmdet::{path}", {**options, "model.neck.in_channels": channels})
-    return Detector(build_model(config), config, coco_categories())
+    return MMDetector(build_model(config), config, coco_categories())
 
 
 def two_stage(path):

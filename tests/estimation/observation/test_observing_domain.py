@@ -8,10 +8,10 @@ from rectangles import BOXES, RectangleDetector, write_world
 
 from autoeval.detections import Detections
 from autoeval.errors import InputError
-from autoeval.estimation.kept_domain import correct_boxes, observe_source_domain
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import SourceDomain, preset
 from autoeval.metasets import SampleSet, load_seed_set, own_images
+from autoeval.published.fitting.kept_domain import correct_boxes, observe_source_domain
 
 N_IMAGES = 4
 

@@ -21,8 +21,8 @@ from autoeval.monitoring.changes.condition import (
     image_products,
 )
 from autoeval.monitoring.changes.image_numbers import image_numbers
-from autoeval.monitoring.fitting.fit_change import ChangeInputs, arrays, fit_change, left_out
-from autoeval.monitoring.fitting.known_changes import (
+from autoeval.published.change_slopes.fit_change import ChangeInputs, arrays, fit_change, left_out
+from autoeval.published.change_slopes.known_changes import (
     known_changes,
     observe_changes,
     positions,
@@ -111,7 +111,7 @@ def test_the_level_of_a_site_is_estimated_by_the_others(world, monkeypatch):
     it serves the others.
     """
     monkeypatch.setattr(
-        "autoeval.monitoring.fitting.known_changes.calibrated_rows",
+        "autoeval.published.change_slopes.known_changes.calibrated_rows",
         partial(calibrated_rows, calibrate=False),
     )
     observed = world[2][0]

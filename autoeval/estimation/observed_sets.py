@@ -1,0 +1,130 @@
+"""Labelled sets on which a detector is run: one set of labels, or the sources of a task."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.estimation.given_boxes import Detector
+from autoeval.estimation.observation.kept_observer import keeping
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.samples import PassLog
+from autoeval.estimation.site import any_task, own_words
+from autoeval.estimation.site_boxes import PathLike, SiteBoxes
+from autoeval.estimation.training_set import (
+    TrainingSet,
+    is_labelled_enough,
+    read_labels,
+    set_of_detector,
+    too_few_labels,
+    truth_of_samples,
+)
+from autoeval.metasets.task import Task
+
+if TYPE_CHECKING:
+    from autoeval.metasets.seed_set import SeedSet
+
+
+def observed_labels(
+    run: Detector,
+    labels: PathLike,
+    *,
+    img_dir: PathLike | None = None,
+    family: str | None = None,
+    folder: Path | None = None,
+) -> tuple[TrainingSet, dict[str, Any]]:
+    """Run a detector once over a labelled set; every category that both know is a source.
+
+    labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
+        training: its accuracy there would be too high.
+    family: where the set comes from, if others that it is joined with come from there too.
+    folder: where to keep what is observed, so that an interrupted pass goes on.
+
+    Returned: the set, and what its scores are made with; see `Observer.context`.
+    """
+    from autoeval.metasets.seed_set import load_seed_set
+
+    words = run.loaded.categories
+    content = read_labels(Path(labels), img_dir)
+    categories = tuple(word for word in words if word in content.categories)
+    if not categories:
+        raise InputError(
+            f"The labels {content.path} and the detector have no word in common. The labels have "
+            f"{listed(content.categories, most=10)}; the detector has {listed(words, most=10)}. "
+            "Convert the labels to the detector's words, or write a task file with `mapping`."
+        )
+    name = Path(labels).stem
+    seed_set = load_seed_set(name, labels, img_dir, categories, {word: word for word in categories})
+    n_true = [
+        np.bincount(image.labels[~image.iscrowd], minlength=len(categories))
+        for image in seed_set.images
+    ]
+    if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
+        raise too_few_labels(name)
+    task = any_task({word: [word] for word in categories}, words)
+    made = _observed(run, seed_set, task, family=family, folder=folder)
+    context = _observer(run, own_words(run.loaded)).context()
+    del context["task"]  # of every category that is found
+    return made, context
+
+
+def observed_sources(
+    run: Detector, task: Task, *, folder: Path | None = None
+) -> tuple[list[TrainingSet], dict[str, Any]]:
+    """Run a detector once over the sources of a task; see `observed_labels`.
+
+    The categories of the task are expected in all images of its sources.
+    """
+    context = _observer(run, task).context()
+    sets = [
+        _observed(
+            run,
+            seed_set,
+            task,
+            family=task.families[seed_set.name],
+            folder=folder and folder / "sources" / seed_set.name,
+            everywhere=True,
+        )
+        for seed_set in task.load_seed_sets()
+    ]
+    return sets, context
+
+
+def _observer(run: Detector, task: Task) -> Observer:
+    settings = replace(light(), teacher=run.teacher)
+    return Observer(run.loaded, task, settings, batch_size=run.batch_size)
+
+
+def _observed(
+    run: Detector, seed_set: SeedSet, task: Task, *, folder: Path | None, **of_set: Any
+) -> TrainingSet:
+    """Run a detector over the images of a seed set, in its own words, and translate its boxes."""
+    from autoeval.metasets import SampleSet, own_images
+
+    observer = keeping(_observer(run, own_words(run.loaded)), run.keeping(folder))
+    words = run.loaded.categories
+    lookup = task.lookup(words)
+    samples = SampleSet(seed_set, own_images(seed_set))
+    evidence, truth, log = [], [], PassLog()
+    with observer.begin(samples, len(samples), f"observing {seed_set.name}") as bar:
+        for sample, seen in observer.each(samples, log=log):
+            evidence.append(seen.relabel(lookup).boxes_alone())
+            truth.append((sample.boxes, sample.labels, sample.iscrowd))
+            bar.update()
+    log.check(len(evidence))
+    lost = [f"left out: {reason}" for reason in log.unreadable.values()]
+    boxes = SiteBoxes.of_evidence(evidence, task.categories)
+    made = set_of_detector(
+        boxes,
+        truth_of_samples(boxes.clean, truth),
+        name=seed_set.name,
+        left_out=(*seed_set.warnings, *lost),
+        **of_set,
+    )
+    return replace(made, statistics=replace(made.statistics, categories=words))

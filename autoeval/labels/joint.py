@@ -1,0 +1,228 @@
+r"""One joint estimate of all categories of a site, from labels and label-free estimates.
+
+The average precisions of C categories are :math:`\theta = m + B u + v`: the label-free estimates m,
+errors u ~ N(0, I) that the categories of the site share, with loadings B, and an error v_c of each,
+so that the prior covariance is :math:`K = B B^T + diag(\omega^2)`. One shared error is the level,
+the other the excess of rare categories: labels show frequent ones first, which are no random draw
+of all. Labels give difference estimates d of the categories M that labelled images
+hold, with covariance Σ. A linear functional
+:math:`a^T \theta`, such as the mean over categories or one of them, is then estimated by
+
+.. math:: a^T m + w^T (d - m_M), \qquad w = (K_{MM} + \Sigma)^{-1} K_{M \cdot} a, \qquad
+          Var = a^T K a - a^T K_{\cdot M} w + \sum_{c \in M}
+          \frac{4 \Sigma_{cc}^2}{\nu_c} w_c^2 \big[ (K_{MM} + \Sigma)^{-1} \big]_{cc}
+
+The last term is the variance of the weights, which depend on variances with ν degrees of freedom
+(as in `combine`, which this is for one category). Labels of frequent categories show the error that
+all share, and so correct the others. Sources: Fay & Herriot 1979; Rao & Molina 2015, section 8.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from typing_extensions import Self
+
+from autoeval.labels.prior import CONFLICT, Combined, satterthwaite
+from autoeval.labels.value_with_error import NOTHING, ValueWithError
+
+STD_OF_UNKNOWN = 0.25  # of an average precision for which there is no label-free estimate
+UNKNOWN_COMMON = 0.25  # share of an error's variance in common, without an estimate of the mean
+RARE_EXCESS, RARE_EXCESS_STD = 0.2, 0.2
+"""Excess of the average precision of a rare category over its label-free estimate, times the number
+of objects and one, and its standard deviation: precision is interpolated upward, more so of few."""
+FLAT = 100.0  # standard deviation of a common error of which nothing is known
+
+
+@dataclass(frozen=True, eq=False)
+class JointPrior:
+    """Label-free estimates of C categories and of their mean, with the covariance of their errors.
+
+    The covariance is ``common @ common.T + diag(own**2)``.
+    """
+
+    values: np.ndarray  # (C,), as `own` and `dof`
+    common: np.ndarray  # loadings of the errors that categories share: level and rarity, (C, 2)
+    own: np.ndarray  # standard deviations of the errors of each
+    dof: np.ndarray
+    mean_dof: float  # of the error of the mean
+    known: bool = True  # whether there is any label-free estimate
+
+    @classmethod
+    def of(
+        cls,
+        each: Sequence[ValueWithError],
+        whole: ValueWithError = NOTHING,
+        n_objects: np.ndarray | None = None,
+    ) -> Self:
+        r"""Divide the errors of C estimates by the error of their mean, `whole`.
+
+        `n_objects` (C,) is the number that the pool is expected to hold of each; by default many.
+
+        The level τ is alike in all categories but those whose own error s is smaller; with the
+        stated error S of the mean, :math:`S^2 = \tau^2 + (\overline{s^2} - \tau^2) / C`. A
+        category without an estimate gets what the mean leaves for it, or the mean of the others,
+        with the standard deviation `STD_OF_UNKNOWN`.
+        """
+        c = len(each)
+        found = np.array([of.known for of in each])
+        values = np.array([of.value for of in each])
+        errors = np.array([of.error for of in each])
+        dof = np.array([of.dof if of.known else math.inf for of in each], float)
+        if not found.all():
+            values[~found] = _value_of_unknown(values[found], whole, int((~found).sum()))
+            errors[~found] = STD_OF_UNKNOWN
+        mean_dof = whole.dof if whole.known else float(dof.min(initial=math.inf))
+        rarity = np.zeros(c) if n_objects is None else 1 / (n_objects + 1)
+        rarity = rarity - rarity.mean()
+        if not found.any() and not whole.known:
+            own = np.full(c, STD_OF_UNKNOWN)
+            common = np.column_stack([np.full(c, FLAT), np.zeros(c)])
+            return cls(values, common, own, dof, mean_dof, known=False)
+        if whole.known and whole.error > errors.mean() > 0:  # a mean errs no more than its parts
+            errors = errors * (whole.error / errors.mean())
+        level = np.minimum(_level(errors, whole), errors)
+        rarity = rarity * (errors > 0)  # the value of a category without a box is known
+        left = np.sqrt(errors**2 - level**2)
+        excess = np.clip(RARE_EXCESS_STD * rarity, -left, left)
+        own = np.sqrt(np.maximum(left**2 - excess**2, 0.0))
+        common = np.column_stack([level, excess])
+        return cls(values + RARE_EXCESS * rarity, common, own, dof, mean_dof)
+
+    def covariance(self, at: np.ndarray) -> np.ndarray:
+        """Covariance of the errors of some categories, (M, M)."""
+        return np.asarray(self.common[at] @ self.common[at].T + np.diag(self.own[at] ** 2))
+
+    def without_level(self) -> Self:
+        """Forget what is known of the level that all categories share."""
+        scale = float(np.abs(self.common[:, 0]).max(initial=0.0))
+        if not scale > 0:
+            return self
+        return replace(self, common=self.common * np.array([FLAT / scale, 1.0]))
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredCategories:
+    """What labels alone say of the categories that labelled images hold."""
+
+    at: np.ndarray  # their index among all, (M,), int
+    values: np.ndarray  # difference estimates, (M,)
+    covariance: np.ndarray  # (M, M)
+    dof: np.ndarray  # of the variances, (M,)
+    correlations: np.ndarray  # that labelled images show, (M, M), beside a bias that is shared
+
+    def one(self, k: int) -> ValueWithError:
+        """Return the estimate of the k-th of them."""
+        error = math.sqrt(float(self.covariance[k, k]))
+        return ValueWithError(float(self.values[k]), error, float(self.dof[k]))
+
+    @property
+    def mean(self) -> ValueWithError:
+        """The mean over these categories, from labels alone."""
+        if not len(self.at):
+            return NOTHING
+        m, variances = len(self.at), np.diag(self.covariance)
+        error = math.sqrt(max(float(self.covariance.sum()), 0.0)) / m
+        return ValueWithError(float(self.values.mean()), error, satterthwaite(variances, self.dof))
+
+
+@dataclass(frozen=True, eq=False)
+class JointEstimate:
+    """The mean over categories, and each of them."""
+
+    mean: Combined
+    each: tuple[Combined, ...]
+    prior: JointPrior  # that was used: without its level where the labels contradict that
+
+
+def estimate_jointly(prior: JointPrior, measured: MeasuredCategories) -> JointEstimate:
+    """Estimate the mean over C categories and each of them; see the module.
+
+    Where the labels contradict the level of the label-free estimates, what is known of it is left
+    out, and the labels alone decide on it.
+    """
+    conflict = contradicted(prior, measured)
+    prior = prior.without_level() if conflict else prior
+    c = len(prior.values)
+    functionals = np.vstack([np.full(c, 1 / c), np.eye(c)])
+    errors_dof = np.append(prior.mean_dof, prior.dof)
+    mean, *each = _posterior(prior, measured, functionals, errors_dof, conflict)
+    return JointEstimate(mean, tuple(each), prior)
+
+
+def estimate_mean(prior: JointPrior, measured: MeasuredCategories) -> ValueWithError:
+    """Estimate the mean over categories alone, without a look at contradictions."""
+    c = len(prior.values)
+    dof = np.array([prior.mean_dof])
+    return _posterior(prior, measured, np.full((1, c), 1 / c), dof, False)[0].estimate
+
+
+def contradicted(prior: JointPrior, measured: MeasuredCategories) -> bool:
+    """Whether labels show an error of the level of more than `CONFLICT` standard deviations."""
+    at = measured.at
+    b = prior.common[at, 0]
+    if not len(at) or not prior.known or not b.any():
+        return False
+    of_each = prior.covariance(at) - np.outer(b, b) + measured.covariance
+    solved = cho_solve(cho_factor(of_each, lower=True), b)
+    precision = float(b @ solved)
+    shown = float(solved @ (measured.values - prior.values[at])) / precision
+    return abs(shown) > CONFLICT * math.sqrt(1 + 1 / precision)
+
+
+def _posterior(
+    prior: JointPrior,
+    measured: MeasuredCategories,
+    functionals: np.ndarray,
+    prior_dof: np.ndarray,
+    conflict: bool,
+) -> list[Combined]:
+    """Estimate A linear functionals (A, C), whose label-free errors have `prior_dof` (A,)."""
+    at, sampling = measured.at, np.diag(measured.covariance)
+    before = functionals @ prior.values
+    # a'Ka without the matrix K, which is large for many categories
+    loading = functionals @ prior.common
+    total = (loading**2).sum(axis=1) + functionals**2 @ prior.own**2
+    if not len(at):
+        stated = zip(before, np.sqrt(total), prior_dof, strict=True)
+        none = ValueWithError if prior.known else lambda *_: NOTHING
+        return [Combined(none(*map(float, of)), 0.0, False) for of in stated]
+    reach = prior.common[at] @ loading.T  # K_M a for each functional, (M, A)
+    reach += (functionals[:, at] * prior.own[at] ** 2).T
+    factor = cho_factor(prior.covariance(at) + measured.covariance, lower=True)
+    weights = cho_solve(factor, reach)
+    inverse = np.diag(cho_solve(factor, np.eye(len(at))))
+    values = before + weights.T @ (measured.values - prior.values[at])
+    explained = (reach * weights).sum(axis=0)
+    of_labels = (weights * (measured.covariance @ weights)).sum(axis=0)
+    left = np.maximum(total - explained, 0.0)
+    of_prior = np.maximum(left - of_labels, 0.0)
+    of_weights = (4 * sampling**2 / measured.dof * inverse) @ weights**2
+    found = []
+    for k, value in enumerate(values):
+        dof_of_labels = satterthwaite(weights[:, k] ** 2 * sampling, measured.dof)
+        dof = satterthwaite([of_labels[k], of_prior[k]], [dof_of_labels, prior_dof[k]])
+        error = math.sqrt(left[k] + of_weights[k])
+        share = float(explained[k] / total[k]) if total[k] > 0 else 0.0
+        found.append(Combined(ValueWithError(float(value), error, dof), share, conflict))
+    return found
+
+
+def _value_of_unknown(known: np.ndarray, whole: ValueWithError, n: int) -> float:
+    if whole.known:
+        return float(np.clip(((len(known) + n) * whole.value - known.sum()) / n, 0, 1))
+    return float(known.mean()) if len(known) else 0.5
+
+
+def _level(errors: np.ndarray, whole: ValueWithError) -> float:
+    """Return the standard deviation of the error that all C categories share; see `JointPrior`."""
+    c, square = len(errors), float(np.mean(errors**2))
+    if c == 1:
+        return float(errors[0])
+    if not whole.known:
+        return math.sqrt(UNKNOWN_COMMON * square)
+    return math.sqrt(max((whole.error**2 - square / c) * c / (c - 1), 0.0))

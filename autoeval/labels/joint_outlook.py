@@ -1,0 +1,146 @@
+"""Forecast of the precision that labels give of a mean over categories, by the joint estimate.
+
+How many labelled images will hold a category is drawn: each of them does with a probability that
+calibrated boxes give before there are labels, and the labels themselves afterwards. The half-width
+is then that of the same estimate as with labels, of the categories that are held in that draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import stats
+from typing_extensions import Self
+
+from autoeval.data.predictions import FoundBoxes
+from autoeval.labels.estimators import FEWEST_HOLDING
+from autoeval.labels.joint import JointPrior, MeasuredCategories, estimate_mean
+from autoeval.labels.joint_sample import SMALL_SAMPLE_BIAS_STD, with_shared_bias
+from autoeval.labels.object_variance import DOF, object_variance
+from autoeval.labels.sample_size import first_that_suffices
+from autoeval.labels.small_sample_bias import bias_scale
+
+CATEGORIES_DRAWN = 200  # in all draws together: with many categories one draw is like another
+LABELS_OF_SHARES = 10.0  # that the expected shares of images count as, beside those that were seen
+
+CERTAIN = 0.999  # the highest probability of a box
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """How often images of a pool are expected to hold each of C categories."""
+
+    shares: np.ndarray  # probability that an image holds it, (C,)
+    objects: np.ndarray  # in an image that does, (C,), 1 or more
+
+    def in_pool(self, n_images: int) -> np.ndarray:
+        """Return the expected number of objects of each category in a pool."""
+        return np.asarray(n_images * self.shares * self.objects)
+
+
+def expected_holding(found: FoundBoxes, probabilities: np.ndarray) -> Holding:
+    """Expect objects where boxes are: N boxes with probabilities (N,) of being true positives.
+
+    Objects without any box are left out: they are no part of the shares that boxes show.
+    """
+    shares, objects = [], []
+    for k in range(len(found.categories)):
+        mine = found.label == k
+        p = np.clip(probabilities[mine], 0, CERTAIN)
+        n = max(len(found.images), 1)
+        none = np.exp(np.bincount(found.image[mine], np.log1p(-p), minlength=n))
+        held = float((1 - none).sum())
+        shares.append(held / n)
+        objects.append(max(float(p.sum()) / held, 1.0) if held > 0 else 1.0)
+    return Holding(np.array(shares), np.array(objects))
+
+
+@dataclass(frozen=True, eq=False)
+class SeenLabels:
+    """What k labels have shown of C categories."""
+
+    k: int
+    n_holding: np.ndarray  # labelled images that hold each, (C,)
+    n_true: np.ndarray  # objects in these, (C,)
+    measured: MeasuredCategories
+
+    def shares(self, expected: np.ndarray) -> np.ndarray:
+        """Return the shares of images that hold each category, `expected` before the labels."""
+        weight = LABELS_OF_SHARES
+        return np.asarray((self.n_holding + weight * expected) / (self.k + weight))
+
+
+@dataclass(frozen=True, eq=False)
+class JointOutlook:
+    """Forecast of the mean over C categories with more labels of a pool."""
+
+    prior: JointPrior
+    holding: Holding
+    per_object: float  # variance by object of the target
+    n_pool: int
+    level: float = 0.9
+    seen: SeenLabels | None = None
+
+    @classmethod
+    def after(cls, before: Self, prior: JointPrior, seen: SeenLabels) -> Self:
+        """Return the forecast after labels; `prior` is the one that their estimate used."""
+        return cls(prior, before.holding, before.per_object, before.n_pool, before.level, seen)
+
+    def half_width(self, k: int) -> float:
+        """Return the expected half-width of the combined interval with k labels.
+
+        0 where all images are labelled.
+        """
+        if k >= self.n_pool:
+            return 0.0
+        finite = 1 - k / self.n_pool
+        found = [estimate_mean(self.prior, self._measured(held, finite)) for held in self._held(k)]
+        return float(np.mean([of.half_width(self.level) for of in found]))
+
+    def needed(self, wanted: float) -> int:
+        """Return the smallest number of labels whose half-width is at most `wanted`."""
+        first = 2 if self.seen is None else self.seen.k
+        return first_that_suffices(self.half_width, wanted, first, self.n_pool)
+
+    def measured(self, k: int) -> float:
+        """Return how many categories `FEWEST_HOLDING` of k labelled images are expected to hold."""
+        return float(np.mean([(held >= FEWEST_HOLDING).sum() for held in self._held(k)]))
+
+    @cached_property
+    def _uniform(self) -> np.ndarray:
+        """Random numbers in [0, 1] by draw and category: the same for all numbers of labels."""
+        c = len(self.prior.values)
+        return np.random.default_rng(0).random((max(CATEGORIES_DRAWN // c, 1), c))
+
+    def _held(self, k: int) -> np.ndarray:
+        """Draw how many of k labelled images hold each category, (draws, C), int."""
+        seen, shares = self.seen, self.holding.shares
+        more, start = k, np.zeros(len(shares))
+        if seen is not None:
+            more, start, shares = max(k - seen.k, 0), seen.n_holding, seen.shares(shares)
+        added = stats.binom.ppf(self._uniform, more, np.clip(shares, 0, 1)) if more else 0.0
+        return np.asarray(np.maximum(start + np.zeros(self._uniform.shape) + added, 0)).astype(int)
+
+    def _measured(self, held: np.ndarray, finite: float) -> MeasuredCategories:
+        """Return what labels will probably say where `held` (C,) images hold each category."""
+        free = self.prior.values
+        n_true = held * self.holding.objects
+        if self.seen is not None:
+            seen_objects = self.seen.n_true, self.seen.n_holding
+            n_true = seen_objects[0] + (held - seen_objects[1]) * self.holding.objects
+        variances = object_variance(self.per_object, free, free, n_true, held)
+        at, correlations, dof = np.flatnonzero(held), np.eye(len(free)), DOF + held - 1.0
+        seen = self.seen
+        if seen is not None and len(seen.measured.at):
+            own = seen.measured.at
+            variances[own] = np.diag(seen.measured.covariance) / (1 - seen.k / self.n_pool)
+            variances[own] *= seen.n_holding[own] / held[own]
+            dof[own] = seen.measured.dof + held[own] - seen.n_holding[own]
+            correlations[np.ix_(own, own)] = seen.measured.correlations
+        errors = np.sqrt(finite * variances[at])
+        bias = SMALL_SAMPLE_BIAS_STD * finite * bias_scale(n_true[at])
+        of_held = correlations[np.ix_(at, at)]
+        covariance = with_shared_bias(errors, bias, of_held)
+        return MeasuredCategories(at, free[at], covariance, dof[at], of_held)

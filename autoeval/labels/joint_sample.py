@@ -1,0 +1,171 @@
+"""Joint estimates of several categories from labelled images and their influence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from autoeval.labels.difference import difference_estimate, difference_terms
+from autoeval.labels.estimators import (
+    LabelEstimates,
+    LabelledSample,
+    SampleAccuracy,
+    difference_of_category,
+    sample_estimate,
+)
+from autoeval.labels.joint import JointEstimate, JointPrior, MeasuredCategories, estimate_jointly
+from autoeval.labels.prior import combine
+from autoeval.labels.small_sample_bias import bias_scale
+from autoeval.labels.value_with_error import NOTHING, ValueWithError
+
+LABELS_OF_CORRELATIONS = 30.0
+"""Labels from which on sample correlations of categories count for more than none."""
+
+
+SMALL_SAMPLE_BIAS_STD = 0.2  # of b, see `autoeval.labels.small_sample_bias`
+MOST_SHARED = 0.7  # of a standard error
+
+
+@dataclass(frozen=True, eq=False)
+class CategorySample:
+    """Accuracies of C categories on labelled images, with what is known without these."""
+
+    sample: LabelledSample
+    accuracies: Sequence[SampleAccuracy]  # average precisions
+    predicted: Sequence[np.ndarray]  # influence of all images of the pool, (M,) each
+    small_sample_bias: float
+    priors: Sequence[ValueWithError]  # label-free estimates
+    whole: ValueWithError = NOTHING  # that of the mean over the categories
+    n_objects: np.ndarray | None = None  # expected in the pool, (C,)
+
+    @property
+    def prior(self) -> JointPrior:
+        """The label-free estimates together."""
+        return JointPrior.of(self.priors, self.whole, self.n_objects)
+
+    @property
+    def used(self) -> list[int]:
+        """Categories that labelled images hold."""
+        return [k for k, of in enumerate(self.accuracies) if of.usable]
+
+    def measured(self) -> MeasuredCategories:
+        """Return the difference estimates of these, with their covariance."""
+        sample, at = self.sample, self.used
+        found = [
+            difference_of_category(
+                self.accuracies[k],
+                sample,
+                self.predicted[k],
+                self.small_sample_bias,
+                self.priors[k],
+            )
+            for k in at
+        ]
+        terms = [
+            difference_terms(
+                self.accuracies[k].influence,
+                self.predicted[k][sample.images],
+                weights=sample.weights,
+                clusters=sample.clusters,
+                n_holding=self.accuracies[k].n_showing,
+            )[0]
+            for k in at
+        ]
+        values, errors, dof = (
+            np.array([getattr(of, name) for of in found]) for name in ("value", "error", "dof")
+        )
+        bias = (
+            SMALL_SAMPLE_BIAS_STD
+            * sample.finite
+            * bias_scale(np.array([self.accuracies[k].n_true for k in at], float))
+        )
+        correlations = shrunk_correlations(np.array(terms))
+        covariance = with_shared_bias(errors, bias, correlations)
+        return MeasuredCategories(np.array(at, int), values, covariance, dof, correlations)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryEstimates:
+    """Estimates of the mean over categories and of each, and what forecasts need."""
+
+    whole: LabelEstimates
+    each: list[LabelEstimates]
+    prior: JointPrior
+    measured: MeasuredCategories
+
+
+def estimate_categories(of: CategorySample) -> CategoryEstimates:
+    """Estimate the mean over categories and each of them, jointly; see `autoeval.labels.joint`."""
+    measured = of.measured()
+    complete = of.sample.complete
+    found = _exact(of) if complete else estimate_jointly(of.prior, measured)
+    place = {int(k): i for i, k in enumerate(measured.at)}
+    each = []
+    for k, (accuracy, prior) in enumerate(zip(of.accuracies, of.priors, strict=True)):
+        alone = sample_estimate(accuracy, of.sample, prior) if k in place else NOTHING
+        difference = measured.one(place[k]) if k in place else NOTHING
+        counts = accuracy.n_true, accuracy.n_holding, accuracy.measured
+        each.append(LabelEstimates(alone, difference, prior, found.each[k], *counts))
+    whole = LabelEstimates(
+        _sample_mean(of),
+        measured.mean,
+        of.whole,
+        found.mean,
+        sum(accuracy.n_true for accuracy in of.accuracies),
+        max(accuracy.n_holding for accuracy in of.accuracies),
+        any(accuracy.measured for accuracy in of.accuracies),
+    )
+    return CategoryEstimates(whole, each, found.prior, measured)
+
+
+def with_shared_bias(errors: np.ndarray, bias: np.ndarray, correlations: np.ndarray) -> np.ndarray:
+    """Return the covariance (M, M) of values with standard errors (M,) and a shared part, `bias`.
+
+    The small-sample bias is subtracted by one number for all categories, which may be wrong: what
+    it leaves is alike in all that have few objects. It is a part of the errors, not added to them.
+    """
+    shared = np.minimum(bias, MOST_SHARED * errors)
+    rest = np.sqrt(errors**2 - shared**2)
+    return np.asarray(np.outer(shared, shared) + np.outer(rest, rest) * correlations)
+
+
+def shrunk_correlations(terms: np.ndarray) -> np.ndarray:
+    """Correlate the errors of M categories by their terms in K clusters, (M, K), shrunk to none.
+
+    Sums over many categories hold many correlations, each of them noisy. A weighted mean of two
+    correlation matrices is one.
+    """
+    m, k = len(terms), terms.shape[-1]
+    if m < 2:
+        return np.eye(m)
+    norms = np.linalg.norm(terms, axis=1, keepdims=True)
+    standard = terms / np.where(norms > 0, norms, 1)
+    weight = (k - 1) / (k - 1 + LABELS_OF_CORRELATIONS)
+    shrunk = weight * (standard @ standard.T)
+    np.fill_diagonal(shrunk, 1.0)
+    return np.asarray(shrunk)
+
+
+def _sample_mean(of: CategorySample) -> ValueWithError:
+    """Return the mean over the categories that labelled images hold, from those images alone."""
+    used, sample = [of.accuracies[k] for k in of.used], of.sample
+    if not used:
+        return NOTHING
+    return difference_estimate(
+        float(np.mean([accuracy.value for accuracy in used])),
+        np.mean([accuracy.influence for accuracy in used], axis=0),
+        n_pool=sample.n_pool,
+        weights=sample.weights,
+        clusters=sample.clusters,
+    )
+
+
+def _exact(of: CategorySample) -> JointEstimate:
+    """Return the values of all labels, which leave nothing to estimate."""
+    values = [accuracy.value if accuracy.usable else np.nan for accuracy in of.accuracies]
+    pairs = zip(values, of.priors, strict=True)
+    each = tuple(combine(ValueWithError(value, 0.0), prior) for value, prior in pairs)
+    mean = ValueWithError(float(np.nanmean(values)), 0.0)
+    return JointEstimate(combine(mean, of.whole), each, of.prior)

@@ -1,0 +1,214 @@
+"""Fitting a `ChangeModel`, and its errors on families and kinds of change left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from autoeval.monitoring.changes.change_model import LEAST_LEVEL, ChangeModel, scaled_moves
+from autoeval.monitoring.changes.condition import (
+    CONDITION,
+    OF_CLEAN_BOXES,
+    SCORES,
+    bounds_of,
+    condition,
+    fit_image_weights,
+    image_products,
+)
+from autoeval.monitoring.changes.image_numbers import fit_whitening
+from autoeval.monitoring.changes.slopes import Slopes, fit_deviations, fit_slopes
+from autoeval.published.change_slopes.known_changes import KnownChanges
+
+READ = ("found", "best", "size", "half_boxes", "certain")
+COVERED = 0.9
+
+
+@dataclass(frozen=True)
+class ChangeInputs:
+    """What a change model reads.
+
+    slopes: names of `CONDITION` whose change predicts that of mAP.
+    series: names of `CONDITION` that each series of single images reads.
+    novelty: whether the novelty of the camera's signals is watched.
+    """
+
+    slopes: tuple[str, ...] = READ
+    series: tuple[tuple[str, ...], ...] = (CONDITION, tuple(SCORES))
+    novelty: bool = True
+
+
+NETWORK = ChangeInputs()
+HALF_SIZE = ChangeInputs(series=(tuple(SCORES),), novelty=False)
+CLEAN_BOXES = ChangeInputs(
+    tuple(name for name in READ if name in OF_CLEAN_BOXES), (OF_CLEAN_BOXES,), novelty=False
+)
+"""Of a pass over images; of prediction files at full and at half size; of full size alone."""
+
+NO_KIND = ""
+
+
+def fit_change(
+    changes: KnownChanges, inputs: ChangeInputs = NETWORK, *, origin: str = ""
+) -> ChangeModel:
+    """Fit slopes within sites: the change of mAP on the changes of scores.
+
+    The interval is widened or narrowed until, with every family and the kind of change both left
+    out, 90 % of the true changes are inside.
+    """
+    bounds = bounds_of(inputs.slopes)
+    x, y, family, kind = arrays(changes, inputs.slopes, bounds)
+    slopes = fit_slopes(x, y, family, kind)
+    mean, std = left_out(x, y, family, kind)
+    widened = replace(slopes, widening=widening_of(np.abs(y - mean) / std))
+    weights = fit_image_weights(products_of(changes).sum(axis=0), inputs.series)
+    known = np.ones(len(changes), bool)
+    whitening = whitening_of(changes, known) if inputs.novelty else None
+    own = inputs.slopes, bounds, widened, weights, whitening, origin
+    return ChangeModel(*own, calibrated=changes.calibrated)
+
+
+def products_of(changes: KnownChanges) -> np.ndarray:
+    """Return the `image_products` of every change, (N, len(CONDITION) + 2, len(CONDITION) + 2)."""
+    rows = changes.rows
+    relative = (rows["true"] / rows["level"].clip(LEAST_LEVEL)).to_numpy(np.float64)
+    images = zip(changes.untouched, changes.changed, relative, strict=True)
+    return np.array([image_products(*own) for own in images])
+
+
+def whitening_of(changes: KnownChanges, known: np.ndarray) -> np.ndarray:
+    """Fit how signals vary at those sites that a mask (N,) of changes selects."""
+    first = changes.rows[known].drop_duplicates("site").index
+    return fit_whitening([changes.untouched[k] for k in first if len(changes.untouched[k])])
+
+
+def arrays(
+    changes: KnownChanges, read: Sequence[str], bounds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return what slopes are fitted to: x (N, P), y (N,), family (N,), kind (N,)."""
+    rows = changes.rows
+    difference = condition(changes.after) - condition(changes.before)
+    x = scaled_moves(difference, read, bounds, rows["level"].to_numpy(np.float64))
+    y = rows["true"].to_numpy(np.float64)
+    return x, y, rows["family"].to_numpy(str), rows["kind"].to_numpy(str)
+
+
+def left_out(
+    x: np.ndarray, y: np.ndarray, family: np.ndarray, kind: np.ndarray, *, kinds: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Predict every change by slopes that have seen neither its family nor, with `kinds`, its kind.
+
+    Returned: mean, std (N,).
+    """
+    mean, std = np.full(len(y), np.nan), np.full(len(y), np.nan)
+    for own in np.unique(family):
+        kinds_left_out = np.unique(kind[family == own]) if kinds else (NO_KIND,)
+        for one, slopes in slopes_without(x, y, family, kind, own, kinds_left_out):
+            rows = (family == own) & ((kind == one) | (one == NO_KIND))
+            mean[rows], std[rows] = slopes.predict(x[rows])
+    return mean, std
+
+
+def slopes_without(
+    x: np.ndarray,
+    y: np.ndarray,
+    family: np.ndarray,
+    kind: np.ndarray,
+    own: str,
+    kinds: Iterable[str],
+) -> Iterator[tuple[str, Slopes]]:
+    """Yield slopes fitted without a family and without each of some kinds; `NO_KIND` keeps all.
+
+    The five standard deviations are fitted once, without the family.
+    """
+    others = family != own
+    logs = fit_deviations(x[others], y[others], family[others], kind[others])
+    for one in kinds:
+        known = others & (kind != one)
+        yield str(one), fit_slopes(x[known], y[known], family[known], kind[known], logs=logs)
+
+
+def widening_of(strayed: np.ndarray) -> float:
+    """Return the factor by which 90 % of errors, in standard deviations, are inside."""
+    return float(np.quantile(strayed, COVERED)) / float(norm.ppf((1 + COVERED) / 2))
+
+
+LARGE = 0.03
+LEVEL = 0.9
+WAYS = ("estimate", "kind_known", "labelled", "with_signals", "nothing")
+SIGNALS = ("detail_1", "detail_2", "noise", "contrast")
+
+
+def evaluated_changes(
+    changes: KnownChanges, levels: pd.DataFrame, read: Sequence[str] = READ
+) -> pd.DataFrame:
+    """Estimate every known change in several ways, none of which has seen its family.
+
+    Returned: `KnownChanges.rows` with ``estimate``, ``lower``, ``upper`` (the kind of change has
+        not been seen either), ``kind_known`` (it has been, at other families), ``labelled`` (the
+        level before is known, the kind not seen), ``with_signals`` (signals of the camera are read
+        too; the kind not seen) and ``nothing`` (no change), all in [-1, 1]; ``widening``, the
+        factor of the interval.
+    """
+    rows, more = changes.rows, (*read, *SIGNALS)
+    x, y, family, kind = arrays(changes, read, bounds_of(read))
+    mean, std = left_out(x, y, family, kind)
+    standardised = np.abs(y - mean) / std  # of each row by the errors of the other families
+    factors = {name: widening_of(standardised[family != name]) for name in np.unique(family)}
+    widening = np.array([factors[name] for name in family])
+    half = float(norm.ppf((1 + LEVEL) / 2)) * std * widening
+    known = levels.set_index(["site", "category"])["true"]
+    true_level = known.loc[list(zip(rows["site"], rows["category"], strict=True))].to_numpy()
+    anchored = replace(changes, rows=rows.assign(level=true_level))
+    estimates = {
+        "estimate": mean,
+        "kind_known": left_out(x, y, family, kind, kinds=False)[0],
+        "with_signals": left_out(*arrays(changes, more, bounds_of(more)))[0],
+    }
+    estimates = {
+        name: _possible(values, rows["level"].to_numpy()) for name, values in estimates.items()
+    }
+    from_labels = left_out(*arrays(anchored, read, bounds_of(read)))[0]
+    interval = {"lower": np.maximum(mean - half, -1), "upper": np.minimum(mean + half, 1)}
+    interval["widening"] = widening
+    return rows.assign(
+        **estimates, **interval, labelled=_possible(from_labels, true_level), nothing=0.0
+    )
+
+
+def change_figures(evaluated: pd.DataFrame, way: str = "estimate") -> dict[str, float]:
+    """Sum up the changes that `evaluated_changes` returned.
+
+    Returned: ``changes``, ``fell`` (mean of the true changes), ``error`` (mean absolute),
+        ``nothing`` (that of "no change"), ``sign`` (share with the right sign, of the `large` ones:
+        those over 3 points), and of ``estimate`` also ``coverage`` and ``half_width`` (median).
+    """
+    true, estimated = evaluated["true"], evaluated[way]
+    large = true.abs() > LARGE
+    inside = (evaluated["lower"] <= true) & (true <= evaluated["upper"])
+    figures = {
+        "changes": len(evaluated),
+        "large": int(large.sum()),
+        "fell": float(true.mean()),
+        "error": float((estimated - true).abs().mean()),
+        "nothing": float(true.abs().mean()),
+        "sign": float((np.sign(estimated) == np.sign(true))[large].mean()),
+    }
+    if way != "estimate":
+        return figures
+    width = (evaluated["upper"] - evaluated["lower"]).median() / 2
+    return {**figures, "coverage": float(inside.mean()), "half_width": float(width)}
+
+
+def by_group(evaluated: pd.DataFrame, group: str) -> pd.DataFrame:
+    """Return `change_figures` of each value of a column, and of all."""
+    parts = [(str(name), own) for name, own in evaluated.groupby(group)]
+    rows = [{group: name, **change_figures(own)} for name, own in [*parts, ("all", evaluated)]]
+    return pd.DataFrame(rows)
+
+
+def _possible(change: np.ndarray, level: np.ndarray) -> np.ndarray:
+    return np.clip(change, -level, 1 - level)

@@ -1,0 +1,161 @@
+"""The passes that a paper's tables and figures take: a detector on a task, each made once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autoeval.commands.run_options import load_named_detector, make_executor, required_detector
+from autoeval.errors import InputError
+from autoeval.published.commands.meta_set_options import pass_settings
+from autoeval.published.commands.running_time import images_a_second
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.metasets.recipe import MetaSetConfig
+    from autoeval.metasets.seed_set import SeedSet
+    from autoeval.published.reproduce.available import AvailableData
+    from autoeval.published.studies.kept_boxes import Observations
+
+FEWEST = 3
+REFERENCE = "coco"
+PRINTED_SIZE, RELEASED = "paper", "released"
+
+
+@dataclass(frozen=True)
+class PaperRun:
+    """One detector on one task; `alias` is its name in print, `folder` keeps its rows."""
+
+    alias: str
+    options: argparse.Namespace
+    observer: Observer[Any]
+    available: AvailableData
+    folder: Path
+
+    @property
+    def repeats(self) -> int:
+        """Perturbed passes an image."""
+        return self.observer.settings.repeats
+
+    @property
+    def training_domain(self) -> SeedSet | None:
+        """The source that stands for the detector's training domain, where it is at hand."""
+        name = self.options.reference or REFERENCE
+        return next((s for s in self.available.seed_sets if s.name == name), None)
+
+    def rate(self) -> float:
+        """Return images a second, on a few images after a first one."""
+        return images_a_second(self.observer, self.available.seed_sets[0])
+
+    def scores(self, meta_set: MetaSetConfig) -> pd.DataFrame:
+        """Return the score table; what the folder holds is not done again."""
+        from autoeval.published.fitting.fit_task import fit_task
+
+        estimator = fit_task(
+            self._with_training_domain(),
+            self.available.seed_sets,
+            meta_set=meta_set,
+            work_dir=self.folder,
+            methods=["bos"],
+            executor=make_executor(self.options),
+            load=required_detector(self.options),
+        )
+        assert estimator.fit_result_ is not None
+        _print_warnings(estimator.fit_result_.warnings)
+        return estimator.table_
+
+    def _with_training_domain(self) -> Observer[Any]:
+        """Add what the Fréchet distance and ATC need to know of the training domain."""
+        from autoeval.estimation.observation.observing import Observer
+        from autoeval.published.fitting.kept_domain import DOMAINS, kept_source_domain
+
+        seen, source = self.observer, self.training_domain
+        if source is None:
+            return seen
+        try:
+            domain = kept_source_domain(seen, source, self.folder / DOMAINS)
+        except InputError as error:
+            _print_warnings([f"no Fréchet distance: {error}"])
+            return seen
+        settings = replace(seen.settings, domain=domain)
+        return Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size)
+
+    def boxes(self, meta_set: MetaSetConfig | None) -> Observations:
+        """Return all boxes of own images, and of sample sets where those are asked for."""
+        from autoeval.estimation.observation.observing import Observer
+        from autoeval.published.studies.kept_boxes import observe_task
+
+        seen, settings = self.observer, replace(self.observer.settings, wants=(), domain=None)
+        found = observe_task(
+            Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size),
+            folder=self.folder / "boxes",
+            meta_set=meta_set,
+            seed_sets=self.available.seed_sets,
+        )
+        _print_warnings(found.warnings)
+        return found
+
+
+def find_runs(
+    args: argparse.Namespace,
+    wanted: list[tuple[str, str]],
+    data: dict[str, AvailableData],
+    work_dir: Path,
+) -> dict[tuple[str, str], PaperRun]:
+    """Load each detector for the tasks that have enough data, naming those that cannot be.
+
+    `wanted` are aliases of detectors, and tasks; `data` is by task.
+    """
+    from autoeval.estimation.observation.observing import Observer
+
+    found: dict[tuple[str, str], PaperRun] = {}
+    for alias, task in dict.fromkeys(wanted):
+        available, options = data[task], _options(args, alias)
+        if len(available.seed_sets) < FEWEST:
+            _print_warnings([f"{task}: fewer than {FEWEST} sources, so no table"])
+            continue
+        try:
+            at_first = copy(options)  # the training domain is observed when the run starts
+            at_first.reference = None
+            settings, size = pass_settings(at_first), options.batch_size
+            detector = load_named_detector(options)
+            observer: Observer = Observer(detector, available.task, settings, batch_size=size)
+        except InputError as error:
+            _print_warnings([f"{alias} on {task} is left out: {error}"])
+            continue
+        folder = work_dir / f"{stand_in(args) or alias}_{task}"
+        found[alias, task] = PaperRun(alias, options, observer, available, folder)
+    return found
+
+
+def stand_in(args: argparse.Namespace) -> str:
+    """Return the detector that was asked for in place of the tables' own; empty for none."""
+    name = args.detector or ""
+    return Path(name).stem if name.endswith(".py") else name
+
+
+def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:
+    """Return the options of one detector: the one given, or the table's own at the printed size."""
+    from autoeval.detectors.building.aliases import detector_names
+
+    own = copy(args)
+    if not args.detector:
+        names = [f"{PRINTED_SIZE}/{alias}", alias]
+        if args.mode == RELEASED:
+            names.insert(0, f"{PRINTED_SIZE}/{alias}_car")
+        own.detector = next((name for name in names if name in detector_names()), alias)
+    weights = args.checkpoints / f"{alias}.pth" if args.checkpoints else None
+    if own.checkpoint is None and weights is not None and weights.is_file():
+        own.checkpoint = str(weights)
+    return own
+
+
+def _print_warnings(warnings: Any) -> None:
+    for warning in warnings:
+        print(f"note: {warning}", file=sys.stderr)

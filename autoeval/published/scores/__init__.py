@@ -1,0 +1,1 @@
+"""Published scores beside those that the default reads; see `autoeval.scores.registry`."""

@@ -1,0 +1,258 @@
+"""A call for each option and fact of a command, which shows that it is read.
+
+A case is a base call and what is added to it. The added words make the outcome another one, or the
+call is refused with a message that names them. All run in the world of `write_world_of_cases`.
+"""
+
+FIT = "fit --labels val_labels.json --predictions val_predictions.json"
+FIT_BY_RUN = "fit --labels w0/annotations.json --detector mine.py:detector"
+FILES = "--predictions new_predictions.json"
+ESTIMATE = f"estimate --estimator fit/estimator.parquet {FILES}"
+ESTIMATE_BY_RUN = "estimate w1/images --estimator run/estimator.parquet"
+PLAN = f"label plan --estimator fit/estimator.parquet {FILES} --n 8"
+PLAN_BY_RUN = "label plan --estimator run/estimator.parquet --images w1/images --n 8"
+LABELLED = "label estimate --plan plan --labels plan_labels.json"
+COMPARE = "compare fit other --predictions new_predictions.json others.json"
+COMPARE_BY_RUN = "compare run run2 --images w1/images"
+THRESHOLD = f"threshold --estimator fit/estimator.parquet {FILES}"
+THRESHOLD_BY_RUN = "threshold w1/images --estimator run/estimator.parquet"
+OF_PLAN = "threshold --plan plan --labels plan_labels.json"
+CHECK = "check --task task.py"
+NAMES = "names=words.txt"
+
+
+def detector(base):
+    """A black box takes none of the settings of a model of mmdet, and says so."""
+    return {
+        "detector": (base, "--detector nowhere.py:detector"),
+        "classes": (base, "--detector mine.py:detector classes=words.txt"),
+        "stages": (base, "--detector mine.py:detector stages=a,b"),
+        "trust_checkpoint": (base, "--detector mine.py:detector trust_checkpoint=yes"),
+        "checkpoint": (base, "--checkpoint nowhere.pth"),
+        "cfg_options": (base, "--cfg-options a.b=1"),
+        "device": (base, "--device nowhere"),
+    }
+
+
+def teacher(base):
+    return {
+        "teacher": (base, "--teacher nowhere.py:detector"),
+        "teacher_checkpoint": (base, "--teacher mine.py:detector checkpoint=nowhere.pth"),
+    }
+
+
+def running(base):
+    """Batches are seen by the black box, which prints their size."""
+    return {
+        "batch_size": (base, "--batch-size 3"),
+        "launcher": (base, "--launcher pytorch"),
+        "ray_address": (base, "--launcher none address=auto"),
+        "ray_workers": (base, "--launcher none workers=2"),
+        "ray_gpus": (base, "--launcher none gpus=2"),
+        "ray_cpus": (base, "--launcher none cpus=2"),
+    }
+
+
+def predictions(base):
+    """The words of the file are those of its numbers, so that others change the categories."""
+    path = "--predictions new_predictions.json"
+    cut = base.replace(path, "--predictions cut.json")
+    return {
+        "predictions": (base, "--predictions others.json"),
+        "names": (base, f"{path} {NAMES}"),
+        "half_size_predictions": (base, f"{path} half_size=others.json"),
+        "complete": (cut, "--predictions cut.json complete=no"),
+    }
+
+
+def images(base, option=""):
+    return {
+        "images": (base, f"{option} nowhere".strip()),
+        "img_dir": (base, f"{option} w1/annotations.json img_dir=nowhere".strip()),
+        "every": (base, f"{option} w1/images every=never".strip()),
+    }
+
+
+CASES = {
+    "fit": {
+        **detector(FIT_BY_RUN),
+        **teacher(FIT_BY_RUN),
+        **running(FIT_BY_RUN),
+        "labels": (FIT, "--labels nowhere.json"),
+        "label_images": (FIT_BY_RUN, "--labels img_dir=nowhere"),
+        "family": (FIT, "--labels family=town"),
+        "task": (FIT, "--task task.py"),
+        "data_root": ("fit --predictions boxes", "--task task.py data_root=nowhere"),
+        "join": ("fit", "--join fit nowhere"),
+        "predictions": (FIT, "--predictions nowhere.json"),
+        "names": (FIT, "--predictions names=nowhere.txt"),
+        "half_size_predictions": (FIT, "--predictions half_size=nowhere.json"),
+        "complete": (
+            "fit --labels val_labels.json --predictions cut_val.json",
+            "--predictions complete=no",
+        ),
+        "target": (FIT, "--target mAP50"),
+        "score_thr": (f"{FIT} --target recall", "--score-thr .3"),
+        "iou": (f"{FIT} --target recall --score-thr .3", "--score-thr iou=.75"),
+        "level": (FIT, "--level .5"),
+        "calibrate": (FIT, "--no-calibration"),
+        "work_dir": (FIT, "--work-dir elsewhere"),
+        "json": (FIT, "--json"),
+    },
+    "estimate": {
+        **detector(ESTIMATE_BY_RUN),
+        **teacher(ESTIMATE_BY_RUN),
+        **running(ESTIMATE_BY_RUN),
+        **predictions(ESTIMATE),
+        "images": ("estimate --estimator run/estimator.parquet", "nowhere"),
+        "img_dir": ("estimate --estimator run/estimator.parquet", "w1/annotations.json img_dir=no"),
+        "every": ("estimate --estimator run/estimator.parquet", "w1/images every=never"),
+        "estimator": (f"estimate {FILES}", "--estimator nowhere.parquet"),
+        "images_list": (ESTIMATE, "--images-list new_labels.json"),
+        "category": (ESTIMATE, "--category any=thing\\ 1,thing\\ 2"),
+        "site": (ESTIMATE, "--site nowhere"),
+        "target": (ESTIMATE, "--target mAP50"),
+        "score_thr": (ESTIMATE, "--score-thr .3"),
+        "iou": (f"{ESTIMATE} --score-thr .3", "--score-thr iou=.75"),
+        "labels": (ESTIMATE_BY_RUN, "--labels some_labels.json"),
+        "label_images": (ESTIMATE, "--labels some_labels.txt img_dir=nowhere"),
+        "words": (ESTIMATE, "--labels new_labels.json words=x=nothing"),
+        "pseudo_labels": (ESTIMATE, "--pseudo-labels others.json"),
+        "pseudo_words": (ESTIMATE, "--pseudo-labels others.json words=x"),
+        "export": (ESTIMATE, "--export exported"),
+        "work_dir": (ESTIMATE, "--work-dir elsewhere"),
+        "json": (ESTIMATE, "--json"),
+    },
+    "label plan": {
+        **detector(PLAN_BY_RUN),
+        **teacher(PLAN_BY_RUN),
+        **running(PLAN_BY_RUN),
+        **predictions(PLAN),
+        **images(PLAN_BY_RUN, "--images"),
+        "estimator": (f"label plan {FILES}", "--estimator nowhere.parquet"),
+        "images_list": (PLAN, "--images-list new_labels.json"),
+        "category": (PLAN, "--category any=thing\\ 1,thing\\ 2"),
+        "site": (PLAN, "--site nowhere"),
+        "target": (PLAN, "--target mAP50"),
+        "score_thr": (f"{PLAN} --target recall", "--score-thr .3"),
+        "iou": (f"{PLAN} --target recall --score-thr .3", "--score-thr iou=.75"),
+        "n": (PLAN, "--n 9"),
+        "seed": (PLAN, "--seed 1"),
+        "frames": (PLAN, "--frames 2"),
+        "prelabel": (PLAN, "--prelabel"),
+        "compare": (PLAN, "--compare nowhere predictions=others.json"),
+        "compare_predictions": (PLAN, "--compare other predictions=nowhere.json"),
+        "pseudo_labels": (PLAN, "--pseudo-labels others.json"),
+        "pseudo_words": (PLAN, "--pseudo-labels others.json words=x"),
+        "work_dir": (PLAN, "--work-dir elsewhere"),
+    },
+    "label estimate": {
+        "plan": ("label estimate --labels plan_labels.json", "--plan nowhere"),
+        "labels": ("label estimate --plan plan", "--labels nowhere.json"),
+        "label_images": ("label estimate --plan plan", "--labels yolo img_dir=nowhere"),
+        "words": (LABELLED, "--labels words=x=nothing"),
+        "until": (LABELLED, "--until 5"),
+        "score_thr": (LABELLED, "--score-thr .3"),
+        "work_dir": (LABELLED, "--work-dir elsewhere"),
+        "json": (LABELLED, "--json"),
+    },
+    "compare": {
+        **images(COMPARE_BY_RUN, "--images"),
+        **running(COMPARE_BY_RUN),
+        "detectors": ("compare --predictions new_predictions.json others.json", "fit nowhere"),
+        "predictions": ("compare fit other", "--predictions new_predictions.json nowhere.json"),
+        "category": (COMPARE, "--category any=thing\\ 1,thing\\ 2"),
+        "target": (COMPARE, "--target mAP50"),
+        "score_thr": (f"{COMPARE} --target recall", "--score-thr .3"),
+        "iou": (f"{COMPARE} --target recall --score-thr .3", "--score-thr iou=.75"),
+        "labels": (COMPARE, "--labels new_labels.json"),
+        "label_images": (COMPARE, "--labels yolo img_dir=nowhere"),
+        "words": (COMPARE, "--labels new_labels.json words=x=nothing"),
+        "level": (COMPARE, "--level .5"),
+        "seed": (f"{COMPARE} --labels some_labels.json", "--seed 1"),
+        "fail_if_worse": (COMPARE, "--fail-if-worse 0"),
+        "work_dir": (COMPARE, "--work-dir elsewhere"),
+        "json": (COMPARE, "--json"),
+    },
+    "threshold": {
+        **detector(THRESHOLD_BY_RUN),
+        **teacher(THRESHOLD_BY_RUN),
+        **running(THRESHOLD_BY_RUN),
+        **predictions(THRESHOLD),
+        "images": ("threshold --estimator run/estimator.parquet", "nowhere"),
+        "img_dir": (
+            "threshold --estimator run/estimator.parquet",
+            "w1/annotations.json img_dir=no",
+        ),
+        "every": ("threshold --estimator run/estimator.parquet", "w1/images every=never"),
+        "recall": (OF_PLAN, "--recall .3"),
+        "precision": (OF_PLAN, "--precision .3"),
+        "iou": (THRESHOLD, "--iou .75"),
+        "estimator": (f"threshold {FILES}", "--estimator nowhere.parquet"),
+        "labels": ("threshold --plan plan", "--labels nowhere.json"),
+        "label_images": ("threshold --plan plan", "--labels yolo img_dir=nowhere"),
+        "words": (OF_PLAN, "--labels words=x=nothing"),
+        "plan": ("threshold --labels plan_labels.json", "--plan nowhere"),
+        "images_list": (THRESHOLD, "--images-list new_labels.json"),
+        "category": (THRESHOLD, "--category any=thing\\ 1,thing\\ 2"),
+        "site": (THRESHOLD, "--site nowhere"),
+        "work_dir": (OF_PLAN, "--work-dir elsewhere"),
+        "json": (OF_PLAN, "--json"),
+    },
+    "check": {
+        **images(CHECK, "--images"),
+        "task": ("check", "--task nowhere.py"),
+        "data_root": (CHECK, "--task data_root=nowhere"),
+        "metaset": (CHECK, "--metaset nowhere.py"),
+        "n_sets": (CHECK, "--metaset n_sets=3"),
+        "n_images": (f"{CHECK} --metaset n_sets=3", "--metaset n_images=4"),
+        "preset": (CHECK, "--preset paper"),
+        "rate": (CHECK, "--rate 2"),
+        "json": (CHECK, "--json"),
+    },
+}
+
+REFUSED = (
+    # with files, what is about running a detector
+    *(
+        (base, option)
+        for base in (FIT, ESTIMATE, PLAN, THRESHOLD)
+        for option in (
+            "--device cpu",
+            "--checkpoint a.pth",
+            "--cfg-options a=1",
+            "--detector classes=a.txt",
+            "--detector stages=a",
+            "--detector trust_checkpoint=yes",
+            "--batch-size 2",
+            "--launcher ray",
+            "--launcher workers=2",
+        )
+    ),
+    # without files, what is about them
+    (ESTIMATE_BY_RUN, "--images-list a.txt"),
+    (ESTIMATE_BY_RUN, "--predictions names=a.txt"),
+    (ESTIMATE_BY_RUN, "--predictions half_size=a.json"),
+    (ESTIMATE_BY_RUN, "--predictions complete=no"),
+    # of another mode
+    ("fit --join fit other", "--no-calibration"),
+    ("fit --join fit other", "--device cpu"),
+    ("fit --join fit other", "--batch-size 2"),
+    (OF_PLAN, "--category car"),
+    (OF_PLAN, "--batch-size 2"),
+    (OF_PLAN, "--images-list a.txt"),
+    (THRESHOLD, "--labels a.json"),
+    (THRESHOLD, "--plan plan"),
+    (f"threshold --labels new_labels.json {FILES}", "--labels words=a=b"),
+    (f"threshold --labels new_labels.json {FILES}", "--category car"),
+    (f"threshold --labels new_labels.json {FILES}", "--predictions half_size=a.json"),
+    # values that would do nothing
+    (LABELLED, "--until 0"),
+    (LABELLED, "--until -1"),
+    (CHECK, "--rate 0"),
+    (CHECK, "--metaset n_images=3"),
+    (ESTIMATE_BY_RUN, "--batch-size 0"),
+    (ESTIMATE, "--score-thr iou=.75"),
+    (ESTIMATE, "--labels words=a=b"),
+    (PLAN, "--score-thr iou=.75"),
+)

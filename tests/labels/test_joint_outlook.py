@@ -1,0 +1,108 @@
+"""Forecasts of joint estimates: they start at the result, and know what labels will not measure."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from label_worlds import label_set, make_site
+
+from autoeval.data.predictions import FoundBoxes
+from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.joint import JointPrior
+from autoeval.labels.joint_outlook import Holding, JointOutlook, expected_holding
+from autoeval.labels.label_sampling import balanced_order
+from autoeval.labels.plan import make_plan
+from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.with_labels import estimate_with_labels
+
+WORDS = ("car", "bus", "van", "truck")
+
+
+def outlook_of(shares, n_pool=200, error=0.18, error_of_mean=0.08):
+    c = len(shares)
+    each = [ValueWithError(0.4, error)] * c
+    prior = JointPrior.of(each, ValueWithError(0.4, error_of_mean))
+    return JointOutlook(prior, Holding(np.array(shares), np.ones(c)), 0.5, n_pool)
+
+
+def test_rare_categories_keep_the_interval_wide():
+    """All categories in every image, or each in one of a hundred: the plan must tell them apart."""
+    frequent, rare = outlook_of([0.9] * 40), outlook_of([0.01] * 40)
+    assert rare.half_width(20) > 2 * frequent.half_width(20)
+    assert rare.half_width(20) <= 1.645 * 0.08 + 1e-6  # never wider than without labels
+    assert frequent.needed(0.03) < rare.needed(0.03)
+
+
+def test_more_labels_give_narrower_intervals_and_all_of_them_none():
+    outlook = outlook_of(np.geomspace(0.01, 0.5, 30))
+    widths = [outlook.half_width(k) for k in (5, 10, 20, 50, 100, 199, 200)]
+    assert (np.diff(widths) < 0).all()
+    assert widths[-1] == 0 and outlook.needed(1e-9) == 200
+    n = outlook.needed(0.05)
+    assert outlook.half_width(n) <= 0.05 < outlook.half_width(n - 1)
+
+
+def test_categories_that_labels_will_measure():
+    """By hand: three of ten images hold it with probability 1 - .8**10 - ... = .3222."""
+    outlook = outlook_of([0.2] * 100)
+    assert outlook.measured(10) == pytest.approx(32.2, abs=8)
+    assert outlook_of([1.0, 0.0]).measured(10) == 1
+
+
+def test_expected_holding_by_hand():
+    found = FoundBoxes(
+        (None,) * 2,
+        ("a", "b"),
+        np.array([0, 0, 1]),
+        np.array([0, 0, 1]),
+        np.zeros((3, 4)),
+        np.array([0.5, 0.5, 0.2], np.float32),
+        {},
+    )
+    holding = expected_holding(found, np.array([0.5, 0.5, 0.2]))
+    assert holding.shares == pytest.approx([0.75 / 2, 0.2 / 2])
+    assert holding.objects == pytest.approx([1 / 0.75, 1])
+    assert holding.in_pool(2) == pytest.approx([1, 0.2])
+
+
+class TestOfAPlan:
+    @pytest.fixture(scope="class")
+    def site(self):
+        return make_site(5, n_images=100, categories=WORDS)
+
+    @pytest.fixture(scope="class")
+    def plan(self, site):
+        assistance = fit_assistance([make_site(seed) for seed in range(5)])
+        priors = {f"mAP/{word}": ValueWithError(0.5, 0.18) for word in WORDS}
+        priors["mAP"] = ValueWithError(0.5, 0.12)
+        held = [np.mean(ranking.n_true > 0) for ranking in site.rankings]
+        objects = [r.n_true.sum() / np.sum(r.n_true > 0) for r in site.rankings]
+        holding = Holding(np.array(held), np.array(objects))
+        return make_plan(site.pool, assistance, n=20, priors=priors, holding=holding)
+
+    def test_the_forecast_after_labels_starts_at_their_half_width(self, plan, site):
+        found = estimate_with_labels(plan, label_set(site, plan.drawn))
+        half = found.recommended.half_width()
+        assert found.outlook.half_width(20) == pytest.approx(half, rel=1e-6)
+        assert found.more_labels(half / 2) > 5
+        assert found.outlook.half_width(20 + found.more_labels(half / 2)) <= half / 2
+
+    def test_the_plan_promises_what_labels_give(self, plan, site):
+        across = np.argsort(plan.predicted("mAP")[-1], kind="stable")
+        reached = []
+        for seed in range(8):
+            drawn = replace(plan, sequence=balanced_order(across, seed=seed))
+            found = estimate_with_labels(drawn, label_set(site, drawn.drawn))
+            reached.append(found.recommended.half_width())
+        assert plan.outlook().half_width(20) == pytest.approx(np.mean(reached), rel=0.3)
+
+    def test_it_survives_the_file(self, plan, tmp_path):
+        save_plan(plan, tmp_path)
+        assert load_plan(tmp_path).outlook().half_width(20) == plan.outlook().half_width(20)
+
+    def test_a_plan_without_calibrated_boxes_expects_objects_by_their_scores(self, plan):
+        old = replace(plan, holding=None)
+        shares = expected_holding(plan.found, plan.found.scores).shares
+        assert old.expected_holding.shares == pytest.approx(shares)
+        assert old.outlook().half_width(20) > 0

@@ -1,0 +1,54 @@
+"""Variance of an average precision by its objects: by hand, and where objects are equal."""
+
+import numpy as np
+import pytest
+
+from autoeval.labels.estimators import LabelledSample, measure_sample, sample_estimate
+from autoeval.labels.object_variance import (
+    PER_OBJECT,
+    WITHIN_IMAGE,
+    effective_objects,
+    object_variance,
+)
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.metrics.average_precision import RankedDetections
+
+
+def test_by_hand():
+    # the sample's .8 of two images and the label-free .3, which counts as five
+    value = (2 * 0.8 + 5 * 0.3) / 7
+    expected = 0.5 * value * (1 - value) / 2
+    assert object_variance(0.5, 0.8, 0.3, 2, 2) == pytest.approx(expected)
+
+
+def test_objects_of_one_image_are_alike():
+    assert effective_objects(6, 2) == pytest.approx(6 / (1 + WITHIN_IMAGE * 2))
+    assert effective_objects(100, 1) < 1 / WITHIN_IMAGE
+
+
+def rankings(hits, n_images=20):
+    """One object in each of the first images, found there or not; the rest is empty."""
+    k = len(hits)
+    n_true = np.zeros(n_images)
+    n_true[:k] = 1
+    matched = np.tile(np.array(hits, float), (10, 1))
+    return RankedDetections.of(np.linspace(0.9, 0.6, k), np.arange(k), matched, n_true)
+
+
+@pytest.mark.parametrize("target", PER_OBJECT)
+@pytest.mark.parametrize("hits", [[1], [1, 1, 1], [0, 0, 0], [0] * 8])
+def test_equal_objects_do_not_give_a_narrow_interval(target, hits):
+    """Three objects that all are found say little; nor do eight of which none is."""
+    sample = LabelledSample(np.arange(20), 100)
+    found = sample_estimate(
+        measure_sample(rankings(hits), target), sample, ValueWithError(0.4, 0.2)
+    )
+    assert found.half_width() > 0.3 / len(hits)  # three over n, the rule for a mean over ten IoUs
+    assert found.half_width() > 0.12
+
+
+def test_the_factor_of_a_share_is_one():
+    """Simulated: AP50 of independent objects found with probability .5 at precision 1."""
+    rng = np.random.default_rng(0)
+    values = [measure_sample(rankings(rng.random(20) < 0.5), "mAP50").value for _ in range(2)]
+    assert np.isfinite(values).all() and PER_OBJECT["mAP50"] == 1.0
