@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
             level=args.level,
             seed=args.seed,
             keep=_keeping(args, fits),
-            shards=shards,
+            shards=None if by_files else shards,
         )
         if not shards.leads:
             return 0
@@ -154,12 +154,13 @@ def _keeping(args: argparse.Namespace, fits: dict[str, Any]) -> dict[str, Any]:
     from autoeval.estimation.observation.kept_observer import Keeping
 
     executor = run_options.make_executor(args)
+    files = args.predictions or [NOT_FILES] * len(fits)
     return {
         name: Keeping(
             args.work_dir / name.replace("/", "_"),
             executor,
             DetectorSpec.from_dict(fitted.loading_["detector"]),
         )
-        for name, fitted in fits.items()
-        if fitted.loading_
+        for (name, fitted), path in zip(fits.items(), files, strict=False)
+        if fitted.loading_ and path == NOT_FILES
     }

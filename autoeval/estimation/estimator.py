@@ -384,6 +384,7 @@ class AccuracyEstimator(EstimatorPasses):
         teacher = teacher or self.load_teacher()
         keep = keep or run.keeping(None)
         scored = not isinstance(self._fitted, BayesianRegression)
+        self.check_running(repeats=repeats, domain=domain, teacher=run.teacher)
         if scored:
             observer = self.observer(
                 detector, repeats=repeats, domain=domain, teacher=teacher, batch_size=batch_size
@@ -508,6 +509,11 @@ class AccuracyEstimator(EstimatorPasses):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read an estimator and fit it again on the table it carries.
+
+        Parameters
+        ----------
+        path : path-like
+            What `save` wrote, or the work dir of a fit.
 
         Raises
         ------

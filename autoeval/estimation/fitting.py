@@ -225,6 +225,7 @@ def join_fits(
         if ("detector" in one.context_) != ("detector" in other.context_):
             raise InputError("Fits on predictions and fits with a detector are not joined.")
         _check_alike(first, one, name, other)
+    _check_calibrations(fits)
     tables = {name: fit.table_ for name, fit in fits.items()}
     renamed = names_of_sources(tables)
     rows, calibration, of_sites = _joined(fits, renamed)
@@ -330,6 +331,22 @@ def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyE
         refuse_differences(before, now)
     except InputError as error:
         raise InputError(f"{first} and {name} do not go together. {error}") from error
+
+
+def _check_calibrations(fits: Mapping[str, AccuracyEstimator]) -> None:
+    """Refuse fits with a calibration of their own beside fits with the usual one.
+
+    The scores of a calibrated box are of another scale in each.
+    """
+    known = {name: of.calibration_ for name, of in fits.items() if of.calibration_ is not None}
+    usual = [name for name, of in known.items() if of.usual]
+    own = [name for name, of in known.items() if not of.usual]
+    if usual and own:
+        raise InputError(
+            f"The confidences of {listed(own, most=10)} were calibrated in the fit, those of "
+            f"{listed(usual, most=10)} were not (--no-calibration), so that their scores do not "
+            f"compare: fit {listed(usual, most=10)} again without --no-calibration."
+        )
 
 
 def _without(of_pass: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -173,6 +173,10 @@ def plan_site(
             f"Labels measure {', '.join(LEVELS)}, precision, recall and F1, but this estimator is "
             f"of {target}: fit one of mAP."
         )
+    if pseudo_words and pseudo_labels is None:
+        raise InputError(
+            "`pseudo_words` translates words of pseudo-labels, and there are none: leave it out."
+        )
     if assistance is None:
         raise InputError(
             "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "

@@ -18,6 +18,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods import make_method
+from autoeval.estimation.pair_table import CATEGORY
 from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.score_table import (
     check_score_table,
@@ -191,7 +192,8 @@ def evaluate_pairs(
     rows = table[np.isfinite(table[target].to_numpy(float))].reset_index(drop=True)
     groups = rows
     if not has_families(rows):
-        groups = rows.assign(family=[f"group {k % GROUPS}" for k in range(len(rows))])
+        dealt = [f"group {k % GROUPS}" for k in range(len(rows))]
+        groups = rows.assign(family=dealt, kind=CATEGORY)  # the pairs of a source may be divided
     if groups["family"].nunique() < FEWEST_FAMILIES:
         return ()
     found = BayesianRegression(target=target, level=level).fit(groups).cross_validated_

@@ -196,7 +196,12 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Traini
     return [
         _with_files(
             of.name,
-            read_labels(of.labels, of.img_dir, layout=of.layout, **of.options),
+            read_labels(
+                of.labels,
+                None if is_coco_file(of.labels, of.layout) else of.img_dir,
+                layout=of.layout,
+                **of.options,
+            ),
             files[of.name],
             task.categories,
             words,
@@ -221,18 +226,34 @@ def truth_of_samples(
     return Truth(found.images, found.categories, image, label, boxes, crowd)
 
 
+def is_coco_file(path: Path, layout: str | None = None) -> bool:
+    """Whether labels are one COCO file, which names its images without their folder."""
+    return path.suffix == ".json" and path.is_file() and layout in (None, "coco")
+
+
 def read_labels(
     path: Path, img_dir: PathLike | None, *, layout: str | None = None, **options: Any
 ) -> LabelSet:
-    """Read labels; a COCO file needs no library that reads images."""
+    """Read labels; a COCO file without a folder of images needs no library that reads images.
+
+    With one, its images get the names of the files there, and one of them at least is among these.
+    """
     if not path.exists():
         raise InputError(f"No labels {path}: check the path.")
-    if path.suffix == ".json" and path.is_file() and layout in (None, "coco"):
+    is_coco = is_coco_file(path, layout)
+    if is_coco and img_dir is None:
         return read_coco(path)
     from autoeval.data.labels.any_format import load_labels
 
     folder = None if img_dir is None else os.fspath(img_dir)
-    return load_labels(path, folder, layout=layout, **options)
+    content = load_labels(path, folder, layout=layout, **options)
+    there = (Path(folder or "") / image.file_name for image in content.images)
+    if is_coco and not any(path.is_file() for path in there):
+        raise InputError(
+            f"Expected images of {path} in {img_dir} but found none of them there: check "
+            "`img_dir` (img_dir=), or leave it out."
+        )
+    return content
 
 
 def _with_files(

@@ -36,7 +36,7 @@ def fit(folder, labels, predictions, *more):
 
 def estimate(world, folder, predictions, *more, **options):
     """Estimate by the fit of a world."""
-    files = {"estimator": world / "fit/estimator.parquet", "predictions": predictions}
+    files = {"estimator": world / "fit", "predictions": predictions}
     return main(["estimate", *words(folder, **files, **options), *more])
 
 
