@@ -17,6 +17,7 @@ from autoeval.targets import named_target
 
 WORSE = 3
 NOT_FILES = "-"
+TRAINED_HERE = "trained_here"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "detectors",
         nargs="+",
         metavar="[NAME=]WORK_DIR",
-        help="what `autoeval fit` wrote for each detector, its name by default that of the folder",
+        help="what `autoeval fit` wrote for each detector, its name by default that of the folder; "
+        "trained_here=yes behind it: it was trained on images like the labelled ones",
     )
     site_options.add_image_options(
         parser, "compare on; with --predictions a list of them, a COCO JSON or a folder"
@@ -64,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("Expected --images PATH, or --predictions of each detector.")
     if args.site:
         raise InputError("--site is for an estimate of one detector: leave it out of a comparison.")
-    fits = named_estimators(_named(args.detectors))
+    given, trained = _trained(args.detectors)
+    fits = named_estimators(_named(given))
     files = [None if path == NOT_FILES else path for path in args.predictions]
     with run_options.launched(args) as shards:
         result = compare(
@@ -81,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
             keep=_keeping(args, fits),
             shards=shards,
             batch_size=args.batch_size,
+            trained_here=[name for name, here in zip(fits, trained, strict=True) if here],
         )
         if not shards.leads:
             return 0
@@ -91,6 +95,23 @@ def run(args: argparse.Namespace) -> int:
     if why and not args.json:
         print(f"\nworse by more than {args.fail_if_worse:g} points: {why}")
     return WORSE if why else 0
+
+
+def _trained(texts: list[str]) -> tuple[list[str], list[bool]]:
+    """Take ``trained_here=yes`` and ``=no`` from behind the detectors."""
+    given, trained = list[str](), list[bool]()
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name != TRAINED_HERE:
+            given.append(text)
+            trained.append(False)
+        elif not given or value not in ("yes", "no"):
+            raise InputError(
+                f"Expected {TRAINED_HERE}=yes or =no behind the WORK_DIR of a detector but got {text}."
+            )
+        else:
+            trained[-1] = value == "yes"
+    return given, trained
 
 
 def _named(texts: list[str]) -> Any:

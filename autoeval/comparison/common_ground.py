@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +31,16 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
             "Expected estimators of one target but got "
             f"{', '.join(f'{name}: {target}' for name, target in targets.items())}. Fit them with "
             "the same --target."
+        )
+
+
+def check_trained(names: Collection[str], fits: Mapping[str, AccuracyEstimator]) -> None:
+    """Refuse a detector that is said to be trained at the labelled site and is not compared."""
+    unknown = [name for name in names if name not in fits]
+    if unknown:
+        raise InputError(
+            f"trained_here names {listed(unknown)}, which is not compared. Expected some of "
+            f"{listed(list(fits))}."
         )
 
 
