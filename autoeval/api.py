@@ -6,7 +6,7 @@ The names of this module are those of the package; see `autoeval.__init__`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -329,6 +329,7 @@ def compare(
     seed: int = 0,
     keep: Mapping[str, Keeping] | None = None,
     shards: Shards | None = None,
+    trained_here: Collection[str] = (),
 ) -> Comparison:
     """Compare detectors on the same images: which is better, by how much, with what probability.
 
@@ -361,6 +362,10 @@ def compare(
         Where to keep what each detector that is run observes.
     shards : Shards, optional
         Which processes share the images.
+    trained_here : collection of str
+        Names of detectors that were trained on images like the labelled ones, such as others of the
+        same site: the difference there says little of elsewhere and is not used, and intervals are
+        wider.
 
     Raises
     ------
@@ -407,6 +412,7 @@ def compare(
         categories=categories,
         level=level,
         seed=seed,
+        trained_here=trained_here,
     )
 
 

@@ -49,6 +49,16 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
         )
 
 
+def check_trained(names: Collection[str], fits: Mapping[str, AccuracyEstimator]) -> None:
+    """Refuse a detector that is said to be trained at the labelled site and is not compared."""
+    unknown = [name for name in names if name not in fits]
+    if unknown:
+        raise InputError(
+            f"trained_here names {listed(unknown)}, which is not compared. Expected some of "
+            f"{listed(list(fits))}."
+        )
+
+
 def at_floors(
     fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site]
 ) -> tuple[dict[str, AccuracyEstimator], dict[str, Site]]:

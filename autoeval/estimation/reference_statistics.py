@@ -19,10 +19,10 @@ from autoeval.estimation.warnings import ENOUGH_BOXES, another_scale, unseen_sha
 
 SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike
 MOST_ABOVE = 0.05  # that lists may begin above those of the fit
-NEAREST, FARTHEST, ROUNDING = 0.003, 0.03, 1e-6
-"""How far the lowest of n scores lies above its threshold, if 1 / n is between: of n boxes over .25
-one is mostly within 3 / (2.9 n), where their density is 2.9 there, as that of 1 / s. Scores on
-another scale begin higher, too, but seldom so near to a threshold that somebody chose."""
+FEW, NEAREST, FARTHEST, ROUNDING = 3, 0.003, 0.03, 1e-6
+"""How far the lowest of n scores lies above its threshold: 3 / n, if that is between. One of n
+boxes is mostly so near where their density is 1 there. Scores on another scale begin higher, too, but
+seldom so near to a threshold that somebody chose."""
 SURELY_CUT, TINY = 1e-3, 1e-9
 LISTS = ("categories", "warnings", "floors")
 
@@ -103,7 +103,7 @@ class ReferenceStatistics:
         """
         if not len(found) or not found.floor > self.floor + SAME_FLOOR:
             return 0.0
-        within = min(max(1 / len(found), NEAREST), FARTHEST)
+        within = min(max(FEW / len(found), NEAREST), FARTHEST)
         for floor, share in reversed(self.floors):
             by_chance = len(found) * math.log(max(share, TINY))  # that no box is under it
             if -ROUNDING < found.floor - floor <= within and by_chance < math.log(SURELY_CUT):
