@@ -95,7 +95,8 @@ def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str]] | Non
         estimate = site_options.predict_site(args, estimator)
         if estimate is None:
             return None
-        if estimate.site and estimate.site.nothing_found:
+        assert estimate.site is not None
+        if estimate.site.nothing_found:
             raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
         return expected_curve(estimator, estimate, args.iou), estimate.site.warnings
     files = run_options.named_predictions(args)
