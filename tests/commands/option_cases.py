@@ -99,6 +99,7 @@ CASES = {
         "calibrate": (FIT, "--no-calibration"),
         "work_dir": (FIT, "--work-dir elsewhere"),
         "json": (FIT, "--json"),
+        "verbose": (FIT, "--verbose"),
     },
     "estimate": {
         **detector(ESTIMATE_BY_RUN),
@@ -126,6 +127,7 @@ CASES = {
         "export": (ESTIMATE, "--export exported"),
         "work_dir": (ESTIMATE, "--work-dir elsewhere"),
         "json": (ESTIMATE, "--json"),
+        "verbose": (ESTIMATE, "--verbose"),
     },
     "label plan": {
         **detector(PLAN_BY_RUN),
@@ -144,6 +146,7 @@ CASES = {
         "seed": (PLAN, "--seed 1"),
         "frames": (PLAN, "--frames 2"),
         "prelabel": (PLAN, "--prelabel"),
+        "verbose": (PLAN, "--verbose"),
         "compare": (PLAN, "--compare nowhere predictions=others.json"),
         "compare_predictions": (PLAN, "--compare other predictions=nowhere.json"),
         "pseudo_labels": (PLAN, "--pseudo-labels others.json"),
@@ -159,6 +162,7 @@ CASES = {
         "score_thr": (LABELLED, "--score-thr .3"),
         "work_dir": (LABELLED, "--work-dir elsewhere"),
         "json": (LABELLED, "--json"),
+        "verbose": (LABELLED, "--verbose"),
     },
     "compare": {
         **images(COMPARE_BY_RUN, "--images"),
@@ -177,6 +181,7 @@ CASES = {
         "fail_if_worse": (f"{WORSE_FIRST} --labels new_labels.json", "--fail-if-worse 1"),
         "work_dir": (COMPARE, "--work-dir elsewhere"),
         "json": (COMPARE, "--json"),
+        "verbose": (COMPARE, "--verbose"),
     },
     "threshold": {
         **detector(THRESHOLD_BY_RUN),
@@ -202,6 +207,7 @@ CASES = {
         "site": (THRESHOLD, "--site nowhere"),
         "work_dir": (OF_PLAN, "--work-dir elsewhere"),
         "json": (OF_PLAN, "--json"),
+        "verbose": (OF_PLAN, "--verbose"),
     },
     "check": {
         **images(CHECK, "--images"),

@@ -345,7 +345,7 @@ def test_a_site_has_the_categories_that_are_found_there_as_in_an_estimate(mixed,
 def test_naming_renames_and_selects_and_takes_no_other_folder(mixed, monitor, fitted, capsys):
     assert monitor(category=None) == 0
     capsys.readouterr()
-    assert monitor("--verbose", "--category", "b=thing 1", category="a=thing 0") == 0
+    assert monitor("--category", "b=thing 1", category="a=thing 0") == 0
     out = capsys.readouterr().out
     assert "mAP a" in out and "mAP b" in out and "0 of them new" in out
     rows = groups(mixed).set_index("group")

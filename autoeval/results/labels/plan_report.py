@@ -31,11 +31,21 @@ class WhatToLabel(Section):
 
     def show(self, page: Page) -> None:
         page.add_headline("images to label", str(self.plan.n), f"of {self.plan.n_pool}")
-        page.add_text(self._drawn())
+        page.add_text(f"{self.headline()} {self.text()}")
         page.add_warnings(self.plan.warnings)
 
     def headline(self) -> str:
-        return self._drawn()
+        return (
+            f"{self.plan.n} of {self.plan.n_pool} images drawn. Label every object of every "
+            "category, and keep images that hold none: they count."
+        )
+
+    def text(self) -> str:
+        plan = self.plan
+        return (
+            f"Drawn by seed {plan.seed}, spread over {plan.order}, each with probability "
+            f"{plan.n / plan.n_pool:.3g}. A larger --n keeps what is drawn."
+        )
 
     def all_warnings(self) -> Sequence[str]:
         return self.plan.warnings
@@ -47,15 +57,6 @@ class WhatToLabel(Section):
             "n_pool": self.plan.n_pool,
             "probability": self.plan.n / self.plan.n_pool,
         }
-
-    def _drawn(self) -> str:
-        plan = self.plan
-        return (
-            f"{plan.n} of {plan.n_pool} images drawn by seed {plan.seed}, spread over "
-            f"{plan.order}, each with probability {plan.n / plan.n_pool:.3g}. Label every object "
-            "of every category, and keep images that hold none: they count. A larger --n keeps "
-            "what is drawn."
-        )
 
 
 @dataclass(frozen=True)
