@@ -15,6 +15,7 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.site_boxes import LOW_FLOOR
 from autoeval.estimation.warnings import ENOUGH_BOXES, another_scale, unseen_share
+from autoeval.notices import Notice, codes_of, notices_of
 
 MOST_ABOVE = 0.05  # that lists may begin above those of the fit
 
@@ -61,12 +62,16 @@ class ReferenceStatistics:
             # A list of pairs: JSON with sorted keys would put 10 before 2, and their order counts.
             "numbers": [[number, word] for number, word in self.numbers.items()],
             "warnings": list(self.warnings),
+            "warning_codes": codes_of(self.warnings),
         }
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ReferenceStatistics:
         """Read what `to_dict` wrote."""
-        lists = {name: tuple(values.get(name, ())) for name in ("categories", "warnings")}
+        values = dict(values)
+        codes = values.pop("warning_codes", ())  # not in files of earlier fits
+        warnings = notices_of(values.get("warnings", ()), codes)
+        lists = {"categories": tuple(values.get("categories", ())), "warnings": warnings}
         numbers = values.get("numbers", [])
         if isinstance(numbers, dict):  # of a file that was written before the pairs
             numbers = sorted(numbers.items(), key=_in_counting_order)
@@ -90,12 +95,18 @@ class ReferenceStatistics:
 
     def _differences(self, found: FoundBoxes, unknown: list[str]) -> Iterator[str]:
         if unknown:
-            yield f"categories that the fit did not know: {listed(unknown, 10)}: another detector?"
+            yield Notice(
+                "another-detector",
+                f"categories that the fit did not know: {listed(unknown, 10)}: another detector?",
+            )
         yield from another_scale(found, self.floor, self.highest)
         if found.most_boxes > 2 * self.most_boxes:
             yield (
-                f"up to {found.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
-                "another limit, or another detector?"
+                Notice(
+                    "another-detector",
+                    f"up to {found.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
+                    "another limit, or another detector?",
+                )
             )
 
 
@@ -133,7 +144,10 @@ def different_floors(parts: Sequence[ReferenceStatistics], names: Sequence[str])
     floors = pd.Series([part.floor for part in parts], index=names)
     odd = floors[(floors > 3 * floors.median()) & (floors > LOW_FLOOR)]
     return [
-        f"{name}: its lowest score is {floor:.3g}, that of most others {floors.median():.3g}: "
-        "another threshold, or another detector?"
+        Notice(
+            "another-threshold",
+            f"{name}: its lowest score is {floor:.3g}, that of most others {floors.median():.3g}: "
+            "another threshold, or another detector?",
+        )
         for name, floor in odd.items()
     ]
