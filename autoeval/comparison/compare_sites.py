@@ -29,6 +29,7 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.with_labels import warnings_of_conflict, warnings_of_few
+from autoeval.notices import Notice, prefixed
 from autoeval.targets import OperatingPoint
 
 DRAWS = 40_000  # behind the probability of being best
@@ -70,7 +71,7 @@ def compare_sites(
     ]
     for name, site in common.items():
         found = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
-        warnings += [f"{name}: {warning}" for warning in found]
+        warnings += prefixed(name, found)
     at_threshold = OperatingPoint.of(target) is not None  # counts of categories are summed
     levels = {
         of.name: of.whole.value if at_threshold else float(np.mean(of.values)) for of in sides
@@ -93,13 +94,20 @@ def compare_sites(
             )
         elif math.isnan(rows[0]["carried_over"]):
             warnings.append(
-                f"{a.name} and {b.name} were not fitted on a common labelled set, so their "
-                "difference there is not known: fit both on the same labels"
+                Notice(
+                    "no-common-labels",
+                    f"{a.name} and {b.name} were not fitted on a common labelled set, so their "
+                    "difference there is not known: fit both on the same labels",
+                )
             )
     if at_threshold and paired is None:
         warnings.append(
-            f"without labels the errors of two estimates of {target} are taken to be independent: "
-            "the intervals are wider than those of differences of mAP, which were measured"
+            Notice(
+                "taken-as-independent",
+                f"without labels the errors of two estimates of {target} are taken to be "
+                "independent: the intervals are wider than those of differences of mAP, which "
+                "were measured",
+            )
         )
     ranking = _ranked(levels, whole, level, seed)
     return Comparison(
@@ -125,7 +133,7 @@ def _labelled_levels(
         if math.isfinite(value):
             levels[name] = float(np.clip(value, 0, 1))
         of_labels |= dict.fromkeys(warnings_of_few(each, len(labelled.sample)))
-        warnings += [f"{name}: {warning}" for warning in warnings_of_conflict(whole)]
+        warnings += prefixed(name, warnings_of_conflict(whole))
     return levels, [*of_labels, *warnings]
 
 

@@ -40,6 +40,7 @@ from autoeval.estimation.pair_table import (
 from autoeval.estimation.panel_prior import FULL, regression_prior
 from autoeval.estimation.score_table import sources
 from autoeval.estimation.warnings import estimate_warnings, width_warning
+from autoeval.notices import Notice
 from autoeval.regression import (
     MixedModel,
     Mixture,
@@ -352,9 +353,12 @@ def outside_range(interval: PredictionInterval) -> tuple[str, ...]:
         return ()
     edge = "below 0" if interval.outside == "below" else "above 100"
     return (
-        f"the regression predicts {100 * interval.raw:.0f} points here, {edge}: these images are "
-        "unlike the labelled ones, so the value is set to the edge and the interval is wider by "
-        "the distance",
+        Notice(
+            "outside-range",
+            f"the regression predicts {100 * interval.raw:.0f} points here, {edge}: these images "
+            "are unlike the labelled ones, so the value is set to the edge and the interval is "
+            "wider by the distance",
+        ),
     )
 
 

@@ -23,6 +23,7 @@ from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.fit_assistance import FOLDS, image_folds
 from autoeval.metrics.coco_matching import IOU_THRESHOLDS, match_categories
+from autoeval.notices import Notice
 from autoeval.scores.calibrated import FOUND
 
 # Chosen on the panel of detectors by benchmarks/calibration_labels.py.
@@ -64,14 +65,21 @@ def check_confidences(sets: Sequence[TrainingSet]) -> ConfidenceCheck:
     warnings = []
     if poor > NOTICEABLE:
         warnings.append(
-            f"the confidences may say little of which boxes are right: the area under their ROC "
-            f"curve is {area:.2f} ± {error:.2f} on {n_right} right and {n_wrong} wrong boxes of "
-            "the labelled images (chance: .50)"
+            Notice(
+                "confidences-say-little",
+                "the confidences may say little of which boxes are right: the area under their "
+                f"ROC curve is {area:.2f} ± {error:.2f} on {n_right} right and {n_wrong} wrong "
+                "boxes of the labelled images (chance: .50)",
+            )
         )
     if drop:
         warnings.append(
-            f"the most confident boxes are less often right than others, by {100 * drop:.0f} "
-            "points: look at them; where the labels do not miss objects, the confidences mislead"
+            Notice(
+                "confidences-mislead",
+                f"the most confident boxes are less often right than others, by {100 * drop:.0f} "
+                "points: look at them; where the labels do not miss objects, the confidences "
+                "mislead",
+            )
         )
     return ConfidenceCheck(max(poor if poor > NOTICEABLE else 0.0, drop), tuple(warnings))
 

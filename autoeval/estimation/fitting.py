@@ -42,6 +42,7 @@ from autoeval.estimation.training_set import (
     task_with_files,
 )
 from autoeval.metasets.task import Task
+from autoeval.notices import prefixed
 from autoeval.scores.calibrated import FOUND
 
 PAIR = ["source", "category"]
@@ -201,7 +202,7 @@ def checked_sets(
     The warnings of the statistics are those that every estimate repeats.
     """
     statistics = [of.statistics for of in sets]
-    warnings = [f"{of.name}: {warning}" for of in sets for warning in of.left_out]
+    warnings = [warning for of in sets for warning in prefixed(of.name, of.left_out)]
     warnings += different_floors(statistics, [of.name for of in sets])
     repeated = (*(warning for of in statistics for warning in of.warnings), *check.warnings)
     together = replace(joined_statistics(statistics), widening=check.widening)

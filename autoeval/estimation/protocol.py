@@ -28,6 +28,7 @@ from autoeval.estimation.score_table import (
     sources,
 )
 from autoeval.metasets.seed_set import SeedSet
+from autoeval.notices import Notice
 from autoeval.runtime.progress import progress_bar
 from autoeval.targets import find_target
 
@@ -227,10 +228,13 @@ def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ..
     if used == BASELINE or BASELINE not in errors or errors[used] < errors[BASELINE]:
         return ()
     return (
-        "on sources that were left out of the fit the mean absolute error is "
-        f"{100 * errors[used]:.1f} points; the mean accuracy of the others as the estimate of "
-        f"each gives {100 * errors[BASELINE]:.1f}. Either all sources are about equally accurate, "
-        "or these scores do not predict accuracy here, as where labels are wrong",
+        Notice(
+            "no-better-than-constant",
+            "on sources that were left out of the fit the mean absolute error is "
+            f"{100 * errors[used]:.1f} points; the mean accuracy of the others as the estimate of "
+            f"each gives {100 * errors[BASELINE]:.1f}. Either all sources are about equally "
+            "accurate, or these scores do not predict accuracy here, as where labels are wrong",
+        ),
     )
 
 

@@ -16,13 +16,14 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.site_boxes import LOW_FLOOR
 from autoeval.estimation.warnings import ENOUGH_BOXES, another_scale, unseen_share
+from autoeval.notices import Notice, codes_of, notices_of
 
 SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike
 MOST_ABOVE = 0.05  # that lists may begin above those of the fit
 FEW, NEAREST, FARTHEST, ROUNDING = 3, 0.003, 0.03, 1e-6
 """How far the lowest of n scores lies above its threshold: 3 / n, if that is between. One of n
-boxes is mostly so near where their density is 1 there. Scores on another scale begin higher, too, but
-seldom so near to a threshold that somebody chose."""
+boxes is mostly so near where their density is 1 there. Scores on another scale begin higher, too,
+but seldom so near to a threshold that somebody chose."""
 SURELY_CUT, TINY = 1e-3, 1e-9
 LISTS = ("categories", "warnings", "floors")
 
@@ -73,12 +74,16 @@ class ReferenceStatistics:
             "numbers": [[number, word] for number, word in self.numbers.items()],
             "warnings": list(self.warnings),
             "floors": [list(of) for of in self.floors],
+            "warning_codes": codes_of(self.warnings),
         }
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ReferenceStatistics:
         """Read what `to_dict` wrote."""
+        values = dict(values)
+        codes = values.pop("warning_codes", ())  # not in files of earlier fits
         lists = {name: tuple(values.get(name, ())) for name in LISTS}
+        lists["warnings"] = notices_of(values.get("warnings", ()), codes)
         numbers = values.get("numbers", [])
         if isinstance(numbers, dict):  # of a file that was written before the pairs
             numbers = sorted(numbers.items(), key=_in_counting_order)
@@ -120,19 +125,26 @@ class ReferenceStatistics:
 
     def _differences(self, found: FoundBoxes, unknown: list[str]) -> Iterator[str]:
         if unknown:
-            yield f"categories that the fit did not know: {listed(unknown, 10)}: another detector?"
+            yield Notice(
+                "another-detector",
+                f"categories that the fit did not know: {listed(unknown, 10)}: another detector?",
+            )
         floor = self.floor_for(found)
         if floor:
-            yield (
+            yield Notice(
+                "low-scores-missing",
                 f"the lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: boxes "
                 f"under {floor:g} are taken to have been left out, and the estimate is of the "
-                "boxes in this file; export from .01 on (Ultralytics: conf=0.01) for one of all"
+                "boxes in this file; export from .01 on (Ultralytics: conf=0.01) for one of all",
             )
         yield from another_scale(found, floor or self.floor, self.highest)
         if found.most_boxes > 2 * self.most_boxes:
             yield (
-                f"up to {found.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
-                "another limit, or another detector?"
+                Notice(
+                    "another-detector",
+                    f"up to {found.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
+                    "another limit, or another detector?",
+                )
             )
 
 
@@ -177,7 +189,10 @@ def different_floors(parts: Sequence[ReferenceStatistics], names: Sequence[str])
     floors = pd.Series([part.floor for part in parts], index=names)
     odd = floors[(floors > 3 * floors.median()) & (floors > LOW_FLOOR)]
     return [
-        f"{name}: its lowest score is {floor:.3g}, that of most others {floors.median():.3g}: "
-        "another threshold, or another detector?"
+        Notice(
+            "another-threshold",
+            f"{name}: its lowest score is {floor:.3g}, that of most others {floors.median():.3g}: "
+            "another threshold, or another detector?",
+        )
         for name, floor in odd.items()
     ]

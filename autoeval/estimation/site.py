@@ -31,6 +31,7 @@ from autoeval.estimation.reference_statistics import SAME_FLOOR, ReferenceStatis
 from autoeval.estimation.site_boxes import LOW_FLOOR, PathLike, SiteBoxes, check_floor
 from autoeval.estimation.warnings import unseen_share
 from autoeval.metasets.task import Task
+from autoeval.notices import Notice
 from autoeval.runtime.shards import Shards, Undivided
 
 Categories = Mapping[str, Sequence[str]]
@@ -116,14 +117,21 @@ def site_of_files(
     # A file that lists an image without a box lists all of them.
     if images is None and len(np.unique(clean.image)) == len(found):
         warnings.append(
-            "images without a box are not known, and count as if there were none: list all images"
+            Notice(
+                "images-without-box-unknown",
+                "images without a box are not known, and count as if there were none: list all "
+                "images",
+            )
         )
     if isinstance(images, str | os.PathLike):
         warnings += check_coverage(clean, np.arange(len(found)), "the file")
         if clean.n_unplaced:
             warnings.append(
-                f"{clean.n_unplaced} images of the predictions are not in {where}: is it the list "
-                "of these images?"
+                Notice(
+                    "images-not-placed",
+                    f"{clean.n_unplaced} images of the predictions are not in {where}: is it the "
+                    "list of these images?",
+                )
             )
     if folder:
         paths = {file.image_id: file.path for file in folder}
@@ -134,7 +142,12 @@ def site_of_files(
     unseen = unseen_share(clean)
     later = copies(clean)
     if len(later):
-        warnings.append(f"images with exactly the boxes of another, left out: {len(later)}")
+        warnings.append(
+            Notice(
+                "copies-left-out",
+                f"images with exactly the boxes of another, left out: {len(later)}",
+            )
+        )
         found = found.on_images(np.setdiff1d(np.arange(len(found)), later))
     if categories:
         warnings += check_words(categories, {*statistics.categories, *clean.categories})
@@ -229,8 +242,11 @@ def site_of_images(
         blocks = blocks_of_read(samples, log.unreadable)
     if lost:
         warnings += (
-            f"{row['n_unreadable']} of {len(samples)} images could not be read and were left out: "
-            f"{listed(lost)}",
+            Notice(
+                "images-unreadable",
+                f"{row['n_unreadable']} of {len(samples)} images could not be read and were left "
+                f"out: {listed(lost)}",
+            ),
         )
     return Site(
         SiteBoxes.of_evidence(found, names, blocks),
@@ -278,7 +294,7 @@ def words_of(categories: Categories) -> dict[str, str]:
 
 def check_words(categories: Categories, known: set[str]) -> list[str]:
     """Warn of words that no box has; refuse a category that has no other."""
-    warnings = []
+    warnings: list[str] = []
     for name, words in categories.items():
         unknown = [word for word in words or [name] if word not in known]
         if len(unknown) == len(words or [name]):
@@ -288,6 +304,9 @@ def check_words(categories: Categories, known: set[str]) -> list[str]:
             )
         if unknown:
             warnings.append(
-                f"no box is called {listed(unknown)}, here or in the fit: check the word"
+                Notice(
+                    "word-not-known",
+                    f"no box is called {listed(unknown)}, here or in the fit: check the word",
+                )
             )
     return warnings

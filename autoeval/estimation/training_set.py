@@ -31,6 +31,7 @@ from autoeval.estimation.site_boxes import (
 from autoeval.labels.label_warnings import label_warnings, mismatched_words
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import match_categories, rank_categories
+from autoeval.notices import Notice, prefixed
 
 if TYPE_CHECKING:
     from autoeval.metasets.task import Task
@@ -142,13 +143,16 @@ def training_set(
     if not any(made.enough):
         raise too_few_labels(name)
     found = [*warnings, *label_warnings(boxes.clean, truth, made.rankings)]
-    made = made.changed(statistics=made.statistics.warning(*(f"{name}: {of}" for of in found)))
+    made = made.changed(statistics=made.statistics.warning(*prefixed(name, found)))
     categories = zip(truth.categories, made.rankings, made.enough, strict=True)
     rare = [name for name, of, enough in categories if of.n_true.any() and not enough]
     if rare:
         made = made.noting(
-            f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
-            f"images, left out: {len(rare)} ({listed(rare)})"
+            Notice(
+                "categories-rarely-labelled",
+                f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
+                f"images, left out: {len(rare)} ({listed(rare)})",
+            )
         )
     return made
 
@@ -318,8 +322,12 @@ def _noting_all_wrong(made: TrainingSet, what: str) -> TrainingSet:
     if np.isnan(right).all() or np.nanmax(right) > ALL_WRONG:
         return made
     return made.noting(
-        f"no category of {what} is right anywhere (mAP50 under 1): do category numbers and image "
-        "ids mean what the labels mean? Write words and file names into predictions files"
+        Notice(
+            "nothing-right",
+            f"no category of {what} is right anywhere (mAP50 under 1): do category numbers and "
+            "image ids mean what the labels mean? Write words and file names into predictions "
+            "files",
+        )
     )
 
 
@@ -341,8 +349,9 @@ def _covered_splits(
         return content, found, ()
     kept = np.flatnonzero(np.isin(splits, covered))
     others = listed([f"{name or 'no split'} ({n} images)" for name, n in sorted(left.items())])
-    note = (
+    note = Notice(
+        "splits-left-out",
         f"the predictions are of the split {listed(covered)} ({len(kept)} images) of "
-        f"{content.path}, and only its labels are used; not of {others}"
+        f"{content.path}, and only its labels are used; not of {others}",
     )
     return of_splits(content, covered), found.on_images(kept), (note,)

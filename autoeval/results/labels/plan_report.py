@@ -18,6 +18,7 @@ from autoeval.labels.estimators import FEWEST_HOLDING
 from autoeval.labels.joint_outlook import JointOutlook
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import USUAL_SIZES, Outlook
+from autoeval.notices import Notice
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
 from autoeval.results.estimate.about import about_section
@@ -143,6 +144,9 @@ def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator
     names = tuple(image.file_name for image in read_labels(Path(labels), None).images)
     for reason in trained_on(config, labels, names):
         yield (
-            f"{reason}: the accuracy of a detector on images that it was trained on is too high, "
-            "fit on others"
+            Notice(
+                "trained-on-these-images",
+                f"{reason}: the accuracy of a detector on images that it was trained on is too "
+                "high, fit on others",
+            )
         )
