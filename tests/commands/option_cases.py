@@ -57,7 +57,7 @@ def running(base):
 
 def predictions(base):
     path = "--predictions new_predictions.json"
-    cut = base.replace(path, "--predictions cut.json")
+    cut = base.replace(path, "--predictions cut.json").replace(" fit/", " cut_fit/")
     return {
         "predictions": (base, "--predictions others.json"),
         "names": (base, f"{path} {NAMES}"),
@@ -99,6 +99,7 @@ CASES = {
         "calibrate": (FIT, "--no-calibration"),
         "work_dir": (FIT, "--work-dir elsewhere"),
         "json": (FIT, "--json"),
+        "verbose": (FIT, "--verbose"),
     },
     "estimate": {
         **detector(ESTIMATE_BY_RUN),
@@ -126,6 +127,7 @@ CASES = {
         "export": (ESTIMATE, "--export exported"),
         "work_dir": (ESTIMATE, "--work-dir elsewhere"),
         "json": (ESTIMATE, "--json"),
+        "verbose": (ESTIMATE, "--verbose"),
     },
     "label plan": {
         **detector(PLAN_BY_RUN),
@@ -144,6 +146,7 @@ CASES = {
         "seed": (PLAN, "--seed 1"),
         "frames": (PLAN, "--frames 2"),
         "prelabel": (PLAN, "--prelabel"),
+        "verbose": (PLAN, "--verbose"),
         "compare": (PLAN, "--compare nowhere predictions=others.json"),
         "compare_predictions": (PLAN, "--compare other predictions=nowhere.json"),
         "pseudo_labels": (PLAN, "--pseudo-labels others.json"),
@@ -159,6 +162,7 @@ CASES = {
         "score_thr": (LABELLED, "--score-thr .3"),
         "work_dir": (LABELLED, "--work-dir elsewhere"),
         "json": (LABELLED, "--json"),
+        "verbose": (LABELLED, "--verbose"),
     },
     "compare": {
         **images(COMPARE_BY_RUN, "--images"),
@@ -173,10 +177,11 @@ CASES = {
         "label_images": (COMPARE, "--labels yolo img_dir=nowhere"),
         "words": (COMPARE, "--labels new_labels.json words=x=nothing"),
         "level": (COMPARE, "--level .5"),
-        "seed": (f"{COMPARE} --labels some_labels.json", "--seed 1"),
+        "seed": (f"{COMPARE} --labels plan_labels.json", "--seed 1"),
         "fail_if_worse": (f"{WORSE_FIRST} --labels new_labels.json", "--fail-if-worse 1"),
         "work_dir": (COMPARE, "--work-dir elsewhere"),
         "json": (COMPARE, "--json"),
+        "verbose": (COMPARE, "--verbose"),
     },
     "threshold": {
         **detector(THRESHOLD_BY_RUN),
@@ -199,9 +204,9 @@ CASES = {
         "plan": ("threshold --labels plan_labels.json", "--plan nowhere"),
         "images_list": (THRESHOLD, "--images-list new_labels.json"),
         "category": (THRESHOLD, "--category any=thing\\ 1,thing\\ 2"),
-        "site": (THRESHOLD, "--site nowhere"),
         "work_dir": (OF_PLAN, "--work-dir elsewhere"),
         "json": (OF_PLAN, "--json"),
+        "verbose": (OF_PLAN, "--verbose"),
     },
     "check": {
         **images(CHECK, "--images"),
