@@ -14,7 +14,7 @@ from autoeval.commands.typed_options import refuse_all_but
 from autoeval.errors import InputError
 from autoeval.targets import AP_TARGETS, MEASURES, named_target
 
-OF_JOIN = ("join", "target", "score_thr", "iou", "level", "work_dir", "json")
+OF_JOIN = ("join", "target", "score_thr", "iou", "level", "work_dir", "json", "verbose")
 RARE = ("cfg_options", "device", "teacher", "calibrate", "level", "batch_size", "launcher")
 
 

@@ -256,7 +256,8 @@ def predict_site(
     from autoeval.estimation.observation.kept_observer import Keeping
 
     categories = named_categories(getattr(args, "category", None))
-    own = {name: vars(args)[name] for name in ("score_thr", "iou", "site") if name in args}
+    names = ("score_thr", "iou", "site") if "score_thr" in args else ("site",)
+    own = {name: vars(args)[name] for name in names if name in args}
     options |= own
     files = named_predictions(args)
     if files is not None:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-OUTPUT = ("recall", "precision", "iou", "work_dir", "json")
+OUTPUT = ("recall", "precision", "iou", "work_dir", "json", "verbose")
 OF_LABELS = ("labels", "label_images", "words", "plan")
 OF_LABELLED_SET = ("labels", "label_images", "predictions", "names", "complete")
 RARE = (
-    *("cfg_options", "device", "teacher", "batch_size", "launcher", "site", "images_list"),
+    *("cfg_options", "device", "teacher", "batch_size", "launcher", "images_list"),
     *("detector", "checkpoint"),
 )
 
@@ -49,7 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_options.add_predictions_options(parser, "COCO results on the images, instead of a detector")
     run_options.add_image_list_option(parser)
     site_options.add_category_option(parser)
-    site_options.add_site_option(parser)
     run_options.add_run_options(parser, "work_dirs/threshold")
 
 
@@ -61,11 +60,6 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.results.estimate.estimate_charts import ThresholdCurve
 
     check_wanted(args.precision, args.recall)
-    if args.site is not None:
-        raise InputError(
-            "--site is for average precision at a known site, and thresholds are chosen by recall "
-            "and precision: leave --site out."
-        )
     made = _curve(args)
     if made is None:
         return 0
@@ -97,9 +91,8 @@ def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str]] | Non
         site_options.refuse_of_other_inputs(args)
         estimator = AccuracyEstimator.load(args.estimator)
         estimate = site_options.predict_site(args, estimator)
-        if estimate is None:
+        if estimate is None or estimate.site is None:
             return None
-        assert estimate.site is not None
         if estimate.site.nothing_found:
             raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
         return expected_curve(estimator, estimate, args.iou), estimate.site.warnings

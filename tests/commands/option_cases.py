@@ -57,7 +57,7 @@ def running(base):
 
 def predictions(base):
     path = "--predictions new_predictions.json"
-    cut = base.replace(path, "--predictions cut.json")
+    cut = base.replace(path, "--predictions cut.json").replace(" fit/", " cut_fit/")
     return {
         "predictions": (base, "--predictions others.json"),
         "names": (base, f"{path} {NAMES}"),
@@ -177,7 +177,7 @@ CASES = {
         "label_images": (COMPARE, "--labels yolo img_dir=nowhere"),
         "words": (COMPARE, "--labels new_labels.json words=x=nothing"),
         "level": (COMPARE, "--level .5"),
-        "seed": (f"{COMPARE} --labels some_labels.json", "--seed 1"),
+        "seed": (f"{COMPARE} --labels plan_labels.json", "--seed 1"),
         "fail_if_worse": (f"{WORSE_FIRST} --labels new_labels.json", "--fail-if-worse 1"),
         "work_dir": (COMPARE, "--work-dir elsewhere"),
         "json": (COMPARE, "--json"),
@@ -204,7 +204,6 @@ CASES = {
         "plan": ("threshold --labels plan_labels.json", "--plan nowhere"),
         "images_list": (THRESHOLD, "--images-list new_labels.json"),
         "category": (THRESHOLD, "--category any=thing\\ 1,thing\\ 2"),
-        "site": (THRESHOLD, "--site nowhere"),
         "work_dir": (OF_PLAN, "--work-dir elsewhere"),
         "json": (OF_PLAN, "--json"),
         "verbose": (OF_PLAN, "--verbose"),

@@ -113,6 +113,8 @@ def world(tmp_path_factory):
         write_files(folder)
         quietly("fit --labels val_labels.json --predictions val_predictions.json --work-dir fit")
         quietly("fit --labels val_labels.json --predictions others_val.json --work-dir other")
+        cut = "--predictions cut_val.json complete=no"
+        quietly(f"fit --labels val_labels.json {cut} --work-dir cut_fit")
         for name, file in (("run", "mine.py"), ("run2", "second.py")):
             labels = "fit --labels w0/annotations.json"
             quietly(f"{labels} --detector {file}:detector --work-dir {name}")
