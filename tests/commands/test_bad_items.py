@@ -97,7 +97,7 @@ def test_bad_entries_are_counted_and_left_out(world, tmp_path, capsys):
     annotations = [*labels["annotations"], huge, *odd]
     world[0].write_text(json.dumps({**labels, "annotations": annotations}))
     capsys.readouterr()
-    assert fit(tmp_path, *world) == 0
+    assert fit(tmp_path, *world, "--verbose") == 0
     assert json.loads((tmp_path / "fit/result.json").read_text())["per_source"] == sound
     text = said(capsys)
     for what in ("without image_id and file_name", "without category_id", "beyond 1e+07 pixels"):

@@ -21,6 +21,7 @@ from autoeval.data.predictions.prediction_checks import (
     within_images,
 )
 from autoeval.errors import InputError
+from autoeval.estimation.given_boxes import Predictions
 
 N = 100
 
@@ -180,7 +181,7 @@ def test_a_sound_second_pass_gives_no_note(tmp_path):
     (tmp_path / "clean.json").write_text(json.dumps(rows))
     half = [{**row, "bbox": [61, 60, 50, 50], "score": 0.8} for row in rows]
     (tmp_path / "half.json").write_text(json.dumps([*half, *beyond]))
-    files = FoundBoxes(tmp_path / "clean.json", tmp_path / "half.json")
+    files = Predictions(tmp_path / "clean.json", tmp_path / "half.json")
     read = files.read(at_scale().images, where="val.json", numbers={"1": "car"})
     assert read.half_size.left_out == () and len(read.half_size) == 9
     plain = read_predictions(tmp_path / "half.json", images=at_scale().images, numbers={"1": "car"})
