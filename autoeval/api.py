@@ -6,15 +6,16 @@ The names of this module are those of the package; see `autoeval.__init__`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.data.wording import short_names
+from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
+from autoeval.estimation.artefact import ESTIMATOR, artefact_path
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_files, fit_labelled, fit_sources, join_fits
-from autoeval.estimation.given_boxes import GivenBoxes, Predictions, given_boxes
+from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.intervals import check_level
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.plan_folder import plan_in_folder
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.site import Categories
     from autoeval.runtime.shards import Shards
 
-ESTIMATOR, SCORES = "estimator.parquet", "scores.parquet"
+SCORES = "scores.parquet"  # beside the estimator
 
 
 def fit(
@@ -160,8 +161,7 @@ def join(
         If there are fewer than two, they are of different detectors, or share a labelled set.
     """
     check_level(level)
-    paths = [Path(path) for path in fits]
-    paths = [(path / ESTIMATOR if path.is_dir() else path).resolve() for path in paths]
+    paths = [artefact_path(path).resolve() for path in fits]
     if len(set(paths)) < 2:
         raise InputError("--join takes two work dirs or more, of fits of one detector.")
     loaded = {str(path): AccuracyEstimator.load(path) for path in paths}
@@ -199,6 +199,12 @@ def plan_labels(
     InputError
         As `AccuracyEstimator.predict` and `AccuracyEstimator.plan_labels`.
     """
+    unread = [name for name in ("labels", "img_dir", "words") if site.get(name) is not None]
+    if unread:
+        raise InputError(
+            f"`{unread[0]}` is about labels, which a plan is made before: leave it out, and give "
+            "them to `estimate_with_labels`."
+        )
     fitted = load_estimator(estimator)
     estimate = fitted.predict(boxes, images=images, **site)
     options: dict[str, Any] = {
@@ -294,6 +300,8 @@ def threshold(
     )
 
     check_wanted(precision, recall)
+    if site.get("score_thr") is not None:
+        raise InputError("A threshold is chosen from all: leave out `score_thr`.")
     if labels is None and (words or img_dir):
         raise InputError("`words` and `img_dir` belong to labels, and there are none.")
     fitted = load_estimator(estimator)
@@ -321,6 +329,7 @@ def compare(
     seed: int = 0,
     keep: Mapping[str, Keeping] | None = None,
     shards: Shards | None = None,
+    trained_here: Collection[str] = (),
 ) -> Comparison:
     """Compare detectors on the same images: which is better, by how much, with what probability.
 
@@ -353,6 +362,10 @@ def compare(
         Where to keep what each detector that is run observes.
     shards : Shards, optional
         Which processes share the images.
+    trained_here : collection of str
+        Names of detectors that were trained on images like the labelled ones, such as others of the
+        same site: the difference there says little of elsewhere and is not used, and intervals are
+        wider.
 
     Raises
     ------
@@ -371,6 +384,7 @@ def compare(
         fits = {name: of.for_target(target) for name, of in fits.items()}
     every = boxes or [None] * len(fits)
     given = [None if of is None else given_boxes(of) for of in every]
+    _check_running(fits, given, keep, shards)
     if len(given) != len(fits):
         raise InputError(
             f"Expected predictions of each of {len(fits)} detectors, in their order, but got "
@@ -398,7 +412,26 @@ def compare(
         categories=categories,
         level=level,
         seed=seed,
+        trained_here=trained_here,
     )
+
+
+def _check_running(
+    fits: Mapping[str, AccuracyEstimator],
+    boxes: Sequence[Predictions | Detector | None],
+    keep: Mapping[str, Keeping] | None,
+    shards: Shards | None,
+) -> None:
+    """Refuse what is given of how detectors are run where none of that name is run."""
+    run = [name for name, of in zip(fits, boxes, strict=False) if not isinstance(of, Predictions)]
+    unread = [name for name in keep or () if name not in run]
+    if unread:
+        raise InputError(
+            f"`keep` is for detectors that are run ({listed(run) or 'none is'}), but it names "
+            f"{listed(unread)}: leave that out."
+        )
+    if shards is not None and not run:
+        raise InputError("`shards` share images, and no detector is run over any: leave it out.")
 
 
 def _running(keep: Keeping | None, shards: Shards | None) -> dict[str, Any]:
@@ -434,8 +467,7 @@ def load_estimator(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator
     """Load an estimator, where it is not one already."""
     if isinstance(estimator, AccuracyEstimator):
         return estimator
-    path = Path(estimator)
-    return AccuracyEstimator.load(path / ESTIMATOR if path.is_dir() else path)
+    return AccuracyEstimator.load(estimator)
 
 
 def _folder(path: PathLike | None) -> Path | None:

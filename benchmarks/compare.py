@@ -46,6 +46,7 @@ from autoeval.comparison.common_objects import (
 from autoeval.comparison.pair_model import (
     FEWEST_OBJECTS,
     PairPrior,
+    contradictions,
     differences,
     log_odds_on_labels,
 )
@@ -86,6 +87,7 @@ FEWEST_IMAGES = 60  # of a site with labels drawn
 USUAL = PairPrior()
 RIDGE = 0.2  # standard deviation of slopes around the usual ones
 DOF = 8.0
+LEVEL, LIMITS, FEWEST_ROWS = 0.9, (1.0, 3.0), 20
 INFLUENCE = ("cross", "predicted", "true", "noise")
 
 
@@ -124,7 +126,12 @@ def main() -> None:
         table = pd.concat([pair_rows(a, b) for a, b in tqdm(pairs, "pairs")], ignore_index=True)
         table.to_csv(PAIRS, index=False, float_format="%.6g")
     elif args.command == "prior":
-        text = json.dumps(fit(pd.read_csv(PAIRS)).to_dict(), indent=1)
+        rows = pd.read_csv(PAIRS)
+        kept, predicted = left_out(rows, widen=False)
+        wider = widening(kept, [of for of, _, _ in predicted])
+        prior = replace(fit(rows), wider=wider)
+        prior = replace(prior, trained=trained_widening(rows[of_trained(rows)], prior))
+        text = json.dumps(prior.to_dict(), indent=1)
         PRIOR.write_text(text + "\n", encoding="utf-8")
     else:
         rows, predicted = left_out(pd.read_csv(PAIRS))
@@ -151,7 +158,7 @@ def print_tables(found: pd.DataFrame) -> None:
     kinds = {
         "All": ~same,
         "Different detectors": ~same & ~related,
-        "A detector in no fit and another": trained & ~related,
+        "A detector trained on images like the labelled ones, and another": trained & ~related,
         "Checkpoints of one training run": run,
         "One detector at several input sizes": related & ~run,
         "One detector with other scores": same,
@@ -320,29 +327,34 @@ def fit(rows: pd.DataFrame) -> PairPrior:
     rows = rows[in_fit(rows)]
     terms, level = differences(rows)
     y = (rows["true_a"] - rows["true_b"]).to_numpy()
-    u, n = rows["disagreement"].to_numpy(), objects(rows)
+    u, n, usual = rows["disagreement"].to_numpy(), objects(rows), is_usual(rows)
+    every = np.ones(len(y), bool)
     sizes = rows.groupby(["a", "b"])["a"].transform("size").to_numpy()
     weights = len(rows) / sizes / rows.groupby(["a", "b"]).ngroups
-    usual = np.array(USUAL.slopes)
+    first = np.array(USUAL.slopes)
 
     def loss(values: np.ndarray, used: slice) -> float:
         slopes, prior = values[:3][used], of_values(values)
-        scale = prior.errors(level, u, n, np.ones(len(y), bool)) * np.sqrt((DOF - 2) / DOF)
+        s = contradictions(terms[used])
+        scale = prior.errors(level, u, n, s, every, usual) * np.sqrt((DOF - 2) / DOF)
         of_errors = student.logpdf((y - slopes @ terms[used]) / scale, DOF) - np.log(scale)
-        pull = np.sum(((slopes - usual[used]) / RIDGE) ** 2)
+        pull = np.sum(((slopes - first[used]) / RIDGE) ** 2)
         pull += ((prior.exponent - USUAL.exponent) / 0.25) ** 2
         pull += (np.log(prior.floor / USUAL.floor) / 0.5) ** 2 + np.log(prior.few / USUAL.few) ** 2
+        pull += (np.log(prior.rare / USUAL.rare) / 0.3) ** 2
+        pull += (np.log(prior.contradiction / USUAL.contradiction) / 0.5) ** 2
         return float(0.5 * pull - weights @ of_errors)
 
-    logs = np.log([USUAL.std, USUAL.floor, USUAL.few])
-    start = [*usual, USUAL.exponent, *logs]
-    bounds = [(0, 1.5)] * 3 + [(0, 2), (-4, 0), (-8, -3), (-2, 8)]
+    logs = np.log([USUAL.std, USUAL.floor, USUAL.few, USUAL.rare, USUAL.contradiction])
+    start = [*first, USUAL.exponent, *logs]
+    bounds = [(0, 1.5)] * 3 + [(0, 2), (-4, 0), (-8, -3), (-2, 8), (-1, 2), (-4, 1)]
     found, alone = (
         minimize(loss, start, (used,), method="L-BFGS-B", bounds=bounds).x
         for used in (slice(0, 3), slice(1, 3))
     )
     scale = of_values(found)
-    errors = (y - found[:3] @ terms) / scale.errors(level, u, n, np.ones(len(y), bool))
+    stds = scale.errors(level, u, n, contradictions(terms), every, usual)
+    errors = (y - found[:3] @ terms) / stds
     return replace(
         scale,
         shared=shared_variance(rows, errors),
@@ -360,9 +372,74 @@ def in_fit(rows: pd.DataFrame) -> pd.Series:
 
 
 def of_values(values: np.ndarray) -> PairPrior:
-    """Return the prior whose exponent and logarithms of std, floor and few are optimised."""
-    std, floor, few = np.exp(values[4:]).tolist()
-    return replace(USUAL, exponent=float(values[3]), std=std, floor=floor, few=few)
+    """Return the prior whose exponent and logarithms of other numbers are optimised."""
+    names = ("std", "floor", "few", "rare", "contradiction")
+    numbers = dict(zip(names, np.exp(values[4:]).tolist(), strict=True))
+    return replace(USUAL, exponent=float(values[3]), **numbers)
+
+
+def described_pairs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add what `PairPrior.predict` takes."""
+    return rows.assign(objects=objects(rows), usual=is_usual(rows), trained=of_trained(rows))
+
+
+def of_trained(rows: pd.DataFrame) -> pd.Series:
+    """Return which rows compare a detector of `TRAINED` with one that is not of its kin.
+
+    Its labelled set is like the images that it was trained on.
+    """
+    first, second = (rows[of].map(kin).isin(TRAINED) for of in "ab")
+    return first ^ second
+
+
+def trained_widening(rows: pd.DataFrame, prior: PairPrior) -> float:
+    """Return by how much errors exceed the stated ones without a labelled difference."""
+    predicted = replace(prior, trained=1.0).predict(described_pairs(rows))
+    return quantile_ratio(rows, predicted)
+
+
+def is_usual(rows: pd.DataFrame) -> np.ndarray:
+    """Return which rows are of persons or vehicles."""
+    return (rows["group"] != "other").to_numpy()
+
+
+def widening(rows: pd.DataFrame, predicted: Sequence[ValueWithError]) -> tuple[float, float]:
+    """Return by how much errors on what was left out exceed the stated ones, by kind of category.
+
+    The quantile of the level relative to that of the stated distribution, each pair of detectors
+    alike; of a kind with fewer than `FEWEST_ROWS` rows that of all.
+    """
+    used = in_fit(rows).to_numpy()
+    rows, usual = rows[used], is_usual(rows[used])
+    kept = [of for of, own in zip(predicted, used, strict=True) if own]
+
+    def factor(chosen: np.ndarray) -> float:
+        chosen = chosen if chosen.sum() >= FEWEST_ROWS else np.ones(len(rows), bool)
+        return quantile_ratio(rows[chosen], [kept[k] for k in np.flatnonzero(chosen)])
+
+    return factor(usual), factor(~usual)
+
+
+def quantile_ratio(rows: pd.DataFrame, predicted: Sequence[ValueWithError]) -> float:
+    """Return the quantile `LEVEL` of errors relative to the stated one, each two detectors alike.
+
+    It is inside `LIMITS`.
+    """
+    y = (rows["true_a"] - rows["true_b"]).to_numpy()
+    z = np.abs([(t - of.value) / of.error for t, of in zip(y, predicted, strict=True)])
+    order = np.argsort(z)
+    sizes = rows.groupby(["a", "b"])["a"].transform("size").to_numpy()
+    shares = np.cumsum(1 / sizes[order])
+    at = np.searchsorted(shares, LEVEL * shares[-1])
+    return float(np.clip(z[order][at] / student.ppf((1 + LEVEL) / 2, DOF), *LIMITS))
+
+
+def widened(
+    rows: pd.DataFrame, predicted: Sequence[ValueWithError], wider: tuple[float, float]
+) -> list[ValueWithError]:
+    """Multiply errors by a factor for each kind of category."""
+    factors = np.where(is_usual(rows), *wider)
+    return [replace(of, error=of.error * w) for of, w in zip(predicted, factors, strict=True)]
 
 
 def objects(rows: pd.DataFrame) -> np.ndarray:
@@ -397,9 +474,13 @@ def fit_influence(rows: pd.DataFrame, size: np.ndarray) -> dict[str, float]:
 
 
 def left_out(
-    rows: pd.DataFrame,
+    rows: pd.DataFrame, *, widen: bool = True
 ) -> tuple[pd.DataFrame, list[tuple[ValueWithError, float, PairPrior]]]:
-    """Predict every row by a prior that has seen neither detectors nor families of it."""
+    """Predict every row by a prior that has seen neither detectors nor families of it.
+
+    widen: multiply its error by the `widening` of rows that share neither with it, which were
+        predicted in the same way.
+    """
     predicted: dict[int, tuple[ValueWithError, float, PairPrior]] = {}
     y = rows["true_a"] - rows["true_b"]
     for _, own in rows.groupby([without(row) for row in rows.to_dict("records")]):
@@ -408,10 +489,40 @@ def left_out(
         prior = fit(known)
         others = known.index[in_fit(known)]
         spread = float(np.sqrt(np.mean((y - rows["carried"])[others] ** 2)))
-        free = zip(own.index, prior.predict(own.assign(objects=objects(own))), strict=True)
+        prior = replace(prior, trained=1.0)  # found by `widened_by_others`
+        asked = described_pairs(own)
+        free = zip(own.index, prior.predict(asked), strict=True)
         predicted |= {k: (of, spread, prior) for k, of in free}
     kept = sorted(predicted)
-    return rows.loc[kept], [predicted[k] for k in kept]
+    rows, found = rows.loc[kept], [predicted[k] for k in kept]
+    return rows, widened_by_others(rows, found) if widen else found
+
+
+def widened_by_others(
+    rows: pd.DataFrame, found: Sequence[tuple[ValueWithError, float, PairPrior]]
+) -> list[tuple[ValueWithError, float, PairPrior]]:
+    """Multiply the errors of each detectors and families by the widening that all others need."""
+    values = [of for of, _, _ in found]
+    trained = of_trained(rows).to_numpy()
+    result = list(found)
+    records = rows.to_dict("records")
+    cells = np.array([without(row) for row in records])
+    for cell in dict.fromkeys(cells):
+        own = np.flatnonzero(cells == cell)
+        others = np.flatnonzero([unrelated(row, records[own[0]]) for row in records])
+        wider = widening(rows.iloc[others], [values[k] for k in others])
+        if trained[own[0]]:  # of the same detectors at sites of other families
+            fold = cell.rpartition(" ")[2]
+            others = np.flatnonzero(trained & [not of.endswith(f" {fold}") for of in cells])
+            some = widened(rows.iloc[others], [values[k] for k in others], wider)
+            more = quantile_ratio(rows.iloc[others], some)
+            wider = wider[0] * more, wider[1] * more
+        for k, value in zip(
+            own, widened(rows.iloc[own], [values[k] for k in own], wider), strict=True
+        ):
+            _, spread, prior = found[k]
+            result[k] = value, spread, replace(prior, wider=wider)
+    return result
 
 
 def without_labels(rows: pd.DataFrame, predicted: Sequence) -> Iterator[ComparedPair]:

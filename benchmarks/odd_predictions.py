@@ -11,7 +11,7 @@ so that it falls; accuracies are always those of the boxes that are left. Fitted
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,9 +26,11 @@ from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.reference_statistics import ReferenceStatistics
+from autoeval.estimation.score_floors import fits_above
 from autoeval.estimation.site_boxes import SiteBoxes, check_floor
 from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.estimation.warnings import unseen_share, unseen_warning
@@ -108,13 +110,15 @@ class Site:
     def fit(self, change: Change) -> tuple[pd.DataFrame, ScoreCalibration]:
         """Calibrate on it and score it after a change."""
         made = self.changed(change)
-        rows, calibration = calibrated_rows([made])
-        return rows.assign(unseen=unseen_share(made.boxes.clean)), calibration
+        floor = made.statistics.floor
+        rows, calibration = calibrated_rows([made], prior=calibration_prior(floor))
+        return rows.assign(unseen=unseen_share(made.boxes.clean), floor=floor), calibration
 
     def pairs(self, change: Change, calibration: ScoreCalibration) -> pd.DataFrame:
         """Score it after a change, by the calibration of another set."""
         made = self.changed(change)
-        return labelled_rows(made, calibration).assign(unseen=unseen_share(made.boxes.clean))
+        rows = labelled_rows(made, calibration)
+        return rows.assign(unseen=unseen_share(made.boxes.clean), floor=made.statistics.floor)
 
 
 def sites(data: Path, predictions: Path) -> Iterator[Site]:
@@ -128,7 +132,7 @@ def sites(data: Path, predictions: Path) -> Iterator[Site]:
 
 def estimated(training: pd.DataFrame, pairs: pd.DataFrame, *, widened: bool) -> pd.DataFrame:
     """Estimate pairs, each as of a new site."""
-    estimator = BayesianRegression().fit(training)
+    estimator = BayesianRegression(floor=float(training["floor"].min())).fit(training)
     known = training.drop_duplicates("source")["unseen"].mean()
     unseen = np.maximum(pairs["unseen"], known) if widened else np.zeros(len(pairs))
     found = [
@@ -171,20 +175,54 @@ def warnings_of_fit(val: Site, change: Change) -> dict[str, object]:
     """Return whether a fit on the changed labelled set gives a warning."""
     found = change(val.found)
     warnings = (
-        *check_floor(found, "the file", truncated=True),
+        *check_floor(found, "the file", complete=False),
         *unseen_warning(unseen_share(found)),
         *overconfident(found, rank_categories(found, val.truth)),
     )
     return {"doubted": "yes" if warnings else "no"}
 
 
-def noticed(full: FoundBoxes, changed: Sequence[FoundBoxes]) -> dict[str, object]:
+def fits_at_floors(val: Site) -> dict[float, tuple[pd.DataFrame, ScoreCalibration]]:
+    """Fit on a full list, at its own floor (0) and at those that a fit knows, too."""
+    full = val.changed(CHANGES["as they are"])
+    known = CalibratedSets.of([full])
+    above = fits_above([full], known)
+    fits = {floor: (of.rows, of.calibration) for floor, of in above.items()}
+    unseen = unseen_share(full.boxes.clean)
+    return {
+        floor: (rows.assign(unseen=unseen, floor=floor), calibration)
+        for floor, (rows, calibration) in ({0.0: (known.rows, known.calibration)} | fits).items()
+    }
+
+
+def unlike(
+    fits: Mapping[float, tuple[pd.DataFrame, ScoreCalibration]],
+    statistics: ReferenceStatistics,
+    there: Sequence[Site],
+    change: Change,
+    *,
+    widened: bool,
+) -> pd.DataFrame:
+    """Estimate changed sites by a fit on a full list, at the floor that it takes them for."""
+    parts = []
+    for site in there:
+        found = change(site.found)
+        try:
+            floor = statistics.floor_for(found)
+        except InputError:  # refused; tabulated all the same
+            floor = 0.0
+        rows, calibration = fits[floor]
+        parts.append(estimated(rows, site.pairs(change, calibration), widened=widened))
+    return pd.concat(parts, ignore_index=True)
+
+
+def noticed(statistics: ReferenceStatistics, changed: Sequence[FoundBoxes]) -> dict[str, object]:
     """Return the share of sites of which a fit on a full list warns, and which it refuses."""
     warned, refused = 0, 0
     for found in changed:
-        statistics = replace(ReferenceStatistics.of(full), categories=found.categories)
+        known = replace(statistics, categories=found.categories)
         try:
-            warnings = statistics.differences(found) or check_floor(found, "the file")
+            warnings = known.differences(found) or check_floor(found, "the file")
             warned += bool(warnings or unseen_warning(unseen_share(found)))
         except InputError:
             refused += 1
@@ -201,20 +239,19 @@ def main() -> None:
     there = [of for of in sites(args.data, args.predictions) if family(of.name) != OF_LABELS]
     labelled, _, truth = split(args.data, args.predictions, None, "val")
     val = Site(OF_LABELS, labelled, truth, everywhere=False)
-    full, of_full = val.fit(CHANGES["as they are"])
+    fits = fits_at_floors(val)
+    floors = tuple((of, float(np.mean(labelled.scores >= of))) for of in tuple(fits)[1:])
+    statistics = replace(ReferenceStatistics.of(labelled), floors=floors)
     tables: dict[str, list[dict[str, object]]] = {}
     for name, change in CHANGES.items():
         known, own = val.fit(change)
-        alike, unlike = (
-            pd.concat([site.pairs(change, of) for site in there], ignore_index=True)
-            for of in (own, of_full)
-        )
+        alike = pd.concat([site.pairs(change, own) for site in there], ignore_index=True)
         found = [change(site.found) for site in there]
         ways = {
             ALIKE: (partial(estimated, known, alike), warnings_of_fit(val, change)),
             f"{FEW} groups of sites, all changed": (partial(by_families, alike, FEW), {}),
             f"{MORE} groups of sites, all changed": (partial(by_families, alike, MORE), {}),
-            UNLIKE: (partial(estimated, full, unlike), noticed(labelled, found)),
+            UNLIKE: (partial(unlike, fits, statistics, there, change), noticed(statistics, found)),
         }
         for title, (way, more) in ways.items():
             line = {"scores": name, **figures(way(widened=True), way(widened=False)), **more}

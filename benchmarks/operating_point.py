@@ -7,7 +7,8 @@
 
 `table` takes true and expected values of the panel's labelled sets at several thresholds (DATA and
 PREDICTIONS as in ``benchmarks/panel.py``) and puts them into
-``meta_sets/panel/operating_points.csv``.
+``meta_sets/panel/operating_points.csv``; those of files cut at the floors of the panel into
+``operating_points_floors.csv``.
 `prior` fits ``configs/operating_point_prior.json`` on them. `evaluate` fits it for each detector on
 the others, without a quarter of the families in turn, and prints the errors there. `thresholds`
 compares the score threshold that is chosen at each site, without labels and with 20, with that of
@@ -33,6 +34,7 @@ from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.labelling import site_of_set
 from autoeval.estimation.operating_curve import choose_threshold, exact_curve
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, features_at, with_target
+from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on, value_of
@@ -40,8 +42,10 @@ from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
 from autoeval.targets import MEASURES, points_at
 from benchmarks.panel import (
+    FLOORS,
     FOLDER,
     LABELLED,
+    LOWEST,
     ROOT,
     WIDE,
     add_detectors,
@@ -55,6 +59,7 @@ from benchmarks.panel import (
 )
 
 TABLE, PRIOR = FOLDER / "operating_points.csv", ROOT / "configs/operating_point_prior.json"
+TABLE_ABOVE = FOLDER / "operating_points_floors.csv"
 FITTED = (0.2, 0.3, 0.5)  # thresholds that the prior is fitted on, together
 THRESHOLDS = (0.1, *FITTED, 0.7)
 USED = (0.3, 0.5)  # shown by detector
@@ -81,16 +86,17 @@ def main() -> None:
     """Run one of the steps."""
     args = parse_args()
     if args.command == "table":
-        parts = [pairs_of(name, args.data, folder) for name, folder in tqdm(args.detectors)]
-        known = pd.read_csv(TABLE)
-        known = known[~known["detector"].isin(dict(args.detectors))]
-        pd.concat([known, *parts]).to_csv(TABLE, index=False, float_format="%.4f")
+        for name, folder in tqdm(args.detectors):
+            sets = list(read_sets(args.data, folder))
+            replace_rows(TABLE, name, pairs_of(name, sets))
+            above = [
+                pairs_of(name, [of.above(floor) for of in sets], FITTED).assign(floor=floor)
+                for floor in FLOORS[1:]
+            ]
+            replace_rows(TABLE_ABOVE, name, pd.concat(above))
     elif args.command == "prior":
-        rows = pd.read_csv(TABLE)
-        content = [
-            {"target": measure, **described(*prior_of(measure, rows))} for measure in MEASURES
-        ]
-        PRIOR.write_text(json.dumps({"regressions": content}, indent=1) + "\n", encoding="utf-8")
+        content = {"floors": [*map(fit_floor, FLOORS)]}
+        PRIOR.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     elif args.command == "thresholds":
         found = [chosen(name, args.data, folder) for name, folder in tqdm(args.detectors)]
         rows = pd.concat(found)
@@ -107,9 +113,32 @@ def main() -> None:
             print(to_markdown(table.round(1).reset_index()) + "\n")
 
 
-def pairs_of(name: str, data: Path, predictions: Path) -> pd.DataFrame:
+def replace_rows(path: Path, name: str, rows: pd.DataFrame) -> None:
+    """Put the rows of a detector into a table."""
+    if path.exists():
+        known = pd.read_csv(path)
+        rows = pd.concat([known[known["detector"] != name], rows])
+    rows.to_csv(path, index=False, float_format="%.4f")
+
+
+def fit_floor(floor: float) -> dict[str, Any]:
+    """Fit what the prior knows of files with boxes from a score on."""
+    rows, thresholds = pd.read_csv(TABLE), FITTED
+    if floor != LOWEST:
+        rows = pd.read_csv(TABLE_ABOVE)
+        rows = rows[rows["floor"] == floor]
+        thresholds = tuple(of for of in FITTED if of >= floor)
+    regressions = [
+        {"target": measure, **described(*prior_of(measure, rows, thresholds))}
+        for measure in MEASURES
+    ]
+    return {"floor": floor, "regressions": regressions}
+
+
+def pairs_of(
+    name: str, sets: Sequence[TrainingSet], thresholds: Sequence[float] = THRESHOLDS
+) -> pd.DataFrame:
     """Return true and expected values of every pair, calibrated on the labelled set."""
-    sets = list(read_sets(data, predictions))
     own = [of for of in sets if of.name == LABELLED]
     known, calibration = calibrated_rows(own, prior=WIDE)
     rows = pd.concat(
@@ -121,7 +150,7 @@ def pairs_of(name: str, data: Path, predictions: Path) -> pd.DataFrame:
     ).assign(detector=name)
     columns = ["detector", "kind", "family", "source", "category", "n_images", "n_held", "n_boxes"]
     columns += FEATURES[1:]
-    for target in (name for threshold in THRESHOLDS for name in points_at(threshold)):
+    for target in (name for threshold in thresholds for name in points_at(threshold)):
         rows = with_target(rows, target)
         columns += [target, features_at(target)[0]]
     return rows[columns]

@@ -47,6 +47,10 @@ from autoeval.targets import AP_TARGETS
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER, PRIOR = ROOT / "meta_sets/panel", ROOT / "configs/panel_prior.json"
+ROWS_ABOVE, MISSED = FOLDER / "floors.csv", FOLDER / "missed.json"
+LOWEST = 0.05
+FLOORS = (LOWEST, 0.1, 0.25, 0.3, 0.5)
+"""Scores from which on boxes are in the files; the first stands for the files as they come."""
 WORDS = {name: "vehicle" for name in ("car", "bus", "truck", "vehicle")} | {"person": "person"}
 TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person"), "all": ()}
 ORIGINS = ("bdd", "hituav", "dawn", "coco", "trafficcam", "highway_id")
@@ -70,6 +74,9 @@ EFFECTS = ("family", "place", "category", "pair", "bending")
 USUAL = np.log([0.06, 0.04, 0.04, 0.07, 0.02, 0.05, 0.02])  # with the intercept and the slopes
 HYPER_STD = 0.6  # of these logarithms
 SLOPE_STD, MEAN_STD = 0.08, 0.08
+LEAST_SCALE = {"likely_share": 0.17}
+"""About the scale of this score in files as they come: over a high floor nearly all boxes of most
+detectors are likely ones, and one of another score scale would lie many of their scales away."""
 GROUPS = 4
 WIDER, SPREAD_LOG_STD = 1.3, 0.05
 """A labelled set shows how its categories vary, not how sites do: the spread is hardly learned from
@@ -119,15 +126,8 @@ def main() -> None:
             own = Path(boxes) if boxes and name != teacher else None
             add_detector(name, args.data, folder, own)
     elif args.command == "prior":
-        rows, calibrations = read_panel()
-        content = {
-            "calibration": fit_calibration_prior(calibrations),
-            "regressions": [
-                {"target": target, **described(*fit_prior(rows, target=target, features=names))}
-                for names in (FEATURES, (*FEATURES, WITH_TEACHER))
-                for target in AP_TARGETS
-            ],
-        }
+        of_boxes = fit_calibration_prior(read_panel()[1])
+        content = {"boxes": of_boxes["boxes"], "floors": [*map(fit_floor, FLOORS)]}
         PRIOR.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     else:
         if args.command == "evaluate":
@@ -237,9 +237,17 @@ def shortened(calibrations: Sequence[ScoreCalibration]) -> list[dict[str, Any]]:
     ]
 
 
-def read_panel() -> tuple[pd.DataFrame, dict[str, list[ScoreCalibration]]]:
-    """Read the table of the panel, and each detector's calibrations: on the set, on sites."""
+def read_panel(
+    floor: float = LOWEST,
+) -> tuple[pd.DataFrame, dict[str, list[ScoreCalibration]]]:
+    """Read the table of the panel, and each detector's calibrations: on the set, on sites.
+
+    floor: one of `FLOORS`, at which the rows are taken; the calibrations are of all boxes.
+    """
     rows = pd.read_csv(FOLDER / "scores.csv")
+    if floor != LOWEST:
+        rows = pd.read_csv(ROWS_ABOVE)
+        rows = rows[rows["floor"] == floor].reset_index(drop=True)
     content = json.loads((FOLDER / "calibrations.json").read_text(encoding="utf-8"))
     return rows, {k: [ScoreCalibration.from_dict(of) for of in own] for k, own in content.items()}
 
@@ -252,7 +260,8 @@ def fit_prior(
     Each detector is a draw of an intercept and of slopes; effects are particular to it.
     """
     rows = rows[enough(rows) | (rows["kind"] == CATEGORY)].dropna(subset=list(features))
-    scaling = Scaling(*(rows[list(features)].agg(of).to_numpy() for of in ("mean", "std")))
+    location, scale = (rows[list(features)].agg(of).to_numpy() for of in ("mean", "std"))
+    scaling = Scaling(location, np.maximum(scale, [LEAST_SCALE.get(of, 0.0) for of in features]))
     n = len(features)
     blocks = []
     for _, own in rows.groupby("detector"):
@@ -327,6 +336,24 @@ def rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: rounded(of) for name, of in value.items()}
     return [rounded(of) for of in value] if isinstance(value, tuple) else round(value, 4)
+
+
+def fit_floor(floor: float) -> dict[str, Any]:
+    """Fit what the prior knows of files with boxes from a score on."""
+    rows, calibrations = read_panel(floor)
+    missed = [[of.missed for of in own] for own in calibrations.values()]
+    if floor != LOWEST:
+        known = json.loads(MISSED.read_text(encoding="utf-8"))
+        missed = [[np.array(of) for of in own[f"{floor:g}"]] for own in known.values()]
+    return {
+        "floor": floor,
+        "missed": usual(missed),
+        "regressions": [
+            {"target": target, **described(*fit_prior(rows, target=target, features=names))}
+            for names in (FEATURES, (*FEATURES, WITH_TEACHER))
+            for target in AP_TARGETS
+        ],
+    }
 
 
 def fit_calibration_prior(calibrations: Mapping[str, Sequence[ScoreCalibration]]) -> dict[str, Any]:

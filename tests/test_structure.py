@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 # Layers from the bottom; a package may import what is in a lower layer, and its own modules.
 LAYERS = [
-    {"errors", "boxes", "version"},
+    {"errors", "boxes", "notices", "version"},
     {"detections", "targets", "runtime"},
     {"metrics", "data", "report", "calibration"},
     {"detectors", "metasets", "scores", "regression"},

@@ -21,6 +21,7 @@ from autoeval.targets import MEASURES, named_target
 WORSE = 3
 NOT_FILES = "-"
 RARE = ("level", "seed", "fail_if_worse", "batch_size", "launcher")
+TRAINED_HERE = "trained_here"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "detectors",
         nargs="+",
         metavar="[NAME=]WORK_DIR",
-        help="what `autoeval fit` wrote for each detector, its name by default that of the folder",
+        help="what `autoeval fit` wrote for each detector, its name by default that of the folder; "
+        "trained_here=yes behind it: it was trained on images like the labelled ones",
     )
     site_options.add_image_options(
         parser, "compare on; with --predictions a list of them, a COCO JSON or a folder"
@@ -67,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
     _refuse_unread(args, by_files=by_files)
     if args.fail_if_worse is not None:
         check_points(args.fail_if_worse)
-    fits = named_estimators(_named(args.detectors))
+    given, trained = _trained(args.detectors)
+    fits = named_estimators(_named(given))
     with run_options.launched(args) as shards:
         result = compare(
             fits,
@@ -81,7 +84,8 @@ def run(args: argparse.Namespace) -> int:
             level=args.level,
             seed=args.seed,
             keep=_keeping(args, fits),
-            shards=shards,
+            shards=None if by_files else shards,
+            trained_here=[name for name, here in zip(fits, trained, strict=True) if here],
         )
         if not shards.leads:
             return 0
@@ -122,6 +126,24 @@ def _refuse_unread(args: argparse.Namespace, *, by_files: bool) -> None:
         )
 
 
+def _trained(texts: list[str]) -> tuple[list[str], list[bool]]:
+    """Take ``trained_here=yes`` and ``=no`` from behind the detectors."""
+    given, trained = list[str](), list[bool]()
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name != TRAINED_HERE:
+            given.append(text)
+            trained.append(False)
+        elif not given or value not in ("yes", "no"):
+            raise InputError(
+                f"Expected {TRAINED_HERE}=yes or =no behind the WORK_DIR of a detector but got "
+                f"{text}."
+            )
+        else:
+            trained[-1] = value == "yes"
+    return given, trained
+
+
 def _named(texts: list[str]) -> Any:
     """Read ``NAME=DIR``; names of all or of none."""
     pairs = [text.partition("=") for text in texts]
@@ -154,12 +176,13 @@ def _keeping(args: argparse.Namespace, fits: dict[str, Any]) -> dict[str, Any]:
     from autoeval.estimation.observation.kept_observer import Keeping
 
     executor = run_options.make_executor(args)
+    files = args.predictions or [NOT_FILES] * len(fits)
     return {
         name: Keeping(
             args.work_dir / name.replace("/", "_"),
             executor,
             DetectorSpec.from_dict(fitted.loading_["detector"]),
         )
-        for name, fitted in fits.items()
-        if fitted.loading_
+        for (name, fitted), path in zip(fits.items(), files, strict=False)
+        if fitted.loading_ and path == NOT_FILES
     }

@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--estimator",
         default=ESTIMATOR,
-        metavar="FILE",
-        help="what `autoeval fit` wrote (default: %(default)s)",
+        metavar="PATH",
+        help="what `autoeval fit` wrote: a work dir, or estimator.parquet (default: %(default)s)",
     )
     run_options.add_detector_options(parser)
     run_options.add_teacher_options(parser)

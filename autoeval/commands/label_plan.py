@@ -27,7 +27,10 @@ RARE = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "--estimator", required=True, metavar="FILE", help="estimator.parquet of `autoeval fit`"
+        "--estimator",
+        required=True,
+        metavar="PATH",
+        help="what `autoeval fit` wrote: a work dir, or estimator.parquet",
     )
     plan = parser.add_argument_group("plan")
     site_options.add_image_options(plan, "draw from: the pool that the estimate is about")

@@ -48,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--estimator",
         required=True,
-        metavar="FILE",
-        help="estimator.parquet of fit or estimate-map",
+        metavar="PATH",
+        help="what fit or estimate-map wrote: a work dir, or estimator.parquet",
     )
     _add_sites(parser)
     run_options.add_predictions_options(

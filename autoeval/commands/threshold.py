@@ -36,7 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     wanted.add_argument("--precision", type=float, metavar="P", help="at least, such as .9")
     wanted.add_argument("--iou", type=float, default=IOUS[0], help="of a true positive")
     site_options.add_image_options(parser, "choose a threshold for", "images")
-    parser.add_argument("--estimator", metavar="FILE", help="estimator.parquet of `autoeval fit`")
+    parser.add_argument(
+        "--estimator",
+        metavar="PATH",
+        help="what `autoeval fit` wrote: a work dir, or estimator.parquet",
+    )
     labels = parser.add_argument_group("labels")
     site_options.add_labels_options(labels)
     labels.add_argument("--plan", type=Path, metavar="DIR", help="what `label plan` wrote")

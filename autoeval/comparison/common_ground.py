@@ -14,6 +14,7 @@ from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegr
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.site import Site
 from autoeval.labels.labelled_categories import categories_with_a_box, labelled_categories
+from autoeval.notices import Notice
 from autoeval.report.tables import counted
 
 
@@ -47,6 +48,24 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
             f"of the calibrations, too. Fit {listed(usual, most=10)} again without "
             "--no-calibration."
         )
+
+
+def check_trained(names: Collection[str], fits: Mapping[str, AccuracyEstimator]) -> None:
+    """Refuse a detector that is said to be trained at the labelled site and is not compared."""
+    unknown = [name for name in names if name not in fits]
+    if unknown:
+        raise InputError(
+            f"trained_here names {listed(unknown)}, which is not compared. Expected some of "
+            f"{listed(list(fits))}."
+        )
+
+
+def at_floors(
+    fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site]
+) -> tuple[dict[str, AccuracyEstimator], dict[str, Site]]:
+    """Take each fit at the score at which the boxes of its site begin; see `Site.floor`."""
+    there = {name: fitted.at_floor(sites[name].floor) for name, fitted in fits.items()}
+    return there, {name: replace(site, floor=0.0) for name, site in sites.items()}
 
 
 def on_common_ground(
@@ -108,9 +127,12 @@ def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], li
         raise InputError(
             f"The detectors have no image in common ({some}). Give predictions of the same images."
         )
-    warnings = [
-        f"{name} has {counted(len(of), 'image')}, of which {len(common)} are common to all and "
-        "compared"
+    warnings: list[str] = [
+        Notice(
+            "images-not-common",
+            f"{name} has {counted(len(of), 'image')}, of which {len(common)} are common to all and "
+            "compared",
+        )
         for name, of in places.items()
         if len(of) > len(common)
     ]
@@ -131,13 +153,17 @@ def _common_categories(
         found = own if named else [own[k] for k in site.boxes.likely]
         wanted = {**dict.fromkeys(found, name), **wanted}
         known[name] = {*own} if named else {*own, *fits[name].statistics_.categories}
-    kept, warnings = [], []
+    kept, warnings = list[str](), list[str]()
     lacking: dict[str, list[str]] = {name: [] for name in sites}  # labelled categories
     for category, finder in wanted.items():
         without = [name for name, words in known.items() if category not in words]
         if without and category not in labelled:
             warnings.append(
-                f"{category}, found by {finder}, is left out: {listed(without)} has no such word"
+                Notice(
+                    "category-not-common",
+                    f"{category}, found by {finder}, is left out: {listed(without)} has no such "
+                    "word",
+                )
             )
             continue
         kept.append(category)
@@ -150,9 +176,12 @@ def _common_categories(
             "one with the words of each detector: --category NAME=WORD,WORD."
         )
     warnings += [
-        f"{name}: no word for labelled categories that another detector finds, so that its average "
-        f"precision there is 0: {len(categories)} ({listed(categories, 10)}). To leave them out, "
-        "name those that count with --category"
+        Notice(
+            "category-not-known",
+            f"{name}: no word for labelled categories that another detector finds, so that its "
+            f"average precision there is 0: {len(categories)} ({listed(categories, 10)}). To "
+            "leave them out, name those that count with --category",
+        )
         for name, categories in lacking.items()
         if categories
     ]

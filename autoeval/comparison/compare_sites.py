@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pandas as pd
 
-from autoeval.comparison.common_ground import check_fits, on_common_ground
+from autoeval.comparison.common_ground import (
+    at_floors,
+    check_fits,
+    check_trained,
+    on_common_ground,
+)
 from autoeval.comparison.comparison import ALL, Comparison
 from autoeval.comparison.labelled_levels import labelled_level
 from autoeval.comparison.pair_model import PairPrior, pair_prior
 from autoeval.comparison.paired_labels import LabelDifference, PairedLabels, pair_labels
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.data.labels.content import LabelSet
+from autoeval.data.wording import listed
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.site import Categories, Site
 from autoeval.estimation.warnings import unseen_warning
@@ -23,6 +29,7 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.with_labels import warnings_of_conflict, warnings_of_few
+from autoeval.notices import Notice, prefixed
 from autoeval.targets import OperatingPoint
 
 DRAWS = 40_000  # behind the probability of being best
@@ -39,25 +46,32 @@ def compare_sites(
     categories: Categories | None = None,
     level: float = 0.9,
     seed: int = 0,
+    trained_here: Collection[str] = (),
 ) -> Comparison:
     """Compare detectors at a site, by name.
 
     Raises as `check_fits`, `on_common_ground` and `pair_labels`. What is known of the differences
     on the labelled set is used where both were fitted on the same one. `labels` are of some of the
     images; for `words` and `plan` see `pair_labels`. `categories` has the detector's words for each
-    category, where the site was read with them.
+    category, where the site was read with them. `trained_here` names detectors that were trained on
+    images like the labelled ones: their difference there is not used, and intervals are wider.
     """
     check_fits(fits)
+    check_trained(trained_here, fits)
+    fits, sites = at_floors(fits, sites)
     common, warnings = on_common_ground(fits, sites, labels, words)
     target, prior = next(iter(fits.values())).target, pair_prior()
     paired = None
     if labels is not None:
         paired = pair_labels(common, labels, target=target, words=words, plan=plan)
         common = dict(paired.sites)
-    sides = [Side.of(name, fits[name], site) for name, site in common.items()]
+    sides = [
+        Side.of(name, fits[name], site, trained_here=name in trained_here)
+        for name, site in common.items()
+    ]
     for name, site in common.items():
         found = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
-        warnings += [f"{name}: {warning}" for warning in found]
+        warnings += prefixed(name, found)
     at_threshold = OperatingPoint.of(target) is not None  # counts of categories are summed
     levels = {
         of.name: of.whole.value if at_threshold else float(np.mean(of.values)) for of in sides
@@ -72,15 +86,28 @@ def compare_sites(
         rows, mean = _differences(a, b, target, prior, categories or {}, paired, level)
         whole[a.name, b.name] = mean
         parts += rows
-        if math.isnan(rows[0]["carried_over"]):
+        trained = [of.name for of in (a, b) if of.trained_here]
+        if trained:
             warnings.append(
-                f"{a.name} and {b.name} were not fitted on a common labelled set, so their "
-                "difference there is not known: fit both on the same labels"
+                f"{listed(trained)}: trained on images like the labelled ones, so the difference "
+                "there is not used and the interval is wider"
+            )
+        elif math.isnan(rows[0]["carried_over"]):
+            warnings.append(
+                Notice(
+                    "no-common-labels",
+                    f"{a.name} and {b.name} were not fitted on a common labelled set, so their "
+                    "difference there is not known: fit both on the same labels",
+                )
             )
     if at_threshold and paired is None:
         warnings.append(
-            f"without labels the errors of two estimates of {target} are taken to be independent: "
-            "the intervals are wider than those of differences of mAP, which were measured"
+            Notice(
+                "taken-as-independent",
+                f"without labels the errors of two estimates of {target} are taken to be "
+                "independent: the intervals are wider than those of differences of mAP, which "
+                "were measured",
+            )
         )
     ranking = _ranked(levels, whole, level, seed)
     return Comparison(
@@ -106,7 +133,7 @@ def _labelled_levels(
         if math.isfinite(value):
             levels[name] = float(np.clip(value, 0, 1))
         of_labels |= dict.fromkeys(warnings_of_few(each, len(labelled.sample)))
-        warnings += [f"{name}: {warning}" for warning in warnings_of_conflict(whole)]
+        warnings += prefixed(name, warnings_of_conflict(whole))
     return levels, [*of_labels, *warnings]
 
 

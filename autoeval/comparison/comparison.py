@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
+from autoeval.notices import codes_of
 from autoeval.report.tables import counted
 from autoeval.report.warning_lines import warning_lines
 
@@ -149,6 +150,7 @@ class Comparison:
             "ranking": _records(self.ranking),
             "pairs": _records(self.to_pandas()),
             "warnings": list(self.warnings),
+            "warning_codes": codes_of(self.warnings),
         }
 
     def matrix(self) -> pd.DataFrame:

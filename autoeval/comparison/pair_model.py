@@ -3,7 +3,7 @@ r"""The label-free difference of two detectors' average precisions at a site.
 For detectors A and B, a site and a category:
 
 .. math:: AP_A - AP_B = b_0 d_0 + b_1 d_1 + b_2 d_2 + e, \qquad
-          \mathrm{sd}(e) = \sqrt{\tau^2\, m (1 - m)\, u^\gamma\, (1 + c / n) + f^2}
+          \mathrm{sd}(e) = w \sqrt{\tau^2\, m (1 - m)\, u^\gamma\, (1 + c / n) + \kappa^2 s^2 + f^2}
 
 - :math:`d_0` is the difference on the labelled set, scaled to the level m of the site: detectors
   whose log-odds of average precision differ by g there are taken to differ by g around m here.
@@ -15,6 +15,10 @@ For detectors A and B, a site and a category:
   checkpoints of one training run are not a case of their own.
 - n is the number of objects that both are expected to have at the site: differences on few objects
   vary more.
+- s is the standard deviation of the three differences, or of the last two: where they contradict
+  each other, as for a detector that was trained where it was labelled, none is to be trusted.
+- τ and w are others for persons and vehicles than for other categories, of which the panel has
+  fewer sites and labelled boxes. w is what the errors on detectors and sites left out exceed.
 
 Coefficients and errors are fitted on a panel of detectors by `benchmarks/compare.py` and shipped.
 """
@@ -39,6 +43,8 @@ FILE = "compare_prior.json"
 LOWEST, HIGHEST = 0.02, 0.95  # levels
 FEWEST_OBJECTS = 0.05  # expected in an image
 FEWEST_LABELLED = 20  # boxes of a category, for its own difference on the labelled set to count
+USUAL = frozenset(("person", "vehicle", "car", "bus", "truck"))
+"""Words of the categories that the panel knows from many sites."""
 OF_CATEGORY = 0.5  # weight of that difference; the rest has the mean over all categories
 
 
@@ -51,6 +57,10 @@ class PairPrior:
     std: float = 0.16  # τ, with d0
     std_alone: float = 0.18  # without
     exponent: float = 0.5  # γ, of the disagreement
+    rare: float = 1.3  # τ of other categories than `USUAL`, as a multiple
+    contradiction: float = 0.3  # κ
+    wider: tuple[float, float] = (1.0, 1.0)  # w: of `USUAL`, of other categories
+    trained: float = 1.5  # w, further, where one was trained on images like the labelled ones
     floor: float = 0.003  # f, of detectors that agree entirely
     few: float = 20.0  # c: with so many objects the variance is twice that of very many
     shared: float = 0.5  # share of the error's variance that the categories of a site share
@@ -65,28 +75,41 @@ class PairPrior:
         """Predict the difference of each row.
 
         Columns are ``estimate_a``, ``estimate_b`` (label-free), ``log_odds`` (of A less that of B
-        on the labelled set; NaN where it is not known), ``expected`` (d2), ``disagreement`` and
-        ``objects`` (n). The result is inside what is possible: a difference is at most twice the
+        on the labelled set; NaN where it is not known), ``expected`` (d2), ``disagreement``,
+        ``objects`` (n), ``usual`` (whether the category is one of `USUAL`) and ``trained``
+        (whether one of the two was trained where it was labelled; its difference there is then
+        not used). The result is inside what is possible: a difference is at most twice the
         level, nor twice what the level leaves to 1.
         """
         terms, level = differences(pairs)
+        trained = pairs["trained"].to_numpy(bool)
+        terms[0] = np.where(trained, np.nan, terms[0])
         known = np.isfinite(terms[0])
         value = np.where(known, self.slopes @ np.nan_to_num(terms), self.alone @ terms[1:])
         most = 2 * np.minimum(level, 1 - level)
         value = np.clip(value, -most, most)
         u, n = (pairs[name].to_numpy(float) for name in ("disagreement", "objects"))
-        errors = self.errors(level, u, n, known)
+        errors = self.errors(level, u, n, contradictions(terms), known, pairs["usual"].to_numpy())
+        errors = errors * np.where(trained, self.trained, 1.0)
         return [
             ValueWithError(float(v), float(e), self.dof) for v, e in zip(value, errors, strict=True)
         ]
 
     def errors(
-        self, level: np.ndarray, u: np.ndarray, n: np.ndarray, known: np.ndarray
+        self,
+        level: np.ndarray,
+        u: np.ndarray,
+        n: np.ndarray,
+        s: np.ndarray,
+        known: np.ndarray,
+        usual: np.ndarray,
     ) -> np.ndarray:
-        """Return the standard deviation of the error; see the module."""
-        std = np.where(known, self.std, self.std_alone)
+        """Return the standard deviation of the error; see the module. All are (N,)."""
+        std = np.where(known, self.std, self.std_alone) * np.where(usual, 1.0, self.rare)
         of_site = 1 + self.few / np.maximum(n, 1)
-        return np.sqrt(std**2 * level * (1 - level) * u**self.exponent * of_site + self.floor**2)
+        variance = std**2 * level * (1 - level) * u**self.exponent * of_site
+        variance = variance + (self.contradiction * s) ** 2 + self.floor**2
+        return np.asarray(np.where(usual, *self.wider) * np.sqrt(variance))
 
     def mean(self, each: list[ValueWithError]) -> ValueWithError:
         """Average the differences of the categories of a site, whose errors are correlated."""
@@ -108,7 +131,7 @@ class PairPrior:
     def from_dict(cls, values: Mapping[str, Any]) -> PairPrior:
         """Read what `to_dict` wrote."""
         known: dict[str, Any] = dict(values)
-        return cls(**known | {name: tuple(known[name]) for name in ("slopes", "alone")})
+        return cls(**known | {name: tuple(known[name]) for name in ("slopes", "alone", "wider")})
 
 
 @cache
@@ -123,6 +146,11 @@ def differences(pairs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     level = np.clip((a + b) / 2, LOWEST, HIGHEST)
     carried = scaled_difference(level, pairs["log_odds"].to_numpy(float))
     return np.stack([carried, a - b, pairs["expected"].to_numpy(float)]), level
+
+
+def contradictions(terms: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of the differences d0, d1 and d2, (3, N), that are known."""
+    return np.asarray(np.nanstd(terms, axis=0))
 
 
 def scaled_difference(level: np.ndarray, log_odds: np.ndarray) -> np.ndarray:

@@ -33,6 +33,7 @@ from autoeval.labels.with_labels import as_random_draw, drawn_by_plan
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.metrics.operating_point import image_counts
+from autoeval.notices import prefixed
 from autoeval.targets import OperatingPoint
 
 SPREAD = 1.15
@@ -191,7 +192,7 @@ def pair_labels(
     for name, site in sites.items():
         boxes = site.boxes.clean.on_images(subset.images)
         rankings[name] = ranked = rank_categories(boxes, truth)
-        warnings += [f"{name}: {of}" for of in contradicted_by_boxes(boxes, truth, ranked)]
+        warnings += prefixed(name, contradicted_by_boxes(boxes, truth, ranked))
         accuracies[name] = [
             replace(measure_sample(of, target), complete=sample.complete) for of in ranked
         ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.comparison.common_ground import check_fits, on_common_ground
+from autoeval.comparison.common_ground import at_floors, check_fits, on_common_ground
 from autoeval.comparison.pair_model import pair_prior
 from autoeval.comparison.paired_labels import SPREAD
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
@@ -39,6 +39,7 @@ def plan_difference(
     that labels give of the difference. Raises as `on_common_ground` and `plan_in_folder`.
     """
     check_fits(fits)
+    fits, sites = at_floors(fits, sites)
     common, warnings = on_common_ground(fits, sites)
     (first, one), (second, other) = fits.items()
     estimates = {name: fits[name].predict_site(site) for name, site in common.items()}

@@ -9,7 +9,13 @@ import numpy as np
 import pandas as pd
 
 from autoeval.comparison.common_objects import Found, disagreement, expected_difference
-from autoeval.comparison.pair_model import PairPrior, differences, log_odds_on_labels, on_labels
+from autoeval.comparison.pair_model import (
+    USUAL,
+    PairPrior,
+    differences,
+    log_odds_on_labels,
+    on_labels,
+)
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -29,6 +35,7 @@ class Side:
     rows: pd.DataFrame  # the pairs of source and category that it was fitted on
     each: list[ValueWithError]  # label-free accuracy in each category
     whole: ValueWithError  # in all categories together
+    trained_here: bool = False  # on images like the labelled ones
 
     @property
     def values(self) -> np.ndarray:
@@ -36,7 +43,9 @@ class Side:
         return np.clip([of.value for of in self.each], 0, 1)
 
     @classmethod
-    def of(cls, name: str, fitted: AccuracyEstimator, site: Site) -> Side:
+    def of(
+        cls, name: str, fitted: AccuracyEstimator, site: Site, *, trained_here: bool = False
+    ) -> Side:
         """Estimate each category by an estimator of the default method."""
         regression = fitted.regression_
         assert isinstance(regression, BayesianRegression)
@@ -50,7 +59,7 @@ class Side:
             )
         unit = quantile(regression.level, np.inf)
         *each, whole = (ValueWithError(of.raw, of.reach / unit) for of in intervals)
-        return cls(name, site, regression.rows_, each, whole)
+        return cls(name, site, regression.rows_, each, whole, trained_here)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +108,8 @@ def compare_label_free(
             "expected": [of.value for of in found],
             "disagreement": u,
             "objects": [of.n_true * len(a.site.boxes) for of in found],
+            "usual": [bool(USUAL.intersection(of)) for of in words],
+            "trained": a.trained_here or b.trained_here,
         }
     )
     levels, each = differences(table)[1], prior.predict(table)

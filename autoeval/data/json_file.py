@@ -12,6 +12,7 @@ from typing import Any
 
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
+from autoeval.notices import Notice
 
 
 def read_json(path: str | os.PathLike[str], what: str = "file") -> Any:
@@ -100,7 +101,10 @@ class BadItems:
                 f"{where}{'; '.join([*before, self._faults[0]])}. {n_bad} of {self._n} "
                 f"{self._what} cannot be read; a few would be left out, but these are most."
             )
-        what = f"{self._what} left out: {n_bad} of {self._n} ({listed(self._faults, NAMED)})"
+        what = Notice(
+            "entries-malformed",
+            f"{self._what} left out: {n_bad} of {self._n} ({listed(self._faults, NAMED)})",
+        )
         return (what,) if n_bad else ()
 
     def _add(self, name: str, error: Exception) -> None:

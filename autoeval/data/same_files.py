@@ -11,6 +11,7 @@ from pathlib import Path
 from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.image_folder import ImageFile
 from autoeval.data.wording import listed
+from autoeval.notices import Notice
 
 
 def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
@@ -80,13 +81,19 @@ def without_copies(
     """
     copies = _copies(images)
     kept = tuple(image for k, image in enumerate(images) if k not in copies)
-    return kept, tuple(f"{named}, and were left out" for named in _copies_named(images, copies))
+    return kept, tuple(
+        Notice("copies-left-out", f"{named}, and were left out")
+        for named in _copies_named(images, copies)
+    )
 
 
 def copies_taken(images: Sequence[UnlabelledImage]) -> tuple[str, ...]:
     """Warn where files are counted that are byte by byte an earlier one; see above."""
     named = _copies_named(images, _copies(images))
-    return tuple(f"{t}, and count as images of their own: leave them out" for t in named)
+    return tuple(
+        Notice("copies-counted", f"{t}, and count as images of their own: leave them out")
+        for t in named
+    )
 
 
 def _copies(images: Sequence[UnlabelledImage]) -> list[int]:

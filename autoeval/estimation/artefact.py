@@ -17,6 +17,7 @@ from autoeval.errors import InputError
 from autoeval.runtime.files import atomic_path
 from autoeval.runtime.store import rows_digest
 
+ESTIMATOR = "estimator.parquet"  # in the work dir of a fit
 KEY, DIGEST, FORMAT = b"autoeval", b"autoeval.digest", 3
 EXPECTED: dict[str, type | tuple[type, ...]] = {
     "estimator.method": str,
@@ -38,9 +39,15 @@ def write_artefact(
         pyarrow.parquet.write_table(arrow, temporary)
 
 
-def read_artefact(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Read what `write_artefact` wrote."""
+def artefact_path(path: str | os.PathLike[str]) -> Path:
+    """Return the file of an estimator, which a work dir of a fit stands for, too."""
     path = Path(path)
+    return path / ESTIMATOR if path.is_dir() else path
+
+
+def read_artefact(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Read what `write_artefact` wrote; see `artefact_path`."""
+    path = artefact_path(path)
     if not path.is_file():
         raise InputError(
             f"No estimator {path}: make one with `autoeval fit --labels val.json --predictions "

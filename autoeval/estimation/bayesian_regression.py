@@ -37,9 +37,10 @@ from autoeval.estimation.pair_table import (
     pairs_of,
     with_target,
 )
-from autoeval.estimation.panel_prior import regression_prior
+from autoeval.estimation.panel_prior import FULL, regression_prior
 from autoeval.estimation.score_table import sources
 from autoeval.estimation.warnings import estimate_warnings, width_warning
+from autoeval.notices import Notice
 from autoeval.regression import (
     MixedModel,
     Mixture,
@@ -66,6 +67,7 @@ class BayesianRegression:
         `WITH_TEACHER` where the table has it of every pair.
     scaling, prior: units of these scores and what is believed of their slopes; by default what the
         panel of detectors says.
+    floor: score from which on boxes are in the files of the rows; see `regression_prior`.
     table_: the score table that it was fitted on; for a target at a threshold its pairs.
     rows_: its pairs; see `autoeval.estimation.pair_table`.
     training_range_: smallest and largest value over the pairs, for each score that it reads.
@@ -80,6 +82,7 @@ class BayesianRegression:
         features: Sequence[str] | None = None,
         scaling: Scaling | None = None,
         prior: Prior | None = None,
+        floor: float = FULL,
     ) -> None:
         self.method = method
         self.target = target
@@ -87,6 +90,7 @@ class BayesianRegression:
         self.features = features
         self.scaling = scaling
         self.prior = prior
+        self.floor = floor
 
     def fit(self, table: pd.DataFrame) -> Self:
         """Fit on a pair table, or on a score table, of which the sources' own images are taken."""
@@ -100,7 +104,7 @@ class BayesianRegression:
         rows = with_target(pair_rows(table), self.target)
         self.features_ = tuple(self.features or _present(rows, self.target))
         if self.prior is None or self.scaling is None:
-            self._scaling, self._prior = regression_prior(self.features_, self.target)
+            self._scaling, self._prior = regression_prior(self.features_, self.target, self.floor)
         else:
             self._scaling, self._prior = self.scaling, self.prior
         if self.target not in rows:
@@ -318,6 +322,7 @@ class BayesianRegression:
                 features=self.features_,
                 scaling=self.scaling,
                 prior=self.prior,
+                floor=self.floor,
             )
             estimates[own] = regression.fit(rows.iloc[rest]).distribution(rows.iloc[own]).mean
         return np.clip(estimates, 0, 1)
@@ -348,9 +353,12 @@ def outside_range(interval: PredictionInterval) -> tuple[str, ...]:
         return ()
     edge = "below 0" if interval.outside == "below" else "above 100"
     return (
-        f"the regression predicts {100 * interval.raw:.0f} points here, {edge}: these images are "
-        "unlike the labelled ones, so the value is set to the edge and the interval is wider by "
-        "the distance",
+        Notice(
+            "outside-range",
+            f"the regression predicts {100 * interval.raw:.0f} points here, {edge}: these images "
+            "are unlike the labelled ones, so the value is set to the edge and the interval is "
+            "wider by the distance",
+        ),
     )
 
 

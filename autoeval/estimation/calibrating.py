@@ -23,6 +23,7 @@ from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.fit_assistance import FOLDS, image_folds
 from autoeval.metrics.coco_matching import IOU_THRESHOLDS, match_categories
+from autoeval.notices import Notice
 from autoeval.scores.calibrated import FOUND
 
 # Chosen on the panel of detectors by benchmarks/calibration_labels.py.
@@ -64,14 +65,21 @@ def check_confidences(sets: Sequence[TrainingSet]) -> ConfidenceCheck:
     warnings = []
     if poor > NOTICEABLE:
         warnings.append(
-            f"the confidences may say little of which boxes are right: the area under their ROC "
-            f"curve is {area:.2f} ± {error:.2f} on {n_right} right and {n_wrong} wrong boxes of "
-            "the labelled images (chance: .50)"
+            Notice(
+                "confidences-say-little",
+                "the confidences may say little of which boxes are right: the area under their "
+                f"ROC curve is {area:.2f} ± {error:.2f} on {n_right} right and {n_wrong} wrong "
+                "boxes of the labelled images (chance: .50)",
+            )
         )
     if drop:
         warnings.append(
-            f"the most confident boxes are less often right than others, by {100 * drop:.0f} "
-            "points: look at them; where the labels do not miss objects, the confidences mislead"
+            Notice(
+                "confidences-mislead",
+                f"the most confident boxes are less often right than others, by {100 * drop:.0f} "
+                "points: look at them; where the labels do not miss objects, the confidences "
+                "mislead",
+            )
         )
     return ConfidenceCheck(max(poor if poor > NOTICEABLE else 0.0, drop), tuple(warnings))
 
@@ -133,21 +141,26 @@ class CalibratedSets:
     """What a fit takes from the confidences on labelled sets.
 
     bins: see `reliability`; None without a calibration of the detector's own.
+    probabilities: of the boxes of each set by calibrations that have not seen its labels, (10, N)
+        each; empty without a calibration of the detector's own.
     """
 
     rows: pd.DataFrame
     calibration: ScoreCalibration
     check: ConfidenceCheck = ConfidenceCheck()
     bins: pd.DataFrame | None = None
+    probabilities: tuple[np.ndarray, ...] = ()
 
     @classmethod
     def of(cls, sets: Sequence[TrainingSet], *, calibrate: bool = True) -> CalibratedSets:
         """Check and calibrate the confidences, and score the sets; see `calibrated_rows`."""
+        prior = calibration_prior(min(of.statistics.floor for of in sets))
         if not calibrate:
-            return cls(*calibrated_rows(sets, calibrate=False))
-        check, probabilities = check_confidences(sets), cross_fitted(sets)
-        rows, calibration = calibrated_rows(sets, probabilities=probabilities)
-        return cls(rows, calibration, check, reliability(sets, probabilities))
+            return cls(*calibrated_rows(sets, calibrate=False, prior=prior))
+        check, probabilities = check_confidences(sets), cross_fitted(sets, prior)
+        rows, calibration = calibrated_rows(sets, prior=prior, probabilities=probabilities)
+        bins = reliability(sets, probabilities)
+        return cls(rows, calibration, check, bins, tuple(probabilities))
 
 
 def calibrated_rows(
@@ -224,12 +237,22 @@ def fit_calibration(
         scores.append(of.boxes.clean.scores[usable])
         matched.append(hits[:, usable])
     boxes = fit_boxes(scores, matched, prior, n_pairs)
+    return ScoreCalibration(boxes, fit_missed_objects(sets, images, boxes, prior))
+
+
+def fit_missed_objects(
+    sets: Sequence[TrainingSet],
+    images: Sequence[np.ndarray],
+    boxes: np.ndarray,
+    prior: CalibrationPrior,
+) -> np.ndarray:
+    """Fit `ScoreCalibration.missed` on some images of each set, given its coefficients of boxes."""
     described = [
         _missed(of, chosen, ScoreCalibration(boxes, prior.missed.mean))
         for of, chosen in zip(sets, images, strict=True)
     ]
     terms, missed = zip(*described, strict=True)
-    return ScoreCalibration(boxes, fit_missed(terms, missed, prior, n_pairs))
+    return fit_missed(terms, missed, prior, [max(sum(of.enough), 1) for of in sets])
 
 
 def _missed(

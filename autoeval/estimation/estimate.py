@@ -12,6 +12,7 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SEED, sources
+from autoeval.notices import codes_of
 from autoeval.regression.prediction_interval import WIDEST
 from autoeval.report.tables import counted
 from autoeval.report.warning_lines import ordered_warnings, warning_lines
@@ -154,7 +155,7 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; NaN becomes None."""
-        return _plain(self._figures())
+        return _plain(self._figures()) | {"warning_codes": codes_of(self.warnings)}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row, features as columns, texts joined by ``"; "``."""

@@ -28,9 +28,11 @@ from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.presets import SourceDomain
+from autoeval.estimation.panel_prior import FULL
 from autoeval.estimation.plan_match import check_plan
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.regressions import Regression, make_regression
+from autoeval.estimation.score_floors import FloorFit, split_floors, with_floors
 from autoeval.estimation.site import Categories, Site, site_of_images
 from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.site_estimate import estimate_rows, estimate_site
@@ -73,6 +75,8 @@ class AccuracyEstimator(EstimatorPasses):
         detector was run, ``detector`` and ``pass``; ``task`` where all sources are of one task.
     calibration_ : ScoreCalibration or None
         Of the detector's confidences; see docs/explanation/calibration.md.
+    floors_ : dict
+        The fit at higher score floors, a `FloorFit` each; see `at_floor`.
     label_assistance_ : LabelAssistance or None
         What estimates with a few labels need; see docs/how-to/labels.md.
     loading_ : dict
@@ -112,6 +116,7 @@ class AccuracyEstimator(EstimatorPasses):
         loading: Mapping[str, Any] | None = None,
         fit_result: FitResult | None = None,
         detector: ImageDetector | None = None,
+        floors: Mapping[float, FloorFit] | None = None,
     ) -> Self:
         """Fit on a score table.
 
@@ -132,6 +137,8 @@ class AccuracyEstimator(EstimatorPasses):
         fit_result : FitResult, optional
         detector : ImageDetector, optional
             What `predict` runs by default.
+        floors : mapping of float to FloorFit, optional
+            The same fit at higher score floors; saved along.
 
         Raises
         ------
@@ -139,15 +146,16 @@ class AccuracyEstimator(EstimatorPasses):
             If there is no such target, the level is not over 0 and under 1, a column is missing, or
             no row has a finite accuracy.
         """
-        regression = make_regression(self.method, target=self.target, level=self.level)
-        self.regression_ = regression.fit(table)
         self.context_ = dict(context or {})
+        self.floors_ = dict(floors or {})
+        self.regression_ = self._regression(self.target).fit(table)
         self.calibration_ = calibration
         self.label_assistance_ = label_assistance
         self.loading_ = dict(loading or {})
         self.fit_result_ = fit_result
         self.detector_ = detector
         self._regressions = {self.target: self.regression_}
+        self._at_floors: dict[float, Self] = {}
         return self
 
     def for_target(self, target: str) -> Self:
@@ -167,13 +175,38 @@ class AccuracyEstimator(EstimatorPasses):
             label_assistance=self.label_assistance_,
             loading=self.loading_,
             detector=self.detector_,
+            floors=self.floors_,
         )
+
+    def at_floor(self, floor: float) -> Self:
+        """Return the same fit for files that begin at another score; see `Site.floor`.
+
+        floor: one of `floors_`; 0 for that of its own files.
+        """
+        if not floor:
+            return self
+        known = self.floors_[floor]
+        if floor not in self._at_floors:
+            boxes = {**self.context_["boxes"], "floor": floor, "floors": []}
+            context = {**self.context_, "boxes": boxes}
+            if CALIBRATIONS in context:
+                context[CALIBRATIONS] = known.of_sites
+            self._at_floors[floor] = type(self)(
+                self.method, target=self.target, level=self.level
+            ).fit_rows(
+                known.rows,
+                context=context,
+                calibration=known.calibration,
+                label_assistance=self.label_assistance_,
+                loading=self.loading_,
+                detector=self.detector_,
+            )
+        return self._at_floors[floor]
 
     def regression_of(self, target: str) -> Regression:
         """Return the regression of a target on the table that it was fitted on."""
         if target not in self._regressions:
-            fitted = make_regression(self.method, target=target, level=self.level).fit(self.table_)
-            self._regressions[target] = fitted
+            self._regressions[target] = self._regression(target).fit(self.table_)
         return self._regressions[target]
 
     def regressions_of(self, targets: Iterable[str]) -> dict[str, Regression | None]:
@@ -190,6 +223,10 @@ class AccuracyEstimator(EstimatorPasses):
                     raise
                 found[target] = None
         return found
+
+    def _regression(self, target: str) -> Regression:
+        floor = float(self.context_.get("boxes", {}).get("floor", FULL))
+        return make_regression(self.method, target=target, level=self.level, floor=floor)
 
     @property
     def table_(self) -> pd.DataFrame:
@@ -347,6 +384,7 @@ class AccuracyEstimator(EstimatorPasses):
         teacher = teacher or self.load_teacher()
         keep = keep or run.keeping(None)
         scored = not isinstance(self._fitted, BayesianRegression)
+        self.check_running(repeats=repeats, domain=domain, teacher=run.teacher)
         if scored:
             observer = self.observer(
                 detector, repeats=repeats, domain=domain, teacher=teacher, batch_size=batch_size
@@ -393,12 +431,13 @@ class AccuracyEstimator(EstimatorPasses):
         """
         if estimate.site is None:
             raise InputError("Expected an estimate from `predict`: this one holds no boxes.")
+        fitted = self.at_floor(estimate.site.floor)
         targets = (self.target, *self.other_targets_, *estimate.beside)
         points = [point for point in map(OperatingPoint.of, targets) if point]
         return plan_site(
             estimate.site,
             self.label_assistance_,
-            priors_of_targets(estimate, self.regressions_of(targets)),
+            priors_of_targets(estimate, fitted.regressions_of(targets)),
             target=self.target,
             level=self.level,
             n=n,
@@ -415,6 +454,10 @@ class AccuracyEstimator(EstimatorPasses):
         self, site: Site, score_thr: float | None = None, iou: float = IOUS[0]
     ) -> Estimate:
         """Estimate from what `site` returns; see `predict`."""
+        if site.floor:
+            there = self.at_floor(site.floor)
+            estimate = there.predict_site(replace(site, floor=0.0), score_thr, iou)
+            return replace(estimate, site=replace(estimate.site or site, floor=site.floor))
         own = self.context_.get(CALIBRATIONS, {}).get(site.known)
         calibration = ScoreCalibration.from_dict(own) if own else self.calibration_
         boxes = replace(site.boxes, calibration=calibration)
@@ -449,7 +492,7 @@ class AccuracyEstimator(EstimatorPasses):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator to one Parquet file: its training table and its settings."""
-        table = self.table_
+        table = with_floors(self.table_, self.floors_)
         metadata = {
             "estimator": self.get_params(),
             "context": self.context_,
@@ -459,11 +502,18 @@ class AccuracyEstimator(EstimatorPasses):
             metadata["calibration"] = self.calibration_.to_dict()
         if self.label_assistance_ is not None:
             metadata["labels"] = self.label_assistance_.to_dict()
+        if self.floors_:
+            metadata["floors"] = {f"{of:g}": fit.to_dict() for of, fit in self.floors_.items()}
         write_artefact(path, table, metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read an estimator and fit it again on the table it carries.
+
+        Parameters
+        ----------
+        path : path-like
+            What `save` wrote, or the work dir of a fit.
 
         Raises
         ------
@@ -475,12 +525,14 @@ class AccuracyEstimator(EstimatorPasses):
         estimator = cls(settings["method"], target=settings["target"], level=settings["level"])
         try:
             labels, calibration = metadata.get("labels"), metadata.get("calibration")
+            table, floors = split_floors(table, metadata.get("floors", {}))
             return estimator.fit_rows(
                 table,
                 context=metadata["context"],
                 calibration=ScoreCalibration.from_dict(calibration) if calibration else None,
                 label_assistance=LabelAssistance.from_dict(labels) if labels else None,
                 loading=metadata.get("loading"),
+                floors=floors,
             )
         except InputError as error:
             raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error

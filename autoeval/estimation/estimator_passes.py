@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,11 @@ from autoeval.scores.registry import needs_of, of_domain
 
 SCORE_THR = 0.05
 REMEMBERED = {"detector", "pass", "task"}
-UNREAD = {"half_size": "half_size= behind --predictions", "teacher": "--teacher"}
+UNREAD = {
+    "half_size": "a pass at half the size (`half_size`)",
+    "teacher": "a reference detector (`reference`, --teacher)",
+}
+"""What a pass that a fit did not have is called."""
 WANTS = (*BY_PRODUCTS, "half_size", "views", "reweighted", "prototypes")
 
 
@@ -109,24 +113,42 @@ class EstimatorPasses:
         if images is None and labels is not None and (Path(labels).parent / PLAN).exists():
             known = load_plan(Path(labels).parent).found.images
         site = site_of_files(files, self.statistics_, images=known, categories=categories)
+        self._check_read(site.boxes.passes)
         missing = sorted(needs_of(self._fitted.features_) - site.boxes.passes)
         if missing:
             raise InputError(
                 f"This estimator was fitted with {PASSES.get(missing[0], missing[0])}, or fit "
                 "again without."
             )
-        self._refuse_unread(site.boxes.passes)
         return replace(site, images=listed) if listed else site
 
-    def _refuse_unread(self, passes: Collection[str]) -> None:
-        """Refuse a second pass, or a teacher's boxes, that the fit did not have."""
-        known = set(needs_of([*self._fitted.features_, *self._fitted.training_range_]))
+    def _check_read(self, passes: Iterable[str]) -> None:
+        """Refuse passes beside the clean one that the fit did not have: nothing reads them."""
+        of_pass = self.context_.get("pass", {})
+        known = needs_of(self._fitted.table_.columns) | {name for name in of_pass if of_pass[name]}
         if self.label_assistance_ is not None:
             known |= self.label_assistance_.needs
-        for name in sorted(set(passes) - known):
+        unread = sorted(set(passes) - known)
+        if unread:
             raise InputError(
-                f"This estimator was fitted without {UNREAD[name]}, and would not read it: leave "
-                "it out, or give it at the fit, too."
+                f"This estimator was fitted without {UNREAD[unread[0]]}, so it would not be read: "
+                "leave it out, or fit again with it."
+            )
+
+    def check_running(
+        self, *, repeats: int | None, domain: SourceDomain | None, teacher: Teacher | None
+    ) -> None:
+        """Refuse what is given to run a detector and would not be read; see `read_site`."""
+        self._check_read(["teacher"] if teacher is not None else [])
+        if domain is not None and not of_domain(self._fitted.training_range_):
+            raise InputError(
+                f"No score of this estimator by '{self.method}' compares with a training domain: "
+                "leave out `domain` (--preset reference=)."
+            )
+        if repeats is not None and isinstance(self._fitted, BayesianRegression):
+            raise InputError(
+                f"The method '{DEFAULT_METHOD}' makes as many perturbed passes as it was fitted "
+                "with: leave out `repeats`."
             )
 
     def check_site(self, name: str) -> None:

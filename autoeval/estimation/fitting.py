@@ -34,6 +34,7 @@ from autoeval.estimation.reference_statistics import (
     different_floors,
     joined_statistics,
 )
+from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
 from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.training_set import (
     TrainingSet,
@@ -41,6 +42,7 @@ from autoeval.estimation.training_set import (
     task_with_files,
 )
 from autoeval.metasets.task import Task
+from autoeval.notices import prefixed
 from autoeval.scores.calibrated import FOUND
 
 PAIR = ["source", "category"]
@@ -176,6 +178,9 @@ def fit_sets(
     """
     calibrated = CalibratedSets.of(sets, calibrate=calibrate)
     warnings, together = checked_sets(sets, calibrated.check)
+    floors = fits_above(sets, calibrated)
+    shares = tuple((floor, share_above(sets, floor)) for floor in floors)
+    together = replace(together, floors=shares)
     assistance, why = assistance_of([site_of_set(of) for of in sets])
     return _fitted(
         calibrated.rows,
@@ -184,6 +189,7 @@ def fit_sets(
         label_assistance=assistance,
         warnings=(*warnings, *together.warnings, *why),
         bins=calibrated.bins,
+        floors=floors,
         **options,
     )
 
@@ -196,7 +202,7 @@ def checked_sets(
     The warnings of the statistics are those that every estimate repeats.
     """
     statistics = [of.statistics for of in sets]
-    warnings = [f"{of.name}: {warning}" for of in sets for warning in of.left_out]
+    warnings = [warning for of in sets for warning in prefixed(of.name, of.left_out)]
     warnings += different_floors(statistics, [of.name for of in sets])
     repeated = (*(warning for of in statistics for warning in of.warnings), *check.warnings)
     together = replace(joined_statistics(statistics), widening=check.widening)
@@ -220,33 +226,59 @@ def join_fits(
         if ("detector" in one.context_) != ("detector" in other.context_):
             raise InputError("Fits on predictions and fits with a detector are not joined.")
         _check_alike(first, one, name, other)
+    _check_calibrations(fits)
     tables = {name: fit.table_ for name, fit in fits.items()}
     renamed = names_of_sources(tables)
-    rows = joined_rows({name: _with_names(of, renamed[name]) for name, of in tables.items()})
-    calibrations = [fit.calibration_ for fit in fits.values() if fit.calibration_ is not None]
-    of_sites: dict[str, Any] = {}
-    for name, fit in fits.items():
-        if fit.calibration_ is not None:
-            own = dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
-            own |= fit.context_.get(CALIBRATIONS, {})
-            of_sites |= {renamed[name].get(site, site): of for site, of in own.items()}
+    rows, calibration, of_sites = _joined(fits, renamed)
     statistics = [fit.statistics_ for fit in fits.values()]
+    together = joined_statistics(statistics)
+    floors = {}
+    for floor, _ in together.floors:
+        there, of_floor, sites = _joined(
+            {name: of.at_floor(floor) for name, of in fits.items()}, renamed
+        )
+        if of_floor is not None:
+            floors[floor] = FloorFit(there, of_floor, sites)
     context = {name: of for name, of in one.context_.items() if name != "task"}
     if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
         context = {**context, "pass": _without(context["pass"], TEACHER)}
     warnings = tuple(dict.fromkeys(w for of in statistics for w in of.warnings))
-    boxes = joined_statistics(statistics).warning(*warnings).to_dict()
+    boxes = (
+        replace(together, floors=tuple(of for of in together.floors if of[0] in floors))
+        .warning(*warnings)
+        .to_dict()
+    )
     context |= {"boxes": boxes} | ({CALIBRATIONS: of_sites} if of_sites else {})
     return _fitted(
         rows,
         context=context,
         target=target,
         level=level,
-        calibration=ScoreCalibration.mean(calibrations) if calibrations else None,
+        calibration=calibration,
         label_assistance=one.label_assistance_,
         warnings=tuple(different_floors(statistics, list(fits))),
         loading=one.loading_,
+        floors=floors,
     )
+
+
+def _joined(
+    fits: Mapping[str, AccuracyEstimator], renamed: Mapping[str, Mapping[str, str]]
+) -> tuple[pd.DataFrame, ScoreCalibration | None, dict[str, Any]]:
+    """Join the pairs of fits, and average their calibrations; return those of the sites, too.
+
+    renamed: new names of sources of each fit; see `names_of_sources`.
+    """
+    of_sites: dict[str, Any] = {}
+    calibrations = []
+    for name, fit in fits.items():
+        if fit.calibration_ is not None:
+            calibrations.append(fit.calibration_)
+            own = dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
+            own |= fit.context_.get(CALIBRATIONS, {})
+            of_sites |= {renamed[name].get(site, site): of for site, of in own.items()}
+    rows = joined_rows({name: _with_names(of.table_, renamed[name]) for name, of in fits.items()})
+    return rows, ScoreCalibration.mean(calibrations) if calibrations else None, of_sites
 
 
 def _fitted(
@@ -300,6 +332,22 @@ def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyE
         refuse_differences(before, now)
     except InputError as error:
         raise InputError(f"{first} and {name} do not go together. {error}") from error
+
+
+def _check_calibrations(fits: Mapping[str, AccuracyEstimator]) -> None:
+    """Refuse fits with a calibration of their own beside fits with the usual one.
+
+    The scores of a calibrated box are of another scale in each.
+    """
+    known = {name: of.calibration_ for name, of in fits.items() if of.calibration_ is not None}
+    usual = [name for name, of in known.items() if of.usual]
+    own = [name for name, of in known.items() if not of.usual]
+    if usual and own:
+        raise InputError(
+            f"The confidences of {listed(own, most=10)} were calibrated in the fit, those of "
+            f"{listed(usual, most=10)} were not (--no-calibration), so that their scores do not "
+            f"compare: fit {listed(usual, most=10)} again without --no-calibration."
+        )
 
 
 def _without(of_pass: Mapping[str, Any], *names: str) -> dict[str, Any]:

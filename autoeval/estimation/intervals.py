@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import Rows
+from autoeval.notices import Notice
 
 # Column of the rows of a pass: for each repeat, a dict of feature to its values in B draws.
 RESAMPLED = "resampled"
@@ -92,14 +93,20 @@ def sampling_error(
 def _warnings(fixed: Sequence[str], n_images: int, n_units: int, undefined: float) -> Iterator[str]:
     if fixed:
         yield (
-            f"the interval leaves out the sampling error of {', '.join(fixed)}, which cannot be "
-            "computed for other draws of the images"
+            Notice(
+                "sampling-error-left-out",
+                f"the interval leaves out the sampling error of {', '.join(fixed)}, which cannot "
+                "be computed for other draws of the images",
+            )
         )
     yield from few_blocks(n_images, n_units)
     if MANY_UNDEFINED < undefined < 1:
         yield (
-            f"{undefined:.0%} of the draws of these images give no estimate: it hangs on a few of "
-            "them, and the interval may be too narrow"
+            Notice(
+                "draws-without-estimate",
+                f"{undefined:.0%} of the draws of these images give no estimate: it hangs on a "
+                "few of them, and the interval may be too narrow",
+            )
         )
 
 
@@ -109,16 +116,27 @@ def few_blocks(n_images: int, n_units: int) -> tuple[str, ...]:
     n_units: images, or blocks of neighbouring frames, that count as independent.
     """
     if n_images < 2:
-        return ("the sampling error is unknown with one image: the interval leaves it out",)
+        return (
+            Notice(
+                "sampling-error-left-out",
+                "the sampling error is unknown with one image: the interval leaves it out",
+            ),
+        )
     if n_units < 2:
         return (
-            "all images are neighbours in time: the sampling error is unknown, and the interval "
-            "leaves it out",
+            Notice(
+                "sampling-error-left-out",
+                "all images are neighbours in time: the sampling error is unknown, and the "
+                "interval leaves it out",
+            ),
         )
     if n_units < min(n_images, FEW_UNITS):
         return (
-            f"the images are neighbours in time, {n_units} blocks that count as independent: the "
-            "sampling error itself is uncertain",
+            Notice(
+                "few-blocks",
+                f"the images are neighbours in time, {n_units} blocks that count as independent: "
+                "the sampling error itself is uncertain",
+            ),
         )
     return ()
 

@@ -34,6 +34,7 @@ from autoeval.labels.pool import Pool, pool_of_evidence, pool_of_predictions
 from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior
 from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
 from autoeval.metrics.coco_matching import top_detections
+from autoeval.notices import Notice
 from autoeval.targets import IOUS, OperatingPoint
 
 MOST_IMAGES = 300  # of a labelled set
@@ -61,7 +62,9 @@ def assistance_of(
     try:
         return fit_assistance(sites), ()
     except InputError as error:
-        return None, (f"estimates with labels are not possible: {error}",)
+        return None, (
+            Notice("no-label-assistance", f"estimates with labels are not possible: {error}"),
+        )
 
 
 FEWEST_FAMILIES = 5
@@ -173,6 +176,10 @@ def plan_site(
             f"Labels measure {', '.join(LEVELS)}, precision, recall and F1, but this estimator is "
             f"of {target}: fit one of mAP."
         )
+    if pseudo_words and pseudo_labels is None:
+        raise InputError(
+            "`pseudo_words` translates words of pseudo-labels, and there are none: leave it out."
+        )
     if assistance is None:
         raise InputError(
             "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
@@ -211,7 +218,11 @@ def plan_site(
     if site.nothing_found:
         plan = replace(plan, warnings=(*plan.warnings, nothing_found_text(len(site.boxes))))
     unreadable = site.row.get("unreadable")
-    lost = [f"images that cannot be read: {unreadable}"] if unreadable else []
+    lost = (
+        [Notice("images-unreadable", f"images that cannot be read: {unreadable}")]
+        if unreadable
+        else []
+    )
     return replace(plan, known=site.known, warnings=(*plan.warnings, *site.left_out, *lost))
 
 

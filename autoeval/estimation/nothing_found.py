@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from autoeval.notices import Notice
 from autoeval.regression import PredictionInterval
 from autoeval.report.tables import counted
 from autoeval.targets import OperatingPoint
@@ -48,33 +49,36 @@ def undefined_at(target: str) -> bool:
     return OperatingPoint.of(target) is not None and math.isnan(without_boxes(target).value)
 
 
-def nothing_found_text(n_images: int) -> str:
+def nothing_found_text(n_images: int) -> Notice:
     """State what it means that nothing was found in so many images, and what helps.
 
     >>> nothing_found_text(1)[:25]
     'nothing found in 1 image:'
     """
-    return (
+    return Notice(
+        "nothing-found",
         f"nothing found in {counted(n_images, 'image')}: no box is likely to be right. The mAP is "
         "near 0 if there are objects of the detector's categories, and not defined if there are "
         "none; which of these it is cannot be known without labels. Images to label are drawn as "
-        "ever (`autoeval label plan`)"
+        "ever (`autoeval label plan`)",
     )
 
 
-def no_box_in_fit(target: str) -> str:
+def no_box_in_fit(target: str) -> Notice:
     """State why precision is not estimated where boxes of the site are over the threshold."""
-    return (
+    return Notice(
+        "no-box-over-threshold-in-fit",
         f"{target}: no estimate, since no box of the labelled images of the fit is over the "
-        "threshold"
+        "threshold",
     )
 
 
-def nothing_over_text(target: str) -> str:
+def nothing_over_text(target: str) -> Notice:
     """State what follows where no box is over the threshold of a target."""
     point = OperatingPoint.of(target)
     assert point is not None
-    return (
+    return Notice(
+        "no-box-over-threshold",
         f"no box on these images has a score over {point.score_thr:g}: recall and F1 are 0 where "
-        "there are objects, and precision is not defined"
+        "there are objects, and precision is not defined",
     )

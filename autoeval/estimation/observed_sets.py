@@ -26,6 +26,7 @@ from autoeval.estimation.training_set import (
     truth_of_samples,
 )
 from autoeval.metasets.task import Task
+from autoeval.notices import Notice
 
 if TYPE_CHECKING:
     from autoeval.metasets.seed_set import SeedSet
@@ -118,7 +119,9 @@ def _observed(
             truth.append((sample.boxes, sample.labels, sample.iscrowd))
             bar.update()
     log.check(len(evidence))
-    lost = [f"left out: {reason}" for reason in log.unreadable.values()]
+    lost = [
+        Notice("images-unreadable", f"left out: {reason}") for reason in log.unreadable.values()
+    ]
     boxes = SiteBoxes.of_evidence(evidence, task.categories)
     made = set_of_detector(
         boxes,

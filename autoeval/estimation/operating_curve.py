@@ -37,10 +37,18 @@ def expected_curve(
     Returned: a curve: a row a threshold that a box is over, with the columns ``threshold``,
         ``measure``, ``value``, ``lower`` and ``upper``; NaN where the interval would be too wide.
         Without a row where nothing was found.
+
+    Raises InputError for new images of a site of the fit.
     """
     assert estimate.site is not None
+    if estimate.site.known:
+        raise InputError(
+            "At a known site mAP, mAP50 and mAP75 are estimated, not precision, recall and F1: "
+            "leave out the site."
+        )
     if estimate.site.nothing_found:
         return _table(iter(()))
+    estimator = estimator.at_floor(estimate.site.floor)
     rows = pd.DataFrame(estimate.site.row["rows"])
     best = float(estimate.site.boxes.clean.scores.max(initial=0.0))
 

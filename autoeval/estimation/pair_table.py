@@ -18,6 +18,7 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE
 from autoeval.metrics.operating_point import CountCurve, denominators, value_of
+from autoeval.notices import Notice
 from autoeval.regression import Pairs
 from autoeval.scores.calibrated import EXPECTED, WEIGHT
 from autoeval.targets import OperatingPoint
@@ -133,15 +134,21 @@ def unread_teacher(table: pd.DataFrame, features: Sequence[str]) -> tuple[str, .
     lacking = rows[~measured(rows, WITH_TEACHER)]
     if lacking.empty:
         return (
-            "agreement with the reference detector (--teacher) is not read: it is a score of "
-            "average precision, not of precision, recall or F1 at a threshold",
+            Notice(
+                "reference-not-read",
+                "agreement with the reference detector (--teacher) is not read: it is a score of "
+                "average precision, not of precision, recall or F1 at a threshold",
+            ),
         )
     names = [" of ".join(map(str, of)) for of in lacking[["category", "source"]].to_numpy()]
     return (
-        "agreement with the reference detector (--teacher) is read for no category, since it is "
-        f"not known of {len(lacking)} of {len(rows)}: {listed(names, 10)}. Either the reference "
-        "detector finds nothing over .3 there, or it was not given: give one that knows these "
-        "categories, or leave their labels out",
+        Notice(
+            "reference-not-read",
+            "agreement with the reference detector (--teacher) is read for no category, since it "
+            f"is not known of {len(lacking)} of {len(rows)}: {listed(names, 10)}. Either the "
+            "reference detector finds nothing over .3 there, or it was not given: give one that "
+            "knows these categories, or leave their labels out",
+        ),
     )
 
 

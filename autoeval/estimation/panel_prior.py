@@ -7,6 +7,7 @@ docs/explanation/calibration.md and docs/how-to/operating-point.md.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -40,11 +41,14 @@ SYNONYMS = {
     )
 }
 """Other words of labels and detectors for a category that the prior knows by name."""
+FULL = 0.0  # floor of files as they come, from .05 on or lower
 
 
-def calibration_prior() -> CalibrationPrior:
-    """Return the usual calibration of detectors."""
-    return read_calibration_prior(_content(FILES[0])["calibration"])
+def calibration_prior(floor: float = FULL) -> CalibrationPrior:
+    """Return the usual calibration of detectors whose files hold boxes from a score on."""
+    content = _content(FILES[0])
+    missed = _at_floor(FILES[0], floor)["missed"]
+    return read_calibration_prior({"boxes": content["boxes"], "missed": missed})
 
 
 def read_calibration_prior(known: Mapping[str, Any]) -> CalibrationPrior:
@@ -52,15 +56,19 @@ def read_calibration_prior(known: Mapping[str, Any]) -> CalibrationPrior:
     return CalibrationPrior(tuple(_usual(of) for of in known["boxes"]), _usual(known["missed"]))
 
 
-def regression_prior(features: Sequence[str], target: str) -> tuple[Scaling, Prior]:
+def regression_prior(
+    features: Sequence[str], target: str, floor: float = FULL
+) -> tuple[Scaling, Prior]:
     """Return the units of some scores and what is believed of their slopes.
 
     target: ``mAP``, ``mAP50``, ``mAP75``; at a threshold such as ``recall@0.3`` the prior is that
         of ``recall`` at any.
+    floor: score from which on boxes are in the files; that of the panel's tables which is nearest
+        by ratio counts.
     """
     if OperatingPoint.of(target):
         features, target = [_kind(name) for name in features], _kind(target)
-    regressions = [of for name in FILES for of in _content(name)["regressions"]]
+    regressions = [of for name in FILES for of in _at_floor(name, floor)["regressions"]]
     for fitted in regressions:
         if fitted["target"] == target and set(fitted["scores"]) == set(features):
             units = [fitted["scores"][name] for name in features]
@@ -87,6 +95,14 @@ def with_synonyms(prior: Prior) -> Prior:
     for name, words in SYNONYMS.items():
         known |= dict.fromkeys(words, known[name]) if name in known else {}
     return replace(prior, categories=known)
+
+
+def _at_floor(name: str, floor: float) -> Any:
+    """Return the part of a file that was fitted nearest to a floor; NaN counts as `FULL`."""
+    parts = _content(name)["floors"]
+    if not floor > parts[0]["floor"]:
+        return parts[0]
+    return min(parts, key=lambda of: abs(math.log(of["floor"] / floor)))
 
 
 def _kind(name: str) -> str:

@@ -39,6 +39,11 @@ def plan_in_folder(
     if (folder / PLAN).exists():
         plan = load_plan(folder)
         check_plan(plan, estimate, folder)
+        if options.get("pseudo_labels") is not None or options.get("pseudo_words"):
+            raise InputError(
+                f"{folder} holds a plan, which keeps what it drew, so pseudo-labels would not be "
+                "read: leave them out, or plan into another folder."
+            )
         _check_draw(plan, folder, seed=seed, frames=frames, images=site.images if site else ())
         plan = plan.larger(n)
     elif (folder / EMPTY).exists():

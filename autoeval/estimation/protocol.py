@@ -18,6 +18,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.methods import make_method
+from autoeval.estimation.pair_table import CATEGORY
 from autoeval.estimation.regressions import Regression, make_regression
 from autoeval.estimation.score_table import (
     check_score_table,
@@ -27,6 +28,7 @@ from autoeval.estimation.score_table import (
     sources,
 )
 from autoeval.metasets.seed_set import SeedSet
+from autoeval.notices import Notice
 from autoeval.runtime.progress import progress_bar
 from autoeval.targets import find_target
 
@@ -191,7 +193,8 @@ def evaluate_pairs(
     rows = table[np.isfinite(table[target].to_numpy(float))].reset_index(drop=True)
     groups = rows
     if not has_families(rows):
-        groups = rows.assign(family=[f"group {k % GROUPS}" for k in range(len(rows))])
+        dealt = [f"group {k % GROUPS}" for k in range(len(rows))]
+        groups = rows.assign(family=dealt, kind=CATEGORY)  # the pairs of a source may be divided
     if groups["family"].nunique() < FEWEST_FAMILIES:
         return ()
     found = BayesianRegression(target=target, level=level).fit(groups).cross_validated_
@@ -225,10 +228,13 @@ def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ..
     if used == BASELINE or BASELINE not in errors or errors[used] < errors[BASELINE]:
         return ()
     return (
-        "on sources that were left out of the fit the mean absolute error is "
-        f"{100 * errors[used]:.1f} points; the mean accuracy of the others as the estimate of "
-        f"each gives {100 * errors[BASELINE]:.1f}. Either all sources are about equally accurate, "
-        "or these scores do not predict accuracy here, as where labels are wrong",
+        Notice(
+            "no-better-than-constant",
+            "on sources that were left out of the fit the mean absolute error is "
+            f"{100 * errors[used]:.1f} points; the mean accuracy of the others as the estimate of "
+            f"each gives {100 * errors[BASELINE]:.1f}. Either all sources are about equally "
+            "accurate, or these scores do not predict accuracy here, as where labels are wrong",
+        ),
     )
 
 

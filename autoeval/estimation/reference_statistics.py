@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,8 +16,16 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.site_boxes import LOW_FLOOR
 from autoeval.estimation.warnings import ENOUGH_BOXES, another_scale, unseen_share
+from autoeval.notices import Notice, codes_of, notices_of
 
+SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike
 MOST_ABOVE = 0.05  # that lists may begin above those of the fit
+FEW, NEAREST, FARTHEST, ROUNDING = 3, 0.003, 0.03, 1e-6
+"""How far the lowest of n scores lies above its threshold: 3 / n, if that is between. One of n
+boxes is mostly so near where their density is 1 there. Scores on another scale begin higher, too,
+but seldom so near to a threshold that somebody chose."""
+SURELY_CUT, TINY = 1e-3, 1e-9
+LISTS = ("categories", "warnings", "floors")
 
 
 @dataclass(frozen=True)
@@ -25,6 +34,8 @@ class ReferenceStatistics:
 
     numbers: the word of each number of a category, where its files or the labels have numbers.
     highest: highest score; 0 where it is not known.
+    floors: thresholds that the fit is known at, too, rising, and the share of its boxes over each;
+        see `autoeval.estimation.score_floors`.
     warnings: what was found wrong in the fit, which every estimate repeats.
     """
 
@@ -36,6 +47,7 @@ class ReferenceStatistics:
     unseen: float = 0.0
     warnings: tuple[str, ...] = ()
     widening: float = 0.0
+    floors: tuple[tuple[float, float], ...] = ()
 
     @classmethod
     def of(cls, found: FoundBoxes) -> ReferenceStatistics:
@@ -61,15 +73,21 @@ class ReferenceStatistics:
             # A list of pairs: JSON with sorted keys would put 10 before 2, and their order counts.
             "numbers": [[number, word] for number, word in self.numbers.items()],
             "warnings": list(self.warnings),
+            "floors": [list(of) for of in self.floors],
+            "warning_codes": codes_of(self.warnings),
         }
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ReferenceStatistics:
         """Read what `to_dict` wrote."""
-        lists = {name: tuple(values.get(name, ())) for name in ("categories", "warnings")}
+        values = dict(values)
+        codes = values.pop("warning_codes", ())  # not in files of earlier fits
+        lists = {name: tuple(values.get(name, ())) for name in LISTS}
+        lists["warnings"] = notices_of(values.get("warnings", ()), codes)
         numbers = values.get("numbers", [])
         if isinstance(numbers, dict):  # of a file that was written before the pairs
             numbers = sorted(numbers.items(), key=_in_counting_order)
+        lists["floors"] = tuple((float(a), float(b)) for a, b in lists["floors"])
         return cls(**{**values, **lists, "numbers": {str(k): word for k, word in numbers}})
 
     def differences(self, found: FoundBoxes) -> tuple[str, ...]:
@@ -80,22 +98,53 @@ class ReferenceStatistics:
                 f"These predictions are of another detector: it knows {listed(unknown, 10)}, the "
                 f"one that the estimator was fitted for {listed(self.categories, 10)}."
             )
-        if found.floor > self.floor + MOST_ABOVE and len(found) >= ENOUGH_BOXES:
-            raise InputError(
-                f"The lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: the "
-                "scores do not compare. Export both from .01 on (Ultralytics: conf=0.01), or leave "
-                f"out boxes below {found.floor:.2g} of the labelled images, too, and fit again."
-            )
+        self.floor_for(found)
         return tuple(self._differences(found, unknown))
+
+    def floor_for(self, found: FoundBoxes) -> float:
+        """Return the threshold of `floors` at which new predictions begin; 0 for that of the fit.
+
+        Raises InputError where they begin at none.
+        """
+        if not len(found) or not found.floor > self.floor + SAME_FLOOR:
+            return 0.0
+        within = min(max(FEW / len(found), NEAREST), FARTHEST)
+        for floor, share in reversed(self.floors):
+            by_chance = len(found) * math.log(max(share, TINY))  # that no box is under it
+            if -ROUNDING < found.floor - floor <= within and by_chance < math.log(SURELY_CUT):
+                return floor
+        if found.floor <= self.floor + MOST_ABOVE or len(found) < ENOUGH_BOXES:
+            return 0.0
+        known = listed([f"{of:g}" for of, _ in self.floors], most=12) or "none above it"
+        raise InputError(
+            f"The lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: the "
+            f"scores do not compare (thresholds that this fit knows: {known}). Export both from "
+            f".01 on (Ultralytics: conf=0.01), or leave out boxes below {found.floor:.2g} of the "
+            "labelled images, too, and fit again."
+        )
 
     def _differences(self, found: FoundBoxes, unknown: list[str]) -> Iterator[str]:
         if unknown:
-            yield f"categories that the fit did not know: {listed(unknown, 10)}: another detector?"
-        yield from another_scale(found, self.floor, self.highest)
+            yield Notice(
+                "another-detector",
+                f"categories that the fit did not know: {listed(unknown, 10)}: another detector?",
+            )
+        floor = self.floor_for(found)
+        if floor:
+            yield Notice(
+                "low-scores-missing",
+                f"the lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: boxes "
+                f"under {floor:g} are taken to have been left out, and the estimate is of the "
+                "boxes in this file; export from .01 on (Ultralytics: conf=0.01) for one of all",
+            )
+        yield from another_scale(found, floor or self.floor, self.highest)
         if found.most_boxes > 2 * self.most_boxes:
             yield (
-                f"up to {found.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
-                "another limit, or another detector?"
+                Notice(
+                    "another-detector",
+                    f"up to {found.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
+                    "another limit, or another detector?",
+                )
             )
 
 
@@ -125,7 +174,14 @@ def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatisti
         max(part.highest for part in parts),
         sum(part.unseen for part in parts) / len(parts),
         widening=max(part.widening for part in parts),
+        floors=_common_floors([dict(part.floors) for part in parts]),
     )
+
+
+def _common_floors(parts: Sequence[dict[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Keep the thresholds that all know, each with the largest share of boxes over it."""
+    common = [floor for floor in parts[0] if all(floor in of for of in parts)]
+    return tuple((floor, max(of[floor] for of in parts)) for floor in common)
 
 
 def different_floors(parts: Sequence[ReferenceStatistics], names: Sequence[str]) -> list[str]:
@@ -133,7 +189,10 @@ def different_floors(parts: Sequence[ReferenceStatistics], names: Sequence[str])
     floors = pd.Series([part.floor for part in parts], index=names)
     odd = floors[(floors > 3 * floors.median()) & (floors > LOW_FLOOR)]
     return [
-        f"{name}: its lowest score is {floor:.3g}, that of most others {floors.median():.3g}: "
-        "another threshold, or another detector?"
+        Notice(
+            "another-threshold",
+            f"{name}: its lowest score is {floor:.3g}, that of most others {floors.median():.3g}: "
+            "another threshold, or another detector?",
+        )
         for name, floor in odd.items()
     ]

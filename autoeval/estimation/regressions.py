@@ -22,6 +22,7 @@ from autoeval.estimation.intervals import (
     widened,
 )
 from autoeval.estimation.methods import Method, make_method, readable
+from autoeval.estimation.panel_prior import FULL
 from autoeval.estimation.score_table import (
     SEED,
     Rows,
@@ -189,7 +190,13 @@ class SourceRegression:
 Regression = BayesianRegression | SourceRegression
 
 
-def make_regression(method: str, *, target: str = "mAP", level: float = 0.9) -> Regression:
-    """Make the regression that a method takes: on pairs for ``bayes``, else on sample sets."""
-    kind = BayesianRegression if method == DEFAULT_METHOD else SourceRegression
-    return kind(method, target=target, level=level)
+def make_regression(
+    method: str, *, target: str = "mAP", level: float = 0.9, floor: float = FULL
+) -> Regression:
+    """Make the regression that a method takes: on pairs for ``bayes``, else on sample sets.
+
+    floor: see `BayesianRegression`; other methods have no prior that depends on it.
+    """
+    if method == DEFAULT_METHOD:
+        return BayesianRegression(method, target=target, level=level, floor=floor)
+    return SourceRegression(method, target=target, level=level)

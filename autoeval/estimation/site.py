@@ -27,10 +27,11 @@ from autoeval.estimation.intervals import RESAMPLED, RESAMPLES
 from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
-from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.site_boxes import PathLike, SiteBoxes, check_floor
+from autoeval.estimation.reference_statistics import SAME_FLOOR, ReferenceStatistics
+from autoeval.estimation.site_boxes import LOW_FLOOR, PathLike, SiteBoxes, check_floor
 from autoeval.estimation.warnings import unseen_share
 from autoeval.metasets.task import Task
+from autoeval.notices import Notice
 from autoeval.runtime.shards import Shards, Undivided
 
 Categories = Mapping[str, Sequence[str]]
@@ -45,6 +46,8 @@ class Site:
     boxes: in the categories that are estimated.
     named: whether these were named; otherwise those that are detected are estimated.
     left_out: what was left out of boxes and images.
+    floor: at which floor the fit is read; 0 for that of its own files. See
+        `autoeval.estimation.score_floors`.
     unseen: see `autoeval.estimation.warnings.unseen_share`.
     evidence, least_stable: of each image, where a detector was run; those that move most, if any.
     detector: fingerprint of the detector; empty where it is not known.
@@ -57,6 +60,7 @@ class Site:
     named: bool = False
     warnings: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    floor: float = 0.0
     unseen: float = 0.0
     backbone: str = BLACK_BOX
     evidence: tuple[Evidence, ...] = ()
@@ -103,21 +107,31 @@ def site_of_files(
         known, where = images, "the list of images"
     words = statistics.categories
     found = files.read(known, where=where, numbers=statistics.numbers, words=words)
+    found, cut = as_in_fit(found, statistics)
     clean = found.clean
-    left_out += found.left_out
+    left_out += [*found.left_out, *cut]
     warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
-    warnings += check_floor(clean, "the file", complete=files.complete)
+    floor = statistics.floor_for(clean)
+    missing = check_floor(clean, "the file", complete=files.complete)
+    warnings += () if floor else missing
     # A file that lists an image without a box lists all of them.
     if images is None and len(np.unique(clean.image)) == len(found):
         warnings.append(
-            "images without a box are not known, and count as if there were none: list all images"
+            Notice(
+                "images-without-box-unknown",
+                "images without a box are not known, and count as if there were none: list all "
+                "images",
+            )
         )
     if isinstance(images, str | os.PathLike):
         warnings += check_coverage(clean, np.arange(len(found)), "the file")
         if clean.n_unplaced:
             warnings.append(
-                f"{clean.n_unplaced} images of the predictions are not in {where}: is it the list "
-                "of these images?"
+                Notice(
+                    "images-not-placed",
+                    f"{clean.n_unplaced} images of the predictions are not in {where}: is it the "
+                    "list of these images?",
+                )
             )
     if folder:
         paths = {file.image_id: file.path for file in folder}
@@ -128,7 +142,12 @@ def site_of_files(
     unseen = unseen_share(clean)
     later = copies(clean)
     if len(later):
-        warnings.append(f"images with exactly the boxes of another, left out: {len(later)}")
+        warnings.append(
+            Notice(
+                "copies-left-out",
+                f"images with exactly the boxes of another, left out: {len(later)}",
+            )
+        )
         found = found.on_images(np.setdiff1d(np.arange(len(found)), later))
     if categories:
         warnings += check_words(categories, {*statistics.categories, *clean.categories})
@@ -139,8 +158,26 @@ def site_of_files(
         warnings=tuple(warnings),
         left_out=tuple(left_out),
         images=folder,
+        floor=floor,
         unseen=max(unseen, statistics.unseen),
     )
+
+
+def as_in_fit(
+    found: SiteBoxes, statistics: ReferenceStatistics
+) -> tuple[SiteBoxes, tuple[str, ...]]:
+    """Leave out boxes with scores under those of the fit, where its files were cut; say so."""
+    scores = found.clean.scores
+    cut = statistics.floor > LOW_FLOOR
+    if not (cut and found.clean.floor < statistics.floor - SAME_FLOOR):
+        return found, ()
+    kept = scores >= np.float32(statistics.floor)
+    note = (
+        f"boxes under {statistics.floor:.3g}, the lowest score in the fit: {int((~kept).sum())}; "
+        "the estimate is of the boxes over it. Fit on predictions from .01 on (Ultralytics: "
+        "conf=0.01) for one of all"
+    )
+    return replace(found, clean=found.clean.where(kept)), (note,)
 
 
 def site_of_images(
@@ -205,8 +242,11 @@ def site_of_images(
         blocks = blocks_of_read(samples, log.unreadable)
     if lost:
         warnings += (
-            f"{row['n_unreadable']} of {len(samples)} images could not be read and were left out: "
-            f"{listed(lost)}",
+            Notice(
+                "images-unreadable",
+                f"{row['n_unreadable']} of {len(samples)} images could not be read and were left "
+                f"out: {listed(lost)}",
+            ),
         )
     return Site(
         SiteBoxes.of_evidence(found, names, blocks),
@@ -254,7 +294,7 @@ def words_of(categories: Categories) -> dict[str, str]:
 
 def check_words(categories: Categories, known: set[str]) -> list[str]:
     """Warn of words that no box has; refuse a category that has no other."""
-    warnings = []
+    warnings: list[str] = []
     for name, words in categories.items():
         unknown = [word for word in words or [name] if word not in known]
         if len(unknown) == len(words or [name]):
@@ -264,6 +304,9 @@ def check_words(categories: Categories, known: set[str]) -> list[str]:
             )
         if unknown:
             warnings.append(
-                f"no box is called {listed(unknown)}, here or in the fit: check the word"
+                Notice(
+                    "word-not-known",
+                    f"no box is called {listed(unknown)}, here or in the fit: check the word",
+                )
             )
     return warnings

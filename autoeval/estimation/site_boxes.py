@@ -18,6 +18,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.labels.pool import image_sizes
 from autoeval.metrics.coco_matching import MAX_DETECTIONS
+from autoeval.notices import Notice
 from autoeval.scores.calibrated import LIKELY
 
 PASSES = {
@@ -168,7 +169,7 @@ def columns_of(
 
 
 PathLike = str | os.PathLike[str]
-LOW_FLOOR, HIGH_FLOOR = 0.05, 0.3
+LOW_FLOOR, HIGH_FLOOR = 0.05, 0.35
 FEWEST_FULL, MANY_FULL = 3, 0.1
 
 
@@ -176,10 +177,11 @@ def check_floor(found: FoundBoxes, name: str, *, complete: bool = True) -> tuple
     """Warn of predictions whose low scores were left out."""
     if not found.floor > LOW_FLOOR:
         return ()
-    warning = (
-        f"the lowest score in {name} is {found.floor:.3g}: boxes below it are missing, which "
-        "lowers the recall that can be measured and the scores that rest on them; export from .01 "
-        "on, or lower the threshold of a detector that is run"
+    warning = Notice(
+        "low-scores-missing",
+        f"the lowest score in {name} is {found.floor:.3g}: boxes below it are missing, and "
+        "accuracy is that of the boxes in the file, which is lower than that of all, and known "
+        "less precisely; export from .01 on, or lower the threshold of a detector that is run",
     )
     if found.floor > HIGH_FLOOR and complete:
         raise InputError(
@@ -201,7 +203,10 @@ def check_limit(found: FoundBoxes, name: str) -> tuple[str, ...]:
     if not len(found) or not few or n_full < max(FEWEST_FULL, MANY_FULL * len(n_boxes)):
         return ()
     return (
-        f"{n_full} of {len(n_boxes)} images in {name} have exactly {found.most_boxes} boxes, the "
-        f"most of any: were only the best {found.most_boxes} kept? That lowers the accuracy that "
-        "is measured and hides low scores; export all boxes from .01 on",
+        Notice(
+            "boxes-limited",
+            f"{n_full} of {len(n_boxes)} images in {name} have exactly {found.most_boxes} boxes, "
+            f"the most of any: were only the best {found.most_boxes} kept? That lowers the "
+            "accuracy that is measured and hides low scores; export all boxes from .01 on",
+        ),
     )

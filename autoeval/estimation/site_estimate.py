@@ -29,6 +29,7 @@ from autoeval.estimation.pair_table import category_weights, values_of
 from autoeval.estimation.regressions import Regression, SourceRegression
 from autoeval.estimation.site import Site
 from autoeval.estimation.warnings import unseen_warning
+from autoeval.notices import Notice
 from autoeval.scores.score_set import resampled_counts
 
 NEAREST, FEWEST = 8, 3
@@ -58,8 +59,11 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
     known = rows[rows["mAP50"] > LOWEST]
     if len(known) < FEWEST:
         return (
-            "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly "
-            "does. Fewer than three sources do not show by how much: rely on mAP50",
+            Notice(
+                "tightness-of-labels",
+                "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 "
+                "hardly does. Fewer than three sources do not show by how much: rely on mAP50",
+            ),
         )
     at = estimates["mAP50"]
     near = known.iloc[(known["mAP50"] - at).abs().argsort(kind="stable")[:NEAREST]]
@@ -70,10 +74,14 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
     value = estimates["mAP"]
     where = "below" if value < low else "above" if value > high else "inside"
     return (
-        "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly does. "
-        f"At the {len(near)} sources with the most similar mAP50, mAP is {100 * shares[0]:.0f} to "
-        f"{100 * shares[1]:.0f} % of mAP50: {100 * low:.0f} to {100 * high:.0f} at the estimated "
-        f"mAP50 of {100 * at:.0f}. The estimated mAP of {100 * value:.0f} lies {where} this range",
+        Notice(
+            "tightness-of-labels",
+            "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 hardly "
+            f"does. At the {len(near)} sources with the most similar mAP50, mAP is "
+            f"{100 * shares[0]:.0f} to {100 * shares[1]:.0f} % of mAP50: {100 * low:.0f} to "
+            f"{100 * high:.0f} at the estimated mAP50 of {100 * at:.0f}. The estimated mAP of "
+            f"{100 * value:.0f} lies {where} this range",
+        ),
     )
 
 
@@ -121,8 +129,11 @@ def _slopes(regression: BayesianRegression, rows: pd.DataFrame) -> np.ndarray:
 
 
 OF_PRECISION = (
-    "precision without labels is hardly better known than from a constant, since objects that "
-    "nobody labelled count as false: label a few images to measure it",
+    Notice(
+        "precision-hardly-known",
+        "precision without labels is hardly better known than from a constant, since objects that "
+        "nobody labelled count as false: label a few images to measure it",
+    ),
 )
 
 

@@ -31,6 +31,7 @@ from autoeval.estimation.site_boxes import (
 from autoeval.labels.label_warnings import label_warnings, mismatched_words
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import match_categories, rank_categories
+from autoeval.notices import Notice, prefixed
 
 if TYPE_CHECKING:
     from autoeval.metasets.task import Task
@@ -82,6 +83,18 @@ class TrainingSet:
         """Return the same with one more line of what was left out."""
         return self.changed(left_out=(*self.left_out, note))
 
+    def above(self, floor: float) -> Self:
+        """Return the same without the boxes of the clean pass that score lower.
+
+        Boxes are matched from the most confident one on, so those that stay match as before.
+        """
+        kept = self.boxes.clean.scores >= np.float32(floor)
+        boxes = replace(self.boxes, clean=self.boxes.clean.where(kept))
+        made = replace(self, boxes=boxes)
+        hits, ignored = self.matches
+        made.__dict__["matches"] = hits[:, kept], ignored[:, kept]
+        return made
+
     def changed(self, **fields: Any) -> Self:
         """Return the same with other fields than boxes and truth, and what is computed of these."""
         other = replace(self, **fields)
@@ -130,13 +143,16 @@ def training_set(
     if not any(made.enough):
         raise too_few_labels(name)
     found = [*warnings, *label_warnings(boxes.clean, truth, made.rankings)]
-    made = made.changed(statistics=made.statistics.warning(*(f"{name}: {of}" for of in found)))
+    made = made.changed(statistics=made.statistics.warning(*prefixed(name, found)))
     categories = zip(truth.categories, made.rankings, made.enough, strict=True)
     rare = [name for name, of, enough in categories if of.n_true.any() and not enough]
     if rare:
         made = made.noting(
-            f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
-            f"images, left out: {len(rare)} ({listed(rare)})"
+            Notice(
+                "categories-rarely-labelled",
+                f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
+                f"images, left out: {len(rare)} ({listed(rare)})",
+            )
         )
     return made
 
@@ -184,7 +200,12 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Traini
     return [
         _with_files(
             of.name,
-            read_labels(of.labels, of.img_dir, layout=of.layout, **of.options),
+            read_labels(
+                of.labels,
+                None if is_coco_file(of.labels, of.layout) else of.img_dir,
+                layout=of.layout,
+                **of.options,
+            ),
             files[of.name],
             task.categories,
             words,
@@ -209,18 +230,34 @@ def truth_of_samples(
     return Truth(found.images, found.categories, image, label, boxes, crowd)
 
 
+def is_coco_file(path: Path, layout: str | None = None) -> bool:
+    """Whether labels are one COCO file, which names its images without their folder."""
+    return path.suffix == ".json" and path.is_file() and layout in (None, "coco")
+
+
 def read_labels(
     path: Path, img_dir: PathLike | None, *, layout: str | None = None, **options: Any
 ) -> LabelSet:
-    """Read labels; a COCO file needs no library that reads images."""
+    """Read labels; a COCO file without a folder of images needs no library that reads images.
+
+    With one, its images get the names of the files there, and one of them at least is among these.
+    """
     if not path.exists():
         raise InputError(f"No labels {path}: check the path.")
-    if path.suffix == ".json" and path.is_file() and layout in (None, "coco"):
+    is_coco = is_coco_file(path, layout)
+    if is_coco and img_dir is None:
         return read_coco(path)
     from autoeval.data.labels.any_format import load_labels
 
     folder = None if img_dir is None else os.fspath(img_dir)
-    return load_labels(path, folder, layout=layout, **options)
+    content = load_labels(path, folder, layout=layout, **options)
+    there = (Path(folder or "") / image.file_name for image in content.images)
+    if is_coco and not any(path.is_file() for path in there):
+        raise InputError(
+            f"Expected images of {path} in {img_dir} but found none of them there: check "
+            "`img_dir` (img_dir=), or leave it out."
+        )
+    return content
 
 
 def _with_files(
@@ -285,8 +322,12 @@ def _noting_all_wrong(made: TrainingSet, what: str) -> TrainingSet:
     if np.isnan(right).all() or np.nanmax(right) > ALL_WRONG:
         return made
     return made.noting(
-        f"no category of {what} is right anywhere (mAP50 under 1): do category numbers and image "
-        "ids mean what the labels mean? Write words and file names into predictions files"
+        Notice(
+            "nothing-right",
+            f"no category of {what} is right anywhere (mAP50 under 1): do category numbers and "
+            "image ids mean what the labels mean? Write words and file names into predictions "
+            "files",
+        )
     )
 
 
@@ -308,8 +349,9 @@ def _covered_splits(
         return content, found, ()
     kept = np.flatnonzero(np.isin(splits, covered))
     others = listed([f"{name or 'no split'} ({n} images)" for name, n in sorted(left.items())])
-    note = (
+    note = Notice(
+        "splits-left-out",
         f"the predictions are of the split {listed(covered)} ({len(kept)} images) of "
-        f"{content.path}, and only its labels are used; not of {others}"
+        f"{content.path}, and only its labels are used; not of {others}",
     )
     return of_splits(content, covered), found.on_images(kept), (note,)

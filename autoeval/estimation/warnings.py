@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from autoeval.data.predictions import FoundBoxes
+from autoeval.notices import Notice
 from autoeval.regression import PredictionInterval
 from autoeval.report.tables import counted
 from autoeval.report.warning_lines import WIDE
@@ -49,27 +50,48 @@ def estimate_warnings(
     for name, of in features.items():
         low, high = training_range[name]
         if math.isnan(of):
-            found.append(f"{name} is undefined on these images")
+            found.append(Notice("score-undefined", f"{name} is undefined on these images"))
         elif not low <= of <= high and low != high:  # one pair, or a constant: there is no range
             found.append(
-                f"{name} is {of:.3f}, outside the {low:.3f} to {high:.3f} seen in training: the "
-                "estimate is an extrapolation"
+                Notice(
+                    "extrapolation",
+                    f"{name} is {of:.3f}, outside the {low:.3f} to {high:.3f} seen in training: "
+                    "the estimate is an extrapolation",
+                )
             )
     if math.isnan(value):
-        found.append("no estimate: the scores cannot be computed on these images")
+        found.append(
+            Notice("no-estimate", "no estimate: the scores cannot be computed on these images")
+        )
     elif value < doubtful:
         found.append(
-            f"the estimate is under {doubtful:.0%}, where scores are known to lose their "
-            "correlation with mAP"
+            Notice(
+                "low-estimate",
+                f"the estimate is under {doubtful:.0%}, where scores are known to lose their "
+                "correlation with mAP",
+            )
         )
     if n_images < MIN_IMAGES:
-        found.append(f"only {counted(n_images, 'image')}: under {MIN_IMAGES} the scores are noisy")
+        found.append(
+            Notice(
+                "few-images",
+                f"only {counted(n_images, 'image')}: under {MIN_IMAGES} the scores are noisy",
+            )
+        )
     if skipped_share > MANY_SKIPPED:
         found.append(
-            f"{skipped_share:.0%} of the images have no box before or after dropout: not counted"
+            Notice(
+                "images-skipped",
+                f"{skipped_share:.0%} of the images have no box before or after dropout: not "
+                "counted",
+            )
         )
     if backbone not in VALIDATED_BACKBONES:
-        found.append(f"the method was never validated on a {backbone} backbone")
+        found.append(
+            Notice(
+                "backbone-not-validated", f"the method was never validated on a {backbone} backbone"
+            )
+        )
     return tuple(found)
 
 
@@ -79,6 +101,7 @@ ENOUGH_CONFIDENT = 20
 MOSTLY = 0.5
 NOTICEABLE = 0.05
 NO_LOWER = 1e-3
+HIGHEST_FLOOR = 0.55  # of files that a fit can be known at
 ANOTHER_FLOOR, OF_FEW_BOXES = 1.5, 3.0
 ANOTHER_TOP = 0.6
 ENOUGH_BOXES = 100
@@ -95,21 +118,30 @@ def another_scale(found: FoundBoxes, floor: float, highest: float) -> Iterator[s
     another = high > (ANOTHER_FLOOR if len(found) >= ENOUGH_BOXES else OF_FEW_BOXES) * low
     if another and high > SCORE_THR:
         yield (
-            f"the lowest score is {found.floor:.3g}, in the fit it was {floor:.3g}: "
-            "export both with one threshold, or the scores do not compare"
+            Notice(
+                "another-threshold",
+                f"the lowest score is {found.floor:.3g}, in the fit it was {floor:.3g}: "
+                "export both with one threshold, or the scores do not compare",
+            )
         )
     elif another and len(found) >= ENOUGH_BOXES:
         yield (
-            f"the lowest score is {found.floor:.2g}, in the fit it was {floor:.2g}: another "
-            "threshold does no harm there, but scores on another scale (another temperature, "
-            "another version of the detector) are misread"
+            Notice(
+                "another-threshold",
+                f"the lowest score is {found.floor:.2g}, in the fit it was {floor:.2g}: another "
+                "threshold does no harm there, but scores on another scale (another temperature, "
+                "another version of the detector) are misread",
+            )
         )
     low, high = sorted((found.highest, highest))
     if highest and low < ANOTHER_TOP * high and len(found) >= ENOUGH_BOXES:
         yield (
-            f"the highest score is {found.highest:.2f}, in the fit it was {highest:.2f}: unless "
-            "the detector is sure of nothing in one of them, its scores are on another scale here "
-            "and are misread"
+            Notice(
+                "another-scale",
+                f"the highest score is {found.highest:.2f}, in the fit it was {highest:.2f}: "
+                "unless the detector is sure of nothing in one of them, its scores are on "
+                "another scale here and are misread",
+            )
         )
 
 
@@ -121,21 +153,26 @@ def unseen_share(found: FoundBoxes) -> float:
 
     .. math:: w = \min(\max((f - .05) / (.3 - .05), 0), 1)
 
-    of that range is unseen. Images count by their boxes, as they do in average precision.
+    of that range is unseen. Images count by their boxes, as they do in average precision. Where
+    the whole file begins at a score over .05 and up to `HIGHEST_FLOOR`, the tables of the panel
+    know what that costs: the range begins there.
 
-    Returned: in [0, 1]: 0 for a full list, 1 where nothing but boxes over .3 is listed, or more
-        than half of these have the same confidence, so that it ranks nothing.
+    Returned: in [0, 1]: 0 for a full list, 1 where a file begins over `HIGHEST_FLOOR`, or more than
+        half of the boxes over .3 have the same confidence, so that it ranks nothing.
     """
     if not len(found):
         return 0.0
-    if same_score(found) > MOSTLY:
+    if same_score(found) > MOSTLY or found.floor > HIGHEST_FLOOR:
         return 1.0
+    start = max(SCORE_THR, found.floor)
+    if start >= CONFIDENT:
+        return 0.0
     n_boxes = np.bincount(found.image, minlength=len(found.images))
     lowest = np.full(len(n_boxes), np.inf, np.float32)
     np.minimum.at(lowest, found.image, found.scores)
     cut = np.isfinite(lowest) & (n_boxes == found.most_boxes)
     first = np.where(cut, lowest.astype(np.float64), found.floor)
-    shares = np.clip((first - SCORE_THR) / (CONFIDENT - SCORE_THR), 0, 1)
+    shares = np.clip((first - start) / (CONFIDENT - start), 0, 1)
     return float(np.average(shares, weights=n_boxes))
 
 
@@ -152,10 +189,14 @@ def unseen_warning(share: float) -> tuple[str, ...]:
     if share < NOTICEABLE:
         return ()
     return (
-        f"{share:.0%} of the confidence that scores read (.05 to .3) is not in these predictions "
-        "or in those of the fit: low scores or all but the best boxes were left out, or all scores "
-        "are high or alike, or say little of which boxes are right. The interval is wider by that "
-        "share of how far accuracies differ; export all boxes from .01 on",
+        Notice(
+            "low-scores-missing",
+            f"{share:.0%} of the confidence that scores read (.05 to .3) is not in these "
+            "predictions or in those of the fit: low scores or all but the best boxes were left "
+            "out, or all scores are high or alike, or say little of which boxes are right. The "
+            "interval is wider by that share of how far accuracies differ; export all boxes from "
+            ".01 on",
+        ),
     )
 
 

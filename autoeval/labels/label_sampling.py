@@ -17,6 +17,7 @@ from autoeval.data.predictions import FoundBoxes
 from autoeval.data.video import time_blocks
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.notices import Notice
 
 _NUMBER = re.compile(r"(\d+)(?=\D*$)")
 
@@ -180,13 +181,19 @@ def _warnings(labels: LabelSet, unknown: list[str], truth: Truth, k: int) -> lis
     warnings = list(labels.warnings)
     if unknown:
         warnings.append(
-            f"labelled images that are not in the pool, left out: {len(unknown)} "
-            f"({listed(unknown)})"
+            Notice(
+                "images-not-in-pool",
+                f"labelled images that are not in the pool, left out: {len(unknown)} "
+                f"({listed(unknown)})",
+            )
         )
     empty = k - len(np.unique(truth.image))
     if empty:
         warnings.append(
-            f"{empty} of {k} labelled images hold no object: right if somebody looked at them, "
-            "wrong if they are not labelled yet"
+            Notice(
+                "empty-labelled-images",
+                f"{empty} of {k} labelled images hold no object: right if somebody looked at them, "
+                "wrong if they are not labelled yet",
+            )
         )
     return warnings

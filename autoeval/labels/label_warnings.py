@@ -12,6 +12,7 @@ from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import top_detections
+from autoeval.notices import Notice
 
 CONFIDENT, SURE = 0.3, 0.5
 TOUCHING = 0.1
@@ -41,9 +42,12 @@ def unlabelled_objects(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     if n_odd < FEWEST_ODD or n_odd <= MANY_UNLABELLED * len(sure):
         return ()
     return (
-        f"{n_odd} of the {len(sure)} most confident boxes are on no labelled object: are objects "
-        "left unlabelled, or are the labels of other images? If not, the detector is wrong here "
-        "where it is surest",
+        Notice(
+            "objects-unlabelled",
+            f"{n_odd} of the {len(sure)} most confident boxes are on no labelled object: are "
+            "objects left unlabelled, or are the labels of other images? If not, the detector is "
+            "wrong here where it is surest",
+        ),
     )
 
 
@@ -65,8 +69,11 @@ def labels_elsewhere(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
         return ()
     what = "images" if n_categories == 1 else "pairs of image and category"
     return (
-        f"in {n_odd} of {len(both)} {what} with labels and confident boxes, no box overlaps a "
-        "label: do some labels belong to other images, or are their boxes drawn elsewhere?",
+        Notice(
+            "labels-elsewhere",
+            f"in {n_odd} of {len(both)} {what} with labels and confident boxes, no box overlaps a "
+            "label: do some labels belong to other images, or are their boxes drawn elsewhere?",
+        ),
     )
 
 
@@ -89,9 +96,12 @@ def shifted_labels(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
         return ()
     right, down = median
     return (
-        f"labelled boxes lie {right:+.1f} px (to the right) and {down:+.1f} px (down) of the "
-        f"detector's, median of {n_pairs} pairs: are labels and predictions of images of one size "
-        "and crop?",
+        Notice(
+            "labels-displaced",
+            f"labelled boxes lie {right:+.1f} px (to the right) and {down:+.1f} px (down) of the "
+            f"detector's, median of {n_pairs} pairs: are labels and predictions of images of one "
+            "size and crop?",
+        ),
     )
 
 
@@ -159,8 +169,11 @@ def labelled_twice(truth: Truth) -> tuple[str, ...]:
     if twice <= MANY_TWICE * len(single):
         return ()
     return (
-        f"{twice} of {len(single)} labelled boxes lie on another one of their category: is each "
-        "object labelled once? Those that are labelled twice count as missed",
+        Notice(
+            "labelled-twice",
+            f"{twice} of {len(single)} labelled boxes lie on another one of their category: is "
+            "each object labelled once? Those that are labelled twice count as missed",
+        ),
     )
 
 
@@ -178,8 +191,11 @@ def mismatched_words(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     if not lost or not unknown:
         return ()
     return (
-        f"labelled but never predicted: {listed(lost)}; predicted but no word of the labels: "
-        f"{listed(unknown)}. Are these the same things by other words?",
+        Notice(
+            "other-words",
+            f"labelled but never predicted: {listed(lost)}; predicted but no word of the labels: "
+            f"{listed(unknown)}. Are these the same things by other words?",
+        ),
     )
 
 
@@ -210,8 +226,11 @@ def overconfident(found: FoundBoxes, ranked: Sequence[RankedDetections]) -> tupl
     if confidence - precision <= max(TOO_CONFIDENT, 2 * error):
         return ()
     return (
-        f"{precision:.0%} of the {n_boxes} boxes over {CONFIDENT} are true positives (IoU .5), "
-        f"while their mean score is {confidence:.2f}: do the labels miss objects, or are they "
-        "drawn elsewhere, or of other images? If not, the detector is overconfident, and "
-        "its scores cannot be relied on",
+        Notice(
+            "overconfident",
+            f"{precision:.0%} of the {n_boxes} boxes over {CONFIDENT} are true positives (IoU .5), "
+            f"while their mean score is {confidence:.2f}: do the labels miss objects, or are they "
+            "drawn elsewhere, or of other images? If not, the detector is overconfident, and "
+            "its scores cannot be relied on",
+        ),
     )

@@ -15,6 +15,7 @@ from autoeval.labels.estimators import LEVELS
 from autoeval.labels.label_sampling import places_in_pool
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.notices import Notice
 from autoeval.scores.calibrated import LIKELY
 
 ZERO = ValueWithError(0.0, 0.0)
@@ -71,17 +72,23 @@ def labelled_categories(
     added = [] if words or named else [word for word in labelled if word not in found]
     if lacking and len(lacking) < len(found):
         warnings.append(
-            f"detected categories that the labels do not have, left out of the mean: "
-            f"{len(lacking)} of {len(found)} ({listed(lacking, 10)}). Where the labels have other "
-            "words for them, translate with words=WORD=CATEGORY"
+            Notice(
+                "categories-without-labels",
+                "detected categories that the labels do not have, left out of the mean: "
+                f"{len(lacking)} of {len(found)} ({listed(lacking, 10)}). Where the labels have "
+                "other words for them, translate with words=WORD=CATEGORY",
+            )
         )
     else:  # the labels are of other words altogether, which `match_labels` refuses
         lacking = []
     if added and len(added) < len(labelled):
         warnings.append(
-            "labelled categories of which nothing likely was detected, so that their average "
-            f"precision is 0 or low: {len(added)} ({listed(added, 10)}). If the detector does not "
-            "know them, name those that count with words=WORD=CATEGORY"
+            Notice(
+                "categories-not-detected",
+                "labelled categories of which nothing likely was detected, so that their average "
+                f"precision is 0 or low: {len(added)} ({listed(added, 10)}). If the detector does "
+                "not know them, name those that count with words=WORD=CATEGORY",
+            )
         )
     else:
         added = []

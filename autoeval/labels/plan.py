@@ -25,6 +25,7 @@ from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.operating_point import influence_on
+from autoeval.notices import Notice
 from autoeval.report.warning_lines import warning_lines
 from autoeval.targets import IOUS, OperatingPoint
 
@@ -238,8 +239,11 @@ def make_plan(
     if fitting is not assistance:
         passes = " and ".join(sorted(assistance.needs))
         warnings += (
-            f"the pass {passes} is missing here: the true-positive probability of boxes is "
-            "estimated from clean boxes alone",
+            Notice(
+                "pass-missing",
+                f"the pass {passes} is missing here: the true-positive probability of boxes is "
+                "estimated from clean boxes alone",
+            ),
         )
     point = OperatingPoint.of(target)
     if point is not None:

@@ -18,6 +18,7 @@ from autoeval.errors import InputError
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.value_with_error import ValueWithError
+from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import atomic_path, write_json
 
 PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 3
@@ -48,6 +49,7 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
         "unlikely_categories": list(plan.rest.categories) if plan.rest is not None else None,
         "images": [[i.image_id, i.file_name, i.size] for i in ids],
         "warnings": list(plan.warnings),
+        "warning_codes": codes_of(plan.warnings),
         "mixing": asdict(plan.mixing),
         "points": {name: asdict(mixing) for name, mixing in plan.points.items()},
         "priors": {name: _finite(asdict(prior)) for name, prior in plan.priors.items()},
@@ -88,7 +90,7 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         blocks=arrays["blocks"],
         mixing=MixingWeights.from_dict(document["mixing"]),
         priors=priors,
-        warnings=tuple(document["warnings"]),
+        warnings=notices_of(document["warnings"], document.get("warning_codes", ())),
         points={
             name: MixingWeights.from_dict(of) for name, of in document.get("points", {}).items()
         },

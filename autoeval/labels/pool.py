@@ -13,6 +13,7 @@ from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.metrics.coco_matching import top_detections
+from autoeval.notices import Notice
 
 OF_BOX = (
     "score",
@@ -164,9 +165,10 @@ class Pool:
         images = np.unique(self.found.image[over])
         if len(images) == len(self):
             return self
-        note = (
+        note = Notice(
+            "images-without-box-over-threshold",
             f"{len(self) - len(images)} of {len(self)} images have no box over {score_thr:g}, and "
-            "precision does not depend on them: none of them is drawn"
+            "precision does not depend on them: none of them is drawn",
         )
         kept = np.isin(self.found.image, images)
         found = self.found.on_images(images)
@@ -220,10 +222,11 @@ def image_sizes(found: FoundBoxes) -> tuple[np.ndarray, tuple[str, ...]]:
         return sizes, ()
     sizes[unknown] = found.boxes[unknown[found.image], 2:].max(axis=0, initial=1)[::-1]
     height, width = sizes[unknown][0]
-    warning = (
+    warning = Notice(
+        "image-sizes-unknown",
         f"height and width of {unknown.sum()} of {len(unknown)} images are unknown: they count as "
         f"{height:.0f} and {width:.0f} pixels, as far as their boxes reach. Boxes are described "
-        "better by the true sizes: list the images in a COCO file that gives them"
+        "better by the true sizes: list the images in a COCO file that gives them",
     )
     return sizes, (warning,)
 

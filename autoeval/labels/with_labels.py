@@ -22,6 +22,7 @@ from autoeval.labels.target_estimates import TargetEstimates, estimate_target
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import rank_categories
+from autoeval.notices import Notice, codes_of
 from autoeval.report.warning_lines import warning_lines
 from autoeval.targets import OperatingPoint, points_at
 
@@ -199,6 +200,7 @@ class LabelledEstimate:
             "whole": {name: _plain_dict(asdict(of)) for name, of in self.whole.items()},
             "per_category": {n: _plain_dict(asdict(of)) for n, of in self.per_category.items()},
             "warnings": list(self.warnings),
+            "warning_codes": codes_of(self.warnings),
         }
 
 
@@ -339,13 +341,19 @@ def drawn_by_plan(
     if not inside.all():
         names = [plan.found.images[k].image_id for k in at[~inside]]
         warnings.append(
-            f"labelled images that the plan did not draw, left out: {len(names)} "
-            f"({listed(names)}). Plan again with a larger --n, or estimate without the plan"
+            Notice(
+                "images-not-planned",
+                f"labelled images that the plan did not draw, left out: {len(names)} "
+                f"({listed(names)}). Plan again with a larger --n, or estimate without the plan",
+            )
         )
     if inside.sum() < plan.n:
         warnings.append(
-            f"{plan.n - int(inside.sum())} of {plan.n} planned images are not labelled: the "
-            "estimate is biased if they were skipped for what they show"
+            Notice(
+                "plan-incomplete",
+                f"{plan.n - int(inside.sum())} of {plan.n} planned images are not labelled: the "
+                "estimate is biased if they were skipped for what they show",
+            )
         )
     kept = np.flatnonzero(inside)
     truth = subset.truth.on_images(kept)
@@ -354,9 +362,10 @@ def drawn_by_plan(
 
 def as_random_draw(subset: LabelledSubset) -> LabelledSubset:
     """Warn that images which no plan drew are taken as a simple random draw."""
-    warning = (
+    warning = Notice(
+        "no-plan",
         "no plan drew these images: they are taken as a simple random draw of the pool, which "
-        "images chosen for what they show are not"
+        "images chosen for what they show are not",
     )
     return replace(subset, warnings=(*subset.warnings, warning))
 
@@ -366,20 +375,29 @@ def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[s
     warnings = []
     if k < FEWEST_LABELS:
         warnings.append(
-            f"{k} labels are too few for an interval of their own: the combined estimate depends "
-            "on the label-free one"
+            Notice(
+                "few-labels",
+                f"{k} labels are too few for an interval of their own: the combined estimate "
+                "depends on the label-free one",
+            )
         )
     few = [name for name, of in categories.items() if not of.measured]
     if few and len(few) < len(categories):
         warnings.append(
-            f"fewer than {FEWEST_HOLDING} labelled images hold {listed(few)}: these rest on the "
-            "label-free estimates and on what the labels show of the other categories. The labels "
-            f"measure {len(categories) - len(few)} of {len(categories)} categories"
+            Notice(
+                "few-labels-of-category",
+                f"fewer than {FEWEST_HOLDING} labelled images hold {listed(few)}: these rest on "
+                "the label-free estimates and on what the labels show of the other categories. "
+                f"The labels measure {len(categories) - len(few)} of {len(categories)} categories",
+            )
         )
     elif few:
         warnings.append(
-            f"fewer than {FEWEST_HOLDING} labelled images hold an object of any category: the "
-            "result rests on the label-free estimate"
+            Notice(
+                "few-labels-of-category",
+                f"fewer than {FEWEST_HOLDING} labelled images hold an object of any category: the "
+                "result rests on the label-free estimate",
+            )
         )
     return tuple(warnings)
 
@@ -389,8 +407,11 @@ def warnings_of_conflict(whole: LabelEstimates) -> tuple[str, ...]:
     if not whole.combined.conflict:
         return ()
     return (
-        "the labels contradict the level of the label-free estimate, which the combined estimate "
-        "leaves out: these images are unlike those that the estimator was fitted on",
+        Notice(
+            "labels-contradict",
+            "the labels contradict the level of the label-free estimate, which the combined "
+            "estimate leaves out: these images are unlike those that the estimator was fitted on",
+        ),
     )
 
 

@@ -18,6 +18,7 @@ from autoeval.metasets.recipe import own_images
 from autoeval.metasets.sample_set import Samples, SampleSet
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.metasets.task import Task
+from autoeval.notices import Notice
 
 _SIDE, _KEPT = 32, 8
 # Below this spread of grey values a picture is flat, and its fingerprint is noise.
@@ -184,7 +185,10 @@ def shared_with_sources(seed_sets: Iterable[SeedSet], files: Sequence[Path]) -> 
         if same:
             names = printable(listed([path.name for path in same]))
             yield (
-                f"{len(same)} of {len(files)} new images are images of source {seed_set.name} "
-                f"({names}), on which the estimator was fitted: how well it does there says "
-                "nothing about a new place"
+                Notice(
+                    "images-of-the-fit",
+                    f"{len(same)} of {len(files)} new images are images of source {seed_set.name} "
+                    f"({names}), on which the estimator was fitted: how well it does there says "
+                    "nothing about a new place",
+                )
             )

@@ -18,6 +18,7 @@ from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
+from autoeval.notices import Notice
 
 _FAULTS = {
     "flat": "boxes without area (zero or negative width or height), dropped",
@@ -95,7 +96,10 @@ def load_seed_set(
         _record(image, path, by_image[image.image_id], numbers, faults) for image, path in found
     ]
     warnings += [
-        f"{what}: {faults[kind].total()} (image ids: {listed(faults[kind])})"
+        Notice(
+            "label-boxes-unusable",
+            f"{what}: {faults[kind].total()} (image ids: {listed(faults[kind])})",
+        )
         for kind, what in _FAULTS.items()
         if faults[kind].total()
     ]
@@ -141,7 +145,9 @@ def _find_images(content: LabelSet, warnings: list[str]) -> list[tuple[LabelledI
         raise InputError(f"No image folder {img_dir} (for {content.path}): check the path.")
     if content.unlabelled:
         names, n = listed(content.unlabelled), len(content.unlabelled)
-        warnings.append(f"images without labels, left out: {n} ({names})")
+        warnings.append(
+            Notice("images-without-labels", f"images without labels, left out: {n} ({names})")
+        )
     placed = [(image, image_path(img_dir, image.file_name)) for image in content.images]
     missing = [image.file_name for image, path in placed if not os.path.isfile(path)]
     if len(missing) == len(placed):
@@ -152,7 +158,10 @@ def _find_images(content: LabelSet, warnings: list[str]) -> list[tuple[LabelledI
         )
     if missing:
         warnings.append(
-            f"images missing in {img_dir}: {len(missing)} ({printable(listed(missing))})"
+            Notice(
+                "images-missing",
+                f"images missing in {img_dir}: {len(missing)} ({printable(listed(missing))})",
+            )
         )
     return [(image, path) for image, path in placed if os.path.isfile(path)]
 
@@ -173,8 +182,11 @@ def _mapped(
     if others:
         counts = [f"{category} {n}" for category, n in others.most_common()]
         warnings.append(
-            f"boxes of categories that the mapping lacks, left out: {others.total()} "
-            f"({listed(counts, most=10)})"
+            Notice(
+                "categories-not-mapped",
+                f"boxes of categories that the mapping lacks, left out: {others.total()} "
+                f"({listed(counts, most=10)})",
+            )
         )
     return kept
 
@@ -221,11 +233,17 @@ def _twice_there(content: LabelSet, paths: Sequence[Path]) -> Iterator[str]:
     again = {box.image_id: n - 1 for box, n in boxes.items() if n > 1}
     if again:
         total = sum(n - 1 for n in boxes.values())
-        yield f"boxes given more than once, kept: {total} (image ids: {listed(again)})"
+        yield Notice(
+            "boxes-given-twice",
+            f"boxes given more than once, kept: {total} (image ids: {listed(again)})",
+        )
     files = Counter(os.path.realpath(path) for path in paths)
     shared = [printable(os.path.basename(file)) for file, n in files.items() if n > 1]
     if shared:
-        yield f"image files listed under more than one id, kept: {len(shared)} ({listed(shared)})"
+        yield Notice(
+            "images-listed-twice",
+            f"image files listed under more than one id, kept: {len(shared)} ({listed(shared)})",
+        )
 
 
 def named_rng(*key: int | str) -> np.random.Generator:

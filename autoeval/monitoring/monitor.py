@@ -63,13 +63,9 @@ def monitor(
         As `autoeval.monitoring.watch_sites.watch_sites` and `watch_predictions`, or if a reference
         detector is given, which a monitor does not read.
     """
-    path = None if isinstance(estimator, AccuracyEstimator) else Path(estimator)
-    if path is not None:
-        path = path / "estimator.parquet" if path.is_dir() else path
-        fitted = AccuracyEstimator.load(path)
-    else:
-        assert isinstance(estimator, AccuracyEstimator)
-        fitted = estimator
+    fitted = (
+        estimator if isinstance(estimator, AccuracyEstimator) else AccuracyEstimator.load(estimator)
+    )
     given = None if boxes is None else given_boxes(boxes)
     if given is not None and given.reference is not None:
         raise InputError("A monitor reads no reference detector: leave it out.")

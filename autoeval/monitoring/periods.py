@@ -15,6 +15,7 @@ from autoeval.data.image_folder import natural_order
 from autoeval.data.image_header import exif_time
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.notices import Notice
 from autoeval.report.tables import counted
 
 AUTO, EXIF, FILE = "auto", "exif", "file"
@@ -139,25 +140,32 @@ def periods(index: pd.DataFrame, by: str) -> pd.Series:
     return pd.Series([f"{k // size + 1:04d}" for k in range(len(index))], index.index)
 
 
-def time_warnings(index: pd.DataFrame, by: str) -> Iterator[str]:
+def time_warnings(index: pd.DataFrame, by: str) -> Iterator[Notice]:
     """Warn of the times of the images of one site."""
     untrue = index[index["taken_from"] == UNTRUE]
     if len(untrue):
         yield (
-            f"{counted(len(untrue), 'image')} with a time before 1990 or in the future, as after "
-            f"a reset of the clock; taken as without a time ({listed(untrue['file_name'], most=2)})"
+            Notice(
+                "times-untrue",
+                f"{counted(len(untrue), 'image')} with a time before 1990 or in the future, as "
+                "after a reset of the clock; taken as without a time "
+                f"({listed(untrue['file_name'], most=2)})",
+            )
         )
     lacking = int(index["taken"].isna().sum()) - len(untrue)
     if lacking and by in FORMS:
-        yield f"{counted(lacking, 'image')} without a time, in no {by}"
+        yield Notice("times-missing", f"{counted(lacking, 'image')} without a time, in no {by}")
     sources = index.loc[index["taken"].notna(), "taken_from"].value_counts()
     if len(sources) > 1 and FILE in sources:
         numbers = ", ".join(f"{source} {n}" for source, n in sources.items())
-        yield f"times from different clocks ({numbers}): name one with --time"
+        yield Notice(
+            "times-of-different-clocks",
+            f"times from different clocks ({numbers}): name one with --time",
+        )
     yield from _jumps(index[index["taken"].notna() & (index["taken_from"] != IN_NAME)])
 
 
-def _jumps(index: pd.DataFrame) -> Iterator[str]:
+def _jumps(index: pd.DataFrame) -> Iterator[Notice]:
     """Look for times that go back in the order of names, where that is otherwise their order."""
     if len(index) < 2:
         return
@@ -167,9 +175,12 @@ def _jumps(index: pd.DataFrame) -> Iterator[str]:
     if 0 < back.sum() <= max(1, FEW_JUMPS * len(index)):
         first = int(back.to_numpy().argmax())
         yield (
-            f"the clock jumps back {counted(int(back.sum()), 'time')}, first at "
-            f"{by_name['file_name'].iloc[first]}, by {-steps.iloc[first]}: images are taken in the "
-            "order of the clock"
+            Notice(
+                "clock-jumps-back",
+                f"the clock jumps back {counted(int(back.sum()), 'time')}, first at "
+                f"{by_name['file_name'].iloc[first]}, by {-steps.iloc[first]}: images are taken "
+                "in the order of the clock",
+            )
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -36,6 +36,7 @@ from autoeval.monitoring.periods import AUTO, EXIF, FILE, Clock, check_by, time_
 from autoeval.monitoring.site_categories import SiteCategories, check_named_sites
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.watched import Watched
+from autoeval.notices import Notice
 from autoeval.report.tables import counted
 from autoeval.runtime.job import Executor
 from autoeval.runtime.jobs import JobCounts
@@ -281,7 +282,8 @@ def watch_predictions(
             "This estimator was fitted with a pass at half the size: give that of these images, "
             "too (--predictions ... half_size=DIR), or fit again without."
         )
-    statistics, clock = estimator.statistics_, Clock(time_form)
+    # Periods of a site are compared with each other: files of all of them begin where the fit does.
+    statistics, clock = replace(estimator.statistics_, floors=()), Clock(time_form)
     reader = ResultsReader(statistics, clock, plan.depth, names or {}, truncated)
     files = find_results(predictions, half_size=half_size_predictions, image_list=images_list)
     began = time.time()
@@ -353,13 +355,13 @@ def _watched(
     clocks = {str(name): int(n) for name, n in index["taken_from"].value_counts().items()}
     n_new = int((index["observed_s"].astype(float) >= began).sum())
     times = [
-        f"{group}: {warning}"
+        warning.prefixed(group)
         for group, rows in index.groupby("group")
         for warning in time_warnings(rows, plan.by)
     ]
     sites = table.sites[table.sites["nothing_found"]]
     empty = [
-        f"{row['group']}: {nothing_found_text(int(row['n_images']))}"
+        nothing_found_text(int(row["n_images"])).prefixed(row["group"])
         for row in sites.to_dict("records")
     ]
     every = (*warnings, *empty, *times)
@@ -372,9 +374,18 @@ def _lost(
     seen = set(index["file_name"])
     lost = [*vanished, *(i.file.image_id for i in images if i.file.image_id not in seen)]
     if lost:
-        yield f"vanished during the run: {counted(len(lost), 'image')} ({listed(lost)})"
+        yield Notice(
+            "images-vanished",
+            f"vanished during the run: {counted(len(lost), 'image')} ({listed(lost)})",
+        )
     for error in list(dict.fromkeys(counts.failed.values()))[:3]:
-        yield f"could not be observed: {counted(len(counts.failed), 'batch', 'batches')} ({error})"
+        yield Notice(
+            "images-not-observed",
+            f"could not be observed: {counted(len(counts.failed), 'batch', 'batches')} ({error})",
+        )
     reasons = index.loc[index["unreadable"] != "", "unreadable"]
     if len(reasons):
-        yield f"cannot be read: {counted(len(reasons), 'image')} ({'; '.join(reasons[:3])})"
+        yield Notice(
+            "images-unreadable",
+            f"cannot be read: {counted(len(reasons), 'image')} ({'; '.join(reasons[:3])})",
+        )

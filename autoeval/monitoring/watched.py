@@ -13,6 +13,7 @@ import pandas as pd
 from autoeval.monitoring.monitored_site import MonitoredSite
 from autoeval.monitoring.order.site_table import SiteTable
 from autoeval.monitoring.periods import WHOLE
+from autoeval.notices import codes_of
 
 ALARM, BELOW = "alarm", "below"
 
@@ -60,7 +61,12 @@ class Watched:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values of every site, fit for JSON; NaN becomes None."""
         sites = [self[name].to_dict() for name in self.names]
-        return {"target": self.target, "sites": sites, "warnings": list(self.warnings)}
+        return {
+            "target": self.target,
+            "sites": sites,
+            "warnings": list(self.warnings),
+            "warning_codes": codes_of(self.warnings),
+        }
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table of sites, the worst first; its columns are those of `SiteTable`."""

@@ -183,12 +183,17 @@ class Notes(Section):
     """Lines; `name` is their key among the plain values, empty for none.
 
     On a page they are a box with a title, or without a title a paragraph; those with a title are
-    warnings.
+    warnings. Others stand first on the terminal with `leading`.
     """
 
     name: str
     lines: Sequence[str]
     title: str = ""
+    leading: bool = False
+
+    def headline(self) -> str:
+        """Return the lines where they lead."""
+        return "\n".join(self.lines) if self.leading else ""
 
     def show(self, page: Page) -> None:
         """Add the lines to a page."""
@@ -202,8 +207,8 @@ class Notes(Section):
         return self.lines if self.title else ()
 
     def text(self) -> str:
-        """Return the lines where they are no warnings."""
-        return "" if self.title else "\n".join(self.lines)
+        """Return the lines where they neither lead nor are warnings."""
+        return "" if self.title or self.leading else "\n".join(self.lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the lines."""

@@ -18,7 +18,7 @@ from autoeval.detections import Detections
 from autoeval.estimation.site import Site
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
-from autoeval.report.tables import counted
+from autoeval.report.tables import counted, format_cells, to_terminal
 from autoeval.scores.calibrated import FOUND
 
 SHOWN, SIDE = 6, 480
@@ -74,7 +74,15 @@ class Pairwise(Section):
         matrix, differences = self.parts()
         if len(self.result.detectors) > 2:
             matrix.show(page, "Probability (%) that the detector of a row is better than the other")
-        differences.show(page, f"Differences of {self.result.target} in points of 100, a less b")
+        differences.show(page, self._caption)
+
+    def text(self) -> str:
+        _, part = self.parts()
+        return f"{self._caption}:\n\n{to_terminal(format_cells(part.for_people, part.formats))}"
+
+    @property
+    def _caption(self) -> str:
+        return f"Differences of {self.result.target} in points of 100, a less b"
 
     def parts(self) -> list[Part]:
         matrix = self.result.matrix().rename_axis("better").reset_index()

@@ -49,6 +49,20 @@ def test_ranking_files_and_json(world, tmp_path, capsys):
     assert result == json.loads((tmp_path / "out/result.json").read_text())["comparison"]
 
 
+def test_trained_here_stands_behind_a_detector(world, tmp_path, capsys):
+    plain = words(world, tmp_path)
+    assert main([*plain[:2], "trained_here=yes", *plain[2:]]) == 0
+    assert "strong: trained on images like the labelled ones" in capsys.readouterr().out
+    assert main([*plain[:3], "trained_here=no", *plain[3:]]) == 0
+    assert "trained on images like" not in capsys.readouterr().out
+    for wrong in (
+        ["compare", "trained_here=yes", *plain[1:]],
+        [*plain[:2], "trained_here=maybe", *plain[2:]],
+    ):
+        assert main(wrong) == 2
+        assert "Expected trained_here=yes or =no behind" in capsys.readouterr().err
+
+
 def test_the_status_of_a_release_gate(world, tmp_path):
     """With labels of all images the difference is known; the first must not be worse by 2."""
     labels = ["--labels", str(site_labels(world)), "--fail-if-worse", "2"]

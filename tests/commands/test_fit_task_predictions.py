@@ -35,7 +35,7 @@ def result_of(tmp_path):
 
 
 def test_sources_are_left_out_and_the_new_place_is_estimated(command, tmp_path, capsys):
-    assert main(command) == 0
+    assert main([*command, "--verbose"]) == 0
     assert "Cross-validation, one group of sources held out" in capsys.readouterr().out
     result = result_of(tmp_path)
     names = [row["source"] for row in result["per_source"]["bayes"]]

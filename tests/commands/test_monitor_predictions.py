@@ -88,7 +88,7 @@ def test_each_site_is_estimated_as_its_file_alone(site, monitor, fitted):
 
 
 def test_what_is_missing_is_on_the_terminal_and_on_the_page(site, monitor, capsys):
-    assert monitor() == 0
+    assert monitor("--verbose") == 0
     text, page = capsys.readouterr().out, (site / "work" / "report.html").read_text()
     for part in (
         "sharpness, noise, light and compression are not measured",

@@ -17,6 +17,7 @@ from predicted_world import write_world
 
 from autoeval.cli import COMMANDS, main, parser_of
 from autoeval.commands.typed_options import names_of
+from autoeval.report import sections
 
 BAD_INPUT = 2
 VARYING = ("about",)  # keys of result.json that hold the date and the command
@@ -103,6 +104,12 @@ def without_varying(text):
         found = json.loads(text)
         return json.dumps({name: of for name, of in found.items() if name not in VARYING})
     return text
+
+
+@pytest.fixture(autouse=True)
+def no_warning_in_the_short_form(monkeypatch):
+    """The world gives few warnings; so `--verbose` is seen to add them."""
+    monkeypatch.setattr(sections, "MOST", 0)
 
 
 @pytest.fixture(scope="module")

@@ -286,3 +286,16 @@ def test_values_have_consistent_differences():
     values = np.array([0.1, -0.3, 0.2])
     found = consistent_values(values[:, None] - values)
     np.testing.assert_allclose(found, values - values.mean())
+
+
+def test_a_detector_trained_at_the_labelled_site(world):
+    """Its difference there is not used, a warning says so, and the interval is wider."""
+    plain = compared(world)
+    trained = compared(world, trained_here=["strong"])
+    assert any("strong: trained on images like the labelled ones" in of for of in trained.warnings)
+    assert not any("trained on images" in of for of in plain.warnings)
+    widths = [(of.pairs["upper"] - of.pairs["lower"]).to_numpy() for of in (plain, trained)]
+    assert (widths[1] > widths[0]).all()
+    assert (plain.pairs["difference"] != trained.pairs["difference"]).all()
+    with pytest.raises(InputError, match="names nobody, which is not compared"):
+        compared(world, trained_here=["nobody"])

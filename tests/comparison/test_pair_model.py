@@ -16,7 +16,7 @@ from autoeval.comparison.pair_model import (
 
 def pairs(**columns):
     rows = {"estimate_a": 0.5, "estimate_b": 0.4, "log_odds": 0.4, "expected": 0.08}
-    rows |= {"disagreement": 0.5, "objects": np.inf, **columns}
+    rows |= {"disagreement": 0.5, "objects": np.inf, "usual": True, "trained": False, **columns}
     return pd.DataFrame([rows])
 
 
@@ -43,18 +43,19 @@ def test_the_order_of_two_detectors_changes_the_sign_alone():
 
 
 def test_by_hand():
-    usual = {"std": 0.2, "exponent": 1.0, "floor": 0.01}
+    usual = {"std": 0.2, "exponent": 1.0, "floor": 0.01, "contradiction": 0.5}
     prior = PairPrior(slopes=(0.5, 0.25, 0.1), alone=(0.8, 0.1), **usual)
     half = np.log(0.6 / 0.4)  # .6 and .4 around .5
     (found,) = prior.predict(pairs(estimate_a=0.55, estimate_b=0.45, log_odds=2 * half))
     assert found.value == pytest.approx(0.5 * 0.2 + 0.25 * 0.1 + 0.1 * 0.08)
-    assert found.error == pytest.approx(np.sqrt(0.2**2 * 0.25 * 0.5 + 0.01**2))
+    s = np.std([0.2, 0.1, 0.08])
+    assert found.error == pytest.approx(np.sqrt(0.2**2 * 0.25 * 0.5 + (0.5 * s) ** 2 + 0.01**2))
     (alone,) = prior.predict(pairs(estimate_a=0.55, estimate_b=0.45, log_odds=np.nan))
     assert alone.value == pytest.approx(0.8 * 0.1 + 0.1 * 0.08)
 
 
 def test_differences_on_few_objects_vary_more():
-    prior = PairPrior(std=0.2, exponent=1.0, floor=0.01, few=30.0)
+    prior = PairPrior(std=0.2, exponent=1.0, floor=0.01, few=30.0, contradiction=0.0)
     few, many = (prior.predict(pairs(objects=n))[0].error for n in (30, 1e9))
     level = 0.45  # of .5 and .4
     assert many == pytest.approx(np.sqrt(0.2**2 * level * (1 - level) * 0.5 + 0.01**2))
@@ -62,8 +63,37 @@ def test_differences_on_few_objects_vary_more():
 
 
 def test_detectors_that_find_the_same_differ_little():
-    same, apart = (pair_prior().predict(pairs(disagreement=u))[0].error for u in (0.0, 0.8))
-    assert same == pytest.approx(pair_prior().floor) and same < 0.01 < 0.05 < apart
+    alike = {"estimate_a": 0.4, "log_odds": 0.0, "expected": 0.0}
+    same, apart = (
+        pair_prior().predict(pairs(disagreement=u, **alike))[0].error for u in (0.0, 0.8)
+    )
+    floor = pair_prior().floor * pair_prior().wider[0]
+    assert same == pytest.approx(floor) and same < 0.01 < 0.04 < apart
+
+
+def test_differences_that_contradict_each_other_and_rare_categories_have_wider_errors():
+    prior = PairPrior(rare=2.0, contradiction=0.5, floor=0.0, wider=(1.0, 1.5))
+    (agree,) = prior.predict(pairs(log_odds=scaled(0.09), expected=0.1))
+    (apart,) = prior.predict(pairs(log_odds=scaled(0.3), expected=0.1))
+    assert apart.error > agree.error
+    one, other = (
+        prior.predict(pairs(usual=of, log_odds=scaled(0.1), expected=0.1))[0].error
+        for of in (True, False)
+    )
+    assert other == pytest.approx(2.0 * 1.5 * one, rel=1e-3)
+
+
+def scaled(difference, level=0.45):
+    """Log-odds of two shares around a level."""
+    return logit(level + difference / 2) - logit(level - difference / 2)
+
+
+def test_of_a_detector_trained_where_it_was_labelled_the_difference_there_is_not_used():
+    prior = PairPrior(trained=2.0)
+    (trained,) = prior.predict(pairs(trained=True, log_odds=3.0))
+    (alone,) = prior.predict(pairs(log_odds=np.nan))
+    assert trained.value == alone.value
+    assert trained.error == pytest.approx(2.0 * alone.error)
 
 
 def test_a_difference_stays_inside_what_is_possible():

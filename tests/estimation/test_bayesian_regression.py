@@ -148,10 +148,12 @@ def test_scores_further_off_are_refused():
     assert "no estimate of mAP" in str(estimate) and "none: it would reach" in str(estimate)
 
 
-def test_an_interval_too_wide_to_act_on_is_printed_before_the_value():
+def test_an_interval_too_wide_to_act_on_is_printed_below_the_value():
     estimate = AccuracyEstimator().fit_rows(score_table(n=4)).predict_rows(score_table().iloc[:1])
     assert estimate.upper - estimate.lower > 0.3
-    assert str(estimate).startswith("too wide to act on: ±")
+    first, second, *rest = str(estimate).splitlines()
+    assert first.startswith("estimated mAP: ") and second.startswith("90% interval: ")
+    assert sum(line.startswith("warning: too wide to act on: ±") for line in rest) == 1
 
 
 def test_sources_of_a_family_are_left_out_together():

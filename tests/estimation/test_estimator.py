@@ -63,6 +63,15 @@ def test_saved_and_loaded_estimators_agree(tmp_path):
     loaded.check_context(CONTEXT)
 
 
+def test_the_work_dir_of_a_fit_stands_for_the_estimator_in_it(tmp_path):
+    fitted = AccuracyEstimator("bos").fit_rows(make_table(WORLDS))
+    fitted.save(tmp_path / "estimator.parquet")
+    assert AccuracyEstimator.load(tmp_path).table_.equals(fitted.table_)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"No estimator .*empty/estimator\.parquet"):
+        AccuracyEstimator.load(tmp_path / "empty")
+
+
 def test_another_detector_is_refused_and_the_difference_is_named():
     estimator = AccuracyEstimator("bos").fit_rows(make_table(WORLDS), context=CONTEXT)
     other = {"detector": {"weights": "abc", "score_thr": 0.3}, "dropout": {"stages": [1, 2]}}

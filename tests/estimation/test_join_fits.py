@@ -56,6 +56,16 @@ def test_the_calibration_is_the_mean_of_those_that_there_are():
     assert join_fits({"a": fit("a"), "b": fit("b")}).calibration_ is None
 
 
+def test_calibrated_fits_and_such_with_the_usual_calibration_do_not_go_together():
+    one = ScoreCalibration(np.zeros((10, 3)), np.zeros(3))
+    usual = ScoreCalibration(np.ones((10, 3)), np.ones(3), usual=True)
+    fits = {"new": fit("a", calibration=one), "old": fit("b", calibration=usual)}
+    expected = "of new were calibrated in the fit, those of old were not.*fit old again"
+    with pytest.raises(InputError, match=expected):
+        join_fits(fits)
+    assert join_fits({**fits, "new": fit("a", calibration=usual)}).calibration_.usual
+
+
 def test_a_teacher_that_one_was_fitted_without_is_forgotten():
     taught, plain = fit("a", teacher="large"), fit("b")
     assert "teacher" not in join_fits({"a": taught, "b": plain}).context_["pass"]

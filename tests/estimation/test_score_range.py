@@ -30,8 +30,12 @@ def made(*lists):
     ("lists", "share"),
     [
         ([[0.9, 0.01], [0.5]], 0.0),  # a full list
-        ([[0.9, 0.175], [0.5]], 0.5),  # cut off half way from .05 to .3
-        ([[0.9, 0.3], [0.5]], 1.0),
+        # the tables of the panel know files that begin at a score up to .55
+        ([[0.9, 0.175], [0.5]], 0.0),
+        ([[0.9, 0.3], [0.5]], 0.0),
+        ([[0.9, 0.6], [0.7]], 1.0),
+        # from .1 on, two boxes at most: the first image is cut half way from there to .3
+        ([[0.9, 0.2], [0.1]], 0.5 * 2 / 3),
         ([[0.9, 0.8, 0.4, 0.2, 0.04]], 0.0),
         # two boxes an image at most: the first image is cut at .175, the second ends by itself
         ([[0.9, 0.175], [0.04]], 0.5 * 2 / 3),

@@ -162,10 +162,10 @@ def test_floors():
     assert check_floor(found, "p.json") == ()
     (warning,) = check_floor(found.where(found.scores > 0.1), "p.json")
     assert warning.startswith("the lowest score in p.json is 0.1")
-    high = found.where(found.scores > 0.31)
+    high = found.where(found.scores > 0.36)
     with pytest.raises(InputError, match="complete=no"):
         check_floor(high, "p.json")
-    assert len(check_floor(high, "p.json", truncated=True)) == 1
+    assert len(check_floor(high, "p.json", complete=False)) == 1
 
 
 def test_lists_cut_to_the_best_few_boxes():

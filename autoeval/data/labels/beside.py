@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from autoeval.data.image_folder import FormerNames, load_image_folder, walk
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.notices import Notice
 
 _SWAPPED = {"labels": "images", "Annotations": "JPEGImages"}
 _BESIDE = (*_SWAPPED.values(), "data")  # FiftyOne's name
@@ -77,7 +78,10 @@ def folder_of_images(labels: Path) -> Path:
 
 def without_size(images: list[str]) -> list[str]:
     """Name the labelled images whose boxes cannot be placed, if there are any."""
-    named = f"labelled images whose size cannot be read, left out: {len(images)} ({listed(images)})"
+    named = Notice(
+        "images-unreadable",
+        f"labelled images whose size cannot be read, left out: {len(images)} ({listed(images)})",
+    )
     return [named] if images else []
 
 
@@ -116,8 +120,14 @@ def _warnings(labels: Path, labelled: dict[str, Path], files: list[Path]) -> Ite
     shared = {file: n for file, n in Counter(labelled.values()).items() if n > 1}
     if shared:
         names = [str(file.relative_to(labels)) for file in shared]
-        yield f"label files of more than one image: {len(names)} ({listed(names)})"
+        yield Notice(
+            "label-files-shared",
+            f"label files of more than one image: {len(names)} ({listed(names)})",
+        )
     used = set(labelled.values())
     spare = [str(file.relative_to(labels)) for file in files if file not in used]
     if spare:
-        yield f"label files without an image: {len(spare)} ({listed(spare)})"
+        yield Notice(
+            "label-files-without-image",
+            f"label files without an image: {len(spare)} ({listed(spare)})",
+        )

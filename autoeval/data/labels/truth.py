@@ -9,6 +9,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.data.labels.content import LabelledImage, LabelSet
+from autoeval.notices import Notice
 
 FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their digits
 
@@ -89,7 +90,7 @@ class Truth(BoxColumns):
         flat = ~huge & np.any(xyxy[:, 2:] <= xyxy[:, :2], axis=1)
         kinds = {f"with an edge beyond {FARTHEST:.0e} pixels": huge, "without area": flat}
         warnings = tuple(
-            f"labelled boxes {kind}, left out: {bad.sum()}"
+            Notice("label-boxes-unusable", f"labelled boxes {kind}, left out: {bad.sum()}")
             for kind, bad in kinds.items()
             if bad.any()
         )

@@ -20,6 +20,7 @@ from autoeval.data.labels.beside import folder_of_images, holds_images, pair_up,
 from autoeval.data.labels.content import LabelFormat, LabelledBox, LabelledImage, LabelSet
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
+from autoeval.notices import Notice
 
 _ROOT = "annotation"
 
@@ -67,7 +68,10 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
     first = 0 if any(min(thing.corners[:2]) < 1 for thing in objects) else 1
     if not first:
         warnings.append(
-            "boxes begin at pixel 0, so pixels are counted from 0 and not, as in VOC, from 1"
+            Notice(
+                "pixels-from-zero",
+                "boxes begin at pixel 0, so pixels are counted from 0 and not, as in VOC, from 1",
+            )
         )
     return LabelSet(
         path,

@@ -19,6 +19,7 @@ from autoeval.data.labels.content import LabelFormat, LabelledBox, LabelledImage
 from autoeval.data.wording import listed, printable
 from autoeval.data.yaml_file import read_yaml
 from autoeval.errors import InputError
+from autoeval.notices import Notice
 
 _NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels")
 
@@ -109,10 +110,18 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
                     boxes.append(_box(image, number, numbers, names))
     warnings = [*pairs.warnings, *texts.warnings(), *bad.warnings(), *without_size(unknown)]
     if hulls:
-        warnings.append(f"polygons or rotated boxes, read as the boxes around them: {hulls}")
+        warnings.append(
+            Notice(
+                "boxes-around-shapes",
+                f"polygons or rotated boxes, read as the boxes around them: {hulls}",
+            )
+        )
     if not names.names:
         warnings.append(
-            "no data.yaml, classes.txt or obj.names: categories are named by their numbers"
+            Notice(
+                "categories-numbered",
+                "no data.yaml, classes.txt or obj.names: categories are named by their numbers",
+            )
         )
     return LabelSet(
         path,

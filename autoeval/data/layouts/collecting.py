@@ -15,6 +15,7 @@ from autoeval.data.labels.beside import without_size
 from autoeval.data.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
+from autoeval.notices import Notice
 
 _FORM = "{item}: not as %s publishes it ({fault})"
 
@@ -80,7 +81,9 @@ def collect_labels(
             f"{img_dir}. Is it the folder of another split, or half-downloaded?"
         )
     absent = [printable(name) for name in marked if name not in present]
-    missing = f"labelled images missing in {img_dir}: {len(absent)} ({listed(absent)})"
+    missing = Notice(
+        "images-missing", f"labelled images missing in {img_dir}: {len(absent)} ({listed(absent)})"
+    )
     known = {name: (sizes or {}).get(name) or image_size(img_dir / name) for name in marked}
     lost = [name for name in marked if name in present and known[name] is None]
     images = [

@@ -12,6 +12,7 @@ import numpy as np
 from autoeval.data.wording import listed
 from autoeval.data.yaml_file import read_yaml
 from autoeval.errors import InputError
+from autoeval.notices import Notice
 
 EXAMPLES = 3  # of words, in the warning of a guess
 
@@ -67,8 +68,11 @@ def numbering_conflict(
     if not odd:
         return ()
     return (
-        f"{path} has its own words for numbers of categories, which are used; in the labels, in "
-        f"names= or in the fit they are others: {listed(odd, 3)}",
+        Notice(
+            "category-numbers-differ",
+            f"{path} has its own words for numbers of categories, which are used; in the labels, "
+            f"in names= or in the fit they are others: {listed(odd, 3)}",
+        ),
     )
 
 
@@ -87,9 +91,13 @@ def _counted(
         counted = counts[fits[0]]
         examples = ", ".join(f"{number} is {counted[number]}" for number in used[:EXAMPLES])
         return counted, (
-            f"{path} has category numbers that are not those of the labels or of the fit, so they "
-            f"were taken as positions in that list, counted from {fits[0]}: {examples}. If this is "
-            "wrong, write the word of each box as 'category', or give the words with names=FILE"
+            Notice(
+                "category-numbers-guessed",
+                f"{path} has category numbers that are not those of the labels or of the fit, so "
+                f"they were taken as positions in that list, counted from {fits[0]}: {examples}. "
+                "If this is wrong, write the word of each box as 'category', or give the words "
+                "with names=FILE",
+            )
         )
     known = f" Known are {listed([f'{k} {w}' for k, w in numbers.items()], 20)}." if numbers else ""
     raise InputError(

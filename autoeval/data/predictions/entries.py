@@ -14,6 +14,7 @@ from autoeval.data.labels.truth import FARTHEST
 from autoeval.data.predictions.raw_columns import Coded, RawColumns
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.notices import Notice
 
 FEWEST_USABLE = 0.5
 MOST_BEYOND = 0.01
@@ -61,7 +62,7 @@ def read_entries(path: Path, content: Iterable[RawColumns]) -> Entries:
         )
     faults = {what: np.concatenate(bad) for what, bad in gathered.faults.items()}
     warnings = tuple(
-        f"entries {what}, left out: {len(bad)} (numbers {listed(bad)})"
+        Notice("entries-malformed", f"entries {what}, left out: {len(bad)} (numbers {listed(bad)})")
         for what, bad in faults.items()
         if len(bad)
     )

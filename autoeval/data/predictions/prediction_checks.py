@@ -11,6 +11,7 @@ from autoeval.boxes import overlapping_pairs
 from autoeval.data.predictions.box_columns import FoundBoxes
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
+from autoeval.notices import Notice
 
 CONFIDENT = 0.3
 SAME_OBJECT = 0.9
@@ -93,7 +94,10 @@ def boxes_beyond(path: Path, read: FoundBoxes) -> tuple[str, ...]:
             "bbox as [left, top, width, height] in pixels of the image as it is on disk: are these "
             "corners [x1, y1, x2, y2], or pixels of a resized image?"
         )
-    odd = f"boxes of the predictions that reach more than 2 % beyond their images: {outside}"
+    odd = Notice(
+        "boxes-beyond-images",
+        f"boxes of the predictions that reach more than 2 % beyond their images: {outside}",
+    )
     return (odd,) if outside else ()
 
 
@@ -149,10 +153,11 @@ def check_coverage(
     excess = n_empty - 2 * n_single
     if excess <= SOME * len(images):
         return ()
-    warning = (
+    warning = Notice(
+        "images-not-covered",
         f"{n_empty} of {len(images)} {what} have no box in {name}, although its scores begin at "
         f"{found.floor:.2g}: was the detector run on all of them? Those that it has not seen count "
-        "as if it had found nothing there"
+        "as if it had found nothing there",
     )
     if refuse and excess > MANY * len(images):
         raise InputError(

@@ -20,6 +20,7 @@ from autoeval.data.predictions.file_formats import Content, read_columns, read_t
 from autoeval.data.predictions.prediction_checks import unusual_boxes, within_images
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.notices import Notice
 
 FEWEST_PLACED = 0.5
 MISSING, AMBIGUOUS = -1, -2
@@ -90,7 +91,11 @@ def place_images(
         f"images of the predictions that are not in {where}": lost,
         f"images of the predictions that could be several of {where}, left out": several,
     }
-    return index, tuple(f"{kind}: {len(of)} ({listed(of)})" for kind, of in kinds.items() if of)
+    return index, tuple(
+        Notice("images-not-placed", f"{kind}: {len(of)} ({listed(of)})")
+        for kind, of in kinds.items()
+        if of
+    )
 
 
 def _path(name: str) -> str:

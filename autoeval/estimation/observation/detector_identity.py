@@ -8,6 +8,7 @@ from typing import Any
 
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.notices import Notice
 
 RUN = uuid.uuid4().hex
 LoadDetector = Callable[[], ImageDetector]
@@ -33,9 +34,12 @@ def identity_warnings(detector: Any) -> tuple[str, ...]:
         return ()
     name = getattr(detector, "name", "the detector")
     return (
-        f"{name} states neither its weights nor settings, so nobody can check that it is the "
-        "detector that the estimator was fitted with: pass BlackBoxDetector(..., weights=PATH) and "
-        "fit again",
+        Notice(
+            "detector-not-identified",
+            f"{name} states neither its weights nor settings, so nobody can check that it is the "
+            "detector that the estimator was fitted with: pass BlackBoxDetector(..., "
+            "weights=PATH) and fit again",
+        ),
     )
 
 

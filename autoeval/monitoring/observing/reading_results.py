@@ -21,6 +21,7 @@ from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.observing.results_files import ResultsFile
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
+from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.report.tables import counted
 from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
@@ -68,11 +69,13 @@ class ResultsReader:
         times = {image.taken for image in images}
         if len(images) > 1 and len(times) == 1 and None not in times:
             # as where a tool wrote the time of its export
-            warnings.append("all images have the same time: taken as without one")
+            warnings.append(
+                Notice("times-equal", "all images have the same time: taken as without one")
+            )
             images = tuple(replace(image, taken=None) for image in images)
         rows = [self._row(file, image, boxes, k) for k, image in enumerate(images)]
         sites = sorted({row["group"] for row in rows})
-        return rows, {"warnings": warnings, "sites": sites, "unseen": unseen}
+        return rows, {"warnings": codes_of(warnings), "sites": sites, "unseen": unseen}
 
     def _row(
         self, file: ResultsFile, image: LabelledImage, boxes: SiteBoxes, k: int
@@ -118,13 +121,18 @@ def read_results(
             try:
                 rows, note = reader.read(file, store)
             except InputError as error:
-                failed.append(f"could not be read: {file.name or file.path.name} ({error})")
+                failed.append(
+                    Notice(
+                        "file-unreadable",
+                        f"could not be read: {file.name or file.path.name} ({error})",
+                    )
+                )
                 continue
             finally:
                 bar.update()
             lost = _no_longer_named(file, files, rows, stamps)
             if lost:
-                note["warnings"].append(lost)
+                note["warnings"] += codes_of([lost])
             _keep(rows, stamps, numbers, store)
             notes[file.name] = {"stamp": stamp, **note}
     if changed:
@@ -150,10 +158,11 @@ def _no_longer_named(
     lost = before - {row["file_name"] for row in rows}
     if not lost:
         return ""
-    return (
+    return Notice(
+        "images-no-longer-named",
         f"no longer names {len(lost)} of {counted(len(before), 'image')} that it named before "
         f"({listed(sorted(lost), most=2)}): they still count, for a site is compared with its "
-        "history. To leave them out, start again with another --work-dir"
+        "history. To leave them out, start again with another --work-dir",
     )
 
 
@@ -177,11 +186,11 @@ def _keep(
         store.rows.write(hashlib.sha256(content.encode()).hexdigest()[:20], part)
 
 
-def _warnings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _warnings(notes: Mapping[str, Mapping[str, Any]]) -> Iterator[Notice]:
     """Return each warning once, with the files it is of."""
-    files: dict[str, list[str]] = {}
+    files: dict[Notice, list[str]] = {}
     for name, note in notes.items():
-        for warning in note["warnings"]:
+        for warning in notices_of(note["warnings"]):
             files.setdefault(warning, []).append(name)
     for warning, names in files.items():
-        yield f"{listed(names, most=3)}: {warning}"
+        yield warning.prefixed(listed(names, most=3))

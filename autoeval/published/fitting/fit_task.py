@@ -37,6 +37,7 @@ from autoeval.estimation.training_set import set_of_detector
 from autoeval.labels.labelled_site import with_pseudo_labels
 from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
+from autoeval.notices import Notice, prefixed
 from autoeval.published.fitting.meta_set import BOXES_FILE, apart, recorded_sites, score_meta_set
 from autoeval.report.tables import counted
 from autoeval.runtime import OK
@@ -99,7 +100,7 @@ def fit_task(
         executor=executor,
         load=load,
     )
-    warnings = [f"{seed_set.name}: {p}" for seed_set in seed_sets for p in seed_set.warnings]
+    warnings = [of for each in seed_sets for of in prefixed(each.name, each.warnings)]
     table = _usable(table, counts.failed, "mAP" if at_threshold else target, warnings)
     task = observer.task
     table["family"] = table["source"].map(task.families).fillna(table["source"])
@@ -186,9 +187,12 @@ def _evaluate(
     families = list(dict.fromkeys(table["family"]))
     if len(families) < MIN_SOURCES:
         warnings.append(
-            f"{counted(len(families), 'family', 'families')} of sources ({', '.join(families)}): "
-            f"with fewer than {MIN_SOURCES} none can be left out, so the error at other sites was "
-            "not measured; add sources of other origin"
+            Notice(
+                "few-groups",
+                f"{counted(len(families), 'family', 'families')} of sources "
+                f"({', '.join(families)}): with fewer than {MIN_SOURCES} none can be left out, so "
+                "the error at other sites was not measured; add sources of other origin",
+            )
         )
         return []
     results = []
@@ -196,10 +200,13 @@ def _evaluate(
         try:
             results.append(leave_one_source_out(table, method, target=target, level=level))
         except InputError as error:
-            warnings.append(f"{method} was not evaluated: {error}")
+            warnings.append(Notice("not-evaluated", f"{method} was not evaluated: {error}"))
     warnings += [
-        f"{result.method} has no estimate for {result.summary()['missing']} of "
-        f"{len(result.per_source)} sources; the constant's stands there"
+        Notice(
+            "estimates-missing",
+            f"{result.method} has no estimate for {result.summary()['missing']} of "
+            f"{len(result.per_source)} sources; the constant's stands there",
+        )
         for result in results
         if result.summary()["missing"]
     ]
@@ -212,12 +219,22 @@ def _usable(
     """Leave out failed jobs, and sources whose own images have no rows or no labels."""
     if failed:
         first = next(iter(failed.values()))
-        warnings.append(f"{counted(len(failed), 'sample set')} failed, left out; first: {first}")
+        warnings.append(
+            Notice(
+                "sets-failed",
+                f"{counted(len(failed), 'sample set')} failed, left out; first: {first}",
+            )
+        )
     table = table[table["status"] == OK] if len(table) else table
     if table.empty:
         raise InputError("No sample set could be scored. " + " ".join(warnings[-1:]))
     own = seed_rows(table)
     known = set(own.loc[own[target].notna(), "source"])
     for source in [name for name in sources(table) if name not in known]:
-        warnings.append(f"{source}: its own images could not be scored, so it was left out")
+        warnings.append(
+            Notice(
+                "source-left-out",
+                f"{source}: its own images could not be scored, so it was left out",
+            )
+        )
     return table[table["source"].isin(known)].reset_index(drop=True)

@@ -19,6 +19,7 @@ from autoeval.report.interactive import ScatterChart
 from autoeval.report.page import Page
 from autoeval.report.plots import RegressionBand, figure_of, plot_curves, plot_scatter
 from autoeval.report.sections import Part, Section
+from autoeval.report.tables import format_cells, to_terminal
 from autoeval.targets import TARGETS, Target, find_target
 
 LEFT_OUT = "held-out estimate"
@@ -201,6 +202,11 @@ class ThresholdCurve(Section):
 
     def headline(self) -> str:
         return "" if self.choice is None else str(self.choice)
+
+    def text(self) -> str:
+        (part,) = self.parts()
+        table = to_terminal(format_cells(part.for_people, part.formats))
+        return f"Precision, recall and F1 by score threshold, in points of 100:\n\n{table}"
 
     def to_dict(self) -> dict[str, Any]:
         chosen = {} if self.choice is None else {"threshold": self.choice.to_dict()}

@@ -74,6 +74,8 @@ def estimate_page(
     >>> report.text()[:50]
     'Mean absolute error on the 3 sources when each was'
     """
+    if estimate is not None and estimate.site is not None:
+        estimator = estimator.at_floor(estimate.site.floor)
     target, fit = find_target(estimator.target), estimator.fit_result_
     results = fit.cross_validation if fit else ()
     by_category = bool(fit and fit.by_category)

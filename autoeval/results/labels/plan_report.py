@@ -18,6 +18,7 @@ from autoeval.labels.estimators import FEWEST_HOLDING
 from autoeval.labels.joint_outlook import JointOutlook
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import USUAL_SIZES, Outlook
+from autoeval.notices import Notice
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
 from autoeval.results.estimate.about import about_section
@@ -31,11 +32,21 @@ class WhatToLabel(Section):
 
     def show(self, page: Page) -> None:
         page.add_headline("images to label", str(self.plan.n), f"of {self.plan.n_pool}")
-        page.add_text(self._drawn())
+        page.add_text(f"{self.headline()} {self.text()}")
         page.add_warnings(self.plan.warnings)
 
     def headline(self) -> str:
-        return self._drawn()
+        return (
+            f"{self.plan.n} of {self.plan.n_pool} images drawn. Label every object of every "
+            "category, and keep images that hold none: they count."
+        )
+
+    def text(self) -> str:
+        plan = self.plan
+        return (
+            f"Drawn by seed {plan.seed}, spread over {plan.order}, each with probability "
+            f"{plan.n / plan.n_pool:.3g}. A larger --n keeps what is drawn."
+        )
 
     def all_warnings(self) -> Sequence[str]:
         return self.plan.warnings
@@ -47,15 +58,6 @@ class WhatToLabel(Section):
             "n_pool": self.plan.n_pool,
             "probability": self.plan.n / self.plan.n_pool,
         }
-
-    def _drawn(self) -> str:
-        plan = self.plan
-        return (
-            f"{plan.n} of {plan.n_pool} images drawn by seed {plan.seed}, spread over "
-            f"{plan.order}, each with probability {plan.n / plan.n_pool:.3g}. Label every object "
-            "of every category, and keep images that hold none: they count. A larger --n keeps "
-            "what is drawn."
-        )
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,9 @@ def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator
     names = tuple(image.file_name for image in read_labels(Path(labels), None).images)
     for reason in trained_on(config, labels, names):
         yield (
-            f"{reason}: the accuracy of a detector on images that it was trained on is too high, "
-            "fit on others"
+            Notice(
+                "trained-on-these-images",
+                f"{reason}: the accuracy of a detector on images that it was trained on is too "
+                "high, fit on others",
+            )
         )

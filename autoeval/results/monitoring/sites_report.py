@@ -210,7 +210,7 @@ def _how_seen(watched: Watched) -> Notes:
         f"{counted(n_images, 'image')} of {counted(len(sites), 'site')}, "
         f"{watched.n_new} of them new in this run; times from: {clocks or 'nothing'}."
     )
-    return Notes("", [line])
+    return Notes("", [line], leading=True)
 
 
 def _at_threshold(row: Mapping[str, Any]) -> dict[str, str]:

@@ -19,12 +19,14 @@ def test_the_answer_comes_before_everything_else():
     assert "None of the checks of this estimate gives a warning." in said
 
 
-def test_the_answer_comes_last_on_the_terminal():
-    said = report(judged=held_out(bos=0.1, constant=0.2)).text()
-    assert said.startswith(
-        "Cross-validation, one group of sources held out (mAP, in points of 100):"
-    )
-    assert said.endswith(str(ESTIMATE))
+def test_the_answer_comes_first_on_the_terminal_and_the_tables_last():
+    whole = report(judged=held_out(bos=0.1, constant=0.2), warnings=("only 3 images",)).text()
+    assert whole.startswith("\n".join(ESTIMATE.headline()))
+    parts = "\nMAE on ", "\nwarning: only 3 images", "\nCross-validation, one group of sources held"
+    places = [whole.index(part) for part in parts]
+    assert places == sorted(places)
+    short = report(judged=held_out(bos=0.1, constant=0.2)).text(verbose=False)
+    assert short.startswith("\n".join(ESTIMATE.headline())) and "Cross-validation" not in short
 
 
 def test_what_few_images_add_to_the_interval_is_told():

@@ -30,7 +30,7 @@ def test_a_fit_shows_it_on_its_page_and_beside(tmp_path, capsys):
     labels, found = write_coco(tmp_path, 0)
     out = tmp_path / "out"
     shell = ["fit", "--labels", labels, "--predictions", found, "--work-dir", out]
-    assert main([*map(str, shell)]) == 0
+    assert main([*map(str, shell), "--verbose"]) == 0
     said = capsys.readouterr().out
     errors = json.loads((out / "result.json").read_text())["calibration_error"]
     assert f"{errors['calibrated']:.3f} calibrated" in said

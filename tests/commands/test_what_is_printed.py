@@ -1,0 +1,123 @@
+"""The number comes first, then its warnings, the files that were written, and the next step."""
+
+import io
+import json
+import shlex
+import shutil
+from contextlib import redirect_stdout
+
+import pytest
+
+from autoeval.cli import main
+from autoeval.commands.next_step import larger_plan
+from autoeval.estimation.estimator import AccuracyEstimator
+from tests.doc_pages import ROOT
+
+SAMPLE = ROOT / "docs/getting-started/sample"
+NEW = ("--predictions", "new_predictions.json", "--images-list", "new_site.json")
+ESTIMATOR = "work_dirs/fit/estimator.parquet"
+SAVED = ("--estimator", ESTIMATOR)
+PLAN = ("label", "plan", *SAVED, *NEW, "--n", "15")
+LABELLED = ("label", "estimate", "--plan", "work_dirs/labels", "--labels", "new_labels.json")
+OTHER = ("--labels", "val.json", "--predictions", "val_b.json", "--work-dir", "work_dirs/b")
+COMPARE = (
+    *("compare", "work_dirs/fit", "work_dirs/b", "--images", "new_site.json"),
+    *("--predictions", "new_predictions.json", "new_b.json"),
+)
+NUMBERS = {
+    ("fit", "--labels", "val.json", "--predictions", "val_predictions.json"): "MAE on 4 held-out",
+    ("estimate", *NEW): "estimated mAP: ",
+    ("fit", *OTHER): "MAE on 4 held-out",
+    COMPARE: "mAP on 60 images",
+    PLAN: "15 of 60 images drawn",
+    LABELLED: "estimated mAP: ",
+    ("threshold", *SAVED, *NEW): "score threshold for the best F1: ",
+    (
+        *("monitor", *SAVED, "--predictions", "sites", "--images-list", "lists"),
+        *("--category", "car"),
+    ): "Sites by mAP, ",
+}
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """What each command prints, in the short form and with --verbose."""
+    folder = tmp_path_factory.mktemp("printed") / "sample"
+    shutil.copytree(SAMPLE, folder, ignore=shutil.ignore_patterns("work_dirs"))
+    for name, kept in (("sites", "new_predictions.json"), ("lists", "new_site.json")):
+        (folder / name).mkdir()
+        shutil.copy(folder / kept, folder / name / "gate.json")
+    for name in ("val", "new"):
+        boxes = json.loads((folder / f"{name}_predictions.json").read_text())
+        (folder / f"{name}_b.json").write_text(
+            json.dumps([box for k, box in enumerate(boxes) if k % 20])
+        )
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for words in NUMBERS:
+            both = []
+            for more in ([], ["--verbose"]):
+                with redirect_stdout(io.StringIO()) as shown:
+                    assert main([*words, *more]) == 0, words
+                both.append(shown.getvalue())
+            found[words] = both
+    return folder, found
+
+
+@pytest.mark.parametrize("words", NUMBERS, ids=lambda words: " ".join(words[:2]))
+def test_the_number_is_first_and_the_files_come_after_at_most_five_warnings(words, printed):
+    short, whole = printed[1][words]
+    assert short.startswith(NUMBERS[words]) and whole.startswith(NUMBERS[words])
+    lines = short.splitlines()
+    at = [k for k, line in enumerate(lines) if line.startswith("warning: ")]
+    assert len(at) <= 5 and at == list(range(at[0], at[-1] + 1) if at else [])
+    assert all(k < lines.index("written:") for k in at)
+    steps = [k for k, line in enumerate(lines) if line.startswith("next step, ")]
+    assert all(lines.index("written:") < k == len(lines) - 2 for k in steps)
+    known = [line for line in lines if "new in this run" not in line]  # none in a second run
+    assert set(known) <= set(whole.splitlines())
+
+
+def test_the_rest_is_printed_with_verbose(printed):
+    said = {words[0]: both for words, both in printed[1].items() if words[0] != "label"}
+    for command, part in {
+        "fit": "Cross-validation, one group of sources held out",
+        "estimate": "sampling error of 60 images: ± ",
+        "monitor": "No predictions at half the input size",
+    }.items():
+        short, whole = said[command]
+        assert part in whole and part not in short
+    short, whole = printed[1][LABELLED]
+    assert "sample estimate: " in whole and "sample estimate: " not in short
+
+
+def test_a_next_step_is_one_that_works(printed, monkeypatch, capsys):
+    """Also where the usual folder holds the plan of another draw of the same images."""
+    folder, found = printed
+    monkeypatch.chdir(folder)
+    at_threshold = ("estimate", *NEW, "--score-thr", ".3", "iou=.75")
+    for words in (("estimate", *NEW), at_threshold, COMPARE):
+        assert main(words) == 0
+        (step,) = (w for w in capsys.readouterr().out.splitlines() if " label plan --" in w)
+        assert main(shlex.split(step)[1:]) == 0
+        capsys.readouterr()
+    assert "autoeval estimate --predictions NEW.json" in found[next(iter(NUMBERS))][0]
+    assert main([*LABELLED, "--until", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "±1 is not reached" in said.split("written:")[0]
+    assert said.splitlines()[-1].startswith("  autoeval label plan --estimator ")
+
+
+def test_there_is_no_next_step_where_it_cannot_work(printed, tmp_path, monkeypatch, capsys):
+    """An estimator of few boxes has no label assistance, and a plan drawn in Python no command."""
+    monkeypatch.chdir(printed[0])
+    estimator = AccuracyEstimator.load(ESTIMATOR)
+    estimator.label_assistance_ = None
+    estimator.save(tmp_path / "estimator.parquet")
+    named = ["--estimator", tmp_path / "estimator.parquet", "--work-dir", tmp_path / "new"]
+    assert main([*map(str, ["estimate", *NEW, *named])]) == 0
+    said = capsys.readouterr().out
+    assert "too wide to act on" in said
+    assert "next step" not in said
+    assert larger_plan("python mine.py", 9) == larger_plan("", 9) == ""

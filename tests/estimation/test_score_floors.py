@@ -1,0 +1,188 @@
+"""Files that begin at a higher score: the fit is read at that floor, and its target is theirs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.comparison.common_ground import at_floors
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import FoundBoxes
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import fit_sets, join_fits
+from autoeval.estimation.pair_table import FEATURES, features_at
+from autoeval.estimation.panel_prior import calibration_prior, regression_prior
+from autoeval.estimation.reference_statistics import ReferenceStatistics
+from autoeval.estimation.score_floors import FLOORS
+from autoeval.estimation.site import Site, as_in_fit
+from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.estimation.training_set import training_set
+from tests.made_sites import WORDS, random_found, truth_from
+
+
+def labelled(seed, name="val", floor=0.0):
+    found = random_found(seed)
+    truth = truth_from(found)
+    return training_set(SiteBoxes(found.where(found.scores >= floor)), truth, name=name)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fit_sets([labelled(0)], context={})
+
+
+def cut(found, floor):
+    return found.where(found.scores >= np.float32(floor))
+
+
+def site_of(found, statistics):
+    return Site(SiteBoxes(found), named=True, floor=statistics.floor_for(found))
+
+
+def test_boxes_over_a_score_match_as_before():
+    full = labelled(3)
+    above = full.above(0.3)
+    again = training_set(above.boxes, full.truth, name="again")
+    assert 0 < len(above.boxes.clean) < len(full.boxes.clean)
+    for ours, theirs in zip(above.matches, again.matches, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    for ours, theirs in zip(above.rankings, again.rankings, strict=True):
+        np.testing.assert_allclose(ours.average_precision(), theirs.average_precision())
+
+
+def test_each_floor_has_a_prior_of_its_own():
+    spreads = [regression_prior(FEATURES, "mAP", floor)[1].spread for floor in (0.0, 0.1, 0.25)]
+    assert len(set(spreads)) == 3
+    missed = [calibration_prior(floor).missed.mean[0] for floor in (0.05, 0.1, 0.25, 0.3, 0.5)]
+    assert missed == sorted(missed)  # the higher the floor, the more is missed
+    same = [calibration_prior(floor).boxes[0].mean for floor in (0.0, 0.3)]
+    np.testing.assert_array_equal(*same)
+    recall = features_at("recall@0.3")
+    near, at, full = (regression_prior(recall, "recall@0.3", of)[1] for of in (0.27, 0.25, 0.0))
+    assert near == at != full
+    unknown = regression_prior(FEATURES, "mAP", float("nan"))[1]
+    assert unknown == regression_prior(FEATURES, "mAP")[1]
+
+
+def test_the_target_is_that_of_the_boxes_in_the_file(fitted):
+    assert list(fitted.floors_) == list(FLOORS) == [of for of, _ in fitted.statistics_.floors]
+    shares = [share for _, share in fitted.statistics_.floors]
+    assert shares[4] == pytest.approx(np.mean(random_found(0).scores >= 0.25))
+    full = fitted.table_.set_index("category")
+    for floor, of in fitted.floors_.items():
+        rows = of.rows.set_index("category")
+        expected = labelled(0, floor=floor).rankings
+        known = [expected[WORDS.index(name)] for name in rows.index]
+        np.testing.assert_allclose(rows["mAP"], [k.average_precision().mean() for k in known])
+        assert (rows["mAP"] <= full.loc[rows.index, "mAP"] + 1e-12).all()
+        np.testing.assert_array_equal(of.calibration.boxes, fitted.calibration_.boxes)
+    assert fitted.floors_[0.5].calibration.missed[0] > fitted.calibration_.missed[0]
+
+
+def test_a_site_takes_the_fit_at_the_floor_of_its_file(fitted):
+    found = cut(random_found(1), 0.25)
+    site = site_of(found, fitted.statistics_)
+    assert site.floor == 0.25
+    there = fitted.at_floor(0.25)
+    assert there.regression_.floor == 0.25 and there.table_ is not fitted.table_
+    estimate = fitted.predict_site(site)
+    expected = there.predict_site(Site(SiteBoxes(found), named=True))
+    assert estimate.to_dict() == expected.to_dict() and estimate.site.floor == 0.25
+    misread = fitted.predict_site(Site(SiteBoxes(found), named=True))
+    assert misread.value != estimate.value
+    plan = fitted.plan_labels(estimate, n=3)
+    assert plan.priors == there.plan_labels(expected, n=3).priors
+
+
+def test_floors_are_saved(fitted, tmp_path):
+    fitted.save(tmp_path / "fit.parquet")
+    loaded = AccuracyEstimator.load(tmp_path / "fit.parquet")
+    pd.testing.assert_frame_equal(loaded.table_, fitted.table_, check_dtype=False)
+    site = site_of(cut(random_found(1), 0.3), loaded.statistics_)
+    assert loaded.predict_site(site).to_dict() == fitted.predict_site(site).to_dict()
+
+
+def test_joined_fits_keep_the_floors_that_all_have(fitted):
+    other = fit_sets([labelled(5, "high", floor=0.2)], context={})
+    assert min(other.floors_) == 0.25
+    joined = join_fits({"one": fitted, "two": other})
+    assert list(joined.floors_) == list(other.floors_)
+    both = {name: of.at_floor(0.3) for name, of in (("one", fitted), ("two", other))}
+    expected = join_fits(both)
+    site = site_of(cut(random_found(1), 0.3), joined.statistics_)
+    values = [joined.predict_site(site).value, expected.predict_site(Site(site.boxes, True)).value]
+    assert values[0] == pytest.approx(values[1])
+
+
+def scores_of(scores):
+    n = len(scores)
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(n))
+    boxes = np.tile(np.float32([0, 0, 9, 9]), (n, 1))
+    none = np.zeros(n, np.int64)
+    return FoundBoxes(images, ("car",), np.arange(n), none, boxes, np.float32(scores), {})
+
+
+FULL = np.geomspace(0.01, 0.99, 2000)
+SHARES = tuple((floor, float(np.mean(floor <= FULL))) for floor in FLOORS)
+
+
+@pytest.mark.parametrize(
+    ("scores", "floor"),
+    [
+        (FULL, 0.0),
+        (FULL[FULL >= 0.25], 0.25),
+        (np.append(FULL[FULL >= 0.31], 0.3), 0.3),
+        (FULL[FULL >= 0.25][::40], 0.25),
+        (np.array([0.26, 0.6, 0.9]), 0.0),  # so few boxes can all be confident
+        (np.array([0.29, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95]), 0.0),  # next to no threshold
+    ],
+)
+def test_which_floor_a_file_has(scores, floor):
+    statistics = ReferenceStatistics(("car",), floor=0.01, most_boxes=9, floors=SHARES)
+    assert statistics.floor_for(scores_of(scores)) == floor
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        1 / (1 + np.sqrt((1 - FULL) / FULL)),  # temperature 2: begins at .091
+        0.3 + 0.7 * FULL,
+        FULL[FULL >= 0.22] + 0.007,  # no threshold that anybody chooses
+        FULL[FULL >= 0.7],
+    ],
+)
+def test_another_scale_is_not_taken_for_a_floor(scores):
+    statistics = ReferenceStatistics(("car",), floor=0.01, most_boxes=9, floors=SHARES)
+    found = scores_of(np.sort(scores))
+    with pytest.raises(InputError, match=r"the scores do not compare.*conf=0\.01"):
+        statistics.floor_for(found)
+
+
+def test_a_file_from_a_lower_score_than_the_fit_is_cut(fitted):
+    high = fit_sets([labelled(0, floor=0.25)], context={})
+    assert high.regression_.floor == pytest.approx(0.25, abs=0.01)
+    boxes = SiteBoxes(random_found(1))
+    same, nothing = as_in_fit(boxes, fitted.statistics_)
+    assert same is boxes and nothing == ()
+    kept, (note,) = as_in_fit(boxes, high.statistics_)
+    assert kept.clean.floor >= high.statistics_.floor
+    assert note.startswith("boxes under 0.25") and "conf=0.01" in note
+
+
+def test_detectors_are_compared_each_at_its_floor(fitted):
+    sites = {
+        "a": Site(SiteBoxes(random_found(1)), floor=0.3),
+        "b": Site(SiteBoxes(random_found(1))),
+    }
+    fits, there = at_floors({"a": fitted, "b": fitted}, sites)
+    assert fits["a"] is fitted.at_floor(0.3) and fits["b"] is fitted
+    assert [of.floor for of in there.values()] == [0.0, 0.0]
+
+
+def test_left_out_estimates_use_the_prior_of_the_floor(fitted):
+    rows = fitted.at_floor(0.3).table_
+    rows = rows.assign(kind="seed", family=[f"f{k}" for k in range(len(rows))])
+    rows["source"] = rows["family"]
+    at, full = (BayesianRegression(floor=of).fit(rows).predict_left_out() for of in (0.3, 0.0))
+    assert np.abs(at - full).max() > 1e-4

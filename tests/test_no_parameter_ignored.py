@@ -1,0 +1,489 @@
+"""Every parameter of what users call acts, or is refused with a message: none is ignored.
+
+Each case is a call, and the same call with one parameter changed. They must differ in what they
+return or write, or one of them must be refused.
+"""
+
+import inspect
+import json
+from dataclasses import is_dataclass
+
+import numpy as np
+import pytest
+from parameter_worlds import (
+    BlackBoxes,
+    WatchedShards,
+    fit_strong,
+    load_trained,
+    observed,
+    write_worlds,
+)
+
+import autoeval
+from autoeval.data.coco import read_coco_images
+from autoeval.data.labels.content import LabelledImage
+from autoeval.errors import InputError
+from autoeval.estimation.observation.kept_observer import Keeping
+from autoeval.estimation.observation.presets import SourceDomain
+from autoeval.monitoring.watch_sites import WatchPlan
+from autoeval.runtime.job import LocalExecutor
+
+NOWHERE = "no_such_folder"
+WORDS = {f"object {k}": f"thing {k}" for k in range(3)}
+ONE_CATEGORY = {"thing 0": ["thing 0"]}
+NAMES = {"1": "thing 0", "2": "thing 1", "3": "other"}
+Estimator = autoeval.AccuracyEstimator
+
+
+def of_fit(w):
+    base = {"labels": w / "one.json", "boxes": w / "strong/one.json"}
+    return (
+        autoeval.fit,
+        base,
+        {
+            "labels": {"labels": w / "two.json", "boxes": w / "strong/two.json"},
+            "boxes": {"boxes": w / "weak/one.json"},
+            "img_dir": {"img_dir": w / NOWHERE},
+            "group": {"group": "north"},
+            "target": {"target": "mAP50"},
+            "level": {"level": 0.8},
+            "calibrate": {"calibrate": False},
+            "work_dir": {"work_dir": w / "kept_fit"},
+        },
+    )
+
+
+def of_fit_task(w):
+    base = {"task": w / "here.py", "boxes": w / "strong"}
+    return (
+        autoeval.fit_task,
+        base,
+        {
+            "task": {"task": w / "there.py"},
+            "boxes": {"boxes": w / "weak"},
+            "data_root": {"data_root": w / "there"},
+            "target": {"target": "mAP50"},
+            "level": {"level": 0.8},
+            "calibrate": {"calibrate": False},
+            "work_dir": {"work_dir": w / "kept_fit_task"},
+        },
+    )
+
+
+def of_join(w):
+    base = {"fits": [w / "fit_strong", w / "fit_two"]}
+    return (
+        autoeval.join,
+        base,
+        {
+            "fits": {"fits": [w / "fit_strong", w / "fit_strong"]},
+            "target": {"target": "mAP50"},
+            "level": {"level": 0.8},
+            "work_dir": {"work_dir": w / "kept_join"},
+        },
+    )
+
+
+def of_plan_labels(w):
+    base = {"estimator": w / "fit_strong", "boxes": w / "strong/new.json", "n": 6}
+    base["images"] = w / "list.json"
+    return (
+        autoeval.plan_labels,
+        base,
+        {
+            "estimator": {"estimator": w / "fit_weak"},
+            "boxes": {"boxes": w / "moved.json"},
+            "images": {"images": w / "longer.json"},
+            "n": {"n": 7},
+            "seed": {"seed": 1},
+            "frames": {"frames": 5},
+            "pseudo_labels": {"pseudo_labels": w / "worded.json"},
+            "pseudo_words": {"pseudo_words": WORDS},
+            "folder": {"folder": w / "kept_plan"},
+            "site": {"site": "one"},
+            "site: labels": {"labels": w / "few.json"},
+            "site: words": {"words": WORDS},
+            "site: categories": {"categories": ONE_CATEGORY},
+        },
+    )
+
+
+def of_a_plan_that_is_there(w):
+    """It keeps what it drew, so what would draw otherwise is refused."""
+    base = {"estimator": w / "fit_strong", "boxes": w / "strong/new.json", "n": 8}
+    base |= {"images": w / "list.json", "folder": w / "plan"}
+    return (
+        autoeval.plan_labels,
+        base,
+        {
+            "seed": {"seed": 1},
+            "frames": {"frames": 5},
+            "pseudo_labels": {"pseudo_labels": w / "worded.json"},
+            "pseudo_words": {"pseudo_words": WORDS},
+        },
+    )
+
+
+def of_estimators_plan_labels(w):
+    fitted = fit_strong(w).for_target("precision@0.3")
+    whole, other = (fitted.predict(w / name) for name in ("strong/new.json", "moved.json"))
+    base = {"self": fitted, "estimate": whole, "n": 6}
+    return (
+        Estimator.plan_labels,
+        base,
+        {
+            "estimate": {"estimate": other},
+            "n": {"n": 7},
+            "seed": {"seed": 1},
+            "frames": {"frames": 5},
+            "pseudo_labels": {"pseudo_labels": w / "worded.json"},
+            "pseudo_words": {"pseudo_words": WORDS},
+            "everywhere": (
+                {"estimate": fit_strong(w).for_target("precision@0.8").predict(w / "moved.json")}
+                | {"self": fit_strong(w).for_target("precision@0.8")},
+                {"everywhere": True},
+            ),
+        },
+    )
+
+
+def of_estimate_with_labels(w):
+    base = {"plan": w / "plan", "labels": w / "plan_labels.json"}
+    return (
+        autoeval.estimate_with_labels,
+        base,
+        {
+            "plan": {"plan": w / "plan_weak"},
+            "labels": {"labels": w / "few.json"},
+            "img_dir": {"img_dir": w / NOWHERE},
+            "words": {"words": {"thing 0": "thing 0"}},
+            "planned": {"planned": False},
+            "score_thr": {"score_thr": 0.5},
+        },
+    )
+
+
+def of_threshold(w):
+    base = {"estimator": w / "fit_strong", "boxes": w / "strong/new.json"}
+    labelled = {"labels": w / "few.json"}
+    return (
+        autoeval.threshold,
+        base,
+        {
+            "estimator": {"estimator": w / "fit_weak"},
+            "boxes": {"boxes": w / "moved.json"},
+            "precision": {"precision": 0.95},
+            "recall": {"recall": 0.5},
+            "iou": {"iou": 0.75},
+            "labels": labelled,
+            "img_dir": (labelled, {"img_dir": w / NOWHERE}),
+            "words": (labelled, {"words": {"thing 0": "thing 0"}}),
+            "words without labels": {"words": WORDS},
+            "img_dir without labels": {"img_dir": w / NOWHERE},
+            "site": {"site": "one"},
+            "site: categories": {"categories": ONE_CATEGORY},
+            "site: score_thr": {"score_thr": 0.5},
+        },
+    )
+
+
+def of_compare(w):
+    base = {"estimators": [w / "fit_strong", w / "fit_weak"], "images": w / "list.json"}
+    base["boxes"] = [w / "strong/new.json", w / "weak/new.json"]
+    labelled = {"labels": w / "few.json"}
+    return (
+        autoeval.compare,
+        base,
+        {
+            "estimators": {"estimators": {"a": w / "fit_strong", "b": w / "fit_weak"}},
+            "boxes": {"boxes": [w / "moved.json", w / "weak/new.json"]},
+            "images": {"images": w / "longer.json"},
+            "labels": labelled,
+            "img_dir": (labelled, {"img_dir": w / NOWHERE}),
+            "words": (labelled, {"words": {"thing 0": "thing 0"}}),
+            "words without labels": {"words": WORDS},
+            "categories": {"categories": ONE_CATEGORY},
+            "target": {"target": "mAP50"},
+            "level": {"level": 0.8},
+            "seed": {"seed": 1},
+            "keep": {"keep": {"fit_strong": Keeping(w / "kept")}},
+            "shards": {"shards": WatchedShards()},
+        },
+    )
+
+
+def of_predict(w):
+    base = {"self": fit_strong(w), "boxes": w / "strong/new.json"}
+    labelled = {"labels": w / "few.json"}
+    return (
+        Estimator.predict,
+        base,
+        {
+            "boxes": {"boxes": w / "moved.json"},
+            "images": {"images": w / "longer.json"},
+            "images: a sequence": {"images": [f"{k:06}.jpg" for k in range(25)]},
+            "site": {"site": "one"},
+            "labels": labelled,
+            "img_dir": (labelled, {"img_dir": w / NOWHERE}),
+            "img_dir without labels": {"img_dir": w / NOWHERE},
+            "words": (labelled, {"words": {"thing 0": "thing 0"}}),
+            "words without labels": {"words": WORDS},
+            "categories": {"categories": ONE_CATEGORY},
+            "score_thr": {"score_thr": 0.5},
+            "iou": ({"score_thr": 0.5}, {"iou": 0.75}),
+            "iou without a threshold": {"iou": 0.75},
+            "running": {"repeats": 2},
+            "running: keep": {"keep": Keeping(w / "kept")},
+        },
+    )
+
+
+def of_running(w):
+    """What `AccuracyEstimator.predict` and `read_site` take of how a detector is run."""
+    base = {"estimator": observed(w), "run": BlackBoxes(w), "images": w / "colours/images"}
+    base["categories"] = None
+    domain = SourceDomain("street", None, 0.5)
+
+    def call(estimator, run, keep=None, shards=None, watch=None, **options):
+        seen = []
+        options |= {"keep": keep} if keep else {}
+        options |= {"shards": shards} if shards else {}
+        options |= {"watch": lambda evidence: seen.append(evidence.image_id)} if watch else {}
+        estimate = estimator.predict(run and run.detector, **options)
+        files = sorted(path.name for path in keep.folder.rglob("*")) if keep else []
+        return estimate, seen, files, shards and shards.n_calls
+
+    return (
+        Estimator._observed,
+        base,
+        {
+            "run": {"run": BlackBoxes(w, "other")},
+            "images": {"images": w / "others/images"},
+            "categories": {"categories": {"vehicle": ["car", "bus"]}},
+            "repeats": {"repeats": 2},
+            "domain": {"domain": domain},
+            "keep": {"keep": Keeping(w / "kept_running")},
+            "shards": {"shards": WatchedShards()},
+            "watch": {"watch": True},
+        },
+        call,
+    )
+
+
+def of_predictions(w):
+    """Read for an estimate; what a fit of the same has is given for a fit."""
+    base = {"path": w / "strong/one.json"}
+
+    def call(**of):
+        return autoeval.fit(w / "one.json", autoeval.Predictions(**of))
+
+    return (
+        autoeval.Predictions,
+        base,
+        {
+            "path": {"path": w / "weak/one.json"},
+            "half_size": {"half_size": w / "weak/one.json"},
+            "reference": {"reference": w / "weak/one.json"},
+            "names": {"names": NAMES},
+            "complete": ({"path": w / "cut.json"}, {"complete": False}),
+        },
+        call,
+    )
+
+
+def of_predictions_of_an_estimate(w):
+    base = {"path": w / "strong/new.json"}
+
+    def call(**of):
+        return fit_strong(w).predict(autoeval.Predictions(**of))
+
+    return (
+        autoeval.Predictions,
+        base,
+        {
+            "half_size": {"half_size": w / "moved.json"},
+            "reference": {"reference": w / "moved.json"},
+            "names": {"names": NAMES},
+        },
+        call,
+    )
+
+
+def of_detector(w):
+    """In a fit: what it finds, and how many images it is shown together."""
+
+    def call(detector, **options):
+        named = isinstance(detector, str)
+        run = autoeval.Detector(detector if named else detector.detector, **options)
+        labels = w / "colours/annotations.json"
+        fitted = autoeval.fit(labels, run, img_dir=w / "colours/images")
+        return fitted, [] if named else detector.take_sizes()
+
+    named = {"detector": f"{w / 'mine.py'}:detector"}
+    return (
+        autoeval.Detector,
+        {"detector": BlackBoxes(w)},
+        {
+            "detector": {"detector": BlackBoxes(w, "other")},
+            "reference": {"reference": w / "colours_found.json"},
+            "batch_size": {"batch_size": 3},
+            "executor": {"executor": LocalExecutor()},
+            "loading": {"checkpoint": "weights.pth"},
+            "loading of a file": (named, {"device": "cpu"}),
+            "loading of the same": (named, {"stages": ["layer1"]}),
+        },
+        call,
+    )
+
+
+def of_monitor(w):
+    def call(**options):
+        options = {"work_dir": w / f"watched_{next(COUNT)}", **options}
+        watched = autoeval.monitor(**options)
+        return watched, watched.to_pandas().to_csv()
+
+    return (
+        autoeval.monitor,
+        {"estimator": w / "fit_strong", "boxes": w / "sites"},
+        {
+            "estimator": {"estimator": w / "fit_weak"},
+            "boxes": {"boxes": w / "weak"},
+            "images": {"images": w / "longer.json"},
+            "work_dir": {"work_dir": w / NOWHERE / "watched"},
+            "plan": {"plan": WatchPlan(score_thr=0.5)},
+            "categories": {"categories": ONE_CATEGORY},
+            "site_categories": {"site_categories": {"gate": ONE_CATEGORY}},
+            "time": {"time": "now"},
+        },
+        call,
+    )
+
+
+COUNT = iter(range(1000))
+
+
+def of_load_labels(w):
+    return (
+        autoeval.load_labels,
+        {"path": w / "colours/annotations.json"},
+        {
+            "path": {"path": w / "others/annotations.json"},
+            "img_dir": {"img_dir": w / "others/images"},
+            "layout": {"layout": "yolo"},
+            "options": {"split": "val"},
+        },
+    )
+
+
+def of_load_predictions(w):
+    images, others = (read_coco_images(w / name) for name in ("list.json", "longer.json"))
+    foreign = {"images": [LabelledImage("camera", "camera.jpg", None)] * 40}
+    canvas = {"path": w / "outside.json"}
+    return (
+        autoeval.load_predictions,
+        {"path": w / "strong/new.json", "numbers": NAMES, "images": images},
+        {
+            "path": {"path": w / "weak/new.json"},
+            "images": {"images": others},
+            "where": (foreign, {"where": "the camera's list"}),
+            "numbers": {"numbers": {**NAMES, "1": "car"}},
+            "on_canvas": (canvas, {"on_canvas": True}),
+            "words": ({"path": w / "empty.json"}, {"words": ["car"]}),
+        },
+    )
+
+
+def of_load_task(w):
+    base = {"config_path": w / "here.py"}
+    changes = {"config_path": {"config_path": w / "there.py"}}
+    return autoeval.load_task, base, {**changes, "data_root": {"data_root": w / "there"}}
+
+
+def of_load_detector(w):
+    base = {"name_or_config": w / "net/config.py", "checkpoint": w / "net/a.pth"}
+    odd = {"checkpoint": w / "net/odd.pth"}
+    return (
+        autoeval.load_detector,
+        base,
+        {
+            "name_or_config": {"name_or_config": w / "net/other.py"},
+            "checkpoint": {"checkpoint": w / "net/b.pth"},
+            "device": {"device": "nowhere"},
+            "cfg_options": {"cfg_options": {"model.test_cfg.score_thr": 0.2}},
+            "trust_checkpoint": (odd, {"trust_checkpoint": True}),
+            "classes": {"classes": ["lorry", "tram"]},
+            "stages": {"stages": ["backbone.nothing"]},
+        },
+        load_trained,
+    )
+
+
+TABLES = [value for name, value in list(globals().items()) if name.startswith("of_")]
+MADE_OTHERWISE = {"AccuracyEstimator", "BlackBoxDetector", "DetectorSpec", "Estimate"}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return write_worlds(tmp_path_factory.mktemp("parameters"))
+
+
+def plain(value):
+    """Turn results into text that shows all that they are."""
+    if isinstance(value, Estimator):
+        result = value.fit_result_
+        files = [path.name for path in result.files]
+        known = [repr(value), value.table_.to_csv(), value.context_, result.warnings, files]
+        return plain([*known, value.calibration_, value.label_assistance_])
+    if hasattr(value, "to_dict"):
+        return json.dumps(value.to_dict(), default=str)
+    if isinstance(value, dict):
+        return repr({name: plain(of) for name, of in value.items()})
+    if isinstance(value, list | tuple):
+        return repr([plain(of) for of in value])
+    if isinstance(value, np.ndarray):
+        return repr(value.tolist())
+    if is_dataclass(value):
+        return plain({name: getattr(value, name) for name in value.__dataclass_fields__})
+    return repr(value)
+
+
+def outcome(call, arguments):
+    """Say what a call returns and writes, or how it is refused."""
+    try:
+        result = call(**arguments)
+    except InputError as error:
+        return f"refused: {error}"
+    folder = arguments.get("work_dir") or arguments.get("folder")
+    return plain([result, sorted(path.name for path in folder.iterdir()) if folder else []])
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
+def test_each_parameter_acts_or_is_refused(table, world):
+    function, base, changes, *otherwise = table(world)
+    call = (otherwise or [function])[0]
+    alike, before = [], {"{}": outcome(call, base)}
+    assert not before["{}"].startswith("refused"), before["{}"]
+    for name, change in changes.items():
+        more, change = change if isinstance(change, tuple) else ({}, change)
+        if repr(more) not in before:
+            before[repr(more)] = outcome(call, {**base, **more})
+        if outcome(call, {**base, **more, **change}) == before[repr(more)]:
+            alike.append(name)
+    assert alike == []
+
+
+def test_each_parameter_has_a_case(world):
+    known = {}
+    for table in TABLES:
+        function, _, changes, *_ = table(world)
+        known.setdefault(function, set()).update(changes)
+    public = [getattr(autoeval, name) for name in autoeval.__all__ if name not in MADE_OTHERWISE]
+    functions = [of for of in public if callable(of)]
+    functions += [Estimator.predict, Estimator.plan_labels, Estimator._observed]
+    missing = [
+        f"{function.__qualname__}: {name}"
+        for function in functions
+        for name in inspect.signature(function).parameters
+        if name != "self" and name not in known.get(function, ())
+    ]
+    assert missing == []

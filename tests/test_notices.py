@@ -1,0 +1,112 @@
+"""Warnings have codes: each is in the list of the documentation, and no result has one without."""
+
+import ast
+import copy
+import json
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+from parameter_worlds import fit_strong, observed, write_worlds
+
+import autoeval
+from autoeval.estimation.reference_statistics import ReferenceStatistics
+from autoeval.notices import EARLIER, Notice, as_notice, codes_of, notices_of, prefixed
+
+ROOT = Path(__file__).parents[1]
+ROW = re.compile(r"^\| `([a-z0-9-]+)` \| (.+) \| (.+) \|$", re.M)
+LISTED = [code for code, *_ in ROW.findall((ROOT / "docs/reference/warnings.md").read_text())]
+
+
+def codes_in_source():
+    """The first argument of every `Notice` that is made."""
+    found = {EARLIER}
+    for path in sorted((ROOT / "autoeval").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args
+            if made and node.func.id == "Notice" and isinstance(node.args[0], ast.Constant):
+                found.add(node.args[0].value)
+    return found
+
+
+def test_the_list_has_every_code_once_and_in_order():
+    assert sorted(codes_in_source()) == LISTED
+
+
+def test_a_notice_is_its_text_and_keeps_its_code():
+    few = Notice("few-images", "only 3")
+    assert f"warning: {few}" == "warning: only 3" and few == "only 3" and few.text == "only 3"
+    assert json.dumps([few]) == '["only 3"]'
+    for other in (pickle.loads(pickle.dumps(few)), copy.deepcopy(few), as_notice(few)):
+        assert (other, other.code) == (few, "few-images")
+    (named,) = prefixed("gate", [few])
+    assert (named, named.code) == ("gate: only 3", "few-images")
+    assert [of.code for of in prefixed("gate", ["plain"])] == [EARLIER]
+
+
+def test_codes_are_saved_beside_texts():
+    known = (Notice("few-images", "only 3"), Notice("no-plan", "no plan"))
+    assert notices_of(codes_of(known)) == known
+    read = notices_of(list(known), codes_of(known))
+    assert [of.code for of in read] == ["few-images", "no-plan"]
+    assert [of.code for of in notices_of(["old"])] == [EARLIER]
+    saved = json.loads(json.dumps(ReferenceStatistics(("car",), warnings=known).to_dict()))
+    assert [of.code for of in ReferenceStatistics.from_dict(saved).warnings] == [
+        "few-images",
+        "no-plan",
+    ]
+    del saved["warning_codes"]
+    assert [of.code for of in ReferenceStatistics.from_dict(saved).warnings] == [EARLIER] * 2
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return write_worlds(tmp_path_factory.mktemp("notices"))
+
+
+def results(w):
+    """A result of each kind, by every route of the small worlds."""
+    fitted, boxes, images = fit_strong(w), w / "strong/new.json", w / "list.json"
+    yield autoeval.fit(w / "one.json", w / "strong/one.json").fit_result_
+    yield autoeval.fit_task(w / "here.py", w / "strong").fit_result_
+    yield autoeval.join([w / "fit_strong", w / "fit_two"]).fit_result_
+    yield observed(w).fit_result_
+    cut = autoeval.Predictions(w / "cut.json", complete=False)
+    yield autoeval.fit(w / "one.json", cut).fit_result_
+    yield fitted.predict(boxes)
+    yield fitted.predict(w / "outside.json", images=w / "longer.json", score_thr=0.5)
+    yield fitted.predict(w / "empty.json", images=images)
+    yield fitted.predict(boxes, categories={"thing 0": ["thing 0", "nothing"]})
+    yield fitted.for_target("precision@0.9").predict(w / "weak/new.json")
+    yield observed(w).predict(images=w / "others/images")
+    yield fitted.predict(boxes, images=images, labels=w / "few.json")
+    yield fitted.predict(boxes, images=images, labels=w / "words.json", words=WORDS)
+    plan = autoeval.plan_labels(fitted, boxes, images=images, n=6)
+    yield plan
+    yield autoeval.plan_labels(fitted.for_target("precision@0.9"), boxes, n=2)
+    yield autoeval.estimate_with_labels(w / "plan", w / "plan_labels.json")
+    yield autoeval.estimate_with_labels(plan, w / "few.json")
+    both = [w / "strong/new.json", w / "weak/new.json"]
+    for options in ({}, {"labels": w / "few.json"}, {"target": "recall@0.3"}):
+        fits = [w / "fit_strong", w / "fit_weak"]
+        yield autoeval.compare(fits, both, images=images, **options)
+    for _ in range(2):  # the second reads what the first kept
+        yield autoeval.monitor(w / "fit_strong", w / "sites", work_dir=w / "watched")
+
+
+WORDS = {f"object {k}": f"thing {k}" for k in range(3)}
+
+
+def test_every_warning_of_a_result_has_a_code(world):
+    seen = set()
+    for result in results(world):
+        for warning in result.warnings:
+            assert isinstance(warning, Notice), (type(result).__name__, warning)
+            assert warning.code in LISTED and warning.code != EARLIER, warning
+            seen.add(warning.code)
+        if hasattr(result, "to_dict"):
+            plain = json.loads(json.dumps(result.to_dict()))
+            assert [of["text"] for of in plain["warning_codes"]] == plain["warnings"]
+            assert all(of["code"] in LISTED for of in plain["warning_codes"])
+    assert len(seen) > 10
