@@ -208,6 +208,7 @@ def of_compare(w):
             "seed": {"seed": 1},
             "keep": {"keep": {"fit_strong": Keeping(w / "kept")}},
             "shards": {"shards": WatchedShards()},
+            "trained_here": {"trained_here": ["fit_weak"]},
         },
     )
 

@@ -73,7 +73,9 @@ def results(w):
     yield autoeval.join([w / "fit_strong", w / "fit_two"]).fit_result_
     yield observed(w).fit_result_
     cut = autoeval.Predictions(w / "cut.json", complete=False)
-    yield autoeval.fit(w / "one.json", cut).fit_result_
+    of_few = autoeval.fit(w / "one.json", cut)
+    yield of_few.fit_result_
+    yield of_few.predict(autoeval.Predictions(boxes, complete=False))
     yield fitted.predict(boxes)
     yield fitted.predict(w / "outside.json", images=w / "longer.json", score_thr=0.5)
     yield fitted.predict(w / "empty.json", images=images)
@@ -88,7 +90,8 @@ def results(w):
     yield autoeval.estimate_with_labels(w / "plan", w / "plan_labels.json")
     yield autoeval.estimate_with_labels(plan, w / "few.json")
     both = [w / "strong/new.json", w / "weak/new.json"]
-    for options in ({}, {"labels": w / "few.json"}, {"target": "recall@0.3"}):
+    trained = {"trained_here": ["fit_weak"]}
+    for options in (trained, {"labels": w / "few.json"}, {"target": "recall@0.3"}):
         fits = [w / "fit_strong", w / "fit_weak"]
         yield autoeval.compare(fits, both, images=images, **options)
     for _ in range(2):  # the second reads what the first kept

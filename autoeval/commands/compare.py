@@ -20,7 +20,7 @@ from autoeval.targets import MEASURES, named_target
 
 WORSE = 3
 NOT_FILES = "-"
-RARE = ("level", "seed", "fail_if_worse", "batch_size", "launcher")
+RARE = ("score_thr", "level", "seed", "fail_if_worse", "batch_size", "launcher")
 TRAINED_HERE = "trained_here"
 
 

@@ -89,8 +89,11 @@ def compare_sites(
         trained = [of.name for of in (a, b) if of.trained_here]
         if trained:
             warnings.append(
-                f"{listed(trained)}: trained on images like the labelled ones, so the difference "
-                "there is not used and the interval is wider"
+                Notice(
+                    "trained-on-these-images",
+                    f"{listed(trained)}: trained on images like the labelled ones, so the "
+                    "difference there is not used and the interval is wider",
+                )
             )
         elif math.isnan(rows[0]["carried_over"]):
             warnings.append(

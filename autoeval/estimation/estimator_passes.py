@@ -34,7 +34,7 @@ from autoeval.scores.registry import needs_of, of_domain
 SCORE_THR = 0.05
 REMEMBERED = {"detector", "pass", "task"}
 UNREAD = {
-    "half_size": "a pass at half the size (`half_size`)",
+    "half_size": "a pass at half the size (`half_size=`)",
     "teacher": "a reference detector (`reference`, --teacher)",
 }
 """What a pass that a fit did not have is called."""

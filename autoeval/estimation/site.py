@@ -172,10 +172,11 @@ def as_in_fit(
     if not (cut and found.clean.floor < statistics.floor - SAME_FLOOR):
         return found, ()
     kept = scores >= np.float32(statistics.floor)
-    note = (
+    note = Notice(
+        "low-scores-missing",
         f"boxes under {statistics.floor:.3g}, the lowest score in the fit: {int((~kept).sum())}; "
         "the estimate is of the boxes over it. Fit on predictions from .01 on (Ultralytics: "
-        "conf=0.01) for one of all"
+        "conf=0.01) for one of all",
     )
     return replace(found, clean=found.clean.where(kept)), (note,)
 

@@ -203,7 +203,7 @@ def test_boxes_that_cannot_be_used_are_named_by_every_result(both, sites, tmp_pa
     fitted = tmp_path / "estimator.parquet"
     estimator.save(fitted)
     inputs = ["--predictions", str(file), f"half_size={files[new][1]}", "--images-list", images]
-    words = ["estimate", *inputs, "--estimator", fitted, "--work-dir", tmp_path / "w"]
+    words = ["estimate", *inputs, "--estimator", fitted, "--work-dir", tmp_path / "w", "--verbose"]
     assert not main([*map(str, words)])
     assert capsys.readouterr().out.count(named[0]) == 1
     page = (tmp_path / "w" / "report.html").read_text()
