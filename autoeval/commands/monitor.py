@@ -38,7 +38,7 @@ ALARM = 3
 RARE = (
     *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against", "json_lines"),
     *("prometheus", "webhook", "quiet", "checkpoint", "cfg_options", "device", "detector"),
-    *("batch_size", "launcher", "site_category", "images_list"),
+    *("batch_size", "launcher", "site_category", "images_list", "verbose"),
 )
 SHIPPED = ""  # slopes of change, where --changes names no file
 

@@ -180,7 +180,8 @@ def names_in(words):
     parts = shlex.split(words)
     options = [part for part in parts if part.startswith("--")]
     parameters = [option.removeprefix("--").replace("-", "_") for option in options]
-    facts = [f"{part.partition('=')[0]}=" for part in parts if "=" in part]
+    names = [part.partition("=")[0] for part in parts if "=" in part]
+    facts = [form for name in names for form in (f"{name}=", f"`{name}`")]
     values = [part.rpartition("=")[2].partition(":")[0] for part in parts if part[:2] != "--"]
     return [*options, *parameters, *facts, *(value for value in values if len(value) > 3)]
 
