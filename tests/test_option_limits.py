@@ -1,4 +1,4 @@
-"""The options of all commands are few, and the help of those used most fits on a screen."""
+"""The options of all commands are few, and the whole help has all of them."""
 
 import argparse
 
@@ -8,10 +8,6 @@ from autoeval.cli import COMMANDS, main, parser_of
 
 MOST_OPTIONS = 350
 MOST_OF = {"estimate-map": 25}
-LINES, COLUMNS = 40, 100
-ON_A_SCREEN = (
-    *("fit", "estimate", "label plan", "label estimate", "compare", "threshold", "monitor"),
-)
 
 
 def options_of(command):
@@ -26,17 +22,11 @@ def test_all_commands_together_have_few_options():
 
 
 def shown(command, option, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    monkeypatch.setenv("COLUMNS", "100")
     with pytest.raises(SystemExit) as stopped:
         main([*command.split(), option])
     assert stopped.value.code == 0
     return capsys.readouterr().out
-
-
-@pytest.mark.parametrize("command", ON_A_SCREEN)
-def test_the_help_fits_on_a_screen(command, capsys, monkeypatch):
-    lines = shown(command, "--help", capsys, monkeypatch).splitlines()
-    assert len(lines) <= LINES and max(map(len, lines)) <= COLUMNS
 
 
 @pytest.mark.parametrize("command", COMMANDS)

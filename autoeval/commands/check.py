@@ -55,6 +55,6 @@ def run(args: argparse.Namespace) -> int:
     observed = total + sum(len(recipe.image_ids) for recipe in drawn)
     n_sets = len(usable) + len(drawn)
     plan = Plan(len(families), n_sets, observed, total, seconds, args.rate)
-    report = Report(f"check of {task.name}", [plan, Sources(sources, new)])
+    report = Report(f"check of {task.name}", [Sources(sources, new), plan])
     print(json.dumps(report.to_dict(), indent=2) if args.json else report.text())
     return int(any(source.why_not for source in sources))

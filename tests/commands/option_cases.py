@@ -177,7 +177,7 @@ CASES = {
         "label_images": (COMPARE, "--labels yolo img_dir=nowhere"),
         "words": (COMPARE, "--labels new_labels.json words=x=nothing"),
         "level": (COMPARE, "--level .5"),
-        "seed": (COMPARE, "--seed 1"),
+        "seed": (f"{COMPARE_BY_RUN} --json", "--seed 1"),
         "fail_if_worse": (f"{WORSE_FIRST} --labels new_labels.json", "--fail-if-worse 1"),
         "work_dir": (COMPARE, "--work-dir elsewhere"),
         "json": (COMPARE, "--json"),
@@ -206,7 +206,7 @@ CASES = {
         "category": (THRESHOLD, "--category any=thing\\ 1,thing\\ 2"),
         "work_dir": (OF_PLAN, "--work-dir elsewhere"),
         "json": (OF_PLAN, "--json"),
-        "verbose": (OF_PLAN, "--verbose"),
+        "verbose": (THRESHOLD, "--verbose"),
     },
     "check": {
         **images(CHECK, "--images"),

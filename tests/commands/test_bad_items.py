@@ -55,7 +55,7 @@ def test_an_image_on_which_the_detector_fails_is_passed_over(fitted, tmp_path, c
     cv2.imwrite(str(folder / "05b.png"), np.zeros((300, 20, 3), np.uint8))
     capsys.readouterr()
     for work_dir in ("b", "b"):  # the second time from what is kept
-        assert main([*fitted, "--work-dir", str(tmp_path / work_dir)]) == 0
+        assert main([*fitted, "--verbose", "--work-dir", str(tmp_path / work_dir)]) == 0
         assert "could not be read and were left out: 05b.png: the detector fails on it" in said(
             capsys
         )

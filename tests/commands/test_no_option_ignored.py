@@ -17,6 +17,7 @@ from predicted_world import write_world
 
 from autoeval.cli import COMMANDS, main, parser_of
 from autoeval.commands.typed_options import names_of
+from autoeval.report import sections
 
 BAD_INPUT = 2
 VARYING = ("about",)  # keys of result.json that hold the date and the command
@@ -105,6 +106,12 @@ def without_varying(text):
     return text
 
 
+@pytest.fixture(autouse=True)
+def no_warning_in_the_short_form(monkeypatch):
+    """The world gives few warnings; so `--verbose` is seen to add them."""
+    monkeypatch.setattr(sections, "MOST", 0)
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """Files of one detector and of another, a black box with images, fits of all, and a plan."""
@@ -173,7 +180,8 @@ def names_in(words):
     parts = shlex.split(words)
     options = [part for part in parts if part.startswith("--")]
     parameters = [option.removeprefix("--").replace("-", "_") for option in options]
-    facts = [f"{part.partition('=')[0]}=" for part in parts if "=" in part]
+    names = [part.partition("=")[0] for part in parts if "=" in part]
+    facts = [form for name in names for form in (f"{name}=", f"`{name}`")]
     values = [part.rpartition("=")[2].partition(":")[0] for part in parts if part[:2] != "--"]
     return [*options, *parameters, *facts, *(value for value in values if len(value) > 3)]
 

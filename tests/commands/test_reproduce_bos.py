@@ -85,7 +85,7 @@ def test_printed_averages_are_those_of_the_printed_columns(name):
 def test_table_1_on_all_ten_layouts(reproduce, tmp_path):
     write_sets(tmp_path / "data")
     code, shown, told = reproduce("--json")
-    assert code == 0 and "10 of 10 sources at hand" in told and "missing" not in told
+    assert code == 0 and "10 of 10 sources at hand" in told and "sources missing" not in told
     assert "100 images, 200 passes" in told
     result = json.loads(shown)
     assert result["table_1"]["not_as_printed"] == ""

@@ -96,9 +96,13 @@ def test_a_plan_for_precision_measures_it_from_images_with_a_box(fitted, tmp_pat
     assert "plan for recall or F1" in capsys.readouterr().err
 
 
-def test_a_known_site_has_no_threshold(fitted, capsys):
-    assert run("threshold", "--estimator", fitted, *SITE, "--site", "val") == 2
-    assert "leave --site out" in capsys.readouterr().err
+def test_another_iou_than_that_of_the_estimate(fitted, tmp_path, capsys):
+    words = ("threshold", "--estimator", fitted, *SITE, "--json", "--work-dir", tmp_path)
+    curves = []
+    for iou in (".5", ".75"):
+        assert run(*words, "--iou", iou) == 0
+        curves.append(json.loads(capsys.readouterr().out)["curve"])
+    assert curves[0] != curves[1]
 
 
 def few_images(folder, n, shift=0.0):
