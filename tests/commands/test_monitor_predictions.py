@@ -12,7 +12,7 @@ from predicted_world import write_world
 import autoeval
 from autoeval.cli import main
 from autoeval.errors import InputError
-from autoeval.estimation import site_boxes
+from autoeval.estimation import given_boxes
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.monitoring.changes.change_model import ChangeModel, write_change_model
 from autoeval.monitoring.changes.condition import CONDITION
@@ -113,9 +113,9 @@ def test_one_file_with_a_folder_a_site_gives_the_same(site, boxes, monitor):
 @pytest.fixture
 def opened(monkeypatch):
     """Names of the results files that are read."""
-    names, read = [], site_boxes.read_predictions
+    names, read = [], given_boxes.read_predictions
     monkeypatch.setattr(
-        site_boxes,
+        given_boxes,
         "read_predictions",
         lambda path, **options: names.append(path.name) or read(path, **options),
     )
