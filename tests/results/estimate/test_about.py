@@ -53,7 +53,7 @@ def test_pages_of_labels_and_monitoring_do_so_too(tmp_path):
     made = {}
     for name, words in {
         "plan": ["label", "plan", *site, "--n", "12"],
-        "unplanned": ["label", "estimate", *site, "--labels", str(labels)],
+        "unplanned": ["estimate", *site, "--labels", str(labels)],
         "planned": ["label", "estimate", "--plan", str(tmp_path / "plan"), "--labels", str(labels)],
         "sites": ["monitor", *site, "--category", "thing 0"],
     }.items():

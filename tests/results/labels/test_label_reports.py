@@ -88,10 +88,10 @@ def test_the_page_of_an_estimate_with_labels(plan, site, tmp_path):
 
 
 def test_a_plan_says_how_many_categories_its_labels_will_probably_measure(plan):
-    assert "categories that" not in plan_report(plan).sections[-1].text()  # one category
+    assert "categories that" not in plan_report(plan).sections[-1].headline()  # one category
     two = make_site(7, n_images=40, categories=("car", "bus"))
     assistance = fit_assistance([make_site(seed) for seed in range(3)])
     priors = dict.fromkeys(("mAP", "mAP/car", "mAP/bus"), ValueWithError(0.45, 0.09))
     width = plan_report(make_plan(two.pool, assistance, n=12, priors=priors)).sections[-1]
-    assert "categories that 3 labelled images or more will probably hold, of 2" in width.text()
+    assert "categories that 3 labelled images or more will probably hold, of 2" in width.headline()
     assert (width.table()["categories_measured"] <= 2).all()
