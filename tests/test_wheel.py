@@ -49,7 +49,8 @@ def test_a_script_beside_the_clone_gets_the_package(tmp_path):
     zipfile.ZipFile(clone / "dist" / name).extractall(site_packages)
     script = tmp_path / "mine.py"
     script.write_text(
-        f"import site; site.addsitedir({str(site_packages)!r})\n"
+        f"import site, sys; sys.path[:] = [of for of in sys.path if of != {str(ROOT)!r}]\n"
+        f"site.addsitedir({str(site_packages)!r})\n"
         "import autoeval; print(autoeval.fit.__name__, autoeval.__file__)\n"
         "from autoeval.data.config_file import shipped_config\n"
         "print(shipped_config('tasks', 'vehicle.py').is_file())\n"
