@@ -106,7 +106,7 @@ def test_sets_of_one_name_with_other_labels_are_named_after_their_fits():
     for fitted in (one, other):
         named = fitted.table_.assign(source="annotations", family="annotations", kind="category")
         fitted.fit_rows(named.iloc[:2], context=fitted.context_, calibration=calibration)
-    paths = ("/work/a/estimator.parquet", "/work/b/estimator.parquet")
+    paths = ("/runs/a/estimator.parquet", "/runs/b/estimator.parquet")
     joined = join_fits(dict(zip(paths, (one, other), strict=True)))
     assert joined.regression_.sources_ == ["a/annotations", "b/annotations"]
     assert joined.regression_.families_ == ["a/annotations", "b/annotations"]
