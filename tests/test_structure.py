@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+ARCHITECTURE = ROOT / "docs/explanation/architecture.md"
+APART = ("published", "counting", "demo")  # programs on the core
 
 # Layers from the bottom; a package may import what is in a lower layer, and its own modules.
 LAYERS = [
@@ -98,9 +100,48 @@ def package_of(name):
     return next((package for package in names if package in LAYER_OF), "")
 
 
-def test_the_table_of_packages_for_contributors_is_this_one():
-    rows = re.findall(r"^\| (\d+) \| `([\w.]+)` \|", (ROOT / "CONTRIBUTING.md").read_text(), re.M)
+def test_the_page_has_these_layers():
+    rows = re.findall(r"^\| (\d+) \| `([\w.]+)` \|", ARCHITECTURE.read_text(), re.M)
     assert {package: int(layer) for layer, package in rows} == LAYER_OF
+
+
+def test_the_page_has_what_each_program_imports():
+    rows = re.findall(r"^\| `(\w+)` \| (`.*`) \|$", ARCHITECTURE.read_text(), re.M)
+    written = {program: set(re.findall(r"`([\w.]+)`", used)) for program, used in rows}
+    assert {program: written.get(program) for program in APART} == {
+        program: {
+            package_of(b)
+            for a, b in arrows()
+            if a.split(".")[0] == program and b and b.split(".")[0] != program
+        }
+        for program in APART
+    }
+
+
+def test_the_page_names_what_exists():
+    """The nouns for boxes on images, each a class of the module that the page says."""
+    rows = re.findall(r"^\| (`[A-Z].*?) \| `([\w.]+)` \|", ARCHITECTURE.read_text(), re.M)
+    assert len(rows) > 10
+    for names, where in rows:
+        files = [path for name, path in modules().items() if f"{name}.".startswith(f"{where}.")]
+        classes = {
+            node.name
+            for path in files
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ClassDef)
+        }
+        assert set(re.findall(r"`(\w+)`", names)) <= classes, where
+
+
+def test_the_operators_import_nothing_of_the_project():
+    inside = ("detectors.ops", "errors")
+    outside = {
+        (a, b)
+        for a, b in arrows()
+        if f"{a}.".startswith("detectors.ops.") and a != "detectors.ops.__main__"
+        if b and not f"{b}.".startswith(tuple(f"{name}." for name in inside))
+    }
+    assert outside == set()
 
 
 def test_every_module_has_a_package():
@@ -146,7 +187,6 @@ def test_no_sub_package_of_estimation_is_beside_the_order():
 
 CORE = {f"commands.{name}" for name in ("fit", "estimate", "compare", "threshold", "monitor")}
 CORE |= {"api", "mmdet_metric", "commands.check", "commands.label_plan", "commands.label_estimate"}
-APART = ("published", "counting", "demo")
 
 
 def test_the_core_imports_no_published_method_no_counting_and_no_demo():

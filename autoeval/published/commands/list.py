@@ -62,11 +62,11 @@ def _studies() -> Mapping[str, str]:
 
 def _counters() -> Mapping[str, str]:
     """Read what a counter's config file may name as its type, without importing any."""
-    import autoeval.counting.counters as room
+    from autoeval.counting import counters
 
     return {
-        f"{room.__name__}.{path.stem}.{node.name}": _first_line(node)
-        for path in sorted(Path(room.__file__).parent.glob("*.py"))
+        f"{counters.__name__}.{path.stem}.{node.name}": _first_line(node)
+        for path in sorted(Path(counters.__file__).parent.glob("*.py"))
         for node in _parsed(path).body
         if _makes_counter(node)
     }
