@@ -19,14 +19,14 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from tqdm import tqdm
 
 from autoeval.calibration import CalibrationPrior, ScoreCalibration, Usual
@@ -40,8 +40,8 @@ from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, WITH_TEACHER, pairs_of
 from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.estimation.training_set import TrainingSet, training_set
-from autoeval.regression import Prior, Scaling
-from autoeval.regression.variances import Shared, Variances
+from autoeval.regression import Pairs, Prior, Scaling
+from autoeval.regression.variances import Shared, Variances, possible_variances
 from autoeval.report.tables import to_markdown
 from autoeval.targets import AP_TARGETS
 
@@ -78,6 +78,9 @@ LEAST_SCALE = {"likely_share": 0.17}
 """About the scale of this score in files as they come: over a high floor nearly all boxes of most
 detectors are likely ones, and one of another score scale would lie many of their scales away."""
 GROUPS = 4
+EQUAL_PARTS = 2.0
+"""Both parameters of the beta prior of `Prior.alike`: few groups of the panel have several sites,
+and these are parts of one data set each, more alike than the cameras of one owner may be."""
 WIDER, SPREAD_LOG_STD = 1.3, 0.05
 """A labelled set shows how its categories vary, not how sites do: the spread is hardly learned from
 it, and wider than the panel's by what coverage on detectors and families left out asked for."""
@@ -257,7 +260,9 @@ def fit_prior(
 ) -> tuple[Sequence[str], Scaling, Prior]:
     """Fit the prior by the marginal likelihood of the accuracies of all detectors.
 
-    Each detector is a draw of an intercept and of slopes; effects are particular to it.
+    Each detector is a draw of an intercept and of slopes; effects are particular to it. What sites
+    of one family have in common for a category is fitted last, see `fit_alike`, so that it changes
+    no estimate where no family of a fit has two sites.
     """
     rows = rows[enough(rows) | (rows["kind"] == CATEGORY)].dropna(subset=list(features))
     location, scale = (rows[list(features)].agg(of).to_numpy() for of in ("mean", "std"))
@@ -297,21 +302,48 @@ def fit_prior(
     variances, intercept_std = variances_of(found[2 + n :])
     effects = [variances.family, variances.place, variances.category, variances.pair]
     total = sum(effects)
-    return (
-        features,
-        scaling,
-        Prior(
-            tuple(found[2 : 2 + n].tolist()),
-            intercept=float(found[0]),
-            intercept_std=intercept_std,
-            slope_std=float(np.sqrt(variances.slope)),
-            categories={KNOWN_BY_NAME: float(found[1])},
-            spread=WIDER * float(np.sqrt(total)),
-            spread_log_std=SPREAD_LOG_STD,
-            shares=tuple(float(of / total) for of in effects),  # type: ignore[arg-type]
-            bending=variances.bending / total / WIDER**2,
-        ),
+    prior = Prior(
+        tuple(found[2 : 2 + n].tolist()),
+        intercept=float(found[0]),
+        intercept_std=intercept_std,
+        slope_std=float(np.sqrt(variances.slope)),
+        categories={KNOWN_BY_NAME: float(found[1])},
+        spread=float(np.sqrt(total)),
+        shares=tuple(float(of / total) for of in effects),  # type: ignore[arg-type]
+        bending=variances.bending / total,
     )
+    residuals = [(shared, pairs, y - mean_of(prior, pairs, x)) for pairs, x, _, shared, y in blocks]
+    alike = fit_alike(prior, residuals)
+    wider = {"spread": WIDER * prior.spread, "bending": prior.bending / WIDER**2}
+    return features, scaling, replace(prior, alike=alike, spread_log_std=SPREAD_LOG_STD, **wider)
+
+
+def mean_of(prior: Prior, pairs: Pairs, x: np.ndarray) -> np.ndarray:
+    """Return what the prior expects of pairs (N,) with scaled scores `x` (N, P)."""
+    named = np.array([prior.of_category(name) for name in pairs.category])
+    return prior.intercept + x @ np.array(prior.slopes) + named
+
+
+def fit_alike(prior: Prior, residuals: Sequence[tuple[Shared, Pairs, np.ndarray]]) -> float:
+    """Fit `Prior.alike`, all else being known, to the residuals (N,) of each detector's pairs.
+
+    The likelihood is the geometric mean over detectors: they are measured at the same sites, whose
+    errors are largely the same for all of them, so they do not count as that many observations.
+    """
+
+    def loss(alike: float) -> float:
+        of_pairs = replace(prior, alike=alike)
+        (variances,) = possible_variances(of_pairs, [prior.spread])
+        total = 0.0
+        for shared, pairs, residual in residuals:
+            covariance = shared.covariance(variances, prior.intercept_std**2)
+            factor = cho_factor(covariance + np.diag(variances.pair + pairs.sampling), lower=True)
+            total += 0.5 * residual @ cho_solve(factor, residual)
+            total += np.log(np.diag(factor[0])).sum()
+        weight = EQUAL_PARTS - 1
+        return total / len(residuals) - weight * (np.log(alike) + np.log1p(-alike))
+
+    return float(minimize_scalar(loss, bounds=(1e-3, 1 - 1e-3), method="bounded").x)
 
 
 def variances_of(logs: np.ndarray) -> tuple[Variances, float]:

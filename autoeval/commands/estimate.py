@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from autoeval.report.sections import Section
 
 RARE = (
-    *("cfg_options", "device", "teacher", "pseudo_labels", "site", "target", "export"),
+    *("cfg_options", "device", "teacher", "pseudo_labels", "site", "group", "target", "export"),
     *("batch_size", "launcher", "detector", "checkpoint"),
 )
 
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     run_options.add_image_list_option(parser)
     site_options.add_category_option(parser)
-    site_options.add_site_option(parser)
+    site_options.add_site_options(parser)
     site_options.add_target_options(parser)
     labels = parser.add_argument_group("labels of some of the images")
     site_options.add_labels_options(

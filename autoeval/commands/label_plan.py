@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 RARE = (
-    *("site", "target", "frames", "prelabel", "pseudo_labels", "teacher", "cfg_options"),
-    *("device", "batch_size", "launcher", "seed", "detector", "checkpoint"),
+    *("site", "group", "target", "frames", "prelabel", "pseudo_labels", "teacher"),
+    *("cfg_options", "device", "batch_size", "launcher", "seed", "detector", "checkpoint"),
 )
 
 
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     plan = parser.add_argument_group("plan")
     site_options.add_image_options(plan, "draw from: the pool that the estimate is about")
     site_options.add_category_option(plan)
-    site_options.add_site_option(plan)
+    site_options.add_site_options(plan)
     site_options.add_target_options(plan)
     plan.add_argument(
         "--n", type=int, default=site_options.N_LABELS, help="images to label (%(default)s)"

@@ -22,7 +22,10 @@ ESTIMATOR = Path("work_dirs/fit/estimator.parquet")  # of a fit, and by default 
 LABELS = Path("work_dirs/labels")  # of a plan, by default
 STANDARD_INPUT = "-"
 INPUTS = ("images", "detector", "predictions", "teacher", "score_thr")
-SAME_SITE = ("checkpoint", "device", "images_list", "category", "site", "target", "cfg_options")
+SAME_SITE = (
+    *("checkpoint", "device", "images_list", "category", "site", "group", "target"),
+    "cfg_options",
+)
 """Options of `estimate` that `label plan` has, too, and that say which images and boxes are meant.
 """
 

@@ -152,13 +152,19 @@ def add_category_option(group: argparse._ActionsContainer) -> None:
     )
 
 
-def add_site_option(group: argparse._ActionsContainer) -> None:
-    """Declare which site of the fit it is."""
+def add_site_options(group: argparse._ActionsContainer) -> None:
+    """Declare which site of the fit it is, or of which group."""
     group.add_argument(
         "--site",
         metavar="NAME",
         help="labelled set, or source of a task, of the fit of which these are new images: the "
         "estimate is its labelled accuracy, changed as its scores are",
+    )
+    group.add_argument(
+        "--group",
+        metavar="NAME",
+        help="group of the fit that the new site belongs to, such as cameras of one make: how far "
+        "its labelled sets are off says how far this site is (`fit --labels PATH group=NAME`)",
     )
 
 
@@ -256,7 +262,7 @@ def predict_site(
     from autoeval.estimation.observation.kept_observer import Keeping
 
     categories = named_categories(getattr(args, "category", None))
-    names = ("score_thr", "iou", "site") if "score_thr" in args else ("site",)
+    names = ("site", "group", *(("score_thr", "iou") if "score_thr" in args else ()))
     own = {name: vars(args)[name] for name in names if name in args}
     options |= own
     files = named_predictions(args)

@@ -18,7 +18,7 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import MIN_SOURCES, SamplingError, check_level
-from autoeval.estimation.known_site import SITE, KnownSite
+from autoeval.estimation.known_site import GROUP, SITE, KnownSite
 from autoeval.estimation.nothing_found import (
     nothing_over,
     nothing_over_text,
@@ -173,6 +173,10 @@ class BayesianRegression:
             method = "by definition, no box is over the threshold"
         elif interval.refused:
             method = f"none: it would reach {100 * interval.reach:.0f} points to each side"
+        elif GROUP in rows:
+            group = str(rows[GROUP].iloc[0])
+            own = self.rows_[self.rows_["family"].astype(str) == group]
+            method += f"; group {group}, in the fit {listed(sorted(set(own['source'])))}"
         elif SITE in rows:
             site = self.known_site(str(rows[SITE].iloc[0]))
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
@@ -212,7 +216,7 @@ class BayesianRegression:
 
         rows: one row a category: ``category``, ``n_images`` and the scores. All are taken to be of
             one new site, unless ``family`` and ``source`` begin with `NEW`, or `SITE` names one of
-            the fit.
+            the fit. `GROUP` names a group of the fit that the site belongs to.
         average (K, M)
         """
         new = self._new_pairs(rows)
@@ -229,6 +233,16 @@ class BayesianRegression:
     def known_site(self, name: str) -> KnownSite:
         """Return a site of the fit; see `KnownSite`."""
         return KnownSite(name, self.rows_, self._pairs, self.target)
+
+    def check_group(self, name: str) -> None:
+        """Make sure that the fit has a group of this name."""
+        if name in self.families_:
+            return
+        raise InputError(
+            f"This estimator was fitted on no group {name!r}. It has {listed(self.families_, 50)}. "
+            "Name one of these with --group, or leave --group out. A labelled set has the group "
+            "that it was fitted with (`fit --labels PATH group=NAME`), by default its own name."
+        )
 
     def draw(self, rows: pd.DataFrame, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
@@ -329,7 +343,7 @@ class BayesianRegression:
 
     def _new_pairs(self, rows: pd.DataFrame) -> Pairs:
         named = "family" in rows and rows["family"].astype(str).str.startswith(NEW).all()
-        rows = rows if named else rows.assign(family=NEW, source=NEW)
+        rows = rows if named else rows.assign(family=rows.get(GROUP, NEW), source=NEW)
         rows = with_target(rows, self.target)
         if "category" not in rows or self.categories_ == [ONLY]:  # fitted without their names
             rows = rows.assign(category=self.categories_[0] if self.single else NEW)

@@ -246,6 +246,7 @@ class AccuracyEstimator(EstimatorPasses):
         *,
         images: Images | None = None,
         site: str | None = None,
+        group: str | None = None,
         labels: PathLike | None = None,
         img_dir: PathLike | None = None,
         words: Mapping[str, str] | None = None,
@@ -272,6 +273,10 @@ class AccuracyEstimator(EstimatorPasses):
         site : str, optional
             Name of the labelled set, or of the source of a task, of which these are new images: the
             estimate is its labelled accuracy, changed as its scores are.
+        group : str, optional
+            Group of the fit that the site belongs to, such as cameras of one make whose images the
+            same people label: how far labelled sets of the group are off the line says how far this
+            site is.
         labels : path-like, optional
             Labels of some of the images, in any format of `autoeval.load_labels`. Those in a folder
             that `autoeval.plan_labels` wrote are taken as its plan drew them, others as a simple
@@ -302,11 +307,15 @@ class AccuracyEstimator(EstimatorPasses):
         ------
         InputError
             If there are neither predictions nor images, they are of another detector, nothing can
-            be read, the fit has no site of this name, a plan beside the labels is for something
-            else, or an option does not apply.
+            be read, the fit has no site or group of this name, a plan beside the labels is for
+            something else, or an option does not apply.
         """
-        if site is not None:
-            self.check_site(site)
+        if site is not None and group is not None:
+            raise InputError(
+                "`site` names a labelled set of the fit, which has its group already: leave out "
+                "`group` (--group)."
+            )
+        self.check_known(site, group)
         if labels is None and (words or img_dir):
             what = "`words`" if words else "`img_dir`"
             raise InputError(f"{what} belongs to labels, and there are none: leave it out.")
@@ -314,7 +323,9 @@ class AccuracyEstimator(EstimatorPasses):
         found = self.read_site(
             boxes, images=images, labels=labels, categories=categories, **running
         )
-        estimate = self.predict_site(replace(found, known=site or ""), score_thr, iou)
+        estimate = self.predict_site(
+            replace(found, known=site or "", group=group or ""), score_thr, iou
+        )
         if labels is None:
             return estimate
         content, folder = read_labels(Path(labels), img_dir), Path(labels).parent

@@ -151,14 +151,19 @@ class EstimatorPasses:
                 "with: leave out `repeats`."
             )
 
-    def check_site(self, name: str) -> None:
-        """Make sure that the fit has a site, and a method that knows what is particular to it."""
+    def check_known(self, site: str | None = None, group: str | None = None) -> None:
+        """Make sure that the fit has a site or a group, and a method that reads what it knows."""
+        if site is None and group is None:
+            return
         if not isinstance(self._fitted, BayesianRegression):
             raise InputError(
-                f"The method '{self.method}' has no part that is particular to a site: fit by "
-                f"'{DEFAULT_METHOD}' to name one (--site)."
+                f"The method '{self.method}' has no part that is particular to a site or a group: "
+                f"fit by '{DEFAULT_METHOD}' to name one (--site, --group)."
             )
-        self._fitted.known_site(name)
+        if site is not None:
+            self._fitted.known_site(site)
+        if group is not None:
+            self._fitted.check_group(group)
 
     def load_detector(self) -> ImageDetector:
         """Load the detector that it was fitted with, where it knows how."""

@@ -27,6 +27,7 @@ from autoeval.regression import Pairs
 from autoeval.targets import AP_TARGETS
 
 SITE = "known_site"  # column of the rows of new images: name of their source
+GROUP = "known_group"  # column of the rows of a new site: its group, one of the fit
 # Measured by benchmarks/known_sites.py, docs/results/known_sites.md.
 SMOOTHED = 0.02  # ε
 MOST = 1.5  # ratio

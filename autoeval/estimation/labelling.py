@@ -103,7 +103,7 @@ def priors_of_targets(
             continue
         of_target, error = estimate, None
         if isinstance(regression, BayesianRegression):
-            if not estimate.site.known:
+            if not (estimate.site.known or estimate.site.group):
                 error = error_elsewhere(regression.cross_validated_, estimate.level) or OF_ONE_SET
             if target != estimate.target:
                 of_target = regression.predict_rows(rows, unseen=estimate.site.unseen)
@@ -223,7 +223,9 @@ def plan_site(
         if unreadable
         else []
     )
-    return replace(plan, known=site.known, warnings=(*plan.warnings, *site.left_out, *lost))
+    return replace(
+        plan, known=site.known, group=site.group, warnings=(*plan.warnings, *site.left_out, *lost)
+    )
 
 
 def fingerprint_of(site: Site) -> str:

@@ -24,7 +24,7 @@ def check_plan(
     folder: that the plan was read from, for the message.
     iou: of true positives at a score threshold, where one is wanted.
 
-    Raises InputError if images, categories, known site, boxes or detector, target, level or
+    Raises InputError if images, categories, known site, group, boxes or detector, target, level or
     IoU differ.
     """
     other = _difference(plan, estimate)
@@ -50,6 +50,8 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
         return f"{_categories(planned)}, not {_categories(wanted)}"
     if plan.known != site.known:
         return f"{_site(plan.known)}, not {_site(site.known)}"
+    if plan.group != site.group:
+        return f"{_group(plan.group)}, not {_group(site.group)}"
     if plan.detector != (site.detector or fingerprint_of(site)):
         if site.detector:
             return "another detector"
@@ -63,6 +65,10 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
 
 def _categories(names: list[str]) -> str:
     return f"the categories {listed(names)}" if names else "every category that is detected"
+
+
+def _group(name: str) -> str:
+    return f"a site of the group {name!r}" if name else "a site of no group of the fit"
 
 
 def _site(known: str) -> str:

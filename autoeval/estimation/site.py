@@ -52,6 +52,7 @@ class Site:
     evidence, least_stable: of each image, where a detector was run; those that move most, if any.
     detector: fingerprint of the detector; empty where it is not known.
     known: source of the fit of which these are new images; empty for a new site.
+    group: of the fit, that a new site belongs to; empty for none.
     nothing_found: whether no category has a likely box; known once the site was estimated.
     row: counts, seconds spent, and ``unreadable``; see `Observer.rows`.
     """
@@ -68,6 +69,7 @@ class Site:
     least_stable: Sequence[UnstableImage] = ()
     detector: str = ""
     known: str = ""
+    group: str = ""
     nothing_found: bool = False
     row: Mapping[str, Any] = field(default_factory=dict)
 

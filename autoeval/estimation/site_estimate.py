@@ -15,7 +15,7 @@ from autoeval.estimation.categories import estimate_categories
 from autoeval.estimation.category_scores import CategoryScores
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import RESAMPLES, SamplingError, bootstrap_std, few_blocks
-from autoeval.estimation.known_site import SITE
+from autoeval.estimation.known_site import GROUP, SITE
 from autoeval.estimation.nothing_found import (
     HIGHEST,
     no_box_in_fit,
@@ -157,6 +157,8 @@ def estimate_site(
         rows = pd.DataFrame([of.row() for of in scores])
         if site.known:
             rows = rows.assign(**{SITE: site.known})
+        if site.group:
+            rows = rows.assign(**{GROUP: site.group})
         n_images = len(site.boxes)
         sampling = site_sampling(
             regression, scores, rows, n_images=n_images, blocks=site.boxes.blocks

@@ -65,6 +65,7 @@ class LabelPlan:
     named: bool = False  # whether the categories were named, rather than those that were found
     rest: FoundBoxes | None = None  # boxes of categories without a likely one, on the same images
     known: str = ""  # source of the fit of which these are new images; empty for a new site
+    group: str = ""  # of the fit, that the site belongs to; empty for none
     nothing_found: bool = False  # no category has a likely box: those that count are labelled
     holding: np.ndarray | None = None  # share of images that hold a category, objects there: (2, K)
 

@@ -24,7 +24,14 @@ from autoeval.runtime.files import atomic_path, write_json
 PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 3
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = ("n", "seed", "order", "small_sample_bias", "target", "level", "detector")
-LATER = ("score_thr", "iou", "named", "known", "nothing_found")  # not in every file of format 3
+LATER = (
+    "score_thr",
+    "iou",
+    "named",
+    "known",
+    "group",
+    "nothing_found",
+)  # not in every file of format 3
 
 
 def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:

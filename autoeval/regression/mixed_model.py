@@ -2,11 +2,11 @@ r"""Bayesian linear regression of accuracy on scores, with random effects.
 
 Pair i, in family f, place p and category c, with scores x_i in units of their scale:
 
-.. math:: y_i = a + x_i^T b + u_f + x_i^T b_f + v_p + w_c + e_i + s_i
+.. math:: y_i = a + x_i^T b + u_f + x_i^T b_f + v_p + w_c + g_{fc} + e_i + s_i
 
 with a and slopes b normal as a `Prior` has them, the effects of a family (u and the slopes b_f), a
-place (v), a category (w, whose mean is known for some) and the pair (e) normal with the variances
-of a `Variances`, and s the sampling error of few images.
+place (v), a category (w, whose mean is known for some), a category in a family (g) and the pair (e)
+normal with the variances of a `Variances`, and s the sampling error of few images.
 
 Given the variances everything is jointly normal, and so are the accuracies of new pairs (Rasmussen
 & Williams 2006, equations 2.25 and 2.26, with this covariance). The variances are not known: the
@@ -106,6 +106,8 @@ class MixedModel:
         family = np.unique(pairs.family.astype(str), return_inverse=True)[1]
         places = [f"{f}\0{p}" for f, p in zip(pairs.family, pairs.place, strict=True)]
         place = np.unique(places, return_inverse=True)[1]
+        kinds = [f"{f}\0{c}" for f, c in zip(pairs.family, pairs.category, strict=True)]
+        kind = np.unique(kinds, return_inverse=True)[1]
 
         def of_each(group: np.ndarray, n: int) -> np.ndarray:
             """Draw n effects of each group, and return those of its pairs, (n, M)."""
@@ -130,6 +132,7 @@ class MixedModel:
             for column in x[1].T:
                 own += np.sqrt(variances.bending) * of_each(family, n) * column
             own += of_each(place, n) * np.sqrt(variances.place)
+            own += of_each(kind, n) * np.sqrt(variances.family_category)
             single = rng.standard_normal((n, len(pairs)))
             own = own + single * np.sqrt(variances.pair + pairs.sampling)
             parts.append(z @ new.T + own)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +26,7 @@ class Prior:
     spread, spread_log_std: standard deviation of pairs around the line, all effects together:
         median and standard deviation of the logarithm of a log-normal distribution.
     shares (tuple of (family, place, category, pair)): how the square of that spread divides.
+    alike: share of the last that places of one family have in common for a category.
     bending: variance of each slope from family to family, as a share of that square.
     of_one_image: standard deviation of average precision because it is measured on one image.
     guess: number of pairs that the first guess of the spread of accuracies counts as.
@@ -40,6 +41,7 @@ class Prior:
     spread: float = 0.1
     spread_log_std: float = 0.3
     shares: Shares = (0.4, 0.1, 0.1, 0.4)
+    alike: float = 0.0
     bending: float = 0.03
     of_one_image: float = 0.3
     guess: float = 10.0
@@ -61,6 +63,7 @@ class Variances:
     """Variances of what makes the accuracy of a pair differ from the line.
 
     family, place, category: of effects that all pairs of a family, of a place, of a category share.
+    family_category: of what the pairs of one category in a family share.
     pair: of each pair on its own, beyond its sampling error.
     slope, bending: of the prior of each slope, and of how it differs from family to family.
     log_prior: logarithm of the prior weight, up to a constant.
@@ -72,22 +75,24 @@ class Variances:
     pair: float
     slope: float
     bending: float = 0.0
+    family_category: float = 0.0
     log_prior: float = 0.0
 
 
-def possible_variances(prior: Prior) -> tuple[Variances, ...]:
+def possible_variances(prior: Prior, spreads: Sequence[float] = SPREADS) -> tuple[Variances, ...]:
     """List the possibilities that the regression averages over; see `Prior`."""
     return tuple(
         Variances(
             family=spread**2 * prior.shares[0],
             place=spread**2 * prior.shares[1],
             category=spread**2 * prior.shares[2],
-            pair=spread**2 * prior.shares[3],
+            pair=(1 - prior.alike) * spread**2 * prior.shares[3],
             slope=prior.slope_std**2,
             bending=prior.bending * spread**2,
+            family_category=prior.alike * spread**2 * prior.shares[3],
             log_prior=-0.5 * float(np.log(spread / prior.spread) / prior.spread_log_std) ** 2,
         )
-        for spread in SPREADS
+        for spread in spreads
     )
 
 
@@ -96,8 +101,8 @@ class Shared:
     """What N pairs have in common with M others: everything but the variances.
 
     line (N, M): products of scores, in units of their scale.
-    family, place, category, pair (N, M): 1 where they share one, else 0. A pair is shared by other
-        images of a place and category.
+    family, place, category, pair, family_category (N, M): 1 where they share one, else 0. A pair is
+        shared by other images of a place and category.
     """
 
     line: np.ndarray
@@ -105,6 +110,7 @@ class Shared:
     place: np.ndarray
     category: np.ndarray
     pair: np.ndarray
+    family_category: np.ndarray
 
     @classmethod
     def of(cls, a: Pairs, b: Pairs, x: tuple[np.ndarray, np.ndarray]) -> Shared:
@@ -113,7 +119,8 @@ class Shared:
         place = family & same(a.place, b.place)
         category = same(a.category, b.category)
         line, pair = x[0] @ x[1].T, place & category
-        return cls(line, 1.0 * family, 1.0 * place, 1.0 * category, 1.0 * pair)
+        parts = (family, place, category, pair, family & category)
+        return cls(line, *(1.0 * part for part in parts))
 
     def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
         """Return the covariance (N, M), without what each pair has on its own."""
@@ -123,4 +130,5 @@ class Shared:
             + (variances.family + variances.bending * self.line) * self.family
             + variances.place * self.place
             + variances.category * self.category
+            + variances.family_category * self.family_category
         )

@@ -1,6 +1,7 @@
 """New images of a site of the fit: its labelled accuracy, and the change that scores predict."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import autoeval
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.known_site import SITE, sampling_stds
+from autoeval.estimation.known_site import GROUP, SITE, sampling_stds
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.regression import MixedModel, Pairs, Prior, Scaling, Variances
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
@@ -101,6 +102,48 @@ def test_a_category_that_was_not_labelled_there_shares_the_place_alone():
 def test_a_site_that_the_fit_does_not_contain_is_refused_with_those_that_it_does():
     with pytest.raises(InputError, match=r"no site 'gate'. It knows a, b"):
         BayesianRegression().fit(table()).predict(asked(**{SITE: "gate"}))
+
+
+def test_a_site_of_a_group_is_off_the_line_as_the_labelled_one_is():
+    """Its car is far above the line: so is another car of its group, less so a cat of it."""
+    fitted = BayesianRegression().fit(table())
+    asked_of = {"new": asked(), "group": asked(**{GROUP: "f"}), "site": asked(**{SITE: "a"})}
+    new, group, site = (fitted.predict(rows)[0] for rows in asked_of.values())
+    assert new.value < group.value < 0.6
+    assert site.upper - site.lower < group.upper - group.lower < new.upper - new.lower
+    cat, cat_of_group = (
+        fitted.predict(asked(category="cat", **named))[0] for named in ({}, {GROUP: "f"})
+    )
+    assert 0 < cat_of_group.raw - cat.raw < group.raw - new.raw
+
+
+def test_a_group_that_the_fit_does_not_contain_is_refused_with_those_that_it_does(tmp_path):
+    labels, found = write_coco(tmp_path, 0)
+    fitted = autoeval.fit(labels, found, group="dash cams")
+    with pytest.raises(InputError, match=r"no group 'gate'. It has dash cams"):
+        fitted.predict(found, group="gate")
+    with pytest.raises(InputError, match="leave out `group`"):
+        fitted.predict(found, site="gate0", group="dash cams")
+    new, same = fitted.predict(found), fitted.predict(found, group="dash cams")
+    assert same.upper - same.lower < new.upper - new.lower
+    assert "group dash cams, in the fit gate0" in same.interval_method
+    assert same.to_dict()["lower"] == same.lower
+
+
+def test_a_plan_of_a_site_of_a_group_is_of_that_group(tmp_path):
+    labels, found = write_coco(tmp_path, 0)
+    fitted = autoeval.fit(labels, found, group="dash cams")
+    (tmp_path / "new").mkdir()
+    new_labels, new = write_coco(tmp_path / "new", 1)
+    estimate = fitted.predict(new, group="dash cams")
+    autoeval.plan_labels(fitted, new, group="dash cams", n=5, folder=tmp_path / "plan")
+    plan = fitted.plan_labels(estimate, n=5)
+    plan_without = fitted.plan_labels(fitted.predict(new), n=5)
+    assert plan.priors["mAP"].error < plan_without.priors["mAP"].error
+    labels = shutil.copy(new_labels, tmp_path / "plan")
+    fitted.predict(new, labels=labels, group="dash cams")
+    with pytest.raises(InputError, match="a site of the group 'dash cams', not a site of no group"):
+        fitted.predict(new, labels=labels)
 
 
 def write_coco(folder, seed, every=1):

@@ -169,3 +169,36 @@ def test_bad_input():
         alone(np.array([[np.nan]]))
     with pytest.raises(ValueError, match="at least one"):
         MixedModel(UNIT, PRIOR).fit(alone(np.zeros((0, 2))), np.zeros(0))
+
+
+def test_a_category_of_a_family_shares_what_is_alike_there():
+    """Two pairs of one category with variance .01, .006 of it in common: the second is .6 of it."""
+    variances = Variances(0.0, 0.0, 0.0, 0.004, 0.0, family_category=0.006)
+    prior = Prior((0.0, 0.0), intercept=0.3, intercept_std=1e-9, calibration_std=0.0)
+
+    def pair(place, category, family="f"):
+        names = (np.array([name]) for name in (family, place, category))
+        return Pairs(np.zeros((1, 2)), np.zeros(1), *names)
+
+    model = MixedModel(UNIT, prior, variances=[variances]).fit(pair("a", "car"), np.array([0.4]))
+    same, other, elsewhere = (
+        model.predict(of) for of in (pair("b", "car"), pair("b", "bus"), pair("b", "car", "g"))
+    )
+    assert same.mean[0] == pytest.approx(0.36)
+    assert same.std[0] == pytest.approx(np.sqrt(0.01 - 0.006**2 / 0.01))
+    for of in (other, elsewhere):
+        assert of.mean[0] == pytest.approx(0.3)
+        assert of.std[0] == pytest.approx(0.1)
+
+
+def test_draws_of_a_family_have_its_categories_in_common():
+    variances = Variances(0.0, 0.0, 0.0, 0.004, 0.0, family_category=0.006)
+    prior = Prior((0.0, 0.0), intercept=0.3, intercept_std=1e-9, calibration_std=0.0)
+    model = MixedModel(UNIT, prior, variances=[variances]).fit(
+        alone(np.zeros((1, 2))), np.array([0.4])
+    )
+    names = [np.array(of) for of in (["f", "f", "f"], ["a", "b", "b"], ["car", "car", "bus"])]
+    drawn = model.draw(Pairs(np.zeros((3, 2)), np.zeros(3), *names), draws=100_000)
+    expected = np.array([[1.0, 0.6, 0.0], [0.6, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(np.corrcoef(drawn.T), expected, atol=0.01)
+    np.testing.assert_allclose(drawn.std(axis=0), 0.1, rtol=0.02)

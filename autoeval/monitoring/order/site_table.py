@@ -175,7 +175,7 @@ def _check_known(estimator: AccuracyEstimator, known: Mapping[str, str]) -> None
             "--site out, or name it to `autoeval estimate`."
         )
     for source in known.values():
-        estimator.check_site(source)
+        estimator.check_known(source)
 
 
 def _estimated(
