@@ -330,6 +330,7 @@ def compare(
     keep: Mapping[str, Keeping] | None = None,
     shards: Shards | None = None,
     trained_here: Collection[str] = (),
+    known: Mapping[str, float] | None = None,
 ) -> Comparison:
     """Compare detectors on the same images: which is better, by how much, with what probability.
 
@@ -366,6 +367,9 @@ def compare(
         Names of detectors that were trained on images like the labelled ones, such as others of the
         same site: the difference there says little of elsewhere and is not used, and intervals are
         wider.
+    known : mapping of str to float, optional
+        The accuracy here, in [0, 1], of one of the detectors, such as one that was measured when
+        labels were at hand. The others' values are it plus the estimated difference.
 
     Raises
     ------
@@ -413,6 +417,7 @@ def compare(
         level=level,
         seed=seed,
         trained_here=trained_here,
+        known=known,
     )
 
 

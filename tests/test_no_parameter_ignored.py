@@ -211,6 +211,7 @@ def of_compare(w):
             "keep": {"keep": {"fit_strong": Keeping(w / "kept")}},
             "shards": {"shards": WatchedShards()},
             "trained_here": {"trained_here": ["fit_weak"]},
+            "known": {"known": {"fit_weak": 0.4}},
         },
     )
 

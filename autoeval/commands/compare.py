@@ -8,6 +8,7 @@ labels the difference is estimated; labels of a few images make it certain. Stat
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from autoeval.targets import MEASURES, named_target
 WORSE = 3
 NOT_FILES = "-"
 RARE = ("score_thr", "level", "seed", "fail_if_worse", "batch_size", "launcher")
-TRAINED_HERE = "trained_here"
+TRAINED_HERE, KNOWN = "trained_here", "known"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="[NAME=]WORK_DIR",
         help="what `autoeval fit` wrote for each detector, its name by default that of the folder; "
-        "trained_here=yes behind it: it was trained on images like the labelled ones",
+        "trained_here=yes behind it: it was trained on images like the labelled ones; "
+        "known=POINTS: its accuracy on these images, of 100",
     )
     site_options.add_image_options(
         parser, "compare on; with --predictions a list of them, a COCO JSON or a folder"
@@ -69,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     _refuse_unread(args, by_files=by_files)
     if args.fail_if_worse is not None:
         check_points(args.fail_if_worse)
-    given, trained = _trained(args.detectors)
+    given, behind = _behind(args.detectors)
     fits = named_estimators(_named(given))
     with run_options.launched(args) as shards:
         result = compare(
@@ -85,7 +87,10 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             keep=_keeping(args, fits),
             shards=None if by_files else shards,
-            trained_here=[name for name, here in zip(fits, trained, strict=True) if here],
+            trained_here=[
+                name for name, of in zip(fits, behind, strict=True) if of.get(TRAINED_HERE)
+            ],
+            known={name: of[KNOWN] for name, of in zip(fits, behind, strict=True) if KNOWN in of},
         )
         if not shards.leads:
             return 0
@@ -126,22 +131,37 @@ def _refuse_unread(args: argparse.Namespace, *, by_files: bool) -> None:
         )
 
 
-def _trained(texts: list[str]) -> tuple[list[str], list[bool]]:
-    """Take ``trained_here=yes`` and ``=no`` from behind the detectors."""
-    given, trained = list[str](), list[bool]()
+def _behind(texts: list[str]) -> tuple[list[str], list[dict[str, Any]]]:
+    """Take what is said of each detector from behind it: ``trained_here=yes``, ``known=31.2``."""
+    given, behind = list[str](), list[dict[str, Any]]()
     for text in texts:
         name, _, value = text.partition("=")
-        if name != TRAINED_HERE:
+        if name not in (TRAINED_HERE, KNOWN):
             given.append(text)
-            trained.append(False)
-        elif not given or value not in ("yes", "no"):
-            raise InputError(
-                f"Expected {TRAINED_HERE}=yes or =no behind the WORK_DIR of a detector but got "
-                f"{text}."
-            )
-        else:
-            trained[-1] = value == "yes"
-    return given, trained
+            behind.append({})
+            continue
+        if not given:
+            raise InputError(f"Expected {text} behind the WORK_DIR of a detector.")
+        behind[-1][name] = _said(name, value)
+    return given, behind
+
+
+def _said(name: str, value: str) -> bool | float:
+    """Read the value of a word behind a detector."""
+    if name == TRAINED_HERE:
+        if value not in ("yes", "no"):
+            raise InputError(f"Expected {TRAINED_HERE}=yes or =no but got {name}={value}.")
+        return value == "yes"
+    try:
+        points = float(value)
+    except ValueError:
+        points = math.nan
+    if not (points == 0 or 1 <= points <= 100):
+        raise InputError(
+            f"Expected {KNOWN}=POINTS, the accuracy in points of 100 such as {KNOWN}=31.2, but got "
+            f"{name}={value}."
+        )
+    return points / 100
 
 
 def _named(texts: list[str]) -> Any:

@@ -60,6 +60,21 @@ def check_trained(names: Collection[str], fits: Mapping[str, AccuracyEstimator])
         )
 
 
+def check_known(known: Mapping[str, float], fits: Mapping[str, AccuracyEstimator]) -> None:
+    """Refuse known accuracies that are not of one compared detector, or not possible."""
+    if len(known) > 1 or any(name not in fits for name in known):
+        raise InputError(
+            f"`known` has {listed(list(known))}. Expected one of the compared detectors, "
+            f"{listed(list(fits))}: one known accuracy says how far the estimates are off here."
+        )
+    for name, value in known.items():
+        if not 0 <= value <= 1:
+            raise InputError(
+                f"Expected the known accuracy of {name} in [0, 1] but got {value:g} (on the "
+                "command line in points of 100)."
+            )
+
+
 def at_floors(
     fits: Mapping[str, AccuracyEstimator], sites: Mapping[str, Site]
 ) -> tuple[dict[str, AccuracyEstimator], dict[str, Site]]:

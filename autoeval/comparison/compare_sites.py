@@ -12,6 +12,7 @@ import pandas as pd
 from autoeval.comparison.common_ground import (
     at_floors,
     check_fits,
+    check_known,
     check_trained,
     on_common_ground,
 )
@@ -47,6 +48,7 @@ def compare_sites(
     level: float = 0.9,
     seed: int = 0,
     trained_here: Collection[str] = (),
+    known: Mapping[str, float] | None = None,
 ) -> Comparison:
     """Compare detectors at a site, by name.
 
@@ -55,9 +57,12 @@ def compare_sites(
     images; for `words` and `plan` see `pair_labels`. `categories` has the detector's words for each
     category, where the site was read with them. `trained_here` names detectors that were trained on
     images like the labelled ones: their difference there is not used, and intervals are wider.
+    `known` is the true accuracy here, in [0, 1], of one of the detectors: the others are that much
+    better or worse, with the error of the difference.
     """
     check_fits(fits)
     check_trained(trained_here, fits)
+    check_known(known or {}, fits)
     fits, sites = at_floors(fits, sites)
     common, warnings = on_common_ground(fits, sites, labels, words)
     target, prior = next(iter(fits.values())).target, pair_prior()
@@ -112,7 +117,7 @@ def compare_sites(
                 "were measured",
             )
         )
-    ranking = _ranked(levels, whole, level, seed)
+    ranking = _ranked(levels, whole, level, seed, known or {})
     return Comparison(
         target,
         level,
@@ -122,6 +127,7 @@ def compare_sites(
         _ordered(pd.DataFrame(parts), list(ranking["detector"])),
         tuple(dict.fromkeys(warnings)),
         common,
+        known=next(iter(known or {}), ""),
     )
 
 
@@ -196,8 +202,12 @@ def _ranked(
     whole: Mapping[tuple[str, str], ValueWithError],
     level: float,
     seed: int,
+    known: Mapping[str, float],
 ) -> pd.DataFrame:
-    """Rank the detectors by their differences over all categories."""
+    """Rank the detectors by their differences over all categories.
+
+    Their values have the mean of `levels`; or that of one detector is as it is known.
+    """
     names = list(levels)
     differences, variances = np.zeros((2, len(names), len(names)))
     for (a, b), of in whole.items():
@@ -208,27 +218,38 @@ def _ranked(
     dof = min(of.dof for of in whole.values())
     best = probability_of_best(values, joint_covariance(variances), dof, seed=seed)
     order = np.argsort(-values, kind="stable")
+    accuracies = np.mean(list(levels.values())) + values
+    for name, value in known.items():
+        accuracies = value + values - values[names.index(name)]
     rows = []
     for i in order:
-        behind = ValueWithError(0.0, 0.0)
-        if i != order[0]:
-            a, b = names[i], names[order[0]]
-            known = whole.get((a, b)) or whole[b, a]
-            behind = (
-                known if (a, b) in whole else ValueWithError(-known.value, known.error, known.dof)
-            )
+        behind = _difference(whole, names[i], names[order[0]])
         lower, upper = behind.interval(level)
         rows.append(
             {
                 "detector": names[i],
-                "value": float(np.clip(np.mean(list(levels.values())) + values[i], 0, 1)),
+                "value": float(np.clip(accuracies[i], 0, 1)),
                 "behind": behind.value,
                 "lower": lower,
                 "upper": upper,
                 "p_best": float(best[i]),
             }
         )
+        for name in known:
+            half = _difference(whole, names[i], name).half_width(level)
+            around = np.clip([accuracies[i] - half, accuracies[i] + half], 0, 1)
+            rows[-1] |= dict(zip(("value_lower", "value_upper"), map(float, around), strict=True))
     return pd.DataFrame(rows)
+
+
+def _difference(whole: Mapping[tuple[str, str], ValueWithError], a: str, b: str) -> ValueWithError:
+    """Return the accuracy of a less that of b; 0 of a detector to itself."""
+    if a == b:
+        return ValueWithError(0.0, 0.0)
+    if (a, b) in whole:
+        return whole[a, b]
+    other = whole[b, a]
+    return ValueWithError(-other.value, other.error, other.dof)
 
 
 def _ordered(pairs: pd.DataFrame, names: list[str]) -> pd.DataFrame:

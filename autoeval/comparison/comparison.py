@@ -36,7 +36,8 @@ class Comparison:
     ranking : DataFrame
         One row a detector, the best first: ``detector``, ``value`` (estimated accuracy, whose error
         is greater than that of differences; see `about_values`), ``behind`` (to the first, 0 or
-        negative), ``lower`` and ``upper`` of that, and ``p_best``.
+        negative), ``lower`` and ``upper`` of that, and ``p_best``. Where one value is known,
+        ``value_lower`` and ``value_upper``, too.
     pairs : DataFrame
         One row for every two detectors and category, and `ALL` for the mean over several: ``a`` and
         ``b`` (a ranked higher), ``category``, ``difference`` (a less b), ``lower``, ``upper``,
@@ -46,6 +47,8 @@ class Comparison:
     warnings : tuple of str
     sites : mapping of str to Site
         What each detector found.
+    known : str
+        The detector whose value was given; empty for none.
     """
 
     target: str
@@ -56,6 +59,7 @@ class Comparison:
     pairs: pd.DataFrame
     warnings: tuple[str, ...] = ()
     sites: Mapping[str, Site] = field(default_factory=dict, compare=False)
+    known: str = ""
 
     @property
     def detectors(self) -> tuple[str, ...]:
@@ -71,6 +75,11 @@ class Comparison:
     @property
     def about_values(self) -> str:
         """Say why values differ from single estimates; empty where all images are labelled."""
+        if self.known:
+            return (
+                f"The value of {self.known} was given. Another one is this value plus the "
+                "estimated difference, whose interval it has."
+            )
         if self.n_labelled == self.n_images:
             return ""
         single = "label estimate" if self.n_labelled else "estimate"
@@ -88,13 +97,22 @@ class Comparison:
         labelled = f", {self.n_labelled} of them labelled" if self.n_labelled else ""
         lines = [f"{self.target} on {counted(self.n_images, 'image')}{labelled}:"]
         for place, row in enumerate(self.ranking.itertuples(), 1):
+            value = self.value_text(row)
             lines.append(
-                f"{place}. {row.detector}: about {100 * row.value:.0f}, best with probability "
-                f"{row.p_best:.0%}"
+                f"{place}. {row.detector}: {value}, best with probability {row.p_best:.0%}"
             )
         first = self.overall[self.overall["a"] == self.detectors[0]]
         lines += [self.sentence(row) for row in first.to_dict("records")]
         return [*lines, *filter(None, [self.about_values])]
+
+    def value_text(self, row: Any) -> str:
+        """Write the accuracy of a row of `ranking`, as surely as it is known."""
+        if not self.known:
+            return f"about {100 * row.value:.0f}"
+        if row.detector == self.known:
+            return f"{100 * row.value:.1f} (given)"
+        bounds = f"{100 * row.value_lower:.1f} to {100 * row.value_upper:.1f}"
+        return f"{100 * row.value:.1f} ({self.level:.0%} interval {bounds})"
 
     def details(self) -> list[str]:
         """Return the lines with all other differences."""
@@ -147,6 +165,7 @@ class Comparison:
             "level": self.level,
             "n_images": self.n_images,
             "n_labelled": self.n_labelled,
+            "known": self.known or None,
             "ranking": _records(self.ranking),
             "pairs": _records(self.to_pandas()),
             "warnings": list(self.warnings),

@@ -34,6 +34,8 @@ class Ranking(Section):
         result = self.result
         for row in result.ranking.head(3).itertuples():
             note = f"best with probability {row.p_best:.0%}"
+            if result.known:
+                note = f"{result.value_text(row)}, {note}"
             page.add_headline(row.detector, f"{100 * row.value:.0f}", note)
         page.add_text(*(result.sentence(row) for row in result.overall.head(1).to_dict("records")))
         if result.about_values:

@@ -60,7 +60,30 @@ def test_trained_here_stands_behind_a_detector(world, tmp_path, capsys):
         [*plain[:2], "trained_here=maybe", *plain[2:]],
     ):
         assert main(wrong) == 2
-        assert "Expected trained_here=yes or =no behind" in capsys.readouterr().err
+        assert "Expected trained_here=yes" in capsys.readouterr().err
+
+
+def test_a_known_value_stands_behind_a_detector(world, tmp_path, capsys):
+    """The other one is that much worse as without it, with the interval of the difference."""
+    plain = words(world, tmp_path)
+    assert main([*plain, "--json"]) == 0
+    (free,) = json.loads(capsys.readouterr().out)["comparison"]["pairs"][-1:]
+    assert main([*plain[:2], "known=61.5", *plain[2:], "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["comparison"]["ranking"]
+    assert first["value"] == first["value_lower"] == first["value_upper"] == 0.615
+    assert second["value"] == pytest.approx(0.615 - free["difference"])
+    assert second["value_lower"] == pytest.approx(max(0.615 - free["upper"], 0))
+    assert second["value_upper"] == pytest.approx(0.615 - free["lower"])
+    assert main([*plain[:2], "known=61.5", *plain[2:]]) == 0
+    shown = capsys.readouterr().out
+    assert "1. strong: 61.5 (given)" in shown and "The value of strong was given" in shown
+    assert "(90% interval" in shown.splitlines()[2]
+    assert "2. weak" in shown and "61.5 (given)" in (tmp_path / "out/report.html").read_text()
+    for wrong in ("0.6", "101", "-3", "nan", "much"):
+        assert main([*plain[:2], f"known={wrong}", *plain[2:]]) == 2
+        assert "Expected known=POINTS" in capsys.readouterr().err
+    assert main([*plain[:2], "known=60", plain[2], "known=50", *plain[3:]]) == 2
+    assert "Expected one of the compared detectors" in capsys.readouterr().err
 
 
 def test_the_status_of_a_release_gate(world, tmp_path):

@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -298,3 +299,32 @@ def test_a_detector_trained_at_the_labelled_site(world):
     assert (plain.pairs["difference"] != trained.pairs["difference"]).all()
     with pytest.raises(InputError, match="names nobody, which is not compared"):
         compared(world, trained_here=["nobody"])
+
+
+def test_a_known_accuracy_brings_the_other_one_to_the_truth(world):
+    """With labels of all images the difference is exact, and so is the other detector."""
+    weak, strong = (true_precision(world, name).mean() for name in ("weak", "strong"))
+    found = compared(world, labels=site_labels(world), known={"strong": strong})
+    row = found.ranking.set_index("detector").loc["weak"]
+    bounds = row[["value", "value_lower", "value_upper"]].to_numpy(float)
+    np.testing.assert_allclose(bounds, weak, atol=1e-6)
+    with pytest.raises(InputError, match="`known` has nobody"):
+        compared(world, known={"nobody": 0.3})
+    with pytest.raises(InputError, match=r"in \[0, 1\] but got 31.2"):
+        compared(world, known={"weak": 31.2})
+
+
+def test_a_known_accuracy_among_three_detectors(world, tmp_path):
+    """Their differences stay as they are; the third finds three quarters of what the first does."""
+    files = site_predictions(world, "weak", "strong", "weak")
+    boxes = json.loads(Path(files[2]).read_text())
+    files[2] = tmp_path / "fewer.json"
+    files[2].write_text(json.dumps([of for k, of in enumerate(boxes) if k % 4]))
+    named = dict(zip("abc", [*fits(world), world / "weak"], strict=True))
+    plain, known = (
+        compare(named, files, images=site_labels(world), known=of).ranking
+        for of in (None, {"a": 0.2})
+    )
+    np.testing.assert_allclose(np.diff(plain["value"]), np.diff(known["value"]), atol=1e-12)
+    assert known.set_index("detector")["value"]["a"] == 0.2
+    assert known["value_lower"].le(known["value"]).all()
