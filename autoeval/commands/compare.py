@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="[NAME=]WORK_DIR",
         help="what `autoeval fit` wrote for each detector, its name by default that of the folder; "
-        "trained_here=yes behind it: it was trained on images like the labelled ones; "
-        "known=POINTS: its accuracy on these images, of 100",
+        "trained_here=yes behind it: trained on images like the labelled ones; "
+        "known=POINTS: its accuracy here, of 100",
     )
     site_options.add_image_options(
         parser, "compare on; with --predictions a list of them, a COCO JSON or a folder"
