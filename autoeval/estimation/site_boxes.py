@@ -24,7 +24,7 @@ from autoeval.scores.calibrated import FOUND, LIKELY
 PASSES = {
     "half_size": "a pass at half the size: give that of these images, too "
     "(--predictions FILE half_size=FILE)",
-    "teacher": "a teacher: give its predictions on these images, too (--teacher)",
+    "teacher": "a reference detector: give its boxes on these images, too (--reference)",
 }
 """Passes beside the clean one that predictions can have, each with where they come from."""
 
