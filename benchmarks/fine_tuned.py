@@ -57,14 +57,19 @@ SAME_WORD = {"vehicle": "car"}  # whose weights of the last layer a category sta
 FEWEST_LABELS = 8  # of a category, to be learned
 
 
-def main() -> None:
-    """Train all detectors and run them."""
+def parse_args() -> argparse.Namespace:
+    """Read the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("weights", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of sites; default: all")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Train all detectors and run them."""
+    args = parse_args()
     torch.set_num_threads(1)
     for home in HOMES:
         if not args.names or Path(home).name in args.names:

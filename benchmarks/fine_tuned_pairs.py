@@ -50,14 +50,19 @@ TUNED = "tuned_"
 USUAL = ("vehicle", "person")
 
 
-def main() -> None:
-    """Write the table."""
+def parse_args() -> argparse.Namespace:
+    """Read the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     table = commands.add_parser("table")
     add_detectors(table)
     table.add_argument("--boxes", type=Path, required=True, help="of benchmarks/fine_tuned.py")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Write the table."""
+    args = parse_args()
     rows = [pair_rows(a, b).assign(labelled=home) for a, b, home in pairs(args)]
     found = pd.concat(rows, ignore_index=True)
     found.drop(columns=["noise"]).to_csv(TABLE, index=False, float_format="%.5g")

@@ -63,8 +63,8 @@ THRESHOLDS = (0.3, 0.5)
 TARGETS = ("mAP", *(f"{of}@{at:g}" for of in ("precision", "recall") for at in THRESHOLDS))
 
 
-def main() -> None:
-    """Run one of the steps."""
+def parse_args() -> argparse.Namespace:
+    """Read the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     table = commands.add_parser("table")
@@ -72,7 +72,12 @@ def main() -> None:
     table.add_argument("boxes", type=Path, metavar="OUT", help="of benchmarks/fine_tuned.py")
     evaluate = commands.add_parser("evaluate")
     evaluate.add_argument("--out", type=Path, help="CSV of every estimate")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run one of the steps."""
+    args = parse_args()
     if args.command == "table":
         homes = [of for of in HOMES if (args.boxes / "predictions" / Path(of).name).exists()]
         rows = [scored(args.data, args.boxes, home) for home in tqdm(homes, "detectors")]
