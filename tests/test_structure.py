@@ -38,7 +38,7 @@ LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package 
 # The same within `estimation`: its sub-packages, and those of its modules that one of them needs.
 # All other modules of its own lie above `methods`.
 ESTIMATION = [
-    {"score_table", "intervals", "pair_table", "nothing_found"},
+    {"score_table", "intervals", "pair_table", "nothing_found", "list_starts"},
     {"observation"},
     {"bayesian_regression", "category_scores", "estimate", "given_boxes", "site", "site_boxes"}
     | {"warnings"}

@@ -31,9 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "detectors",
         nargs="+",
         metavar="[NAME=]WORK_DIR",
-        help="what `autoeval fit` wrote for each detector, its name by default that of the folder; "
-        "trained_here=yes behind it: trained on images like the labelled ones; "
-        "known=POINTS: its accuracy here, of 100",
+        help="the fit of each detector; trained_here=yes behind it: trained on images like the "
+        "labelled ones; known=POINTS: its accuracy here, of 100",
     )
     site_options.add_image_options(
         parser, "compare on; with --predictions a list of them, a COCO JSON or a folder"

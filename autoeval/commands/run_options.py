@@ -250,9 +250,7 @@ def add_printing(parser: argparse._ActionsContainer, *, json: bool = True) -> No
     one = parser.add_mutually_exclusive_group()
     if json:
         add_json(one)
-    one.add_argument(
-        "--verbose", action="store_true", help="print everything, not the most important alone"
-    )
+    one.add_argument("--verbose", action="store_true", help="print everything")
 
 
 def add_batch_size(group: argparse._ActionsContainer) -> None:

@@ -30,6 +30,7 @@ PASSES = {
 
 PathLike = str | os.PathLike[str]
 LOW_FLOOR, HIGH_FLOOR = 0.05, 0.35
+LITTLE = 0.01  # that few boxes begin over the score that they were exported from
 FEWEST_FULL, MANY_FULL = 3, 0.1
 
 
@@ -174,7 +175,7 @@ def columns_of(
 
 def check_floor(found: FoundBoxes, name: str, *, complete: bool = True) -> tuple[str, ...]:
     """Warn of predictions whose low scores were left out."""
-    if not found.floor > LOW_FLOOR:
+    if not found.floor > LOW_FLOOR + LITTLE:
         return ()
     warning = Notice(
         "low-scores-missing",

@@ -77,12 +77,14 @@ class ScoreContext:
 
     settings: how boxes are compared; its ``score_thr`` holds for every score.
     calibration: from confidences to true-positive probabilities, fitted on labelled source data.
+    reference_calibration: the same of a reference detector.
     """
 
     settings: BoxStabilitySettings
     reference: FeatureStatistics | None = None
     source_threshold: float | None = None
     calibration: ScoreCalibration | None = None
+    reference_calibration: ScoreCalibration | None = None
 
     @property
     def score_thr(self) -> float:
