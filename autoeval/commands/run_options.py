@@ -34,6 +34,14 @@ DETECTOR_DETAILS = (
         default=False,
     ),
 )
+REFERENCE_DETAILS = (
+    Detail("checkpoint", "its weights", "reference_checkpoint"),
+    Detail(
+        "names",
+        "words of the detector for the numbers of its categories: data.yaml, or a text file",
+        "reference_names",
+    ),
+)
 PREDICTIONS_DETAILS = (
     Detail(
         "names",
@@ -84,16 +92,6 @@ def add_detector_options(parser: argparse.ArgumentParser) -> None:
     detector.add_argument(
         "--device", help="cpu, cuda, cuda:1 ... (default: cuda where there is one)"
     )
-
-
-REFERENCE_DETAILS = (
-    Detail("checkpoint", "its weights", "reference_checkpoint"),
-    Detail(
-        "names",
-        "words of the detector for the numbers of its categories: data.yaml, or a text file",
-        "reference_names",
-    ),
-)
 
 
 def add_reference_options(parser: argparse.ArgumentParser) -> None:

@@ -26,7 +26,6 @@ CONFIDENCE = "expected_ap"  # known wherever a category is found
 REFERENCE_AP = "reference_ap"
 REFERENCE_FEATURES = (REFERENCE_AP, "reference_ap50", "reference_ap75")
 """Agreement with a reference detector, for mAP, mAP50 and mAP75."""
-WITH_TEACHER = "teacher_ap@0.30"  # by a threshold on the reference's confidence, for studies
 REFERENCE_TRUE = "reference_true_ap"  # of the reference, on labelled images
 COUNTS, EXPECTED_COUNTS = "counts", "expected_counts"
 
@@ -152,7 +151,7 @@ def _check_measured(rows: pd.DataFrame, features: Sequence[str]) -> None:
 
     A teacher may have no confident box where the detector has one, which does count as 0.
     """
-    known = (*FEATURES, WITH_TEACHER, *REFERENCE_FEATURES)
+    known = (*FEATURES, *REFERENCE_FEATURES)
     for name in (n for n in features if n not in known and not n.startswith(EXPECTED)):
         lacking = rows[~measured(rows, name)] if CONFIDENCE in rows else rows[:0]
         if len(lacking):

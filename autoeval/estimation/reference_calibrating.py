@@ -28,9 +28,10 @@ def with_calibrated_reference(
     known = [of for of in sets if of.boxes.teacher is not None]
     if not known:
         return list(sets)
-    as_detector = [replace(of, boxes=SiteBoxes(_boxes(of))) for of in known]
-    prior = calibration_prior(min(_floor(of) for of in as_detector))
-    calibration, probabilities = prior.calibration, [None] * len(known)
+    as_detector = [_reference_as_detector(of) for of in known]
+    prior = calibration_prior(min(of.statistics.floor for of in as_detector))
+    calibration = prior.calibration
+    probabilities: list[np.ndarray | None] = [None] * len(known)
     if calibrate:
         everywhere = [np.ones(len(of.boxes), bool) for of in as_detector]
         calibration = fit_calibration(as_detector, everywhere, prior)
@@ -56,9 +57,8 @@ def _calibrated(
     return replace(boxes, reference_calibration=calibration, reference_probabilities=probabilities)
 
 
-def _boxes(labelled: TrainingSet):  # type: ignore[no-untyped-def]
-    return labelled.boxes.teacher
-
-
-def _floor(labelled: TrainingSet) -> float:
-    return ReferenceStatistics.of(labelled.boxes.clean).floor
+def _reference_as_detector(labelled: TrainingSet) -> TrainingSet:
+    """Return the same set with the boxes of the reference in place of the detector's."""
+    found = labelled.boxes.teacher
+    assert found is not None
+    return replace(labelled, boxes=SiteBoxes(found), statistics=ReferenceStatistics.of(found))

@@ -42,7 +42,7 @@ class ReferenceAP(Score):
     needs = frozenset({"teacher"})
     given = ("reference_calibration",)
     ungiven = "no calibration of a reference detector was fitted on labelled images"
-    source = "this project"
+    source = "this project (docs/how-to/reference.md)"
 
     def __init__(self, reference_calibration: ScoreCalibration | None = None) -> None:
         self.reference_calibration = reference_calibration
