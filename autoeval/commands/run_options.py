@@ -34,6 +34,37 @@ DETECTOR_DETAILS = (
         default=False,
     ),
 )
+PREDICTIONS_DETAILS = (
+    Detail(
+        "names",
+        "words for the numbers of categories: data.yaml, or a text file with a word a line, "
+        "counted from 0",
+    ),
+    Detail(
+        "half_size",
+        "the same of a second pass at half the size, in pixels of the full size",
+        "half_size_predictions",
+    ),
+    Detail(
+        "complete",
+        "no: go on although boxes with a score under .3 are missing",
+        read=yes_or_no,
+        default=True,
+    ),
+)
+LAUNCHERS = ("none", "pytorch", "ray")
+RAY_DETAILS = (
+    Detail("address", "of a Ray cluster, or auto (default: this machine alone)", "ray_address"),
+    Detail("workers", "their number (default: as many as memory allows)", "ray_workers", int),
+    Detail("gpus", "of each worker (default: 1 where there are GPUs)", "ray_gpus", float),
+    Detail(
+        "cpus",
+        "of each worker, also its threads (default: 1 with GPUs, else those of this process, so "
+        "that workers round as it does)",
+        "ray_cpus",
+        int,
+    ),
+)
 
 
 def add_detector_options(parser: argparse.ArgumentParser) -> None:
@@ -131,26 +162,6 @@ def read_cfg_options(words: list[str] | None) -> dict | None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cfg-options", nargs="+", action=DictAction)
     return parser.parse_args(["--cfg-options", *words]).cfg_options
-
-
-PREDICTIONS_DETAILS = (
-    Detail(
-        "names",
-        "words for the numbers of categories: data.yaml, or a text file with a word a line, "
-        "counted from 0",
-    ),
-    Detail(
-        "half_size",
-        "the same of a second pass at half the size, in pixels of the full size",
-        "half_size_predictions",
-    ),
-    Detail(
-        "complete",
-        "no: go on although boxes with a score under .3 are missing",
-        read=yes_or_no,
-        default=True,
-    ),
-)
 
 
 def add_predictions_options(group: argparse._ActionsContainer, what: str) -> None:
@@ -265,21 +276,6 @@ def add_run_options(
     add_batch_size(parser)
     add_printing(parser, json=json)
     add_execution_options(parser)
-
-
-LAUNCHERS = ("none", "pytorch", "ray")
-RAY_DETAILS = (
-    Detail("address", "of a Ray cluster, or auto (default: this machine alone)", "ray_address"),
-    Detail("workers", "their number (default: as many as memory allows)", "ray_workers", int),
-    Detail("gpus", "of each worker (default: 1 where there are GPUs)", "ray_gpus", float),
-    Detail(
-        "cpus",
-        "of each worker, also its threads (default: 1 with GPUs, else those of this process, so "
-        "that workers round as it does)",
-        "ray_cpus",
-        int,
-    ),
-)
 
 
 def add_execution_options(parser: argparse.ArgumentParser) -> None:

@@ -28,6 +28,11 @@ PASSES = {
 }
 """Passes beside the clean one that predictions can have, each with where they come from."""
 
+PathLike = str | os.PathLike[str]
+LOW_FLOOR, HIGH_FLOOR = 0.05, 0.35
+LITTLE = 0.01  # that few boxes begin over the score that they were exported from
+FEWEST_FULL, MANY_FULL = 3, 0.1
+
 
 @dataclass(frozen=True, eq=False)
 class SiteBoxes:
@@ -166,12 +171,6 @@ def columns_of(
         np.concatenate([boxes.scores for boxes in parts]),
         {},
     )
-
-
-PathLike = str | os.PathLike[str]
-LOW_FLOOR, HIGH_FLOOR = 0.05, 0.35
-LITTLE = 0.01  # that few boxes begin over the score that they were exported from
-FEWEST_FULL, MANY_FULL = 3, 0.1
 
 
 def check_floor(found: FoundBoxes, name: str, *, complete: bool = True) -> tuple[str, ...]:

@@ -36,6 +36,15 @@ NEAREST, FEWEST = 8, 3
 LOWEST = 0.02  # under it the ratio of two precisions says nothing
 MATTERS = 0.05
 TAILS = (10, 90)
+STEP = 1e-3
+AT_ONCE = 20_000_000  # counts that are held in memory
+OF_PRECISION = (
+    Notice(
+        "precision-hardly-known",
+        "precision without labels is hardly better known than from a constant, since objects that "
+        "nobody labelled count as false: label a few images to measure it",
+    ),
+)
 
 
 def tightness(rows: pd.DataFrame, estimates: Mapping[str, float]) -> tuple[str, ...]:
@@ -85,10 +94,6 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
     )
 
 
-STEP = 1e-3
-AT_ONCE = 20_000_000  # counts that are held in memory
-
-
 def site_sampling(
     regression: BayesianRegression,
     scores: Sequence[CategoryScores],
@@ -126,15 +131,6 @@ def _slopes(regression: BayesianRegression, rows: pd.DataFrame) -> np.ndarray:
     together = pd.concat([filled, *moved], ignore_index=True)
     means = regression.distribution(together).mean.reshape(len(features) + 1, len(rows))
     return (means[1:] - means[0]).T / STEP
-
-
-OF_PRECISION = (
-    Notice(
-        "precision-hardly-known",
-        "precision without labels is hardly better known than from a constant, since objects that "
-        "nobody labelled count as false: label a few images to measure it",
-    ),
-)
 
 
 def estimate_site(

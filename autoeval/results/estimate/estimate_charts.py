@@ -24,6 +24,7 @@ from autoeval.targets import TARGETS, Target, find_target
 
 LEFT_OUT = "held-out estimate"
 KEYS = ["source", "sample_set", "kind", "transforms"]
+COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
 
 
 @dataclass(frozen=True)
@@ -178,9 +179,6 @@ class ReliabilityDiagram(Section):
 
     def _errors(self) -> dict[str, float]:
         return {str(scale): calibration_error(own) for scale, own in self.bins.groupby("scale")}
-
-
-COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
 
 
 @dataclass(frozen=True)
