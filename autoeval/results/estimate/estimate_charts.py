@@ -192,14 +192,14 @@ class ThresholdCurve(Section):
     def show(self, page: Page) -> None:
         page.add_heading("Precision, recall and F1 by score threshold")
         if self.choice is not None:
-            page.add_text(*str(self.choice).splitlines())
+            page.add_text(*self.choice.headline())
         for _, figure in self.figures():
             page.add_figure(figure, "All categories together; bands are intervals")
         for part in self.parts():
             part.show(page, "In points of 100")
 
     def headline(self) -> str:
-        return "" if self.choice is None else str(self.choice)
+        return "" if self.choice is None else "\n".join(self.choice.headline())
 
     def text(self) -> str:
         (part,) = self.parts()
