@@ -32,6 +32,8 @@ from autoeval.runtime.progress import progress_bar
 from autoeval.targets import find_target
 
 BASELINE = "constant"
+FEWEST_FAMILIES = 3
+GROUPS = 10
 
 
 @dataclass(frozen=True)
@@ -177,10 +179,6 @@ def _spearman(x: np.ndarray, y: np.ndarray) -> float:
     from scipy.stats import spearmanr
 
     return float(spearmanr(x, y).statistic)
-
-
-FEWEST_FAMILIES = 3
-GROUPS = 10
 
 
 def evaluate_pairs(

@@ -26,6 +26,16 @@ VALIDATED_BACKBONES = {
     "MobileNetV2": "docs/results/second_detector.md",
     "black box": "docs/results/predictions.md",
 }
+SCORE_THR = 0.05  # boxes with a lower score count in no score
+CONFIDENT = 0.3
+ENOUGH_CONFIDENT = 20
+MOSTLY = 0.5
+NOTICEABLE = 0.05
+NO_LOWER = 1e-3
+HIGHEST_FLOOR = 0.55  # of files that a fit can be known at
+ANOTHER_FLOOR, OF_FEW_BOXES = 1.5, 3.0
+ANOTHER_TOP = 0.6
+TOO_WIDE = 0.15
 
 
 def estimate_warnings(
@@ -94,17 +104,6 @@ def estimate_warnings(
             )
         )
     return tuple(found)
-
-
-SCORE_THR = 0.05  # boxes with a lower score count in no score
-CONFIDENT = 0.3
-ENOUGH_CONFIDENT = 20
-MOSTLY = 0.5
-NOTICEABLE = 0.05
-NO_LOWER = 1e-3
-HIGHEST_FLOOR = 0.55  # of files that a fit can be known at
-ANOTHER_FLOOR, OF_FEW_BOXES = 1.5, 3.0
-ANOTHER_TOP = 0.6
 
 
 def another_scale(found: FoundBoxes, floor: float, highest: float) -> Iterator[str]:
@@ -201,9 +200,6 @@ def unseen_warning(share: float) -> tuple[str, ...]:
             ".01 on",
         ),
     )
-
-
-TOO_WIDE = 0.15
 
 
 def width_warning(interval: PredictionInterval, target: str = "mAP") -> str:
