@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autoeval.commands import run_options, site_options
 from autoeval.commands.next_step import after_compare
@@ -19,9 +19,13 @@ from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
 from autoeval.targets import MEASURES, named_target
 
+if TYPE_CHECKING:
+    from autoeval.comparison.comparison import Comparison
+
 WORSE = 3
 NOT_FILES = "-"
-RARE = ("reference", "score_thr", "level", "seed", "fail_if_worse", "batch_size", "launcher")
+RARE = ("reference", "score_thr", "level", "seed", "fail_if_worse", "markdown")
+RARE += ("batch_size", "launcher")
 TRAINED_HERE, KNOWN = "trained_here", "known"
 
 
@@ -56,6 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="POINTS",
         help="end with status 3 where the first detector is worse than another by so many points, "
         "by the whole interval",
+    )
+    parser.add_argument(
+        "--markdown",
+        type=Path,
+        metavar="FILE",
+        help="write the differences with their intervals for the summary of a pull request",
     )
     run_options.add_run_options(parser, "work_dirs/compare")
 
@@ -100,6 +110,7 @@ def run(args: argparse.Namespace) -> int:
         args.work_dir,
         as_json=args.json,
         verbose=args.verbose,
+        more=lambda: _markdown(args, result, next(iter(fits))),
         next_step=next_command("images to label", step),
     )
     if args.fail_if_worse is None:
@@ -108,6 +119,17 @@ def run(args: argparse.Namespace) -> int:
     if why and not args.json:
         print(f"\nworse by more than {args.fail_if_worse:g} points: {why}")
     return WORSE if why else 0
+
+
+def _markdown(args: argparse.Namespace, result: Comparison, first: str) -> list[Path]:
+    """Write the summary in Markdown where it is wanted; return its file."""
+    if args.markdown is None:
+        return []
+    from autoeval.results.comparison_markdown import comparison_markdown
+    from autoeval.runtime.files import write_text
+
+    write_text(args.markdown, comparison_markdown(result, first, args.fail_if_worse))
+    return [args.markdown]
 
 
 def _refuse_unread(args: argparse.Namespace, *, by_files: bool) -> None:

@@ -183,6 +183,7 @@ CASES = {
         "level": (COMPARE, "--level .5"),
         "seed": (f"{COMPARE_BY_RUN} --json", "--seed 1"),
         "fail_if_worse": (f"{WORSE_FIRST} --labels new_labels.json", "--fail-if-worse 1"),
+        "markdown": (COMPARE, "--markdown summary.md"),
         "work_dir": (COMPARE, "--work-dir elsewhere"),
         "json": (COMPARE, "--json"),
         "verbose": (COMPARE, "--verbose"),
