@@ -26,6 +26,7 @@ from autoeval.estimation.nothing_found import (
     without_boxes,
 )
 from autoeval.estimation.pair_table import category_weights, values_of
+from autoeval.estimation.reference_warnings import reference_at_site
 from autoeval.estimation.regressions import Regression, SourceRegression
 from autoeval.estimation.site import Site
 from autoeval.estimation.warnings import unseen_warning
@@ -144,6 +145,7 @@ def estimate_site(
     score_thr: boxes with a lower score count in no score.
     Returned: with the site, whose row holds the scores; without a value where nothing was found.
     """
+    bayes = isinstance(regression, BayesianRegression)
     if isinstance(regression, BayesianRegression):
         regressions = (regression, *filter(None, others.values()))
         features = dict.fromkeys(name for of in regressions for name in of.features_)
@@ -172,6 +174,7 @@ def estimate_site(
     warnings = (
         *site.warnings,
         *site.left_out,
+        *(reference_at_site(rows, regression.features_) if bayes else ()),
         *unseen_warning(site.unseen),
         *estimate.warnings,
     )
