@@ -16,6 +16,7 @@ RESAMPLED = "resampled"
 N_BLOCKS = "n_blocks"
 RESAMPLES = 200
 FEW_UNITS = 10
+MIN_SOURCES = 3
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,6 @@ def few_blocks(n_images: int, n_units: int) -> tuple[str, ...]:
             ),
         )
     return ()
-
-
-MIN_SOURCES = 3
 
 
 def check_level(level: float) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 from typing_extensions import Self
 
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
@@ -18,6 +17,8 @@ from autoeval.metasets.seed_set import SeedSet
 from autoeval.notices import Notice
 
 BASELINE = "constant"
+FEWEST_FAMILIES = 3
+GROUPS = 10
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,9 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
     """Return the rank correlation; NaN where one of the two does not vary."""
     if len(set(x)) < 2 or len(set(y)) < 2:
         return math.nan
-    return float(stats.spearmanr(x, y).statistic)
+    from scipy.stats import spearmanr
 
-
-FEWEST_FAMILIES = 3
-GROUPS = 10
+    return float(spearmanr(x, y).statistic)
 
 
 def evaluate_pairs(

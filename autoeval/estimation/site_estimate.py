@@ -30,6 +30,7 @@ from autoeval.estimation.nothing_found import (
     without_boxes,
 )
 from autoeval.estimation.pair_table import category_weights, values_of
+from autoeval.estimation.reference_warnings import reference_at_site
 from autoeval.estimation.site import Site
 from autoeval.estimation.warnings import unseen_warning
 from autoeval.notices import Notice
@@ -39,6 +40,15 @@ NEAREST, FEWEST = 8, 3
 LOWEST = 0.02  # under it the ratio of two precisions says nothing
 MATTERS = 0.05
 TAILS = (10, 90)
+STEP = 1e-3
+AT_ONCE = 20_000_000  # counts that are held in memory
+OF_PRECISION = (
+    Notice(
+        "precision-hardly-known",
+        "precision without labels is hardly better known than from a constant, since objects that "
+        "nobody labelled count as false: label a few images to measure it",
+    ),
+)
 
 
 def tightness(rows: pd.DataFrame, estimates: Mapping[str, float]) -> tuple[str, ...]:
@@ -88,10 +98,6 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
     )
 
 
-STEP = 1e-3
-AT_ONCE = 20_000_000  # counts that are held in memory
-
-
 def site_sampling(
     regression: BayesianRegression,
     scores: Sequence[CategoryScores],
@@ -131,15 +137,6 @@ def _slopes(regression: BayesianRegression, rows: pd.DataFrame) -> np.ndarray:
     return (means[1:] - means[0]).T / STEP
 
 
-OF_PRECISION = (
-    Notice(
-        "precision-hardly-known",
-        "precision without labels is hardly better known than from a constant, since objects that "
-        "nobody labelled count as false: label a few images to measure it",
-    ),
-)
-
-
 def estimate_site(
     site: Site, regression: BayesianRegression, others: Mapping[str, Any], score_thr: float
 ) -> Estimate:
@@ -170,6 +167,7 @@ def estimate_site(
     warnings = (
         *site.warnings,
         *site.left_out,
+        *reference_at_site(rows, regression.features_),
         *unseen_warning(site.unseen),
         *estimate.warnings,
     )

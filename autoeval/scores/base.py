@@ -18,6 +18,10 @@ from autoeval.detections import Evidence
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.feature_statistics import FeatureStatistics
 
+THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(20))
+"""0, .05, ..., .95."""
+Sums = tuple[np.ndarray, np.ndarray]
+
 
 class Direction(IntEnum):
     """The sign of a score's slope against accuracy, where theory tells it.
@@ -47,10 +51,6 @@ def falling(*features: str) -> dict[str, Direction]:
 def undirected(*features: str) -> dict[str, Direction]:
     """Declare features whose relation to accuracy theory leaves open."""
     return dict.fromkeys(features, Direction.UNKNOWN)
-
-
-THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(20))
-"""0, .05, ..., .95."""
 
 
 def feature_names(name: str) -> tuple[str, ...]:
@@ -224,9 +224,6 @@ class RatioScore(Score):
         """Return the numerators (0) or the denominators (1) of all images, (M, F)."""
         blocks = [block[side] for block in self._blocks]
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.names)))
-
-
-Sums = tuple[np.ndarray, np.ndarray]
 
 
 class ConfidenceScore(RatioScore):

@@ -1,6 +1,7 @@
 import json
 import math
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -102,12 +103,11 @@ def test_a_second_run_observes_only_what_is_not_there_or_has_changed(detector, t
 
 
 def test_estimates_on_a_plain_folder(known, detector, tmp_path):
-    fitted = known[0]
+    fitted, root, task = known
     folder = write_world(tmp_path / "new", 205, n_images=8, seed=9) / "images"
     (folder / "broken.png").write_bytes(b"not an image")
-    default = AccuracyEstimator().fit_rows(
-        fitted.table_, context=fitted.context_, calibration=fitted.calibration_
-    )
+    shutil.copytree(root / "work", tmp_path / "work")  # with its rows: nothing is observed again
+    default = fit(detector, task, tmp_path / "work", methods=["bayes"])
     own = fitted.table_[fitted.table_["kind"] == "seed"].groupby("source")["mAP"].first()
     for estimator in (fitted, default):
         estimate = estimator.predict(detector, images=folder)

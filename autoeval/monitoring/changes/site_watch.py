@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
@@ -17,6 +17,7 @@ from autoeval.scores.score_set import resampled_counts
 
 RESAMPLES = 200
 FEWEST = 2
+POWERS = (0.1, 0.2, 0.35, 0.55, 0.75)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ def change_between(
     raw, slope_std = (float(part[0]) for part in model.slopes.predict(x[None]))
     again, _ = model.slopes.predict(model.moves(drawn_before, drawn_after, map_before))
     sampling = float(again.std())
-    half = float(norm.ppf((1 + level) / 2)) * float(np.hypot(slope_std, sampling))
+    half = float(ndtri((1 + level) / 2)) * float(np.hypot(slope_std, sampling))
     value = min(max(raw, -map_before), 1 - map_before)
     low, high = np.clip([raw - half, raw + half], -1, 1)  # the level before is not exact
     parts = dict(zip(model.names, (x * model.slopes.mean).tolist(), strict=True))
@@ -98,9 +99,6 @@ def _drawn(numbers: np.ndarray, blocks: np.ndarray | None, seed: tuple[int, int]
     number = int(np.random.default_rng(seed).integers(2**31))
     counts = resampled_counts(len(numbers), resamples=RESAMPLES, seed=number, blocks=blocks)
     return counts @ numbers / counts.sum(axis=1, keepdims=True)
-
-
-POWERS = (0.1, 0.2, 0.35, 0.55, 0.75)
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,7 +46,7 @@ WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     run_options.add_detector_options(parser)
-    run_options.add_teacher_options(parser)
+    run_options.add_reference_options(parser)
     task_options.add_data_options(parser, images="estimate mAP on")
     method = parser.add_argument_group("method")
     method.add_argument(
@@ -152,7 +152,7 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
     reason = "is for a fit, and --estimator carries its own: leave it out."
     refuse_beside(args, OF_FIT, reason)
-    if not args.reference:
+    if not args.domain_source:
         refuse_beside(
             args, ["task", "data_root"], "goes with --estimator where --preset reference= does."
         )
@@ -181,7 +181,7 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
 
     run = Detector(
         run_options.required_detector(args),
-        reference=run_options.named_teacher(args),
+        reference=run_options.named_reference(args),
         batch_size=args.batch_size,
         executor=run_options.make_executor(args),
     )
@@ -203,8 +203,8 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     folder = meta_set_options.work_dir(args, task.name)
     settings = replace(settings, teacher=run.teacher)
     observer: Observer = Observer(run.loaded, task, settings, batch_size=run.batch_size)
-    if args.reference is not None:
-        observer = observer.changed(domain=reference_domain(observer, args.reference, folder))
+    if args.domain_source is not None:
+        observer = observer.changed(domain=reference_domain(observer, args.domain_source, folder))
     return fit_task(
         observer,
         task.load_seed_sets(),
@@ -249,7 +249,7 @@ def _estimate(args: argparse.Namespace, estimator: Fitted, shards: Shards) -> Es
     running: dict[str, Any] = {"shards": shards}
     if args.estimator and args.repeats is not None:
         running["repeats"] = args.repeats
-    if args.reference:
+    if args.domain_source:
         running["domain"] = _domain(args, estimator)
     _check_running(estimator, running)
     estimate = site_options.predict_site(args, estimator, **running)
@@ -291,4 +291,4 @@ def _domain(args: argparse.Namespace, estimator: Fitted) -> object:
     observer: Observer = Observer(
         detector, meta_set_options.named_task(args), settings, batch_size=args.batch_size
     )
-    return reference_domain(observer, args.reference, args.work_dir)
+    return reference_domain(observer, args.domain_source, args.work_dir)

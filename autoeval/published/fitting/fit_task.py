@@ -20,7 +20,7 @@ from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.observation.detector_identity import LoadDetector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES, unread_teacher
+from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
 from autoeval.estimation.protocol import (
     BASELINE,
     FitResult,
@@ -148,7 +148,6 @@ def fit_task(
             label_assistance=assistance,
             **made_with,
         )
-        warnings += unread_teacher(table, estimator.regression_.features_)
         pairs = estimator.regression_.rows_ if at_threshold else None
     else:
         estimator = PublishedEstimator(methods[0], target=target, level=level)

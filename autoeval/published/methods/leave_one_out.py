@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from sklearn.model_selection import LeaveOneGroupOut
 
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
@@ -23,6 +21,7 @@ from autoeval.published.methods.score_rows import (
     seed_rows,
 )
 from autoeval.published.methods.source_regression import Regression, make_regression
+from autoeval.regression.left_out import leave_one_group_out
 from autoeval.runtime.progress import progress_bar
 from autoeval.targets import find_target
 
@@ -51,7 +50,7 @@ def leave_one_source_out(
         )
     found: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
-        for rest, own in LeaveOneGroupOut().split(table, groups=table["source"].map(family_of)):
+        for rest, own in leave_one_group_out(table["source"].map(family_of)):
             others = table.iloc[rest]
             regression = make_regression(method, target=target, level=level).fit(others)
             for name in sources(table.iloc[own]):
@@ -102,5 +101,7 @@ def _correlation(table: pd.DataFrame, method: str, target: str) -> dict[str, flo
     rows = sample_rows(table).groupby(["source", "sample_set"])[[*features, target]].mean().dropna()
     if len(rows) < MIN_SOURCES or rows.nunique().min() < 2:
         return {}
+    from scipy.stats import pearsonr
+
     x, y = rows[features[0]].to_numpy(), rows[target].to_numpy()
-    return {"r2": float(stats.pearsonr(x, y).statistic ** 2), "spearman": spearman(x, y)}
+    return {"r2": float(pearsonr(x, y).statistic ** 2), "spearman": spearman(x, y)}

@@ -16,6 +16,7 @@ from autoeval.estimation.score_table import REQUIRED, SAMPLE, SEED, sources
 from autoeval.targets import Target
 
 ROUNDING = 1e-9
+_THRESHOLDED = re.compile(r"(?P<family>.+)@(?P<threshold>\d\.\d\d)")
 
 
 def check_score_table(table: pd.DataFrame, columns: tuple[str, ...]) -> None:
@@ -123,9 +124,6 @@ class Rows:
         """Stack columns to an array of shape (N, len(names)), float64."""
         columns = [self._columns[name].astype(np.float64) for name in names]
         return np.stack(columns, axis=1) if columns else np.zeros((len(self), 0))
-
-
-_THRESHOLDED = re.compile(r"(?P<family>.+)@(?P<threshold>\d\.\d\d)")
 
 
 def read_scores(path: Path) -> pd.DataFrame:

@@ -61,11 +61,15 @@ def test_nothing_is_observed_twice(world, seen):
     assert again.rows.equals(table.rows)
 
 
+REFERENCE = ("reference_ap", "reference_ap50", "reference_ap75")
+
+
 def test_an_estimator_that_sites_cannot_serve_is_refused():
     fitted = estimator()
-    rows = fitted.table_.assign(**{"teacher_ap@0.30": fitted.table_["expected_ap"]})
+    again = fitted.table_["expected_ap"]
+    rows = fitted.table_.assign(**dict.fromkeys(REFERENCE, again), reference_true_ap=1.0)
     other = AccuracyEstimator().fit_rows(rows, context=fitted.context_)
-    with pytest.raises(InputError, match="needs teacher of each image"):
+    with pytest.raises(InputError, match="needs the boxes of a reference detector"):
         site_observer(other, detector())
 
 
