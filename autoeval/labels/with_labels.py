@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GOALS = (0.05, 0.03)
+BESIDE = 0.3  # rows between the two intervals of a category, in a plot
+FREE = ("label_free", "label_free_lower", "label_free_upper")
 FIRST, STEPS = 5, 20  # labels, and numbers of labels, of the history
 
 
@@ -149,15 +151,17 @@ class LabelledEstimate:
         """Return one row for the whole, called ``""``, and one for each category.
 
         The columns are ``category``, ``value``, ``lower`` and ``upper`` of the combined estimate,
-        ``label_free``, and ``measured``: whether labels measure it.
+        ``label_free``, ``label_free_lower`` and ``label_free_upper``, and ``measured``: whether
+        labels measure it.
         """
         rows = []
         for name, of in {"": self.whole[self.target], **self.per_category}.items():
             lower, upper = of.combined.estimate.interval(self.level)
             ends = np.clip([of.combined.estimate.value, lower, upper], 0, 1)
             figures = dict(zip(("value", "lower", "upper"), ends.tolist(), strict=True))
-            free = {"label_free": of.prior.value, "measured": of.measured}
-            rows.append({"category": name, **figures, **free})
+            without = np.clip([of.prior.value, *of.prior.interval(self.level)], 0, 1)
+            free = dict(zip(FREE, without.tolist(), strict=True))
+            rows.append({"category": name, **figures, **free, "measured": of.measured})
         return pd.DataFrame(rows)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -173,12 +177,15 @@ class LabelledEstimate:
         whole, rest = (self.to_pandas()[part] for part in (slice(0, 1), slice(1, None)))
         rows = pd.concat([whole, rest.sort_values("value", ascending=False)])
         if ax is None:
-            size = (7, 1.2 + 0.3 * len(rows))
+            size = (7, 1.2 + max(0.18, 0.3 - 0.004 * len(rows)) * len(rows))
             ax = Figure(figsize=size, layout="constrained").subplots()
         y = -np.arange(len(rows))
         value, lower, upper = (100 * rows[name] for name in ("value", "lower", "upper"))
         ax.errorbar(value, y, xerr=[value - lower, upper - value], fmt="o", label="with labels")
-        ax.plot(100 * rows["label_free"], y, "o", mfc="none", color="0.5", label="without labels")
+        free, low, high = (100 * rows[name] for name in FREE)
+        style = {"mfc": "white", "color": "0.6", "label": "without labels", "zorder": 0}
+        ax.errorbar(free, y + BESIDE, xerr=[free - low, high - free], fmt="o", ms=4, lw=1, **style)
+        ax.set_ylim(y[-1] - 1, 1)
         ax.set_yticks(y, ["all categories", *rows["category"][1:]], parse_math=False)
         ax.set(xlabel=f"{self.target} (points of 100, {self.level:.0%} interval)", xlim=(0, 100))
         ax.legend(frameon=False)
