@@ -3,13 +3,12 @@
     python -m benchmarks.coco_scale DATA PREDICTIONS [--folder DIR] [--only NAME ...]
         [--hotcoco PYTHON] [--images N] [--categories N]
 
-DATA and PREDICTIONS are laid out as `benchmarks/panel.py` reads them. The images of ``all/coco_mini``
-are resampled, their boxes shifted by `SHIFT` of their sides and the scores by `SCORES`, all by
-`SEED`: 4,920 labelled images of its `train` part, on which a detector is fitted, and 4,920 new ones
-of its `val` part, 80 categories. With more `--categories` each copy of the images has others. Each
-row is a whole process. COCO's evaluation of the same new
-files: by this project, by pycocotools and, with the Python of an environment that has it, by
-hotcoco.
+DATA and PREDICTIONS are laid out as `benchmarks/panel.py` reads them. The images of
+``all/coco_mini`` are resampled, their boxes shifted by `SHIFT` of their sides and the scores by
+`SCORES`, all by `SEED`: 4,920 labelled images of its `train` part, on which a detector is fitted,
+and 4,920 new ones of its `val` part, 80 categories. With more `--categories` each copy of the
+images has others. Each row is a whole process. COCO's evaluation of the same new files: by this
+project, by pycocotools and, with the Python of an environment that has it, by hotcoco.
 """
 
 from __future__ import annotations

@@ -183,12 +183,14 @@ class LabelledEstimate:
         value, lower, upper = (100 * rows[name] for name in ("value", "lower", "upper"))
         ax.errorbar(value, y, xerr=[value - lower, upper - value], fmt="o", label="with labels")
         free, low, high = (100 * rows[name] for name in FREE)
-        style = {"mfc": "white", "color": "0.6", "label": "without labels", "zorder": 0}
-        ax.errorbar(free, y + BESIDE, xerr=[free - low, high - free], fmt="o", ms=4, lw=1, **style)
+        ends = [free - low, high - free]
+        marks = ax.errorbar(free, y + BESIDE, xerr=ends, fmt="o", ms=4, lw=1, color="0.6")
+        marks.set_label("without labels")
+        marks.lines[0].set_markerfacecolor("white")
         ax.set_ylim(y[-1] - 1, 1)
         ax.set_yticks(y, ["all categories", *rows["category"][1:]], parse_math=False)
         ax.set(xlabel=f"{self.target} (points of 100, {self.level:.0%} interval)", xlim=(0, 100))
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, loc="lower right")  # the lowest are at the left there
         return ax
 
     def to_dict(self) -> dict[str, Any]:
