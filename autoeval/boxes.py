@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 Array = Any  # numpy.ndarray or torch.Tensor
+MOST_PAIRS = 4_000_000
 
 
 def box_area(boxes: Array) -> Array:
@@ -105,9 +106,6 @@ def _ratio(numerator: Array, denominator: Array) -> Array:
     positive = denominator > 0
     safe = xp.where(positive, denominator, xp.ones_like(denominator))
     return xp.where(positive, numerator / safe, xp.zeros_like(numerator))
-
-
-MOST_PAIRS = 4_000_000
 
 
 def overlapping_pairs(

@@ -14,6 +14,9 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 
+OF_BOXES = {"boxes": True}  # marks a field of `Evidence` that holds boxes, of one pass or several
+ARRAYS = ("logits", "features", "prototypes")
+
 
 @dataclass(frozen=True, eq=False)
 class Detections:
@@ -110,9 +113,6 @@ class Classified(Detections):
             raise ValueError(
                 f"Expected `probabilities` of {len(self)} boxes but got {len(self.probabilities)}."
             )
-
-
-OF_BOXES = {"boxes": True}  # marks a field of `Evidence` that holds boxes, of one pass or several
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,4 +216,3 @@ class Evidence:
 _OF_BOXES = [of for of in fields(Evidence) if of.metadata == OF_BOXES]
 BOXES = tuple(of.name for of in _OF_BOXES)
 SEVERAL = tuple(of.name for of in _OF_BOXES if of.default == ())
-ARRAYS = ("logits", "features", "prototypes")

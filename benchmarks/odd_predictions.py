@@ -208,7 +208,7 @@ def unlike(
     for site in there:
         found = change(site.found)
         try:
-            floor = statistics.floor_for(found)
+            floor = statistics.start_of(found).floor
         except InputError:  # refused; tabulated all the same
             floor = 0.0
         rows, calibration = fits[floor]

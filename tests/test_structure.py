@@ -38,11 +38,11 @@ LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package 
 # The same within `estimation`: its sub-packages, and those of its modules that one of them needs.
 # All other modules of its own lie above `methods`.
 ESTIMATION = [
-    {"score_table", "intervals", "pair_table", "nothing_found"},
+    {"score_table", "intervals", "pair_table", "nothing_found", "list_starts"},
     {"observation"},
     {"bayesian_regression", "category_scores", "estimate", "given_boxes", "site", "site_boxes"}
     | {"warnings"}
-    | {"known_site", "panel_prior", "reference_statistics", "training_set"},
+    | {"known_site", "panel_prior", "reference_prior", "reference_statistics", "training_set"},
     {"methods"},
     {"modules"},
 ]
@@ -277,3 +277,35 @@ def test_what_is_imported_from_the_package_is_there():
     for name, path in modules().items():
         inside = {whole for whole in imports_of(path) if whole.split(".")[0] == "autoeval"}
         assert inside <= known, name
+
+
+def late_constants(source):
+    """Yield the names assigned after the first definition of a module that could stand before it.
+
+    What is made of a function or a class of the module cannot, nor what such a constant goes into.
+    """
+    defined: set[str] = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            defined.add(node.name)
+        elif defined and isinstance(node, ast.Assign | ast.AnnAssign):
+            names = {
+                inner.id: type(inner.ctx) for inner in ast.walk(node) if isinstance(inner, ast.Name)
+            }
+            assigned = {name for name, context in names.items() if context is ast.Store}
+            if defined.isdisjoint(names):
+                yield from sorted(assigned)
+            else:
+                defined |= assigned
+
+
+def test_constants_stand_before_the_first_definition():
+    late = {name: list(late_constants(path.read_text())) for name, path in modules().items()}
+    assert {name: names for name, names in late.items() if names} == {}
+
+
+def test_the_reader_of_constants_sees_what_could_stand_above():
+    source = (
+        "TOP = 1\ndef area(): ...\nLATE = TOP\nTABLE = {1: area}\nBOTH: list = [*TABLE, LATE]\n"
+    )
+    assert list(late_constants(source)) == ["LATE"]

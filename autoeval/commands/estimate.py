@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from autoeval.report.sections import Section
 
 RARE = (
-    *("cfg_options", "device", "teacher", "pseudo_labels", "site", "group", "target", "export"),
+    *("cfg_options", "device", "reference", "pseudo_labels", "site", "group", "target", "export"),
     *("batch_size", "launcher", "detector", "checkpoint"),
 )
 
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what `autoeval fit` wrote: a work dir, or estimator.parquet (default: %(default)s)",
     )
     run_options.add_detector_options(parser)
-    run_options.add_teacher_options(parser)
+    run_options.add_reference_options(parser)
     run_options.add_predictions_options(
         parser, "boxes on the new images: COCO results, JSON lines, Parquet"
     )

@@ -12,6 +12,7 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Site
 from autoeval.labels.labelled_categories import categories_with_a_box, labelled_categories
 from autoeval.notices import Notice
@@ -102,7 +103,11 @@ def on_common_ground(
     made = {
         name: replace(
             site,
-            boxes=replace(site.boxes.on_images(images[name]), calibration=fits[name].calibration_),
+            boxes=replace(
+                site.boxes.on_images(images[name]),
+                calibration=fits[name].calibration_,
+                reference_calibration=fits[name].reference_calibration_,
+            ),
             evidence=(),
         )
         for name, site in sites.items()
@@ -168,6 +173,12 @@ def _common_categories(
         found = own if named else [own[k] for k in site.boxes.likely]
         wanted = {**dict.fromkeys(found, name), **wanted}
         known[name] = {*own} if named else {*own, *fits[name].statistics_.categories}
+    if not wanted:  # then labels alone say what there is
+        if not labelled:
+            n_images = len(next(iter(sites.values())).boxes)
+            nothing = nothing_found_text(n_images)
+            raise InputError(f"No detector finds anything to compare: {nothing}.")
+        wanted = dict.fromkeys(sorted(labelled), "")
     kept, warnings = list[str](), list[str]()
     lacking: dict[str, list[str]] = {name: [] for name in sites}  # labelled categories
     for category, finder in wanted.items():

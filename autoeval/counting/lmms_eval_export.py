@@ -47,6 +47,16 @@ _METRIC = """  - metric: {name}
     aggregation: {aggregation}
     higher_is_better: {better}
 """
+_CAPTURE_METRICS = {"smape": ("mean", False), "exact": ("mean", True), "skipped": ("mean", False)}
+QUESTION = "How many {} are there in the image? Answer with a number; 0 if there are none."
+_PRACO_METRICS = {
+    "nmn": ("!function utils.aggregate_nmn", False),
+    "pccn": ("!function utils.aggregate_pccn", True),
+    "pccn_released": ("!function utils.aggregate_pccn_released", True),
+    "mae": ("!function utils.aggregate_mae", False),
+    "rmse": ("!function utils.aggregate_rmse", False),
+    "skipped": ("mean", False),
+}
 
 
 def write_task(
@@ -91,9 +101,6 @@ def write_task(
     )
     write_text(folder / f"{name}.yaml", text)
     write_text(folder / "utils.py", _UTILS)
-
-
-_CAPTURE_METRICS = {"smape": ("mean", False), "exact": ("mean", True), "skipped": ("mean", False)}
 
 
 def export_lmms_eval(
@@ -141,17 +148,6 @@ def export_lmms_eval(
         )
         names.append(name)
     return names
-
-
-QUESTION = "How many {} are there in the image? Answer with a number; 0 if there are none."
-_PRACO_METRICS = {
-    "nmn": ("!function utils.aggregate_nmn", False),
-    "pccn": ("!function utils.aggregate_pccn", True),
-    "pccn_released": ("!function utils.aggregate_pccn_released", True),
-    "mae": ("!function utils.aggregate_mae", False),
-    "rmse": ("!function utils.aggregate_rmse", False),
-    "skipped": ("mean", False),
-}
 
 
 def export_praco(

@@ -21,6 +21,7 @@ ALIASES = {
     "target": ("target", "count", "ground_truth", "gt"),
     "pred": ("pred", "prediction"),
 }
+FORMS = {2: ("id", "pred"), 3: ("id", "target", "pred"), 4: ("id", "error", "target", "pred")}
 
 
 def read_columns(
@@ -107,9 +108,6 @@ def true_counts(path: str | os.PathLike[str], frame: pd.DataFrame) -> np.ndarray
             f"missing or negative (ids: {listed(bad)})."
         )
     return counts
-
-
-FORMS = {2: ("id", "pred"), 3: ("id", "target", "pred"), 4: ("id", "error", "target", "pred")}
 
 
 @dataclass(frozen=True, eq=False)

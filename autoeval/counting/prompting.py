@@ -30,6 +30,8 @@ Result = TypeVar("Result")
 
 
 BATCH_SIZE = 8
+MOST_FAILURES = 10  # of the counter, one after another, before a run gives up
+UNREADABLE = f"{FAILED}: unreadable"
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +157,6 @@ def check_names(names: Sequence[str]) -> None:
             f"Models need different names, but {listed(twice)} came twice: set `name` in the "
             "counter's config."
         )
-
-
-MOST_FAILURES = 10  # of the counter, one after another, before a run gives up
-UNREADABLE = f"{FAILED}: unreadable"
 
 
 def count_images(

@@ -22,6 +22,7 @@ from autoeval.errors import InputError
 # Ways to call an image by its file: the whole name, without folders, without suffix too.
 _NAMES = (str, lambda name: PurePath(name).name, lambda name: PurePath(name).stem)
 POINT_NAMES = ("annPoints", "points", "gt")
+FORMS = {2: ("id", "target"), 3: ("id", "target", "stratum")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +173,6 @@ def _coco_counts(path: Path, category: str | None) -> GroundTruth:
     images = {im.image_id: truth_of_points(centres[im.image_id], im.size) for im in content.images}
     file_names = {im.image_id: im.file_name for im in content.images}
     return GroundTruth(images, tuple(notes), file_names)
-
-
-FORMS = {2: ("id", "target"), 3: ("id", "target", "stratum")}
 
 
 def read_truth(path: str | os.PathLike[str], category: str | None = None) -> GroundTruth:

@@ -28,6 +28,9 @@ from autoeval.errors import InputError
 
 LISTS = frozenset({".txt", ".lst"})
 STANDARD_INPUT = "-"
+# Formats of photographs that OpenCV does not read, so that they are not taken for other files.
+_UNREAD = frozenset({".arw", ".cr2", ".cr3", ".dng", ".heic", ".heif", ".jxl", ".nef", ".raf"})
+VIDEOS_SKIPPED = "videos passed over"
 
 
 def listed_paths(source: str | os.PathLike[str]) -> list[Path]:
@@ -63,13 +66,6 @@ def is_pattern(source: str | os.PathLike[str]) -> bool:
 
 def _lines(lines: Iterable[str]) -> list[str]:
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-
-
-# Formats of photographs that OpenCV does not read, so that they are not taken for other files.
-_UNREAD = frozenset({".arw", ".cr2", ".cr3", ".dng", ".heic", ".heif", ".jxl", ".nef", ".raf"})
-
-
-VIDEOS_SKIPPED = "videos passed over"
 
 
 @dataclass(frozen=True)

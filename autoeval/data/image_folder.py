@@ -20,6 +20,10 @@ from autoeval.errors import InputError
 _PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
 _ODD = re.compile(r"[^-\w.]")
 _HIDDEN = re.compile(r"(^|/)\.").search
+SUFFIXES = frozenset(
+    {".bmp", ".dib", ".gif", ".jpe", ".jpeg", ".jpg", ".png", ".pbm", ".pgm", ".pnm", ".ppm"}
+    | {".tif", ".tiff", ".webp", ".avif", ".jp2", ".hdr", ".ras", ".sr"}
+)
 
 
 def stored_name(name: str) -> str:
@@ -104,12 +108,6 @@ def refuse_archive(path: Path) -> None:
         f"{printable(path)} is a zip archive of {len(names)} files ({printable(listed(names))}): "
         "unpack it, and name the folder that it becomes or the file that is meant."
     )
-
-
-SUFFIXES = frozenset(
-    {".bmp", ".dib", ".gif", ".jpe", ".jpeg", ".jpg", ".png", ".pbm", ".pgm", ".pnm", ".ppm"}
-    | {".tif", ".tiff", ".webp", ".avif", ".jp2", ".hdr", ".ras", ".sr"}
-)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ _FOREIGN = {
     b"jP  \r\n\x87\n": "JPEG 2000",
     b"JXL \r\n\x87\n": "JPEG XL",
 }
+_IN_CAMERA, _TAKEN, _CHANGED = 0x8769, 0x9003, 0x0132
+_FORM = "%Y:%m:%d %H:%M:%S"
 
 
 @dataclass(frozen=True)
@@ -80,10 +82,6 @@ def _header(stream: BinaryIO) -> ImageHeader:
         orientation = image.getexif().get(_ORIENTATION) if image.format in _TURNED else 1
         turned = orientation in _ON_THEIR_SIDE
         return ImageHeader(*((width, height) if turned else (height, width)), turned)
-
-
-_IN_CAMERA, _TAKEN, _CHANGED = 0x8769, 0x9003, 0x0132
-_FORM = "%Y:%m:%d %H:%M:%S"
 
 
 def exif_time(path: str | os.PathLike[str]) -> datetime | None:

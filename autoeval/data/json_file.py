@@ -14,6 +14,10 @@ from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
 from autoeval.notices import Notice
 
+MOST_BAD = 0.5
+NAMED = 3
+MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
+
 
 def read_json(path: str | os.PathLike[str], what: str = "file") -> Any:
     """Read a JSON file; `what` is expected there, such as ``"annotation file"``, for messages."""
@@ -41,11 +45,6 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-MOST_BAD = 0.5
-NAMED = 3
-MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
 
 
 class BadItems:

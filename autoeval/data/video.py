@@ -18,6 +18,7 @@ from autoeval.data.wording import printable
 from autoeval.errors import InputError
 
 VIDEOS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm", ".wmv"})
+SECONDS = 30.0
 
 
 class Video:
@@ -149,9 +150,6 @@ def _step(video: Video, every: str) -> float:
             f"{every!r}."
         )
     return max(step, 1.0)
-
-
-SECONDS = 30.0
 
 
 def time_blocks(images: Iterable[object], *, seconds: float = SECONDS) -> np.ndarray:

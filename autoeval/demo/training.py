@@ -35,6 +35,34 @@ if TYPE_CHECKING:
 TRAINING_SEED = 1000
 """Seed of the training images; evaluation uses others."""
 
+PERCENT = "{:.1%}"
+FORMATS = {"mAP": PERCENT, "mAP50": PERCENT, "mAP75": PERCENT}
+PAGE = """# The road world's detector
+
+`roadworld_nano` is a narrow YOLOX for 320 x 192 images, trained on rendered images of four clear
+environments and on nothing else. The other six environments shift light, weather, view or sensor,
+and are there to be hard. Weights: `configs/detectors/roadworld_nano.pth` (half precision).
+
+```
+{commands}
+```
+
+## Accuracy
+
+Vehicles of all kinds are one category. Images: seed {seed}, none of them used in training. mAP is
+COCO's, not rounded before this table.
+
+{table}
+
+## Training
+
+{facts}
+
+Losses, mean over the last 50 iterations of each epoch:
+
+{losses}
+"""
+
 
 def train_detector(config: Config, work_dir: str | os.PathLike[str]) -> tuple[Path, dict[str, Any]]:
     """Render the training images and train, as configs/demo/train_roadworld_nano.py.
@@ -119,10 +147,6 @@ def read_training_log(checkpoint: str | os.PathLike[str]) -> dict[str, Any]:
     return torch.load(checkpoint, map_location="cpu", weights_only=True)["meta"]["training"]
 
 
-PERCENT = "{:.1%}"
-FORMATS = {"mAP": PERCENT, "mAP50": PERCENT, "mAP75": PERCENT}
-
-
 @dataclass(frozen=True)
 class Pictures:
     """Labelled pictures of one environment, rendered on access."""
@@ -182,30 +206,3 @@ def describe_training(
         facts="\n".join(f"- {name}: {value}" for name, value in facts.items()),
         losses=to_markdown(losses.astype(str)),
     )
-
-
-PAGE = """# The road world's detector
-
-`roadworld_nano` is a narrow YOLOX for 320 x 192 images, trained on rendered images of four clear
-environments and on nothing else. The other six environments shift light, weather, view or sensor,
-and are there to be hard. Weights: `configs/detectors/roadworld_nano.pth` (half precision).
-
-```
-{commands}
-```
-
-## Accuracy
-
-Vehicles of all kinds are one category. Images: seed {seed}, none of them used in training. mAP is
-COCO's, not rounded before this table.
-
-{table}
-
-## Training
-
-{facts}
-
-Losses, mean over the last 50 iterations of each epoch:
-
-{losses}
-"""

@@ -8,6 +8,10 @@ import numpy as np
 from autoeval.detections import Detections
 
 GREY = 114
+LEVELS = np.arange(256)
+
+VIEWS = {"darker": LEVELS * 0.7, "brighter": LEVELS * 1.3, "flatter": 128 + (LEVELS - 128) * 0.6}
+"""What each view makes of each pixel value, before rounding to 0..255."""
 
 
 def shrink(image: np.ndarray) -> np.ndarray:
@@ -42,12 +46,6 @@ def on_half(found: Detections, shape: tuple[int, ...]) -> Detections:
 
 def _half(shape: tuple[int, ...]) -> tuple[int, int]:
     return max(shape[0] // 2, 1), max(shape[1] // 2, 1)
-
-
-LEVELS = np.arange(256)
-
-VIEWS = {"darker": LEVELS * 0.7, "brighter": LEVELS * 1.3, "flatter": 128 + (LEVELS - 128) * 0.6}
-"""What each view makes of each pixel value, before rounding to 0..255."""
 
 
 def alter(image: np.ndarray, view: str) -> np.ndarray:

@@ -27,6 +27,8 @@ from mmdet.models.backbones import (  # noqa: E402
 
 Splitter = Callable[[nn.Module], StagedBackbone]
 SPLITTERS: dict[Callable, Splitter] = {}
+#: Layers of the stem (stride 2) and of the stages (strides 4, 8, 16, 32).
+LAYERS = ((0,), (1,), (2,), (3, 4), (5, 6, 7))
 
 
 def register_splitter(*forwards: Callable) -> Callable[[Splitter], Splitter]:
@@ -48,10 +50,6 @@ def split_csp(backbone: CSPDarknet | CSPNeXt) -> StagedBackbone:
     """Split into the stem and the stages; a fifth stage (P6 models) is run but never dropped."""
     stem, *stages = (getattr(backbone, name) for name in backbone.layers)
     return chain_of_modules([stem], [[stage] for stage in stages], backbone.out_indices)
-
-
-#: Layers of the stem (stride 2) and of the stages (strides 4, 8, 16, 32).
-LAYERS = ((0,), (1,), (2,), (3, 4), (5, 6, 7))
 
 
 @register_splitter(MobileNetV2.forward)

@@ -16,6 +16,18 @@ from autoeval.detectors.altered_images import VIEWS, alter, on_half, shrink
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.errors import FailedOnImagesError, InputError
 
+MISSING = {
+    "perturbed": "a black box has no features that dropout could reach",
+    "candidates": "a black box does not state which boxes it suppressed",
+    "logits": "a black box returns scores, no class logits",
+    "features": "a black box does not show its features",
+    "prototypes": "a black box does not show its features",
+    "reweighted": "a black box has no weights that could be perturbed",
+}
+
+PathLike = str | os.PathLike[str]
+Find = Callable[[Sequence[np.ndarray]], Any]
+
 
 def read_found(
     answers: Any,
@@ -89,19 +101,6 @@ def _clip(found: Detections, size: tuple[int, int], image_id: str) -> Detections
     boxes = found.boxes.clip(0, np.array([width, height] * 2, np.float32))
     inside = np.all(boxes[:, 2:] > boxes[:, :2], axis=1)
     return Detections(boxes, found.scores, found.labels)[inside]
-
-
-MISSING = {
-    "perturbed": "a black box has no features that dropout could reach",
-    "candidates": "a black box does not state which boxes it suppressed",
-    "logits": "a black box returns scores, no class logits",
-    "features": "a black box does not show its features",
-    "prototypes": "a black box does not show its features",
-    "reweighted": "a black box has no weights that could be perturbed",
-}
-
-PathLike = str | os.PathLike[str]
-Find = Callable[[Sequence[np.ndarray]], Any]
 
 
 class BlackBoxDetector:

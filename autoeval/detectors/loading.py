@@ -18,6 +18,8 @@ from autoeval.detectors.causes import first_line
 from autoeval.detectors.detector import MMDetector
 from autoeval.errors import InputError
 
+HEIGHT, WIDTH, BLOCK = 480, 640, 40
+
 
 def load_detector(
     name_or_config: str | os.PathLike[str],
@@ -95,9 +97,6 @@ def _device(name: str) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"Cannot use device {name!r}: {error}") from error
     return device
-
-
-HEIGHT, WIDTH, BLOCK = 480, 640, 40
 
 
 def try_once(detector: MMDetector) -> None:

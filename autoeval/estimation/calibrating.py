@@ -31,6 +31,9 @@ LEAST_AREA, USELESS_AREA = 0.6, 0.55  # under the ROC curve
 REFUSED, NOTICEABLE = 0.977, 0.05  # probabilities that the area is smaller
 FEWEST = 10  # true and false positives
 FIRST_BIN, SURELY_BENT, LEAST_DROP = 30, 3.0, 0.1
+CALIBRATED, CONFIDENCE = "calibrated", "confidence itself"
+BINS = 10
+LEVEL = 0.9
 
 
 @dataclass(frozen=True)
@@ -272,11 +275,6 @@ def _missed(
         terms.append(image_terms(p[rows], found.image[rows], len(shown))[:, used])
         missed.append(np.maximum(ranking.n_true - hits, 0)[used])
     return np.concatenate(terms, axis=1), np.concatenate(missed)
-
-
-CALIBRATED, CONFIDENCE = "calibrated", "confidence itself"
-BINS = 10
-LEVEL = 0.9
 
 
 def reliability(sets: Sequence[TrainingSet], probabilities: Sequence[np.ndarray]) -> pd.DataFrame:

@@ -20,6 +20,8 @@ N_BLOCKS = "n_blocks"
 RESAMPLES = 200
 MANY_UNDEFINED = 0.05
 FEW_UNITS = 10
+MIN_SOURCES = 3
+FINEST = 0.005
 
 
 @dataclass(frozen=True)
@@ -139,10 +141,6 @@ def few_blocks(n_images: int, n_units: int) -> tuple[str, ...]:
             ),
         )
     return ()
-
-
-MIN_SOURCES = 3
-FINEST = 0.005
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from autoeval.notices import Notice
 from autoeval.targets import IOUS, OperatingPoint
 
 MOST_IMAGES = 300  # of a labelled set
+FEWEST_FAMILIES = 5
 
 
 def site_of_set(labelled: TrainingSet) -> LabelledSite:
@@ -65,9 +66,6 @@ def assistance_of(
         return None, (
             Notice("no-label-assistance", f"estimates with labels are not possible: {error}"),
         )
-
-
-FEWEST_FAMILIES = 5
 
 
 def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str, ValueWithError]:

@@ -33,6 +33,8 @@ from autoeval.runtime.progress import progress_bar
 from autoeval.targets import find_target
 
 BASELINE = "constant"
+FEWEST_FAMILIES = 3
+GROUPS = 10
 
 
 @dataclass(frozen=True)
@@ -174,10 +176,6 @@ def _spearman(x: np.ndarray, y: np.ndarray) -> float:
     if len(set(x)) < 2 or len(set(y)) < 2:
         return math.nan
     return float(stats.spearmanr(x, y).statistic)
-
-
-FEWEST_FAMILIES = 3
-GROUPS = 10
 
 
 def evaluate_pairs(

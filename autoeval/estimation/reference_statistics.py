@@ -14,9 +14,18 @@ import pandas as pd
 from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.estimation.list_starts import (
+    ENOUGH_BOXES,
+    SURELY_NOT,
+    ListStart,
+    begin_apart,
+    log_chance,
+    open_lists,
+)
 from autoeval.estimation.site_boxes import LOW_FLOOR
-from autoeval.estimation.warnings import ENOUGH_BOXES, another_scale, unseen_share
+from autoeval.estimation.warnings import SCORE_THR, another_scale, unseen_share
 from autoeval.notices import Notice, codes_of, notices_of
+from autoeval.report.tables import counted
 
 SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike
 MOST_ABOVE = 0.05  # that lists may begin above those of the fit
@@ -24,7 +33,6 @@ FEW, NEAREST, FARTHEST, ROUNDING = 3, 0.003, 0.03, 1e-6
 """How far the lowest of n scores lies above its threshold: 3 / n, if that is between. One of n
 boxes is mostly so near where their density is 1 there. Scores on another scale begin higher, too,
 but seldom so near to a threshold that somebody chose."""
-SURELY_CUT, TINY = 1e-3, 1e-9
 LISTS = ("categories", "warnings", "floors")
 
 
@@ -98,23 +106,34 @@ class ReferenceStatistics:
                 f"These predictions are of another detector: it knows {listed(unknown, 10)}, the "
                 f"one that the estimator was fitted for {listed(self.categories, 10)}."
             )
-        self.floor_for(found)
         return tuple(self._differences(found, unknown))
 
-    def floor_for(self, found: FoundBoxes) -> float:
-        """Return the threshold of `floors` at which new predictions begin; 0 for that of the fit.
+    def start_of(self, found: FoundBoxes) -> ListStart:
+        """Say why new predictions begin where they do.
 
-        Raises InputError where they begin at none.
+        Raises InputError where they begin higher than those of the fit, and nothing explains it but
+        another scale of scores.
         """
         if not len(found) or not found.floor > self.floor + SAME_FLOOR:
-            return 0.0
-        within = min(max(FEW / len(found), NEAREST), FARTHEST)
-        for floor, share in reversed(self.floors):
-            by_chance = len(found) * math.log(max(share, TINY))  # that no box is under it
-            if -ROUNDING < found.floor - floor <= within and by_chance < math.log(SURELY_CUT):
-                return floor
-        if found.floor <= self.floor + MOST_ABOVE or len(found) < ENOUGH_BOXES:
-            return 0.0
+            return ListStart()
+        shown = open_lists(found)
+        few_shown = len(shown) < min(len(found), ENOUGH_BOXES)  # nearly all lists are full
+        shown = shown if len(shown) else found
+        cut = begin_apart(shown)
+        within = min(max(FEW / len(shown), NEAREST), FARTHEST)
+        for floor, _ in () if cut else reversed(self.floors):
+            by_chance = log_chance(len(shown), floor, self.floors)  # that no box is under it
+            if -ROUNDING < shown.floor - floor <= within and by_chance < math.log(SURELY_NOT):
+                return ListStart(floor)
+        if cut or few_shown:
+            return ListStart(cut=True)
+        n_images = len(np.unique(shown.image))  # boxes of one image are dependent
+        if log_chance(n_images, shown.floor, self.floors) >= math.log(SURELY_NOT):
+            return ListStart(by_chance=True)
+        if found.floor <= self.floor + MOST_ABOVE:
+            return ListStart()
+        if len(found) < ENOUGH_BOXES:
+            return ListStart(unlikely=True)
         known = listed([f"{of:g}" for of, _ in self.floors], most=12) or "none above it"
         raise InputError(
             f"The lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: the "
@@ -123,21 +142,43 @@ class ReferenceStatistics:
             "labelled images, too, and fit again."
         )
 
+    def unseen_of(self, found: FoundBoxes, start: ListStart) -> float:
+        """Return `unseen_share` of new predictions, as far as the fit is read."""
+        if start.cut or start.unlikely:
+            return unseen_share(found, max(self.floor, SCORE_THR))
+        return 0.0 if start.by_chance else unseen_share(found)
+
     def _differences(self, found: FoundBoxes, unknown: list[str]) -> Iterator[str]:
         if unknown:
             yield Notice(
                 "another-detector",
                 f"categories that the fit did not know: {listed(unknown, 10)}: another detector?",
             )
-        floor = self.floor_for(found)
-        if floor:
+        start = self.start_of(found)
+        begins = f"the lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: "
+        if start.floor:
             yield Notice(
                 "low-scores-missing",
-                f"the lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: boxes "
-                f"under {floor:g} are taken to have been left out, and the estimate is of the "
-                "boxes in this file; export from .01 on (Ultralytics: conf=0.01) for one of all",
+                f"{begins}boxes under {start.floor:g} are taken to have been left out, and the "
+                "estimate is of the boxes in this file; export from .01 on (Ultralytics: "
+                "conf=0.01) for one of all",
             )
-        yield from another_scale(found, floor or self.floor, self.highest)
+        elif start.cut:
+            yield Notice(
+                "boxes-limited",
+                f"{begins}each image lists its best boxes only, down to a score of its own. The "
+                "interval is wider by what is missing; export all boxes from .01 on",
+            )
+        elif start.unlikely:
+            yield Notice(
+                "another-threshold",
+                f"{begins}by chance {counted(len(found), 'box', 'boxes')} would hardly begin so "
+                "high. The interval is wider by what may be missing; check that both were exported "
+                "with one threshold",
+            )
+        plain = start == ListStart()
+        floor = self.floor if plain else start.floor or found.floor
+        yield from another_scale(found, floor, self.highest)
         if found.most_boxes > 2 * self.most_boxes:
             yield (
                 Notice(

@@ -22,6 +22,8 @@ from autoeval.targets import TARGETS, Target
 ROUNDING = 1e-9
 SEED, SAMPLE = "seed", "sample"
 REQUIRED = ("source", "sample_set", "kind", "repeat", "n_images")
+_THRESHOLDED = re.compile(r"(?P<family>.+)@(?P<threshold>\d\.\d\d)")
+_COUNTS = ("n_boxes", "n_unreadable")
 
 
 def check_score_table(table: pd.DataFrame, columns: tuple[str, ...]) -> None:
@@ -134,10 +136,6 @@ class Rows:
         """Stack columns to an array of shape (N, len(names)), float64."""
         columns = [self._columns[name].astype(np.float64) for name in names]
         return np.stack(columns, axis=1) if columns else np.zeros((len(self), 0))
-
-
-_THRESHOLDED = re.compile(r"(?P<family>.+)@(?P<threshold>\d\.\d\d)")
-_COUNTS = ("n_boxes", "n_unreadable")
 
 
 def read_scores(path: Path) -> pd.DataFrame:

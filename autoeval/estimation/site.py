@@ -29,7 +29,6 @@ from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
 from autoeval.estimation.reference_statistics import SAME_FLOOR, ReferenceStatistics
 from autoeval.estimation.site_boxes import LOW_FLOOR, PathLike, SiteBoxes, check_floor
-from autoeval.estimation.warnings import unseen_share
 from autoeval.metasets.task import Task
 from autoeval.notices import Notice
 from autoeval.runtime.shards import Shards, Undivided
@@ -113,9 +112,10 @@ def site_of_files(
     clean = found.clean
     left_out += [*found.left_out, *cut]
     warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
-    floor = statistics.floor_for(clean)
-    missing = check_floor(clean, "the file", complete=files.complete)
-    warnings += () if floor else missing
+    start = statistics.start_of(clean)
+    explained = start.cut or start.unlikely or start.by_chance
+    missing = () if explained else check_floor(clean, "the file", complete=files.complete)
+    warnings += () if start.floor else missing
     # A file that lists an image without a box lists all of them.
     if images is None and len(np.unique(clean.image)) == len(found):
         warnings.append(
@@ -141,7 +141,7 @@ def site_of_files(
         for k in np.linspace(0, n - 1, min(SIZES_READ, n)).astype(int).tolist():
             sized[k] = replace(sized[k], size=image_size(paths[sized[k].image_id]))
         left_out += boxes_beyond(Path(str(files.path)), replace(clean, images=tuple(sized)))
-    unseen = unseen_share(clean)
+    unseen = statistics.unseen_of(clean, start)
     later = copies(clean)
     if len(later):
         warnings.append(
@@ -160,7 +160,7 @@ def site_of_files(
         warnings=tuple(warnings),
         left_out=tuple(left_out),
         images=folder,
-        floor=floor,
+        floor=start.floor,
         unseen=max(unseen, statistics.unseen),
     )
 

@@ -26,6 +26,7 @@ from autoeval.estimation.nothing_found import (
     without_boxes,
 )
 from autoeval.estimation.pair_table import category_weights, values_of
+from autoeval.estimation.reference_warnings import reference_at_site
 from autoeval.estimation.regressions import Regression, SourceRegression
 from autoeval.estimation.site import Site
 from autoeval.estimation.warnings import unseen_warning
@@ -36,6 +37,15 @@ NEAREST, FEWEST = 8, 3
 LOWEST = 0.02  # under it the ratio of two precisions says nothing
 MATTERS = 0.05
 TAILS = (10, 90)
+STEP = 1e-3
+AT_ONCE = 20_000_000  # counts that are held in memory
+OF_PRECISION = (
+    Notice(
+        "precision-hardly-known",
+        "precision without labels is hardly better known than from a constant, since objects that "
+        "nobody labelled count as false: label a few images to measure it",
+    ),
+)
 
 
 def tightness(rows: pd.DataFrame, estimates: Mapping[str, float]) -> tuple[str, ...]:
@@ -85,10 +95,6 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
     )
 
 
-STEP = 1e-3
-AT_ONCE = 20_000_000  # counts that are held in memory
-
-
 def site_sampling(
     regression: BayesianRegression,
     scores: Sequence[CategoryScores],
@@ -129,15 +135,6 @@ def _slopes(regression: BayesianRegression, rows: pd.DataFrame) -> np.ndarray:
     return (np.array(means) - mean).T / STEP
 
 
-OF_PRECISION = (
-    Notice(
-        "precision-hardly-known",
-        "precision without labels is hardly better known than from a constant, since objects that "
-        "nobody labelled count as false: label a few images to measure it",
-    ),
-)
-
-
 def estimate_site(
     site: Site, regression: Regression, others: Mapping[str, Any], score_thr: float
 ) -> Estimate:
@@ -149,6 +146,7 @@ def estimate_site(
     score_thr: boxes with a lower score count in no score.
     Returned: with the site, whose row holds the scores; without a value where nothing was found.
     """
+    bayes = isinstance(regression, BayesianRegression)
     if isinstance(regression, BayesianRegression):
         regressions = (regression, *filter(None, others.values()))
         features = dict.fromkeys(name for of in regressions for name in of.features_)
@@ -177,6 +175,7 @@ def estimate_site(
     warnings = (
         *site.warnings,
         *site.left_out,
+        *(reference_at_site(rows, regression.features_) if bayes else ()),
         *unseen_warning(site.unseen),
         *estimate.warnings,
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from autoeval.data.predictions import FoundBoxes
+from autoeval.estimation.list_starts import ENOUGH_BOXES, lowest_of_images
 from autoeval.notices import Notice
 from autoeval.regression import PredictionInterval
 from autoeval.report.tables import counted
@@ -25,6 +26,16 @@ VALIDATED_BACKBONES = {
     "MobileNetV2": "docs/results/second_detector.md",
     "black box": "docs/results/predictions.md",
 }
+SCORE_THR = 0.05  # boxes with a lower score count in no score
+CONFIDENT = 0.3
+ENOUGH_CONFIDENT = 20
+MOSTLY = 0.5
+NOTICEABLE = 0.05
+NO_LOWER = 1e-3
+HIGHEST_FLOOR = 0.55  # of files that a fit can be known at
+ANOTHER_FLOOR, OF_FEW_BOXES = 1.5, 3.0
+ANOTHER_TOP = 0.6
+TOO_WIDE = 0.15
 
 
 def estimate_warnings(
@@ -95,18 +106,6 @@ def estimate_warnings(
     return tuple(found)
 
 
-SCORE_THR = 0.05  # boxes with a lower score count in no score
-CONFIDENT = 0.3
-ENOUGH_CONFIDENT = 20
-MOSTLY = 0.5
-NOTICEABLE = 0.05
-NO_LOWER = 1e-3
-HIGHEST_FLOOR = 0.55  # of files that a fit can be known at
-ANOTHER_FLOOR, OF_FEW_BOXES = 1.5, 3.0
-ANOTHER_TOP = 0.6
-ENOUGH_BOXES = 100
-
-
 def another_scale(found: FoundBoxes, floor: float, highest: float) -> Iterator[str]:
     """Say where the scores of new predictions begin or end elsewhere than those of the fit.
 
@@ -145,7 +144,7 @@ def another_scale(found: FoundBoxes, floor: float, highest: float) -> Iterator[s
         )
 
 
-def unseen_share(found: FoundBoxes) -> float:
+def unseen_share(found: FoundBoxes, fit_floor: float | None = None) -> float:
     r"""Say how much of the range of confidence that scores read is missing.
 
     Scores compare boxes over .3 with all over .05. Where an image's list begins at a confidence f,
@@ -157,6 +156,8 @@ def unseen_share(found: FoundBoxes) -> float:
     the whole file begins at a score over .05 and up to `HIGHEST_FLOOR`, the tables of the panel
     know what that costs: the range begins there.
 
+    fit_floor: score from which on the fit has boxes, at least .05, where the list of every image
+        of a file is cut: the range begins there, in place of at the start of the file.
     Returned: in [0, 1]: 0 for a full list, 1 where a file begins over `HIGHEST_FLOOR`, or more than
         half of the boxes over .3 have the same confidence, so that it ranks nothing.
     """
@@ -164,13 +165,14 @@ def unseen_share(found: FoundBoxes) -> float:
         return 0.0
     if same_score(found) > MOSTLY or found.floor > HIGHEST_FLOOR:
         return 1.0
-    start = max(SCORE_THR, found.floor)
+    start = max(SCORE_THR, found.floor) if fit_floor is None else fit_floor
     if start >= CONFIDENT:
         return 0.0
     n_boxes = np.bincount(found.image, minlength=len(found.images))
-    lowest = np.full(len(n_boxes), np.inf, np.float32)
-    np.minimum.at(lowest, found.image, found.scores)
-    cut = np.isfinite(lowest) & (n_boxes == found.most_boxes)
+    lowest = lowest_of_images(found)
+    cut = np.isfinite(lowest)
+    if fit_floor is None:
+        cut &= n_boxes == found.most_boxes
     first = np.where(cut, lowest.astype(np.float64), found.floor)
     shares = np.clip((first - start) / (CONFIDENT - start), 0, 1)
     return float(np.average(shares, weights=n_boxes))
@@ -198,9 +200,6 @@ def unseen_warning(share: float) -> tuple[str, ...]:
             ".01 on",
         ),
     )
-
-
-TOO_WIDE = 0.15
 
 
 def width_warning(interval: PredictionInterval, target: str = "mAP") -> str:

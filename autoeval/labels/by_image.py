@@ -85,7 +85,8 @@ class ByImage:
     @classmethod
     def of_arrays(cls, name: str, arrays: Mapping[str, np.ndarray], n_images: int) -> Self:
         """Read what `to_arrays` gave."""
-        return cls(*(arrays[f"{name}_{part}"] for part in PARTS), n_images)
+        usual, category, image, values = (arrays[f"{name}_{part}"] for part in PARTS)
+        return cls(usual, category, image, values, n_images)
 
 
 def with_few_bits(values: np.ndarray) -> np.ndarray:

@@ -20,6 +20,9 @@ SHARE_OF_OBJECTS, MANY_UNLABELLED = 0.25, 0.125
 MANY_ELSEWHERE = 0.07
 FEWEST_ODD = 5
 FEWEST_PAIRS, MOST_PIXELS, MOST_ERRORS = 10, 2.0, 5.0
+SAME_OBJECT, MANY_TWICE = 0.9, 0.02
+FEWEST_OF_WORD, FEWEST_CONFIDENT = 8, 20
+TOO_CONFIDENT = 0.1
 
 
 def unlabelled_objects(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
@@ -125,11 +128,6 @@ def _offsets(found: FoundBoxes, truth: Truth) -> tuple[np.ndarray, int]:
     mutual = (overlaps == best_of_row[rows]) & (overlaps == best_of_column[columns])
     difference = single.boxes[columns[mutual]] - boxes[rows[mutual]]
     return (difference[:, :2] + difference[:, 2:]) / 2, int(mutual.sum())
-
-
-SAME_OBJECT, MANY_TWICE = 0.9, 0.02
-FEWEST_OF_WORD, FEWEST_CONFIDENT = 8, 20
-TOO_CONFIDENT = 0.1
 
 
 def label_warnings(

@@ -24,6 +24,8 @@ from autoeval.metrics.coco_matching import match_categories, rank_categories, to
 
 MODEL, PSEUDO = "model", "pseudo"
 CONFIDENT = 0.3  # pseudo-labels over it count as labels
+FOUND = ("image", "label", "boxes", "scores")
+LABELLED = ("image", "label", "boxes", "crowd")
 
 
 def control_variates(
@@ -54,10 +56,6 @@ def rank_by_pseudo_labels(found: FoundBoxes, pseudo_labels: FoundBoxes) -> list[
     boxes, crowd = sure.boxes.astype(np.float64), np.zeros(len(sure), bool)
     truth = Truth(sure.images, sure.categories, sure.image, sure.label, boxes, crowd)
     return rank_categories(found, truth)
-
-
-FOUND = ("image", "label", "boxes", "scores")
-LABELLED = ("image", "label", "boxes", "crowd")
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,11 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import save_plan
 from autoeval.runtime.files import atomic_path, write_json, write_text
 
+SURE = 0.3  # boxes of the detector over it are offered
+SAME = 0.6  # of boxes of one category that overlap by more (IoU), the most confident is offered
+LOCAL_FILES = "/data/local-files/?d="
+IMAGES, EMPTY, CONFIG = "images", "annotations.json", "label_config.xml"
+
 
 def name_images(labels: LabelSet, path: Path) -> Path:
     """Name images, without boxes, in a COCO file; where there is one, keep all that it holds.
@@ -52,11 +57,6 @@ def _added(there: Any, images: list[dict[str, Any]], path: Path) -> dict[str, An
 
 def _last(image: dict[str, Any]) -> str:
     return PurePosixPath(image["file_name"]).name
-
-
-SURE = 0.3  # boxes of the detector over it are offered
-SAME = 0.6  # of boxes of one category that overlap by more (IoU), the most confident is offered
-LOCAL_FILES = "/data/local-files/?d="
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +151,6 @@ def _distinct(boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
         if kept[k]:
             kept[k + 1 :] &= ~same[k, k + 1 :]
     return kept
-
-
-IMAGES, EMPTY, CONFIG = "images", "annotations.json", "label_config.xml"
 
 
 def write_to_label(

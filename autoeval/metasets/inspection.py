@@ -24,6 +24,9 @@ _SIDE, _KEPT = 32, 8
 # Below this spread of grey values a picture is flat, and its fingerprint is noise.
 _FLAT = 2.0
 MAX_DISTANCE = 4
+DARK = 20.0
+# COCO's bound between small objects and others, in square pixels.
+SMALL_AREA = 32**2
 
 
 def perceptual_hash(image: np.ndarray) -> int | None:
@@ -63,11 +66,6 @@ def alike(
         if near.any():
             found[k] = near.argmax()
     return found
-
-
-DARK = 20.0
-# COCO's bound between small objects and others, in square pixels.
-SMALL_AREA = 32**2
 
 
 @dataclass(frozen=True)

@@ -86,11 +86,11 @@ def match_detections(
     least = np.tile(IOU_THRESHOLDS, len(versions))[:, None]
     matched = np.zeros((len(free), len(boxes)), bool)
     ignored = np.zeros_like(matched)
-    for turn in _turns(rows, group):
+    for turn in turns(rows, group):
         box, target, overlap = rows[turn], columns[turn], overlaps[turn]
         offers = free[:, target] & (overlap >= least)
         worth = np.where(crowd[target], overlap * _CROWD, overlap)
-        level, best = _best_offers(np.where(offers, worth, 0.0), box)
+        level, best = best_offers(np.where(offers, worth, 0.0), box)
         taken, is_crowd = target[best], crowd[target[best]]
         matched[level, order[box[best]]] = ~is_crowd
         ignored[level, order[box[best]]] = is_crowd
@@ -100,7 +100,7 @@ def match_detections(
     return matched.reshape(shape), ignored.reshape(shape)
 
 
-def _turns(rows: np.ndarray, group: np.ndarray) -> Iterator[np.ndarray]:
+def turns(rows: np.ndarray, group: np.ndarray) -> Iterator[np.ndarray]:
     """Yield the pairs of the first detection of every group, then of the second, and so on.
 
     Detections without a pair take no turn. `rows` (P,) is the detection of each pair, sorted;
@@ -116,7 +116,7 @@ def _turns(rows: np.ndarray, group: np.ndarray) -> Iterator[np.ndarray]:
     yield from np.split(order, np.flatnonzero(np.diff(turn[order])) + 1)
 
 
-def _best_offers(worth: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def best_offers(worth: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the last pair of the highest worth over 0, for each level of `worth` (L, P) and box.
 
     Returns levels and pairs, (n,). `box` (P,) is sorted.

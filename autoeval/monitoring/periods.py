@@ -22,6 +22,12 @@ AUTO, EXIF, FILE = "auto", "exif", "file"
 IN_NAME, LISTED, NOWHERE, UNTRUE = "name", "listed", "none", "untrue"
 EARLIEST = datetime(1990, 1, 1)
 DIGITS = {"Y": r"\d{4}", "j": r"\d{3}", "f": r"\d{1,6}", **dict.fromkeys("mdHMSyI", r"\d{2}")}
+FOLDER, DAY, HOUR, EVERY = "folder", "day", "hour", "every"
+WHOLE = ""
+FORMS = {DAY: "%Y-%m-%d", HOUR: "%Y-%m-%d %H:00"}
+SEVERAL = pd.Timedelta(minutes=1)
+FEW_JUMPS = 0.05
+BLOCK = "h"  # images of one hour are neighbours in time
 
 
 @dataclass(frozen=True)
@@ -98,14 +104,6 @@ def _changed(path: str | os.PathLike[str]) -> datetime | None:
         return datetime.fromtimestamp(seconds, timezone.utc).replace(tzinfo=None, microsecond=0)
     except (OSError, OverflowError, ValueError):
         return None
-
-
-FOLDER, DAY, HOUR, EVERY = "folder", "day", "hour", "every"
-WHOLE = ""
-FORMS = {DAY: "%Y-%m-%d", HOUR: "%Y-%m-%d %H:00"}
-SEVERAL = pd.Timedelta(minutes=1)
-FEW_JUMPS = 0.05
-BLOCK = "h"  # images of one hour are neighbours in time
 
 
 def check_by(by: str) -> None:

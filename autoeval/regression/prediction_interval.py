@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 HALVINGS = 50
+WIDEST = 0.42
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +57,6 @@ class Mixture:
             below = self.cdf(middle) < probability
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return (low + high) / 2
-
-
-WIDEST = 0.42
 
 
 @dataclass(frozen=True)

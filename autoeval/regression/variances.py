@@ -10,6 +10,7 @@ import numpy as np
 from autoeval.regression.pairs import Pairs, same
 
 Shares = tuple[float, float, float, float]
+SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,6 @@ class Prior:
         (-0.1, 0.0)
         """
         return self.categories.get(str(name).strip().lower(), 0.0)
-
-
-SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
 
 
 @dataclass(frozen=True)

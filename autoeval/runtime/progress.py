@@ -17,6 +17,8 @@ from tqdm import tqdm
 FEW, SOON_S = 8, 5.0
 """Items and seconds after which the rate is taken to be known."""
 
+DELAY_S = 2  # what takes less has no bar
+
 
 @dataclass
 class Forecast:
@@ -76,9 +78,6 @@ def duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 6000 else f"{seconds / 3600:.1f} hours"
-
-
-DELAY_S = 2  # what takes less has no bar
 
 
 def progress_bar(

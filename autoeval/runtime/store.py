@@ -20,6 +20,9 @@ from autoeval.runtime import FAILED, OK
 from autoeval.runtime.files import atomic_path, write_text
 from autoeval.runtime.job import Job
 
+SEAL = b"autoeval.rows"
+MANIFEST = "jobs.json"
+
 
 class Claims:
     """Locks on jobs, one file each, among all processes that share a folder.
@@ -92,9 +95,6 @@ def _acquire(lock: FileLock) -> bool:
     return True
 
 
-SEAL = b"autoeval.rows"
-
-
 class DamagedRowsError(Exception):
     """Rows that cannot be trusted, with the reason."""
 
@@ -136,9 +136,6 @@ def rows_digest(rows: pd.DataFrame) -> str:
     digest = hashlib.sha256(repr((columns, len(rows))).encode())
     digest.update(pd.util.hash_pandas_object(rows, index=False).to_numpy().tobytes())
     return digest.hexdigest()
-
-
-MANIFEST = "jobs.json"
 
 
 class RowStore:

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Key = TypeVar("Key")
 
 
 def as_done(
@@ -34,9 +35,6 @@ def as_done(
             yield future.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-Key = TypeVar("Key")
 
 
 class Ahead(Generic[Key, Item]):

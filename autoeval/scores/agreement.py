@@ -17,6 +17,7 @@ from autoeval.scores.registry import register
 
 CONFIDENT = (0.2, 0.3, 0.4, 0.5)
 BITS = np.left_shift(1, np.arange(len(IOU_THRESHOLDS))).astype(np.uint16)
+TOGETHER = 64  # passes that are matched at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +79,6 @@ def _every(found: Sequence[Detections]) -> tuple[np.ndarray, ...]:
     at = np.repeat(np.arange(len(found)), [len(boxes) for boxes in found])
     fields = ("labels", "scores", "boxes")
     return at, *(np.concatenate([getattr(boxes, name) for boxes in found]) for name in fields)
-
-
-TOGETHER = 64  # passes that are matched at once
 
 
 def at_confidences(name: str) -> tuple[str, ...]:

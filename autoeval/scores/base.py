@@ -18,6 +18,10 @@ from autoeval.detections import Evidence
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.feature_statistics import FeatureStatistics
 
+THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(20))
+"""0, .05, ..., .95."""
+Sums = tuple[np.ndarray, np.ndarray]
+
 
 class Direction(IntEnum):
     """The sign of a score's slope against accuracy, where theory tells it.
@@ -49,10 +53,6 @@ def undirected(*features: str) -> dict[str, Direction]:
     return dict.fromkeys(features, Direction.UNKNOWN)
 
 
-THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(20))
-"""0, .05, ..., .95."""
-
-
 def feature_names(name: str) -> tuple[str, ...]:
     """Name the feature of each threshold.
 
@@ -77,12 +77,14 @@ class ScoreContext:
 
     settings: how boxes are compared; its ``score_thr`` holds for every score.
     calibration: from confidences to true-positive probabilities, fitted on labelled source data.
+    reference_calibration: the same of a reference detector.
     """
 
     settings: BoxStabilitySettings
     reference: FeatureStatistics | None = None
     source_threshold: float | None = None
     calibration: ScoreCalibration | None = None
+    reference_calibration: ScoreCalibration | None = None
 
     @property
     def score_thr(self) -> float:
@@ -222,9 +224,6 @@ class RatioScore(Score):
         """Return the numerators (0) or the denominators (1) of all images, (M, F)."""
         blocks = [block[side] for block in self._blocks]
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.names)))
-
-
-Sums = tuple[np.ndarray, np.ndarray]
 
 
 class ConfidenceScore(RatioScore):

@@ -24,6 +24,9 @@ from autoeval.scores.base import (
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.registry import register, scores
 
+STRICT = BoxStabilitySettings(empty="zero", normalise="max")
+LEAST_OVERLAP = 0.5
+
 
 def box_stability(
     clean: Detections, perturbed: Detections, settings: BoxStabilitySettings | None = None
@@ -92,9 +95,6 @@ class BoxStability(ImageStability):
 
     def stability(self, clean: Detections, perturbed: Detections) -> float:
         return box_stability(clean, perturbed, self.settings)
-
-
-STRICT = BoxStabilitySettings(empty="zero", normalise="max")
 
 
 @register
@@ -239,9 +239,6 @@ class CountStability(RatioScore):
 
     def _counts(self, boxes: Detections) -> np.ndarray:
         return exceed(boxes.above(self.score_thr).scores).sum(axis=1)
-
-
-LEAST_OVERLAP = 0.5
 
 
 @register

@@ -16,6 +16,8 @@ from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.feature_statistics import FeatureStatistics
 from autoeval.scores.registry import scores
 
+T = TypeVar("T")
+
 
 def check_finite(evidence: Evidence) -> None:
     """Make sure that every number of an image's evidence is finite."""
@@ -74,9 +76,6 @@ def resampled_counts(
     for row in drawn:
         row[:] = rng.multinomial(n_blocks, shares)
     return drawn if blocks is None else drawn[:, blocks]
-
-
-T = TypeVar("T")
 
 
 class ScoreSet:

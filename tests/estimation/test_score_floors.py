@@ -37,7 +37,7 @@ def cut(found, floor):
 
 
 def site_of(found, statistics):
-    return Site(SiteBoxes(found), named=True, floor=statistics.floor_for(found))
+    return Site(SiteBoxes(found), named=True, floor=statistics.start_of(found).floor)
 
 
 def test_boxes_over_a_score_match_as_before():
@@ -140,7 +140,7 @@ SHARES = tuple((floor, float(np.mean(floor <= FULL))) for floor in FLOORS)
 )
 def test_which_floor_a_file_has(scores, floor):
     statistics = ReferenceStatistics(("car",), floor=0.01, most_boxes=9, floors=SHARES)
-    assert statistics.floor_for(scores_of(scores)) == floor
+    assert statistics.start_of(scores_of(scores)).floor == floor
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_another_scale_is_not_taken_for_a_floor(scores):
     statistics = ReferenceStatistics(("car",), floor=0.01, most_boxes=9, floors=SHARES)
     found = scores_of(np.sort(scores))
     with pytest.raises(InputError, match=r"the scores do not compare.*conf=0\.01"):
-        statistics.floor_for(found)
+        statistics.start_of(found)
 
 
 def test_a_file_from_a_lower_score_than_the_fit_is_cut(fitted):

@@ -24,7 +24,10 @@ IMAGES[-1] = replace(
 )
 
 
-UNCALIBRATED = {"calibrated": "no calibration was fitted on labelled images"}  # by a pass
+UNCALIBRATED = {  # by a pass
+    "calibrated": "no calibration was fitted on labelled images",
+    "reference_ap": "no calibration of a reference detector was fitted on labelled images",
+}
 
 
 def test_every_score_of_a_pass_is_computed_and_finite():
@@ -99,6 +102,7 @@ def test_scores_that_lack_their_evidence_are_absent_with_the_reason():
         *("count_stability", "pcr", "energy", "fd", "view_consistency", "ccs"),
         *("das_flatness", "das_prototypes"),
         *("scale_ap", "scale_count", "teacher_ap", "atc_source", "calibrated"),
+        "reference_ap",
     }
     (row,) = scores.rows()
     assert row["ac"] == pytest.approx(0.9)

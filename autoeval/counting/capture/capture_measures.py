@@ -20,6 +20,7 @@ from autoeval.errors import InputError
 from autoeval.runtime import FAILED, MISSING, SKIPPED
 
 NONE = "none"
+Extractor = Callable[[str], Extraction]
 
 
 def measure(result: TaskResult) -> dict[str, Any]:
@@ -173,9 +174,6 @@ def published_human(split: str) -> float:
     """Return the published sMAPE of people on 100 occluded items of a split."""
     entry = read_paper("capture", ["3"])[0]["3"]
     return entry["rows"]["Human"][[*entry["columns"]].index(f"{split}, occluded")]
-
-
-Extractor = Callable[[str], Extraction]
 
 
 def read_cases(path: str | os.PathLike[str]) -> list[dict[str, Any]]:

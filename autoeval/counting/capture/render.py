@@ -19,6 +19,7 @@ COLORS = {
     "orange": (0, 165, 255),
     "purple": (128, 0, 128),
 }
+SMALLEST, LARGEST = 6.0, 12.0
 
 
 def _disc(point: np.ndarray, radius: float, size: int) -> np.ndarray:
@@ -35,7 +36,6 @@ def _square(point: np.ndarray, radius: float, size: int) -> np.ndarray:
 
 
 _COVERAGE = {"circle": _disc, "square": _square}
-SMALLEST, LARGEST = 6.0, 12.0
 
 
 def draw_objects(

@@ -21,6 +21,7 @@ from autoeval.runtime.files import atomic_path, write_text
 
 METADATA = "metadata.json"
 _POINT_SIDE = 2  # the released real metadata stores a point as a box of 2 x 2
+ORIGINAL, OCCLUDED, INPAINTED = "original", "occluded", "inpainted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +143,6 @@ def _item(record: Mapping[str, Any]) -> CaptureItem:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"The record of {name} cannot be used: {error!r}.") from None
-
-
-ORIGINAL, OCCLUDED, INPAINTED = "original", "occluded", "inpainted"
 
 
 @dataclass(frozen=True, eq=False)

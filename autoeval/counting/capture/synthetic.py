@@ -39,6 +39,7 @@ from autoeval.runtime.progress import progress_bar
 DOT_SHAPES = {"dots": "circle", "boxes": "square"}
 Record = dict[str, Any]
 Layout = Callable[[int], np.ndarray | None]
+RELEASED = ("circle", "triangle", "rectangle")
 
 
 def circle(n: int) -> np.ndarray | None:
@@ -92,7 +93,6 @@ LAYOUTS: dict[str, Layout] = {
     "staggered": staggered,
     "cross": cross,
 }
-RELEASED = ("circle", "triangle", "rectangle")
 
 
 @dataclass(frozen=True)

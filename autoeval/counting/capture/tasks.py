@@ -14,6 +14,10 @@ from autoeval.data.config_file import read_config, shipped_config
 from autoeval.errors import InputError
 
 COUNT, CHOICE = "count", "choice"
+PATTERN_CHOICES = ("rectangle", "triangle", "circle")
+SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
+SHIPPED = shipped_config("counting", "capture", "prompts.py")
+_NEEDED = ("total", "occluded_only", "pattern", "oracle_all", "oracle_visible", "confidence")
 
 
 class PromptBook:
@@ -32,10 +36,6 @@ class PromptBook:
     def total(self, item: CaptureItem, variant: str) -> str:
         """Return the question for the total number in the ``occluded`` or ``original`` image."""
         return _fill(self.templates["total"][item.split][variant][self.model], item)
-
-
-PATTERN_CHOICES = ("rectangle", "triangle", "circle")
-SAMPLES = 20  # answers a question for the sampled confidence (appendix C.3)
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,6 @@ TASKS = {
         *_both("sampled", samples=SAMPLES),
     )
 }
-SHIPPED = shipped_config("counting", "capture", "prompts.py")
-_NEEDED = ("total", "occluded_only", "pattern", "oracle_all", "oracle_visible", "confidence")
 
 
 def fact(item: CaptureItem, name: str, variant: str = OCCLUDED) -> Any:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Make = Callable[[str, Mapping[str, Any]], "tuple[Section, Sequence[str]]"]
 
 BATCH_SIZE = 8  # as in `autoeval.counting.prompting`
+REPEATABLE: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
 
 
 def add_mode(parser: Any, details: str = "") -> None:
@@ -41,9 +42,6 @@ def add_work_dir(parser: argparse.ArgumentParser, default: str) -> None:
         metavar="DIR",
         help="where to write (default: %(default)s)",
     )
-
-
-REPEATABLE: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
 
 
 def add_predictions(parser: Any, details: str) -> None:

@@ -12,6 +12,7 @@ from autoeval.runtime import OK
 
 Context = Mapping[str, Any] | None  # privileged information, and the id of the image
 COUNT, DENSITY, POINTS, TEXT = "count", "density", "points", "text"
+__all__ = ["CountResult", "Counter"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +72,3 @@ def count_prompts(
     if batched is not None:
         return batched(image, prompts, context)
     return [counter.count(image, prompt, context) for prompt in prompts]
-
-
-__all__ = ["CountResult", "Counter"]

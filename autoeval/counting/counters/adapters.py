@@ -15,6 +15,8 @@ from autoeval.runtime import OK, SKIPPED
 if TYPE_CHECKING:
     import torch
 
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
 
 class TextCounter:
     """Asks a question about an image and reads a number out of the answer.
@@ -97,9 +99,6 @@ class TransformersAsk:
             generate_kwargs=sampling,
         )
         return answer["generated_text"].strip()
-
-
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def imagenet_input(image: np.ndarray) -> torch.Tensor:

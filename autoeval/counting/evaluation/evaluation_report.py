@@ -27,6 +27,7 @@ from autoeval.runtime.files import write_text
 WINNERS = ("winner", "winner of std")  # columns of a comparison
 MOST_PANELS = 6
 MANY_MARKS = 2000  # from there on the marks of a scatter plot are drawn as one picture
+SHOWN = ("pooled MAE", "pooled std", "MAE", "std", "RMSE", "bias", "MAPE", "sMAPE")
 
 
 def plot_bins(
@@ -147,9 +148,6 @@ def _count_axis(axes: Axes, axis: str, low: float, high: float) -> None:
 
 def _color(k: int) -> tuple[float, ...]:
     return mpl.colormaps["tab10"](k % 10)
-
-
-SHOWN = ("pooled MAE", "pooled std", "MAE", "std", "RMSE", "bias", "MAPE", "sMAPE")
 
 
 def measures_table(evaluations: Sequence[CountEvaluation]) -> pd.DataFrame:

@@ -25,6 +25,7 @@ from autoeval.counting.predictions import CountPredictions
 from autoeval.errors import InputError
 
 SMAPE = "sMAPE"
+ABSURD = 1000  # times the largest true count
 
 
 def measure_intervals(
@@ -92,9 +93,6 @@ class _ImageSums:
             "MAPE": mape,
             "TPER AUC relative": tper / n,
         } | ({SMAPE: smape[0] / n} if smape else {})
-
-
-ABSURD = 1000  # times the largest true count
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,6 +36,8 @@ from autoeval.runtime.progress import announced_bar
 RELEASED_SEED = 123
 LAYOUTS = ("released", "paper")
 TILE_RULE = "absorb"
+KEY = ("positive", "negative", "layout")
+KEPT_IN_MEMORY = 64
 
 
 @dataclass(frozen=True)
@@ -200,10 +202,6 @@ def tiles_of_points(points: np.ndarray, height: int, width: int, *, divisions: i
     """Count true points (N, 2) in each tile; see `tile_counts`."""
     result = CountResult(float(len(points)), points=points)
     return tile_counts(result, height, width, divisions=divisions)
-
-
-KEY = ("positive", "negative", "layout")
-KEPT_IN_MEMORY = 64
 
 
 def run_mosaic_test(

@@ -21,6 +21,11 @@ SPLITS = "Train_Test_Val_FSC_147.json"
 IMAGE_CLASSES = "ImageClasses_FSC147.txt"
 SPLIT_CLASSES = "Split_Classes_FSC147.json"
 IMAGE_FOLDERS = ("images_384_VarV2", "images")
+COUNTS = "multiclass_class_counts_per_image.json"
+POINTS = "annotations.json"
+CLASSES, IMAGES = "multiclass_split_classes.json", "multiclass_split_images.json"
+NAMES = "class_mapping.json"
+HEIGHT = 384  # of the frame that the points are in, whatever the size of the image
 
 
 def is_fsc147(root: str | os.PathLike[str]) -> bool:
@@ -126,13 +131,6 @@ def _complete(
             + "."
         )
     return kept, left_out(lacking)
-
-
-COUNTS = "multiclass_class_counts_per_image.json"
-POINTS = "annotations.json"
-CLASSES, IMAGES = "multiclass_split_classes.json", "multiclass_split_images.json"
-NAMES = "class_mapping.json"
-HEIGHT = 384  # of the frame that the points are in, whatever the size of the image
 
 
 def is_mucca(root: str | os.PathLike[str]) -> bool:

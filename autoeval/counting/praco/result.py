@@ -29,6 +29,12 @@ PLACES = dict(
 )
 HIGHER_IS_BETTER = ("PCCN", "CntP", "CntR", "CntF1", OWN_RECALL, *(m for m in PLACES if "Cnt" in m))
 COLUMNS = ("nmn", "near", "error", "precision", "recall", "own_recall", "f1", *PLACES.values())
+FORMATS = {
+    **dict.fromkeys((*MEASURES, OWN_RECALL, *PLACES), "{:.3f}"),
+    **dict.fromkeys(("recall alone", "recall in mosaics"), "{:.3f}"),
+    **dict.fromkeys(("PCCN", "MAE", "RMSE", "localised MAE"), "{:.2f}"),
+    **dict.fromkeys(("counted below (%)", "mean_count"), "{:.1f}"),
+}
 
 
 class Measured:
@@ -105,14 +111,6 @@ def defined_mean(values: np.ndarray) -> float:
     """Return the mean of the values that are not NaN, NaN where none is."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else float("nan")
-
-
-FORMATS = {
-    **dict.fromkeys((*MEASURES, OWN_RECALL, *PLACES), "{:.3f}"),
-    **dict.fromkeys(("recall alone", "recall in mosaics"), "{:.3f}"),
-    **dict.fromkeys(("PCCN", "MAE", "RMSE", "localised MAE"), "{:.2f}"),
-    **dict.fromkeys(("counted below (%)", "mean_count"), "{:.1f}"),
-}
 
 
 @dataclass(eq=False)

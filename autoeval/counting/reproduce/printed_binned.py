@@ -39,6 +39,12 @@ PathLike = str | os.PathLike[str]
 SCHEMES = {"rs": "RS", "rr": "RR", "unbinned": "no binning"}
 FORM = "DATASET_unbinned_tar_pred_error.txt (or rr, rs)"
 _NAME = re.compile(rf"({'|'.join(PUBLISHED)})_({'|'.join(SCHEMES)})(_.+)?\.(txt|csv|parquet)")
+CONVENTIONS = {"paper": "paper", "released": "absolute_released"}
+UNITS = {"paper": "multiples of the true count", "released": "objects"}
+FORMATS = {"AUC": "{:.2f}", "share at 100": "{:.3f}"}
+LEVELS = (1, 2, 3)
+TILES = {"paper": "exact", "released": "floor_step"}
+MAPS = "maps"
 
 
 @dataclass(frozen=True)
@@ -67,11 +73,6 @@ def find_count_files(folders: Sequence[PathLike], models: Iterable[str]) -> list
                     model = "BL" if match[3] else "DM-Count"
                 files.append(CountFile(model, match[1], match[2], path))
     return files
-
-
-CONVENTIONS = {"paper": "paper", "released": "absolute_released"}
-UNITS = {"paper": "multiples of the true count", "released": "objects"}
-FORMATS = {"AUC": "{:.2f}", "share at 100": "{:.3f}"}
 
 
 def pooled_figures(
@@ -168,11 +169,6 @@ def tper_figure(
     figure = DrawnFigure(f"figure_{name}", entry, tables, draw, about, warnings)
     wanted = "BL" if "models" in entry else "any network on JHU"
     return figure, [] if curves else [f"No unbinned predictions of {wanted}."]
-
-
-LEVELS = (1, 2, 3)
-TILES = {"paper": "exact", "released": "floor_step"}
-MAPS = "maps"
 
 
 def bins_table(

@@ -38,6 +38,15 @@ REAL, SYNTHETIC = "real", "synthetic"
 MEASURED = {REAL: "real_metadata.json", SYNTHETIC: "synthetic_metadata.json"}
 ASIDE = {REAL: "real_validation_metadata.json", SYNTHETIC: "synthetic_validation_metadata.json"}
 ANNOTATIONS, SPLIT_FILE = "annotation_FSC147_384.json", "Train_Test_Val_FSC_147.json"
+BACKOFF = "back-off"
+Rows = list[dict[str, Any]]
+Key = tuple[str, str, str, bool]
+"""Split, model, task, and whether the answers were asked for with a back-off."""
+# Names in the authors' scripts and in print.
+MODELS = {"gpt": "GPT-4o", "intern": "InternVL2", "molmo": "Molmo", "qwen2": "Qwen2VL"}
+FOLDERS = {"occ_results": "total-occluded", "unocc_results": "total-original"}
+SPLITS = {"real": "real", "syn": "synthetic"}
+_NAME = re.compile(rf"(.+)_({'|'.join(SPLITS)})_results\.json")
 
 
 @dataclass(frozen=True)
@@ -156,17 +165,6 @@ def _draw(table: pd.DataFrame) -> Figure:
     axes.set_xticks(range(len(table)), table[name], rotation=60)
     axes.set(xlabel=name, ylabel="images")
     return figure
-
-
-BACKOFF = "back-off"
-Rows = list[dict[str, Any]]
-Key = tuple[str, str, str, bool]
-"""Split, model, task, and whether the answers were asked for with a back-off."""
-# Names in the authors' scripts and in print.
-MODELS = {"gpt": "GPT-4o", "intern": "InternVL2", "molmo": "Molmo", "qwen2": "Qwen2VL"}
-FOLDERS = {"occ_results": "total-occluded", "unocc_results": "total-original"}
-SPLITS = {"real": "real", "syn": "synthetic"}
-_NAME = re.compile(rf"(.+)_({'|'.join(SPLITS)})_results\.json")
 
 
 def model_table(

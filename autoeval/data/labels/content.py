@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 # Category of an area in which nothing was labelled, whatever the category.
 ANY = "*"
+SPLITS = frozenset({"train", "val", "valid", "validation", "test"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,6 @@ class LabelSet:
     unlabelled: tuple[str, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
-
-
-SPLITS = frozenset({"train", "val", "valid", "validation", "test"})
 
 
 def split_of(image: LabelledImage) -> str:

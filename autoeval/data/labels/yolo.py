@@ -22,6 +22,11 @@ from autoeval.errors import InputError
 from autoeval.notices import Notice
 
 _NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels")
+_BOX = 5
+# Beyond this, numbers are pixels; a little beyond 1 is rounding, which loading clips.
+_MOST = 1.5
+_LISTS = frozenset({"classes.txt", "train.txt", "val.txt", "valid.txt", "test.txt"})
+_NO_LABELS = _LISTS | {"README.txt", "README.roboflow.txt", "README.dataset.txt"}
 
 
 @dataclass(frozen=True)
@@ -71,13 +76,6 @@ def _named(path: Path, names: Any) -> dict[int, str]:
         f"{path}: expected `names` as a list of words, or as numbers with words, got "
         f"{listed(words)[:100]}."
     )
-
-
-_BOX = 5
-# Beyond this, numbers are pixels; a little beyond 1 is rounding, which loading clips.
-_MOST = 1.5
-_LISTS = frozenset({"classes.txt", "train.txt", "val.txt", "valid.txt", "test.txt"})
-_NO_LABELS = _LISTS | {"README.txt", "README.roboflow.txt", "README.dataset.txt"}
 
 
 def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:

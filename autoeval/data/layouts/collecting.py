@@ -18,6 +18,7 @@ from autoeval.errors import InputError
 from autoeval.notices import Notice
 
 _FORM = "{item}: not as %s publishes it ({fault})"
+Box = tuple[float, float, float, float]
 
 
 @contextmanager
@@ -35,9 +36,6 @@ def reading(path: Path, layout: str) -> Iterator[None]:
 def unread(layout: str, what: str) -> BadItems:
     """Count the label files, frames or lines that are not as a layout publishes them."""
     return BadItems("", what, _FORM % layout)
-
-
-Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)

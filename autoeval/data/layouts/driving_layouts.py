@@ -32,6 +32,16 @@ _BDD100K = ("pedestrian", "rider", *_BDD100K_VEHICLES, "traffic light", "traffic
 _BDD100K_NAMES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
 _BDD100K_NAMES |= {"caravan": "car", "van": "car"}
 _BDD100K_IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
+# Class numbers of alincijov/self-driving-cars.
+SELF_DRIVING = {"1": "car", "2": "truck", "3": "pedestrian", "4": "bicyclist", "5": "light"}
+_CSV_FILE, _CSV_CLASS = ("filename", "frame"), ("class", "class_id", "label")
+_CITYSCAPES = (
+    *("person", "rider", "car", "truck", "bus", "caravan", "trailer", "train"),
+    *("motorcycle", "bicycle"),
+)
+_CITYSCAPES_ENDING, _CITYSCAPES_GROUP = "_gtFine_polygons.json", "group"
+_KITTI = ("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Cyclist", "Tram", "Misc")
+_KITTI_IGNORED = "DontCare"
 
 
 def read_bdd100k(path: Path, img_dir: Path | None = None) -> LabelSet:
@@ -81,10 +91,6 @@ BDD100K = LabelFormat("bdd100k", "BDD100K detection JSON", read_bdd100k)
 # https://www.kaggle.com/datasets/sshikamaru/udacity-self-driving-car-dataset (Roboflow's
 # ``_annotations.csv``: filename, width, height, class, xmin, ymin, xmax, ymax).
 
-# Class numbers of alincijov/self-driving-cars.
-SELF_DRIVING = {"1": "car", "2": "truck", "3": "pedestrian", "4": "bicyclist", "5": "light"}
-_FILE, _CLASS = ("filename", "frame"), ("class", "class_id", "label")
-
 
 def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read a CSV file with a header; columns are found by their names, in any order.
@@ -100,7 +106,7 @@ def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
             rows = csv.DictReader(file)
             header = [name.strip().lower() for name in rows.fieldnames or ()]
             rows.fieldnames = header
-            name, word = _column(path, header, _FILE), _column(path, header, _CLASS)
+            name, word = _column(path, header, _CSV_FILE), _column(path, header, _CSV_CLASS)
             for number, row in enumerate(rows, 2):
                 with bad.item(f"{printable(path)}, line {number}"):
                     x1, y1, x2, y2 = (float(row[side]) for side in ("xmin", "ymin", "xmax", "ymax"))
@@ -128,12 +134,6 @@ BOX_CSV = LabelFormat("box_csv", "CSV of boxes (Kaggle's self-driving cars, Udac
 # Source: https://github.com/mcordts/cityscapesScripts (README and ``helpers/labels.py``): classes
 # with instances, and ``...group`` where single objects could not be separated.
 
-_CITYSCAPES = (
-    *("person", "rider", "car", "truck", "bus", "caravan", "trailer", "train"),
-    *("motorcycle", "bicycle"),
-)
-_ENDING, _GROUP = "_gtFine_polygons.json", "group"
-
 
 def read_cityscapes(path: Path, img_dir: Path | None = None, *, split: str = "val") -> LabelSet:
     """Read the boxes around the polygons of instances; groups are areas to ignore.
@@ -145,8 +145,8 @@ def read_cityscapes(path: Path, img_dir: Path | None = None, *, split: str = "va
     """
     labels = path / "gtFine" / split
     marked, sizes, bad = {}, {}, unread("Cityscapes", "label files")
-    for file in label_files(labels, _ENDING):
-        name = file.relative_to(labels).as_posix().replace(_ENDING, "_leftImg8bit.png")
+    for file in label_files(labels, _CITYSCAPES_ENDING):
+        name = file.relative_to(labels).as_posix().replace(_CITYSCAPES_ENDING, "_leftImg8bit.png")
         with bad.item(printable(file)):
             content = read_json(file, "annotation file")
             sizes[name] = (int(content["imgHeight"]), int(content["imgWidth"]))
@@ -159,8 +159,8 @@ def read_cityscapes(path: Path, img_dir: Path | None = None, *, split: str = "va
 
 
 def _cityscapes_boxes(entry: dict[str, Any]) -> list[Marked]:
-    group = entry["label"].endswith(_GROUP)
-    name = entry["label"].removesuffix(_GROUP)
+    group = entry["label"].endswith(_CITYSCAPES_GROUP)
+    name = entry["label"].removesuffix(_CITYSCAPES_GROUP)
     if name not in _CITYSCAPES or entry.get("deleted"):
         return []
     xs, ys = zip(*entry["polygon"], strict=True)
@@ -175,9 +175,6 @@ CITYSCAPES = LabelFormat("cityscapes", "Cityscapes gtFine polygons", read_citysc
 # Source: the readme of the object development kit (https://www.cvlibs.net/datasets/kitti/): 15
 # columns, of which 5 to 8 are left, top, right and bottom in pixels from 0; ``DontCare`` marks
 # areas in which objects have not been labelled.
-
-_KITTI = ("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Cyclist", "Tram", "Misc")
-_KITTI_IGNORED = "DontCare"
 
 
 def read_kitti(path: Path, img_dir: Path | None = None) -> LabelSet:

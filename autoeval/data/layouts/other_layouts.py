@@ -29,6 +29,8 @@ from autoeval.data.wording import printable
 _VEHICLES = ("Bicycle", "Boat", "Bus", "Car", "Motorbike")
 _EXDARK = (*_VEHICLES, "People", "Cat", "Dog", "Bottle", "Chair", "Cup", "Table")
 _HEADER = "%"
+_UA_DETRAC = ("car", "bus", "van", "others")
+_UNLISTED = ("unlabelled", "empty")
 
 
 def read_exdark(path: Path, img_dir: Path | None = None) -> LabelSet:
@@ -66,9 +68,6 @@ EXDARK = LabelFormat("exdark", "ExDark bbGt text", read_exdark)
 #
 # Source: https://detrac-db.rit.albany.edu (annotations of training and test videos): ``sequence``
 # with ``ignored_region`` and ``frame num``, whose targets have a ``box`` and a ``vehicle_type``.
-
-_UA_DETRAC = ("car", "bus", "van", "others")
-_UNLISTED = ("unlabelled", "empty")
 
 
 def read_ua_detrac(

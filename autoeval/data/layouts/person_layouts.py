@@ -32,6 +32,18 @@ from autoeval.errors import InputError
 
 _CALTECH_PERSON = "person"
 _CALTECH_BOXES = {"full": "pos", "visible": "posv"}
+# Class numbers of the .mat files are positions in this list; the first and last are ignored.
+_CITYPERSONS = ("ignore", "pedestrian", "rider", "sitting person", "person (other)", "person group")
+_CITYPERSONS_IGNORED = (_CITYPERSONS[0], _CITYPERSONS[-1])
+_CITYPERSONS_FOLDER = "gtBboxCityPersons"
+_CITYPERSONS_ENDING = "_gtBboxCityPersons.json"
+Row = tuple[str, list[float], list[float]]
+MakeBox = Callable[[Row], Marked]
+_CROWDHUMAN_PERSON = "person"
+_CROWDHUMAN_BOXES = {"full": "fbox", "visible": "vbox"}
+_EUROCITY = ("pedestrian", "rider")
+_EUROCITY_GROUPS = {"person-group-far-away": "pedestrian", "rider+vehicle-group-far-away": "rider"}
+_EUROCITY_DEPICTION = "depiction"
 
 
 def read_caltech(
@@ -87,14 +99,6 @@ CALTECH = LabelFormat("caltech", "Caltech pedestrians, vbb as JSON", read_caltec
 # Source: https://github.com/cvgroup-njust/CityPersons (annotations/README.txt, ``anno_val.mat``)
 # and Cityscapes' own package of the same labels (``gtBboxCityPersons``, a JSON file for each
 # image).
-
-# Class numbers of the .mat files are positions in this list; the first and last are ignored.
-_CITYPERSONS = ("ignore", "pedestrian", "rider", "sitting person", "person (other)", "person group")
-_CITYPERSONS_IGNORED = (_CITYPERSONS[0], _CITYPERSONS[-1])
-_CITYPERSONS_FOLDER = "gtBboxCityPersons"
-_CITYPERSONS_ENDING = "_gtBboxCityPersons.json"
-Row = tuple[str, list[float], list[float]]
-MakeBox = Callable[[Row], Marked]
 
 
 def read_citypersons(
@@ -177,9 +181,6 @@ CITYPERSONS = LabelFormat("citypersons", "CityPersons, JSON or .mat", read_cityp
 # Source: https://www.crowdhuman.org/download.html: ``gtboxes`` with ``fbox`` (full), ``vbox``
 # (visible), ``hbox`` (head); ``tag`` "mask" and ``extra.ignore`` mark what is ignored.
 
-_CROWDHUMAN_PERSON = "person"
-_CROWDHUMAN_BOXES = {"full": "fbox", "visible": "vbox"}
-
 
 def read_crowdhuman(path: Path, img_dir: Path | None = None, *, box: str = "full") -> LabelSet:
     """Read ``annotation_val.odgt`` or ``annotation_train.odgt``, with ``Images`` beside it.
@@ -221,10 +222,6 @@ CROWDHUMAN = LabelFormat("crowdhuman", "CrowdHuman odgt", read_crowdhuman)
 # each with ``identity``, ``tags`` and the corners x0, y0, x1, y1; far groups of persons and of
 # riders are ignored, those of bicycles and the like are no persons.
 
-_EUROCITY = ("pedestrian", "rider")
-_EUROCITY_GROUPS = {"person-group-far-away": "pedestrian", "rider+vehicle-group-far-away": "rider"}
-_PICTURE = "depiction"
-
 
 def read_eurocity(path: Path, img_dir: Path | None = None, *, split: str = "val") -> LabelSet:
     """Read pedestrians and riders; far groups, and pictures of people, are areas to ignore.
@@ -252,7 +249,7 @@ def _eurocity_boxes(entry: dict[str, Any]) -> list[Marked]:
     if category not in _EUROCITY:
         return []
     x0, y0, x1, y1 = (float(entry[side]) for side in ("x0", "y0", "x1", "y1"))
-    ignored = identity in _EUROCITY_GROUPS or _PICTURE in (entry.get("tags") or ())
+    ignored = identity in _EUROCITY_GROUPS or _EUROCITY_DEPICTION in (entry.get("tags") or ())
     return [Marked(category, (x0, y0, x1 - x0, y1 - y0), ignored)]
 
 

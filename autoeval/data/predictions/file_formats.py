@@ -23,6 +23,21 @@ from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
 
 NUMBERS = 6
+LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
+PICKLES = (".pkl", ".pickle")
+PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
+SPACE = b" \t\r\n"
+READ = (
+    "COCO results (.json), JSON lines (.jsonl), both also compressed by gzip, Parquet (.parquet), "
+    "or a folder of YOLO text files"
+)
+ENCODINGS = {
+    codecs.BOM_UTF8: "UTF-8 with a byte order mark",
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
 
 
 def read_text_folder(
@@ -93,23 +108,6 @@ def _lines(file: Path) -> np.ndarray:
             f"{wrong} numbers.{hint}"
         )
     return np.array(rows, np.float64).reshape(-1, NUMBERS)
-
-
-LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
-PICKLES = (".pkl", ".pickle")
-PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
-SPACE = b" \t\r\n"
-READ = (
-    "COCO results (.json), JSON lines (.jsonl), both also compressed by gzip, Parquet (.parquet), "
-    "or a folder of YOLO text files"
-)
-ENCODINGS = {
-    codecs.BOM_UTF8: "UTF-8 with a byte order mark",
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
 
 
 class Content(NamedTuple):

@@ -21,6 +21,11 @@ OUTSIDE = 0.5
 BEYOND = 1.02
 FARTHER, NEARLY_AS_FAR, ENOUGH_NEAR, ROUNDING = 0.005, 0.5, 10, 1e-3
 AT_ONCE = 1_000_000
+LOW_FLOOR = 0.05
+SOME, MANY = 0.03, 1 / 3
+ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the golden ratio
+ENOUGH_HALF_SIZE = 10
+ON_IT, IDENTICAL = 0.5, 0.999
 
 
 def unusual_boxes(path: Path, read: FoundBoxes) -> tuple[str, ...]:
@@ -131,10 +136,6 @@ def _overlapping(a: FoundBoxes, b: FoundBoxes, least: float) -> tuple[np.ndarray
     return rows, columns
 
 
-LOW_FLOOR = 0.05
-SOME, MANY = 0.03, 1 / 3
-
-
 def check_coverage(
     found: FoundBoxes, images: np.ndarray, name: str, *, what: str = "images", refuse: bool = False
 ) -> tuple[str, ...]:
@@ -165,9 +166,6 @@ def check_coverage(
             "it has seen; if it has seen them all, add complete=no behind the file to go on."
         )
     return (warning,)
-
-
-ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the golden ratio
 
 
 def copies(found: FoundBoxes) -> np.ndarray:
@@ -205,10 +203,6 @@ def _with_a_like(found: FoundBoxes) -> np.ndarray:
     _, place, times = np.unique(total[some], return_inverse=True, return_counts=True)
     some[some] = times[place] > 1
     return some
-
-
-ENOUGH_HALF_SIZE = 10
-ON_IT, IDENTICAL = 0.5, 0.999
 
 
 def within_images(found: FoundBoxes) -> FoundBoxes:

@@ -20,6 +20,9 @@ WORDS = ("category", "category_name", "label", "name")
 SIDES = ("x", "y", "w", "h")
 """Columns that may stand for ``bbox``."""
 
+ROWS = 1 << 19
+STRINGS = ("image_id", "file_name", *WORDS)
+
 
 class Coded(NamedTuple):
     """A column of N values that repeat: `codes` (N,) int64 index into `values`, -1 for none."""
@@ -137,10 +140,6 @@ def _box(value: Any) -> list[float]:
     if isinstance(value, list) and len(value) == 4:
         return [_number(number) for number in value]
     return [float("nan")] * 4
-
-
-ROWS = 1 << 19
-STRINGS = ("image_id", "file_name", *WORDS)
 
 
 def read_parquet(path: Path) -> Iterator[RawColumns]:

@@ -27,6 +27,9 @@ MISSING, AMBIGUOUS = -1, -2
 PLAIN = re.compile(r"[^./\\][^/\\]*(/[^./\\][^/\\]*)*").fullmatch
 """Says of a path whether it is in the form that `PurePath` would give it; for many, faster."""
 
+Key = Callable[[str], str]
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+
 
 class Named(NamedTuple):
     """An image as a predictions file names it."""
@@ -111,7 +114,6 @@ def _number(name: str) -> str:
     return str(int(name)) if name.isdecimal() else name
 
 
-Key = Callable[[str], str]
 WAYS: tuple[tuple[str, Key, str, Key], ...] = (
     ("file_name", _path, "file_name", _path),
     ("file_name", _base, "file_name", _base),
@@ -157,9 +159,6 @@ def _nothing_found(
     none = np.zeros(0, np.int64)
     boxes, scores = np.zeros((0, 4), np.float32), np.zeros(0, np.float32)
     return FoundBoxes(tuple(images), words, none, none, boxes, scores, {})
-
-
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
 
 def file_of(place: str, folder: Path) -> Path:

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 Range = tuple[float, float]
+DAY, DUSK, NIGHT = "day", "dusk", "night"
+CLEAR, RAIN, FOG, SNOW = "clear", "rain", "fog", "snow"
+COLOURS = ("direct", "ambient", "zenith", "horizon")
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,6 @@ class Sensor:
 
 NIGHT_SENSOR = Sensor(defocus=(0.3, 0.9), motion=(0.0, 3.0), noise=(3.0, 8.0))
 CHEAP_SENSOR = Sensor((0.3, 1.1), (0.0, 4.0), (5.0, 14.0), shrink=0.5, jpeg=28)
-DAY, DUSK, NIGHT = "day", "dusk", "night"
-CLEAR, RAIN, FOG, SNOW = "clear", "rain", "fog", "snow"
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,6 @@ ENVIRONMENTS: dict[str, Environment] = {
     )
 }  # fmt: skip
 """Name to environment; the first four are clear, the rest are shifted."""
-COLOURS = ("direct", "ambient", "zenith", "horizon")
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,20 @@ LOWEST_RAY = -6e-3
 """Rays that point down by less than this never reach the ground; they show sky."""
 
 STEEP = np.deg2rad(40)
+Level = tuple[float, float, float, float]
+
+CORNERS = 8
+"""Vertices of a panel; shorter polygons repeat their last vertex."""
+
+DARK, HEADLIGHT, TAILLIGHT, LAMP = 0, 1, 2, 3
+"""What a panel gives off when lights are on."""
+_SIDES = (("L", 1.0), ("R", -1.0))
+_WALLS = {
+    "front": (("f", "R"), ("f", "L")),
+    "rear": (("r", "L"), ("r", "R")),
+    "left": (("f", "L"), ("r", "L")),
+    "right": (("r", "R"), ("f", "R")),
+}
 
 
 @dataclass(frozen=True)
@@ -100,15 +114,6 @@ class Camera:
     def above(self) -> int:
         """Number of rows, from the top, that have sky in them."""
         return int(self.sky.any(1).sum())
-
-
-Level = tuple[float, float, float, float]
-
-CORNERS = 8
-"""Vertices of a panel; shorter polygons repeat their last vertex."""
-
-DARK, HEADLIGHT, TAILLIGHT, LAMP = 0, 1, 2, 3
-"""What a panel gives off when lights are on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,12 +230,3 @@ class Builder:
         return Panels(
             np.array(points), np.array(colours), np.array(light), np.array(part), np.array(paint)
         )
-
-
-_SIDES = (("L", 1.0), ("R", -1.0))
-_WALLS = {
-    "front": (("f", "R"), ("f", "L")),
-    "rear": (("r", "L"), ("r", "R")),
-    "left": (("f", "L"), ("r", "L")),
-    "right": (("r", "R"), ("f", "R")),
-}

@@ -21,6 +21,20 @@ REDUCTION = 4
 
 COLOURS = {HEADLIGHT: (255, 245, 235), TAILLIGHT: (40, 30, 230), LAMP: (150, 215, 255)}
 STRENGTH = {HEADLIGHT: 1.0, TAILLIGHT: 0.35, LAMP: 0.5}
+FAINT = 0.05
+"""Sunlight below this casts no shadow to speak of."""
+SHINE = {HEADLIGHT: (1.0, 1.0, 1.0), TAILLIGHT: (0.25, 0.22, 1.0), LAMP: (0.65, 0.88, 1.0)}
+SNOW = np.array([0.93, 0.92, 0.92])
+UPPER = 0.55
+"""A part whose lowest point is above this, in metres, stands on the parts below."""
+LONGEST = 5.0
+"""A shadow is cut off at this many times the height of what casts it."""
+IN_SHADOW, UNDERNEATH = 64, 40
+"""Light left, of 255."""
+HIGHEST = 3.0
+"""Parts that begin higher than this, in metres, cast no shadow."""
+NEAREST, BEYOND = 0.5, 1e4
+"""A shadow with a corner at less depth (metres) or farther outside (pixels) is left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,22 +110,6 @@ def add_glow(
     bloom = (0.35 * tight + 0.45 * wide) * np.float32(light.lamps)
     large = cv2.resize(bloom, (camera.width, camera.lines))
     cv2.add(canvas, np.minimum(large, 255).astype(np.uint8), canvas)
-
-
-FAINT = 0.05
-"""Sunlight below this casts no shadow to speak of."""
-SHINE = {HEADLIGHT: (1.0, 1.0, 1.0), TAILLIGHT: (0.25, 0.22, 1.0), LAMP: (0.65, 0.88, 1.0)}
-SNOW = np.array([0.93, 0.92, 0.92])
-UPPER = 0.55
-"""A part whose lowest point is above this, in metres, stands on the parts below."""
-LONGEST = 5.0
-"""A shadow is cut off at this many times the height of what casts it."""
-IN_SHADOW, UNDERNEATH = 64, 40
-"""Light left, of 255."""
-HIGHEST = 3.0
-"""Parts that begin higher than this, in metres, cast no shadow."""
-NEAREST, BEYOND = 0.5, 1e4
-"""A shadow with a corner at less depth (metres) or farther outside (pixels) is left out."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,12 @@ PAINTS = np.array(
 """BGR body colours, commonest first."""
 
 PAINT_SHARES = np.array([24, 18, 15, 14, 10, 8, 4, 3, 3, 1]) / 100
+_CABINS = {
+    # x of the rear and of the front of the cabin, at the belt line and at the roof.
+    "sedan": (-1.75, 1.05, -1.05, 0.25),
+    "hatchback": (-1.97, 0.95, -1.55, 0.15),
+    "suv": (-2.30, 1.05, -1.95, 0.35),
+}
 
 
 @dataclass(frozen=True)
@@ -51,13 +57,6 @@ MODELS = {
     "van": Model(5.6, 2.05, 2.40),
     "bus": Model(11.5, 2.55, 3.15),
     "truck": Model(8.2, 2.45, 3.40),
-}
-
-_CABINS = {
-    # x of the rear and of the front of the cabin, at the belt line and at the roof.
-    "sedan": (-1.75, 1.05, -1.05, 0.25),
-    "hatchback": (-1.97, 0.95, -1.55, 0.15),
-    "suv": (-2.30, 1.05, -1.95, 0.35),
 }
 
 

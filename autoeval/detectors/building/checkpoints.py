@@ -19,6 +19,8 @@ from torch import Tensor, nn
 from autoeval.errors import DownloadError, InputError
 
 STATISTICS = ("current", "max", "mean", "min")
+SHOWN = 3
+PREFIXES = ("modelzoo://", "torchvision://")
 
 
 def find_checkpoint(source: str) -> Path:
@@ -113,9 +115,6 @@ def _history_statistic(owner: Any, name: str) -> Any:
     return getattr(owner, name)
 
 
-SHOWN = 3
-
-
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
     """Fill a model with weights by name, a leading ``module.`` left out.
 
@@ -150,9 +149,6 @@ def _some(names: Collection[str]) -> str:
     """Count names and show the first few."""
     shown = ", ".join(list(names)[:SHOWN])
     return f"{len(names)}" + (f" ({shown}{', ...' if len(names) > SHOWN else ''})" if names else "")
-
-
-PREFIXES = ("modelzoo://", "torchvision://")
 
 
 def register_model_zoo() -> bool:

@@ -32,6 +32,23 @@ TEACHERS = (
 )
 #: What panoptic segmentation puts on top of Mask R-CNN.
 PANOPTIC = ("semantic_head", "panoptic_fusion_head")
+#: What precedes the path of a config among those that mmdet brings along.
+OF_MMDET = ("mmdet::", "configs/")
+#: Packages that some detectors need and that come with no other, and how they are installed.
+EXTRAS = {
+    "transformers": "pip install 'autoeval[open-vocabulary]'",
+    "nltk": "pip install nltk",
+    "mmpretrain": "pip install mmpretrain model-index, beside a torchvision that fits torch",
+    "modelindex": "pip install model-index",
+    "timm": "pip install timm",
+    "detectron2": "see https://github.com/facebookresearch/detectron2",
+    "torchvision": "a torchvision that fits torch",
+    "skimage": "pip install scikit-image",
+}
+LOCAL_ENCODER = (
+    "Name a folder that has the text encoder: --cfg-options model.language_model.name=FOLDER, for "
+    "GLIP model.bbox_head.lang_model_name=FOLDER, too."
+)
 
 
 def unwrap(config: Config) -> None:
@@ -79,10 +96,6 @@ def deployed_weights(weights: Mapping[str, Tensor], config: Config) -> Mapping[s
         for name, value in weights.items()
         if name.startswith(prefix)
     }
-
-
-#: What precedes the path of a config among those that mmdet brings along.
-OF_MMDET = ("mmdet::", "configs/")
 
 
 def read_config(
@@ -152,23 +165,6 @@ def _without_training(part: dict) -> None:
         part["pretrained"] = None
     if part.get("num_cp"):
         part["num_cp"] = -1
-
-
-#: Packages that some detectors need and that come with no other, and how they are installed.
-EXTRAS = {
-    "transformers": "pip install 'autoeval[open-vocabulary]'",
-    "nltk": "pip install nltk",
-    "mmpretrain": "pip install mmpretrain model-index, beside a torchvision that fits torch",
-    "modelindex": "pip install model-index",
-    "timm": "pip install timm",
-    "detectron2": "see https://github.com/facebookresearch/detectron2",
-    "torchvision": "a torchvision that fits torch",
-    "skimage": "pip install scikit-image",
-}
-LOCAL_ENCODER = (
-    "Name a folder that has the text encoder: --cfg-options model.language_model.name=FOLDER, for "
-    "GLIP model.bbox_head.lang_model_name=FOLDER, too."
-)
 
 
 def build_model(config: Config) -> BaseDetector:

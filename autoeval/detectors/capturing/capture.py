@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 ARGUMENTS = ("boxes", "scores", "idxs", "nms_cfg")
+CAPTURED = ("candidates", "logits", "features", "prototypes")
+MOST_POOLED = 1000  # candidates of an image, the best
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,6 @@ def recorded(runs: list[Suppression], nms: Callable, *args: Any, **kwargs: Any) 
         inputs = (given["boxes"], given["scores"], given["idxs"])
         runs.append(Suppression(*inputs, detections.clone(), keep))
     return detections, keep
-
-
-CAPTURED = ("candidates", "logits", "features", "prototypes")
-MOST_POOLED = 1000  # candidates of an image, the best
 
 
 @dataclass

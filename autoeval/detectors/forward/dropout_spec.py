@@ -13,6 +13,7 @@ from autoeval.runtime.files import write_text
 
 POSITIONS = ("after", "before")
 N_STAGES = 4
+FIELDS = ("position", "stages", "rate")
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,6 @@ def _sorted_stages(stages: Iterable[int]) -> tuple[int, ...]:
         return tuple(sorted(int(stage) for stage in stages))
     except (TypeError, ValueError) as error:
         raise InputError(f"Expected dropout `stages` as numbers, got {stages!r}.") from error
-
-
-FIELDS = ("position", "stages", "rate")
 
 
 def write_dropout_config(

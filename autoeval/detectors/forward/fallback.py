@@ -20,6 +20,12 @@ from autoeval.errors import InputError
 SIDES = (256, 512, 224)
 
 Mark = int | tuple[int, str, str]
+#: Attributes under which backbones commonly keep their stages, as modules or as their names.
+STAGE_LISTS = ("res_layers", "stages", "cr_blocks", "layers", "blocks")
+
+#: Strides of the four stages, as powers of two.
+STRIDES = (2, 3, 4, 5)
+ENOUGH = 3
 
 
 @dataclass(eq=False)
@@ -143,14 +149,6 @@ def _marks(tensors: list[Tensor]) -> set[Mark]:
             (each.numel(), f"{values.abs().sum():.8e}", f"{values.square().sum():.8e}"),
         }
     return marks
-
-
-#: Attributes under which backbones commonly keep their stages, as modules or as their names.
-STAGE_LISTS = ("res_layers", "stages", "cr_blocks", "layers", "blocks")
-
-#: Strides of the four stages, as powers of two.
-STRIDES = (2, 3, 4, 5)
-ENOUGH = 3
 
 
 def guess_hook_points(backbone: nn.Module) -> HookPoints:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 Features = tuple[Tensor, ...]
+Prefixes = dict[int, Prefix]
 
 
 def branches(
@@ -80,9 +81,6 @@ def _descend(
             yield from _descend(staged, further, group, seeds, draws)
         else:
             yield from ((spec, features) for spec in group)
-
-
-Prefixes = dict[int, Prefix]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,15 @@ from torch import Tensor
 from autoeval.detectors.ops.support import at_least_float, torchvision_ops
 
 BLOCK = 64
+Decay = Callable[[np.ndarray, float, float], np.ndarray]
+
+#: Factor on the score of a box with IoU `o` to the chosen one, by mmcv's method number.
+DECAYS: dict[int, Decay] = {
+    0: lambda o, threshold, sigma: np.where(o >= threshold, 0.0, 1.0),
+    1: lambda o, threshold, sigma: np.where(o >= threshold, 1.0 - o, 1.0),
+    2: lambda o, threshold, sigma: np.exp(-(o**2) / sigma),
+}
+IOU = 0
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int) -> Tensor:
@@ -69,16 +78,6 @@ def pairwise_iou(one: np.ndarray, other: np.ndarray, offset: int) -> np.ndarray:
     return overlap / (area_a + area_b - overlap)
 
 
-Decay = Callable[[np.ndarray, float, float], np.ndarray]
-
-#: Factor on the score of a box with IoU `o` to the chosen one, by mmcv's method number.
-DECAYS: dict[int, Decay] = {
-    0: lambda o, threshold, sigma: np.where(o >= threshold, 0.0, 1.0),
-    1: lambda o, threshold, sigma: np.where(o >= threshold, 1.0 - o, 1.0),
-    2: lambda o, threshold, sigma: np.exp(-(o**2) / sigma),
-}
-
-
 def softnms(
     boxes: Tensor,
     scores: Tensor,
@@ -111,9 +110,6 @@ def softnms(
         live[left] *= DECAYS[method](overlap, iou_threshold, sigma)
         left = left[live[left] >= min_score]
     return torch.tensor(kept, dtype=torch.int64)
-
-
-IOU = 0
 
 
 def bbox_overlaps(

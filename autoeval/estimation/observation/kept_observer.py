@@ -41,6 +41,14 @@ from autoeval.runtime.store import RowStore
 from autoeval.version import __version__
 
 MEAN, MOST = 32, 64
+COLUMNS = ("boxes", "scores", "labels")
+KINDS: dict[str, tuple[type[Detections], str]] = {
+    "candidates": (Candidates, "kept"),
+    "reweighted": (Classified, "probabilities"),
+}
+Stored = Mapping[str, np.ndarray]
+OBSERVED, CONTENT = "observed", "evidence"
+OTHERWISE = "as another detector saw them, or the same with other settings or categories"
 
 
 def pieces(names: Sequence[str]) -> Iterator[range]:
@@ -58,14 +66,6 @@ def pieces(names: Sequence[str]) -> Iterator[range]:
         if position - start == MOST or drawn % MEAN == 0 or position == len(names):
             yield range(start, position)
             start = position
-
-
-COLUMNS = ("boxes", "scores", "labels")
-KINDS: dict[str, tuple[type[Detections], str]] = {
-    "candidates": (Candidates, "kept"),
-    "reweighted": (Classified, "probabilities"),
-}
-Stored = Mapping[str, np.ndarray]
 
 
 def pack_evidence(evidence: Sequence[Evidence]) -> bytes:
@@ -128,10 +128,6 @@ def _of_images(stored: Stored, name: str, flat: Iterator[Any]) -> Iterator[Any]:
     for count in stored[f"{name}_count"]:
         of_image = tuple(next(flat) for _ in range(count))
         yield of_image if name in SEVERAL else next(iter(of_image), None)
-
-
-OBSERVED, CONTENT = "observed", "evidence"
-OTHERWISE = "as another detector saw them, or the same with other settings or categories"
 
 
 @dataclass(frozen=True)

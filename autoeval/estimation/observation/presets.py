@@ -32,6 +32,19 @@ from autoeval.runtime.files import atomic_path
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.feature_statistics import UNREADABLE, FeatureStatistics
 
+# What a clean pass leaves behind at next to no cost.
+BY_PRODUCTS = ("candidates", "logits", "features")
+DEFAULT_WANTS = (*BY_PRODUCTS, "half_size")
+PRESETS = {
+    "paper": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings()),
+    "paper_skip_empty": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings(empty="skip")),
+    "released": (
+        DropoutSpec("before", (1, 2), 0.15),
+        BoxStabilitySettings(cost="iou", empty="skip"),
+    ),
+    "replication": (DropoutSpec("before", (1, 2), 0.15), BoxStabilitySettings(empty="skip")),
+}
+
 
 @dataclass(frozen=True, eq=False)
 class SourceDomain:
@@ -94,11 +107,6 @@ class MeasureSettings(Protocol):
         """Make a measure that has seen nothing."""
 
 
-# What a clean pass leaves behind at next to no cost.
-BY_PRODUCTS = ("candidates", "logits", "features")
-DEFAULT_WANTS = (*BY_PRODUCTS, "half_size")
-
-
 @dataclass(frozen=True)
 class PassSettings:
     """All that decides the numbers of a pass, apart from the detector and the images.
@@ -150,17 +158,6 @@ class PassSettings:
             domain=domain,
             teacher=teacher,
         )
-
-
-PRESETS = {
-    "paper": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings()),
-    "paper_skip_empty": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings(empty="skip")),
-    "released": (
-        DropoutSpec("before", (1, 2), 0.15),
-        BoxStabilitySettings(cost="iou", empty="skip"),
-    ),
-    "replication": (DropoutSpec("before", (1, 2), 0.15), BoxStabilitySettings(empty="skip")),
-}
 
 
 def preset(

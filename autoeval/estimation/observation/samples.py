@@ -21,6 +21,10 @@ from autoeval.metasets.sample_set import NO_PIXELS, Sample, Samples
 from autoeval.runtime.threads import Ahead
 
 NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
+Seen = TypeVar("Seen")
+Observe = Callable[[Sequence[np.ndarray], Sequence[str]], Iterable[Seen]]
+Numbered = tuple[int, Sample]
+MOST_AT_FIRST = 8
 
 
 class UnlabelledSamples:
@@ -122,12 +126,6 @@ def read_batches(
                 batch = []
     if batch:
         yield batch
-
-
-Seen = TypeVar("Seen")
-Observe = Callable[[Sequence[np.ndarray], Sequence[str]], Iterable[Seen]]
-Numbered = tuple[int, Sample]
-MOST_AT_FIRST = 8
 
 
 def observe_batches(

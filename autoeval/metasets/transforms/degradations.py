@@ -12,6 +12,14 @@ from scipy.special import ndtri, pdtr
 
 from autoeval.metasets.transforms.base import register_corruption, rows, to_bytes
 
+WHOLE = 256
+"""Weights are whole numbers that sum to this: sums of bytes stay exact in 16 bits."""
+CORRELATION = 0.01  # of neighbouring displacements, share of the side
+LIMIT = 3  # of a displacement, standard deviations
+COARSE = 4  # spacing of the displacements that are drawn, pixels
+N_QUANTILES = 2**14
+"""Noise is drawn from a list of its quantiles: many times as fast, and in whole numbers."""
+
 
 def defocus_blur(
     image: np.ndarray, rng: np.random.Generator, *, radius: int, smooth: float
@@ -96,8 +104,6 @@ BLUR = (
         move=_enlarge_boxes,
     ),
 )
-WHOLE = 256
-"""Weights are whole numbers that sum to this: sums of bytes stay exact in 16 bits."""
 
 
 def _enlarge(image: np.ndarray, factor: float) -> np.ndarray:
@@ -136,11 +142,6 @@ def _weights(length: int, sigma: float) -> np.ndarray:
     # Differences of a rounded running sum sum to the whole, whatever is rounded away.
     edges = np.rint(WHOLE * np.cumsum(density) / density.sum())
     return np.diff(edges, prepend=0).astype(np.uint16)
-
-
-CORRELATION = 0.01  # of neighbouring displacements, share of the side
-LIMIT = 3  # of a displacement, standard deviations
-COARSE = 4  # spacing of the displacements that are drawn, pixels
 
 
 def contrast(image: np.ndarray, rng: np.random.Generator, *, factor: float) -> np.ndarray:
@@ -185,8 +186,6 @@ DIGITAL = (
     register_corruption("pixelate", pixelate, rows(share=[0.6, 0.5, 0.4, 0.3, 0.25])),
     register_corruption("jpeg_compression", jpeg_compression, rows(quality=[25, 18, 15, 10, 7])),
 )
-N_QUANTILES = 2**14
-"""Noise is drawn from a list of its quantiles: many times as fast, and in whole numbers."""
 
 
 def gaussian_noise(image: np.ndarray, rng: np.random.Generator, *, std: float) -> np.ndarray:

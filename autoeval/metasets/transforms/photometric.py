@@ -17,6 +17,8 @@ import numpy as np
 
 from autoeval.metasets.transforms.base import ChangeImage, Transform, register
 
+BORDER = (128, 128, 128)  # of corners that a rotation leaves bare
+
 
 def _by(make: Callable[[ModuleType, float], Any]) -> ChangeImage:
     """Change an image by the transform that `make` builds of albumentations and a magnitude."""
@@ -61,7 +63,6 @@ PHOTOMETRIC = tuple(
         Transform("Brightness", 0.5, 1.5, 0.05, "factor", _brightness),
     )
 )
-BORDER = (128, 128, 128)  # of corners that a rotation leaves bare
 
 
 def rotate_boxes(boxes: np.ndarray, degrees: float, size: tuple[int, int]) -> np.ndarray:

@@ -12,6 +12,10 @@ from autoeval.metasets.transforms.base import register_corruption, rows, to_byte
 from autoeval.metasets.transforms.degradations import streak
 
 GREY_FACTOR, GREY_OFFSET = 1.5, 128
+ICE = (255, 240, 222)
+"""Colour of thick ice, BGR."""
+N_FEATHERS, N_BARBS = 200, 24
+SHADES = (60, 100, 140, 180)
 
 
 def brightness(image: np.ndarray, rng: np.random.Generator, *, add: float) -> np.ndarray:
@@ -100,10 +104,6 @@ WEATHER = (
     ),
     register_corruption("brightness", brightness, rows(add=[0.1, 0.2, 0.3, 0.4, 0.5])),
 )
-ICE = (255, 240, 222)
-"""Colour of thick ice, BGR."""
-N_FEATHERS, N_BARBS = 200, 24
-SHADES = (60, 100, 140, 180)
 
 
 @lru_cache

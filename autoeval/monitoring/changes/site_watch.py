@@ -17,6 +17,7 @@ from autoeval.scores.score_set import resampled_counts
 
 RESAMPLES = 200
 FEWEST = 2
+POWERS = (0.1, 0.2, 0.35, 0.55, 0.75)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +99,6 @@ def _drawn(numbers: np.ndarray, blocks: np.ndarray | None, seed: tuple[int, int]
     number = int(np.random.default_rng(seed).integers(2**31))
     counts = resampled_counts(len(numbers), resamples=RESAMPLES, seed=number, blocks=blocks)
     return counts @ numbers / counts.sum(axis=1, keepdims=True)
-
-
-POWERS = (0.1, 0.2, 0.35, 0.55, 0.75)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,11 @@ from autoeval.published.change_slopes.known_changes import KnownChanges
 
 READ = ("found", "best", "size", "half_boxes", "certain")
 COVERED = 0.9
+NO_KIND = ""
+LARGE = 0.03
+LEVEL = 0.9
+WAYS = ("estimate", "kind_known", "labelled", "with_signals", "nothing")
+SIGNALS = ("detail_1", "detail_2", "noise", "contrast")
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,6 @@ CLEAN_BOXES = ChangeInputs(
     tuple(name for name in READ if name in OF_CLEAN_BOXES), (OF_CLEAN_BOXES,), novelty=False
 )
 """Of a pass over images; of prediction files at full and at half size; of full size alone."""
-
-NO_KIND = ""
 
 
 def fit_change(
@@ -134,12 +137,6 @@ def slopes_without(
 def widening_of(strayed: np.ndarray) -> float:
     """Return the factor by which 90 % of errors, in standard deviations, are inside."""
     return float(np.quantile(strayed, COVERED)) / float(norm.ppf((1 + COVERED) / 2))
-
-
-LARGE = 0.03
-LEVEL = 0.9
-WAYS = ("estimate", "kind_known", "labelled", "with_signals", "nothing")
-SIGNALS = ("detail_1", "detail_2", "noise", "contrast")
 
 
 def evaluated_changes(

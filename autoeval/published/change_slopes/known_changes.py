@@ -34,6 +34,7 @@ from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.store import RowStore
 
 TRUE_BOXES, TRUE_LABELS, TRUE_CROWDS = "true/boxes", "true/labels", "true/crowds"
+KEYS = ["site", "family", "category"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +160,6 @@ def _changed(recipe: Recipe, rows: pd.DataFrame, family: str) -> ChangedImages:
     records = tuple(record_of(row) for row in listed)
     severity = int(step.magnitude or 0)
     return ChangedImages(recipe.seed_set, family, step.name, severity, records, truth)
-
-
-KEYS = ["site", "family", "category"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,13 @@ BY_METHOD = {"methods": METHODS, **TARGET}
 PASS = {"preset": "paper", "repeats": 3, "own_images": 5000, "batch_size": 4}
 NOTHING = (("",), (0,))  # settings that are a list, where none is given
 DATA = ("detector", "checkpoint", "cfg_options", "device", "task", "metaset")
+SEVERAL = ("transfer", "places")
+INPUTS = (*DATA, "scores", "fits", "sites", "labels")
+FACTS = {  # behind an input, which is then a default or given
+    "detector": tuple(detail.dest for detail in DETECTOR_DETAILS),
+    "metaset": ("n_sets", "n_images"),
+}
+ROOT = "data_root="  # behind --sites TASK PREDICTIONS
 
 
 @dataclass(frozen=True)
@@ -152,13 +159,6 @@ STUDIES = {
         ("fits", "task"),
     ),
 }
-SEVERAL = ("transfer", "places")
-INPUTS = (*DATA, "scores", "fits", "sites", "labels")
-FACTS = {  # behind an input, which is then a default or given
-    "detector": tuple(detail.dest for detail in DETECTOR_DETAILS),
-    "metaset": ("n_sets", "n_images"),
-}
-ROOT = "data_root="  # behind --sites TASK PREDICTIONS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -29,6 +29,7 @@ from autoeval.scores.registry import revisions
 from autoeval.version import __version__
 
 CORRECT_IOU = 0.5
+DOMAINS = "training_domain"
 
 
 def observe_source_domain(
@@ -85,9 +86,6 @@ def correct_boxes(found: Detections, boxes: np.ndarray, labels: np.ndarray) -> n
             correct[k] = True
             overlaps[:, best] = 0
     return correct
-
-
-DOMAINS = "training_domain"
 
 
 def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> SourceDomain:

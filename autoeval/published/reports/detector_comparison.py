@@ -35,6 +35,13 @@ ABOUT = (
     "difference on the labelled set of the fits; *labels alone*: the difference on the labelled "
     "images. Points of 100 and per cent."
 )
+SIZES = (0, 5, 10, 20, 50)
+MOST_LABELLED = 0.8  # share of a site; with more, little is left to estimate
+LEVEL = 0.9
+SIGNS = (0.01, 0.03, 0.05)
+Measured = dict[tuple[int, int, int], SampleAccuracy]  # by ranking, labels and draw
+CARRIED, FREE, ALONE, COMBINED = "carried over", "label-free", "labels alone", "combined"
+AGREEMENT = "agreement"
 
 
 def compare_report(
@@ -110,15 +117,6 @@ def _figure(found: pd.DataFrame) -> Figure:
         ax.set(title=f"{method}, {k} labels", xlabel="true difference (points of 100)")
     axes[0].set_ylabel("estimated difference")
     return figure
-
-
-SIZES = (0, 5, 10, 20, 50)
-MOST_LABELLED = 0.8  # share of a site; with more, little is left to estimate
-LEVEL = 0.9
-SIGNS = (0.01, 0.03, 0.05)
-Measured = dict[tuple[int, int, int], SampleAccuracy]  # by ranking, labels and draw
-CARRIED, FREE, ALONE, COMBINED = "carried over", "label-free", "labels alone", "combined"
-AGREEMENT = "agreement"
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,6 +49,20 @@ ONE_SET = (
     "all else that is used (box model, mixing weights, variances, label-free estimate) is fitted "
     "on one labelled set alone, {names}, from the files of the boxes"
 )
+_FORMATS = {
+    **dict.fromkeys(
+        ("error", "bias", "half-width", "label-free", "prior error", "wanted"), "{:.1f}"
+    ),
+    **dict.fromkeys(("labels", "labels, corrected", "effective"), "{:.0f}"),
+    **dict.fromkeys(("coverage", "corrected", "dropped"), "{:.1%}"),
+    "correlation": "{:.2f}",
+}
+_NAMES = {
+    "half_width": "half-width",
+    "label_free": "label-free",
+    "prior_error": "prior error",
+    "labels_corrected": "labels, corrected",
+}
 
 
 def labels_report(
@@ -147,22 +161,6 @@ def _report(
             Part(f"{name}_by_site", evaluated, by_site, _FORMATS),
         ],
     )
-
-
-_FORMATS = {
-    **dict.fromkeys(
-        ("error", "bias", "half-width", "label-free", "prior error", "wanted"), "{:.1f}"
-    ),
-    **dict.fromkeys(("labels", "labels, corrected", "effective"), "{:.0f}"),
-    **dict.fromkeys(("coverage", "corrected", "dropped"), "{:.1%}"),
-    "correlation": "{:.2f}",
-}
-_NAMES = {
-    "half_width": "half-width",
-    "label_free": "label-free",
-    "prior_error": "prior error",
-    "labels_corrected": "labels, corrected",
-}
 
 
 def _pairs(table: pd.DataFrame, sites: Sequence[LabelledSite]) -> pd.DataFrame:

@@ -37,6 +37,8 @@ ABOUT = (
     "*loss*: the weighted interval score relative to that of the default; *few*: the error by one "
     "and three groups."
 )
+SIZES = (1, 3, 8)
+MISSED = 0.1  # one less the level of the intervals
 
 
 def regressors_report(
@@ -153,9 +155,6 @@ REGRESSORS: Mapping[str, Callable[..., BayesianRegression | PlainRegression]] = 
     ),
 }
 """Name: what makes the estimator; the default first."""
-
-SIZES = (1, 3, 8)
-MISSED = 0.1  # one less the level of the intervals
 
 
 def evaluate_all(

@@ -33,6 +33,7 @@ HELD_OUT = (
     "Mean absolute error on the own images of a source that had no part in the fit; in brackets "
     "the 90 % bootstrap interval over sources."
 )
+MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
 def correlation_report(
@@ -146,9 +147,6 @@ def thresholds_report(
         figure_of(ax),
         [Part("thresholds", result, shown, formats)],
     )
-
-
-MARKS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
 def compare_with_first(

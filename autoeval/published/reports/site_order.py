@@ -27,6 +27,8 @@ ABOUT = (
     "predicted to be worse first: the mean probability, and the true difference in points."
 )
 COLORS = {"pair": "tab:blue", "related pair": "0.6", "worst": "tab:orange"}
+EDGES = np.array([0.0, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.0])
+FEWEST_FAMILIES = 6
 
 
 def places_report(
@@ -118,10 +120,6 @@ def _figure(table: pd.DataFrame) -> Figure:
     ax.set(xlabel="predicted probability", ylabel="how often it was so", xlim=(0, 1), ylim=(0, 1))
     ax.legend(frameon=False)
     return figure
-
-
-EDGES = np.array([0.0, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.0])
-FEWEST_FAMILIES = 6
 
 
 def predicted_orders(

@@ -17,6 +17,8 @@ from autoeval.scores.base import (
 )
 from autoeval.scores.registry import register
 
+FIRST = 2  # position of .10 in `THRESHOLDS`
+
 
 def binary_entropy(scores: np.ndarray) -> np.ndarray:
     """Entropy of a yes-or-no answer, in bits.
@@ -50,9 +52,6 @@ class EntropyScore(RatioScore):
         scores = evidence.clean.above(self.score_thr).scores
         decided = binary_entropy(scores) < np.array(THRESHOLDS)[:, None]
         return decided.sum(axis=1), len(scores)
-
-
-FIRST = 2  # position of .10 in `THRESHOLDS`
 
 
 @register

@@ -18,6 +18,9 @@ from autoeval.published.studies.correlation import RESAMPLES, percentile_interva
 from autoeval.scores.score_set import resampled_counts
 from autoeval.targets import find_target
 
+CLEAN = "none"
+_STEP = re.compile(r"(?P<name>\w+) (?P<severity>[1-5])")
+
 
 @dataclass(frozen=True)
 class StudySettings:
@@ -64,10 +67,6 @@ class StudySettings:
             "sources": of_sources.shape[1],
             "no_estimate": float(missing.mean()),
         }
-
-
-CLEAN = "none"
-_STEP = re.compile(r"(?P<name>\w+) (?P<severity>[1-5])")
 
 
 def mean_interval(values: np.ndarray, *, seed: int = 0) -> tuple[float, float]:

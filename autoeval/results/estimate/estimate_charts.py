@@ -24,6 +24,7 @@ from autoeval.targets import TARGETS, Target, find_target
 
 LEFT_OUT = "held-out estimate"
 KEYS = ["source", "sample_set", "kind", "transforms"]
+COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
 
 
 @dataclass(frozen=True)
@@ -180,9 +181,6 @@ class ReliabilityDiagram(Section):
         return {str(scale): calibration_error(own) for scale, own in self.bins.groupby("scale")}
 
 
-COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
-
-
 @dataclass(frozen=True)
 class ThresholdCurve(Section):
     """The curve of a site (see `expected_curve`), the threshold in use marked."""
@@ -194,14 +192,14 @@ class ThresholdCurve(Section):
     def show(self, page: Page) -> None:
         page.add_heading("Precision, recall and F1 by score threshold")
         if self.choice is not None:
-            page.add_text(*str(self.choice).splitlines())
+            page.add_text(*self.choice.headline())
         for _, figure in self.figures():
             page.add_figure(figure, "All categories together; bands are intervals")
         for part in self.parts():
             part.show(page, "In points of 100")
 
     def headline(self) -> str:
-        return "" if self.choice is None else str(self.choice)
+        return "" if self.choice is None else "\n".join(self.choice.headline())
 
     def text(self) -> str:
         (part,) = self.parts()

@@ -39,9 +39,9 @@ def most_helpful(estimate: LabelledEstimate) -> pd.DataFrame:
     if not isinstance(outlook, JointOutlook) or not np.isfinite(now):
         return pd.DataFrame(columns=columns)
     left = outlook.narrowed_by(MORE_IMAGES)
-    names = list(estimate.per_category)
+    names = list(estimate.by_category)
     rows = [
-        (names[k], estimate.per_category[names[k]].n_holding, now * left[k])
+        (names[k], estimate.by_category[names[k]].n_holding, now * left[k])
         for k in np.argsort(left, kind="stable")[:NAMED]
         if left[k] < SMALLEST
     ]
@@ -57,7 +57,7 @@ class CategoriesInOrder(Section):
     @property
     def n(self) -> int:
         """Number of categories."""
-        return len(self.estimate.per_category)
+        return len(self.estimate.by_category)
 
     def headline(self) -> str:
         if self.n < MANY:

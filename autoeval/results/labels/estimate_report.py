@@ -72,7 +72,8 @@ def by_estimator(estimate: LabelledEstimate) -> Tables:
         )
     ]
     part = _part("estimators", pd.DataFrame(rows))
-    return Tables([(part, "Values and half-widths in points of 100")], "By estimator")
+    caption = "Values and half-widths in points of 100. " + estimate.about_label_free
+    return Tables([(part, caption.strip())], "By estimator")
 
 
 def by_category(estimate: LabelledEstimate) -> Tables:
@@ -88,7 +89,7 @@ def by_category(estimate: LabelledEstimate) -> Tables:
             "objects": of.n_true,
             "from": "labels" if of.measured else "few labels" if of.n_holding else "label-free",
         }
-        for name, of in estimate.per_category.items()
+        for name, of in estimate.by_category.items()
     ]
     if len(rows) < 2:
         return Tables([])

@@ -26,6 +26,20 @@ SENT_COLUMNS = (
     *("since", "since_image", "alarm_at", "moved", "below"),
 )
 TIMEOUT_S = 10.0
+GAUGES = {
+    "estimate": ("estimate", "Estimated accuracy of the detector at the site, 0 to 1."),
+    "lower": ("estimate_lower", "Lower end of its interval."),
+    "upper": ("estimate_upper", "Upper end of its interval."),
+    "p_worst": ("among_worst", "Probability that the site is among the worst ones."),
+    "n_images": ("images", "Images observed there."),
+    "n_unreadable": ("unreadable_images", "Images there that cannot be read."),
+    "change": ("change", "Estimated change of the accuracy against the site's own baseline."),
+    "change_lower": ("change_lower", "Lower end of its interval."),
+    "change_upper": ("change_upper", "Upper end of its interval."),
+    "alarm": ("alarm", "1 where the site has changed: worse if change_upper is below 0."),
+    "below": ("below", "1 where the interval of the estimate is below --alarm-below."),
+}
+PREFIX = "autoeval_site_"
 
 
 def new_alarms(folder: Path, watched: Watched) -> list[dict[str, Any]]:
@@ -83,22 +97,6 @@ def post_json(url: str, value: Any, *, timeout_s: float = TIMEOUT_S) -> None:
         raise OSError(f"the webhook {shown} cannot be reached: {error.reason}") from None
     except (ValueError, http.client.HTTPException) as error:  # these quote the address
         raise OSError(f"the webhook {shown} is no address ({type(error).__name__})") from None
-
-
-GAUGES = {
-    "estimate": ("estimate", "Estimated accuracy of the detector at the site, 0 to 1."),
-    "lower": ("estimate_lower", "Lower end of its interval."),
-    "upper": ("estimate_upper", "Upper end of its interval."),
-    "p_worst": ("among_worst", "Probability that the site is among the worst ones."),
-    "n_images": ("images", "Images observed there."),
-    "n_unreadable": ("unreadable_images", "Images there that cannot be read."),
-    "change": ("change", "Estimated change of the accuracy against the site's own baseline."),
-    "change_lower": ("change_lower", "Lower end of its interval."),
-    "change_upper": ("change_upper", "Upper end of its interval."),
-    "alarm": ("alarm", "1 where the site has changed: worse if change_upper is below 0."),
-    "below": ("below", "1 where the interval of the estimate is below --alarm-below."),
-}
-PREFIX = "autoeval_site_"
 
 
 def prometheus_text(sites: pd.DataFrame, *, target: str, finished_s: float) -> str:

@@ -1,0 +1,150 @@
+"""Compare detectors that were trained on different sites, at other sites.
+
+    python -m benchmarks.fine_tuned_pairs table DATA NAME=PREDICTIONS ... --boxes OUT
+
+`table` compares every two detectors, those of `benchmarks/fine_tuned.py` in OUT and others that
+were trained on COCO alone (NAME=PREDICTIONS as in ``benchmarks/panel.py``), on each home in turn as
+the labelled set: both are fitted on its images that nobody was trained on, and estimated at the
+sites of other groups, but at the home of neither. Estimates are by priors that have seen neither
+the kin of the detector nor the group of the home nor a quarter of the groups. Writes
+``meta_sets/panel/fine_tuned_pairs.csv``, which `benchmarks/compare.py` reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+from tqdm import tqdm
+
+from autoeval.calibration import CalibrationPrior
+from autoeval.data.coco import read_coco
+from autoeval.errors import InputError
+from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.panel_prior import read_calibration_prior
+from autoeval.estimation.training_set import TrainingSet
+from benchmarks.compare import Scored, pair_rows
+from benchmarks.fine_tuned import HOMES, home_categories
+from benchmarks.fine_tuned_panel import PARENT, folds, labelled, read_sets
+from benchmarks.panel import (
+    FOLDER,
+    add_detectors,
+    common,
+    enough,
+    evaluated,
+    family,
+    fit_calibration_prior,
+    fit_prior,
+    kin,
+    read_panel,
+    with_held,
+)
+
+TABLE = FOLDER / "fine_tuned_pairs.csv"
+TUNED = "tuned_"
+USUAL = ("vehicle", "person")
+
+
+def parse_args() -> argparse.Namespace:
+    """Read the options."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    table = commands.add_parser("table")
+    add_detectors(table)
+    table.add_argument("--boxes", type=Path, required=True, help="of benchmarks/fine_tuned.py")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Write the table."""
+    args = parse_args()
+    rows = [pair_rows(a, b).assign(labelled=home) for a, b, home in pairs(args)]
+    found = pd.concat(rows, ignore_index=True)
+    found.drop(columns=["noise"]).to_csv(TABLE, index=False, float_format="%.5g")
+
+
+def pairs(args: argparse.Namespace) -> Iterator[tuple[Scored, Scored, str]]:
+    """Yield every two detectors with the labelled set that they are fitted on."""
+    for names, homes in compared(args.data):
+        detectors = dict(read_detectors(args, names, homes))
+        for home in tqdm(homes, ", ".join(names)):
+            scored = [fitted(name, sets, home) for name, sets in detectors.items()]
+            for a, b in itertools.combinations([of for of in scored if of], 2):
+                away = {family(of.name.removeprefix(TUNED)) for of in (a, b)}
+                kept = ~a.estimates["family"].isin(away)
+                yield replace_estimates(a, kept), b, home
+
+
+def replace_estimates(of: Scored, kept: pd.Series) -> Scored:
+    """Keep some of the estimates of a detector."""
+    return Scored(of.name, of.sites, of.rows, of.calibration, of.estimates[kept])
+
+
+def compared(data: Path) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Yield the categories that are compared together, with the homes that hold them."""
+    known = {home: home_categories(read_coco(data / home / "annotations.json")) for home in HOMES}
+    for name in USUAL:
+        yield (name,), [home for home, of in known.items() if name in of]
+    for home, names in known.items():
+        if not set(names) & set(USUAL):
+            yield names, [home]
+
+
+def read_detectors(
+    args: argparse.Namespace, names: Sequence[str], homes: Sequence[str]
+) -> Iterator[tuple[str, dict[str, TrainingSet]]]:
+    """Read the sites with the boxes of each detector, in some categories."""
+    folders = {
+        f"{TUNED}{Path(home).name}": args.boxes / "predictions" / Path(home).name for home in homes
+    }
+    for name, folder in {**folders, **dict(args.detectors)}.items():
+        yield name, {of.name: of for of in read_sets(args.data, folder, names)}
+
+
+def fitted(name: str, sets: dict[str, TrainingSet], home: str) -> Scored | None:
+    """Fit a detector on a labelled set, and estimate the sites of other groups."""
+    own = sets[Path(home).name]
+    without = PARENT if name.startswith(TUNED) else kin(name)
+    try:
+        rows, calibration = calibrated_rows([labelled(own)], prior=calibration_without(without))
+    except InputError as error:
+        print(f"{name} on {home}: {error}")
+        return None
+    rows = rows.dropna(subset=["mAP"])
+    others = {k: of for k, of in sets.items() if of.family != own.family}
+    parts = [with_held(of, labelled_rows(of, calibration)) for of in others.values()]
+    table = pd.concat(parts, ignore_index=True)
+    table = table[common(table) & enough(table)]
+    estimates = []
+    for fold, families in enumerate(folds()):
+        asked = table[table["family"].isin([*families, *(["coco"] if fold == 0 else [])])]
+        if len(asked):
+            _, scaling, prior = prior_without(without, own.family, fold)
+            values = evaluated(rows, asked, scaling, prior)
+            columns = ["family", "n_images", "n_boxes"]
+            estimates.append(values.assign(**{c: asked[c].to_numpy() for c in columns}))
+    return Scored(name, sets, rows, calibration, pd.concat(estimates, ignore_index=True))
+
+
+@cache
+def calibration_without(without: str) -> CalibrationPrior:
+    """Return the usual calibration of the panel's detectors of other kin."""
+    known = {k: of for k, of in read_panel()[1].items() if kin(k) != without}
+    return read_calibration_prior(fit_calibration_prior(known))
+
+
+@cache
+def prior_without(without: str, home_family: str, fold: int) -> tuple:
+    """Fit the prior of single detectors without kin, a home's group and a quarter of the groups."""
+    rows = read_panel()[0]
+    left_out = {home_family, *folds()[fold]}
+    return fit_prior(rows[(rows["detector"].map(kin) != without) & ~rows["family"].isin(left_out)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""Measure detectors that were trained on one site, at other sites.
+
+    python -m benchmarks.fine_tuned_panel table DATA OUT
+    python -m benchmarks.fine_tuned_panel evaluate [--out FILE]
+
+`table` reads what `benchmarks/fine_tuned.py` wrote into OUT. Each detector is calibrated on the
+images of its home that it was not trained on, as its user would, by the usual calibration of the
+panel without YOLOX; home and the sites of other groups are scored and written into
+``meta_sets/panel/fine_tuned.csv``. `evaluate` fits on each home and estimates the other sites, by
+priors fitted without YOLOX, without the group of the home, and without a quarter of the groups in
+turn, and prints the errors beside those of the labelled value carried over.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from autoeval.calibration import CalibrationPrior
+from autoeval.data.coco import read_coco
+from autoeval.data.labels.truth import Truth
+from autoeval.errors import InputError
+from autoeval.estimation.calibrating import calibrated_rows
+from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.pair_table import CATEGORY, FEATURES, features_at, with_target
+from autoeval.estimation.panel_prior import read_calibration_prior
+from autoeval.estimation.training_set import TrainingSet, training_set
+from autoeval.regression import Prior, Scaling
+from autoeval.report.tables import to_markdown
+from autoeval.targets import OperatingPoint, points_at
+from benchmarks.fine_tuned import HOMES, home_categories, site_images
+from benchmarks.fine_tuned import sites as read_sites
+from benchmarks.operating_point import TABLE as OPERATING_POINTS
+from benchmarks.operating_point import prior_of
+from benchmarks.panel import (
+    FOLDER,
+    GROUPS,
+    WORDS,
+    common,
+    enough,
+    evaluated,
+    family,
+    fit_calibration_prior,
+    fit_prior,
+    kin,
+    read_panel,
+    tabulated,
+    with_held,
+)
+
+TABLE = FOLDER / "fine_tuned.csv"
+PARENT = "yolox"  # of all these detectors, and so left out of the priors
+THRESHOLDS = (0.3, 0.5)
+TARGETS = ("mAP", *(f"{of}@{at:g}" for of in ("precision", "recall") for at in THRESHOLDS))
+
+
+def parse_args() -> argparse.Namespace:
+    """Read the options."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    table = commands.add_parser("table")
+    table.add_argument("data", type=Path)
+    table.add_argument("boxes", type=Path, metavar="OUT", help="of benchmarks/fine_tuned.py")
+    evaluate = commands.add_parser("evaluate")
+    evaluate.add_argument("--out", type=Path, help="CSV of every estimate")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run one of the steps."""
+    args = parse_args()
+    if args.command == "table":
+        homes = [of for of in HOMES if (args.boxes / "predictions" / Path(of).name).exists()]
+        rows = [scored(args.data, args.boxes, home) for home in tqdm(homes, "detectors")]
+        pd.concat(rows).to_csv(TABLE, index=False, float_format="%.5f")
+        return
+    estimates = nested(pd.read_csv(TABLE))
+    if args.out:
+        estimates.to_csv(args.out, index=False)
+    for by in (["target"], ["target", "detector"]):
+        print(to_markdown(summary(estimates, by).round(1).reset_index()) + "\n")
+
+
+def read_sets(data: Path, folder: Path, categories: Sequence[str]) -> Iterator[TrainingSet]:
+    """Read the sites with the boxes of a detector, ``<task>/<site>.json``, in some categories."""
+    for site, content in read_sites(data):
+        names = tuple(name for name in content.categories if name in categories)
+        file = folder / f"{site}.json"
+        if not names or not file.exists():
+            continue
+        words = {word: name for word, name in WORDS.items() if name in names}
+        words |= {name: name for name in names}
+        numbers = dict(zip(content.numbers, content.categories, strict=True))
+        found = Predictions(file).read(content.images, where=str(file), numbers=numbers)
+        found, truth = found.as_categories(names, words), Truth.of(content, names)
+        kept = np.array(site_images(data, site, content))
+        found, truth = found.on_images(kept), truth.on_images(kept)
+        name = Path(site).name
+        try:
+            yield training_set(found, truth, name=name, family=family(name), everywhere=True)
+        except InputError as error:
+            print(f"{file}: {error}")
+
+
+@cache
+def calibration_without_parent() -> CalibrationPrior:
+    """Return the usual calibration of the panel's detectors but YOLOX."""
+    known = {k: of for k, of in read_panel()[1].items() if kin(k) != PARENT}
+    return read_calibration_prior(fit_calibration_prior(known))
+
+
+def labelled(home: TrainingSet) -> TrainingSet:
+    """Return a home as a user's labelled set: each category on the images that hold it."""
+    return replace(home, everywhere=False)
+
+
+def scored(data: Path, boxes: Path, home: str) -> pd.DataFrame:
+    """Score a detector's home and the sites of other groups, calibrated at home."""
+    known = home_categories(read_coco(data / home / "annotations.json"))
+    folder = boxes / "predictions" / Path(home).name
+    sets = {of.name: of for of in read_sets(data, folder, known)}
+    own = labelled(sets.pop(Path(home).name))
+    rows, calibration = calibrated_rows([own], prior=calibration_without_parent())
+    others = [of for of in sets.values() if of.family != own.family]
+    parts = [with_held(own, rows).assign(kind=CATEGORY)]
+    for of in others:
+        found = with_held(of, labelled_rows(of, calibration))
+        parts.append(found[common(found)])
+    table = pd.concat(parts, ignore_index=True).assign(detector=f"tuned_{own.name}")
+    columns = ["detector", "kind", "family", "source", "category", "n_images", "n_held", "n_boxes"]
+    columns += [*FEATURES, "mAP", "mAP50", "mAP75"]
+    for target in (name for at in THRESHOLDS for name in points_at(at)):
+        table = with_target(table, target)
+        columns += [target, features_at(target)[0]]
+    return table[columns]
+
+
+@cache
+def priors(home_family: str, fold: int) -> dict[str, tuple[Sequence[str], Scaling, Prior]]:
+    """Fit the priors of all targets without YOLOX, a home's group and a quarter of the groups."""
+    panel, points = read_panel()[0], pd.read_csv(OPERATING_POINTS)
+    found = {}
+    for target in TARGETS:
+        measure = target.partition("@")[0]
+        rows = panel if measure == target else points
+        left_out = {home_family, *folds()[fold]}
+        rows = rows[(rows["detector"].map(kin) != PARENT) & ~rows["family"].isin(left_out)]
+        if measure == target:
+            found[target] = fit_prior(rows)
+        elif (fitted := found.get(measure)) is None:
+            found[target] = found[measure] = prior_of(measure, rows)
+        else:
+            found[target] = fitted
+    return found
+
+
+@cache
+def folds() -> list[list[str]]:
+    """Divide the groups of the panel as `benchmarks/panel.py` does."""
+    families = sorted(set(read_panel()[0]["family"]) - {"coco"})
+    np.random.default_rng(0).shuffle(families)
+    return [families[k::GROUPS] for k in range(GROUPS)]
+
+
+def nested(rows: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    """Estimate every site of each detector by priors that have seen neither; see the module."""
+    parts = []
+    for name, own in tqdm(rows.groupby("detector", sort=False), "detectors"):
+        home, others = own[own["kind"] == CATEGORY], own[own["kind"] != CATEGORY]
+        others = others[enough(others)]
+        for fold, families in enumerate(folds()):
+            requested = others[others["family"].isin(families)]
+            if fold == 0:
+                requested = others[others["family"].isin(families) | (others["family"] == "coco")]
+            if requested.empty:
+                continue
+            for target, (_, scaling, prior) in priors(home["family"].iloc[0], fold).items():
+                if target not in TARGETS:
+                    continue
+                known = requested.dropna(subset=[target])
+                if known.empty:
+                    continue
+                features = features_at(target) if OperatingPoint.of(target) else FEATURES
+                found = evaluated(home, known, scaling, prior, target=target, features=features)
+                at_home = home.set_index("category")[target]
+                carried = at_home.reindex(known["category"]).fillna(at_home.mean())
+                parts.append(found.assign(detector=name, target=target, carried=carried.to_numpy()))
+    return pd.concat(parts, ignore_index=True)
+
+
+def summary(estimates: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Tabulate errors, that of the value carried over, coverage and half-widths, in points."""
+    known = estimates.dropna(subset=["estimate"])
+    return tabulated(known, by, "carried over", known["carried"])
+
+
+if __name__ == "__main__":
+    main()
