@@ -61,16 +61,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and print."""
-    from autoeval.report.sections import Report
-    from autoeval.report.terminal import next_command, print_report
-    from autoeval.results.estimate.estimate_page import estimate_page
-    from autoeval.results.estimate.tool_files import export
-
     _check(args)
     estimator = site_options.load_for_target(args)
     estimate = site_options.predict_site(args, estimator)
     if estimate is None:
         return 0
+    from autoeval.report.sections import Report  # after what can fail: pages take a second to load
+    from autoeval.report.terminal import next_command, print_report
+    from autoeval.results.estimate.estimate_page import estimate_page
+    from autoeval.results.estimate.tool_files import export
+
     source = Path(args.predictions or args.images).name
     given = site_options.site_facts(args, estimator, labels=args.labels)
     report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate, given=given)

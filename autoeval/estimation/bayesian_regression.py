@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import LeaveOneGroupOut
 from typing_extensions import Self
 
 from autoeval.data.wording import listed
@@ -55,6 +54,7 @@ from autoeval.regression import (
     Scaling,
     predict_intervals,
 )
+from autoeval.regression.left_out import leave_one_group_out
 from autoeval.targets import OperatingPoint, find_target
 
 DEFAULT_METHOD = "bayes"
@@ -204,6 +204,8 @@ class BayesianRegression:
             site = self.known_site(str(rows[SITE].iloc[0]))
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
             method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
+        if self.reference_ and not none_over and not interval.refused:
+            method += f"; reference detector with a weight of {self.reference_weight_:.2f}"
         effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
         known = [f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect]
         if known and not interval.refused:
@@ -316,7 +318,7 @@ class BayesianRegression:
         if len(self.families_) < 2:
             return pd.DataFrame()
         parts, pairs, true = [], self._pairs, self._true
-        for rest, own in LeaveOneGroupOut().split(true, groups=pairs.family):
+        for rest, own in leave_one_group_out(pairs.family):
             predicted = self._mixed_model().fit(pairs[rest], true[rest]).predict(pairs[own])
             rows = self.rows_.iloc[own][["source", "family", "category", "n_images"]]
             found = pd.DataFrame(predict_intervals(predicted, self.level), index=rows.index)
@@ -352,7 +354,7 @@ class BayesianRegression:
         rows = self.table_.assign(family=families)
         if families.nunique() < 2:
             return estimates
-        for rest, own in LeaveOneGroupOut().split(rows, groups=families):
+        for rest, own in leave_one_group_out(families):
             regression = BayesianRegression(
                 target=self.target,
                 level=self.level,

@@ -48,6 +48,7 @@ from autoeval.estimation.training_set import (
 )
 from autoeval.metasets.task import Task
 from autoeval.notices import prefixed
+from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.scores.calibrated import FOUND
 
 PAIR = ["source", "category"]
@@ -169,6 +170,7 @@ def fit_sources(
     return fit_sets(sets, context=context, loading=run.loading, detector=run.loaded, **options)
 
 
+@one_blas_thread
 def fit_sets(
     sets: Sequence[TrainingSet],
     *,
@@ -216,6 +218,7 @@ def checked_sets(
     return warnings, together.warning(*repeated)
 
 
+@one_blas_thread
 def join_fits(
     fits: Mapping[str, AccuracyEstimator], *, target: str = "mAP", level: float = 0.9
 ) -> AccuracyEstimator:

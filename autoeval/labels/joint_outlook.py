@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
 
 from autoeval.data.predictions import FoundBoxes
 from autoeval.labels.estimators import FEWEST_HOLDING
@@ -137,10 +136,12 @@ class JointOutlook:
     def _held(self, k: int) -> np.ndarray:
         """Draw how many of k labelled images hold each category, (draws, C), int."""
         seen, shares = self.seen, self.holding.shares
+        from scipy.stats import binom  # half a second that most commands save
+
         more, start = k, np.zeros(len(shares))
         if seen is not None:
             more, start, shares = max(k - seen.k, 0), seen.n_holding, seen.shares(shares)
-        added = stats.binom.ppf(self._uniform, more, np.clip(shares, 0, 1)) if more else 0.0
+        added = binom.ppf(self._uniform, more, np.clip(shares, 0, 1)) if more else 0.0
         return np.asarray(np.maximum(start + np.zeros(self._uniform.shape) + added, 0)).astype(int)
 
     def _measured(self, held: np.ndarray, k: int) -> MeasuredCategories:
