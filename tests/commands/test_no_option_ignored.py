@@ -6,6 +6,7 @@ import functools
 import hashlib
 import io
 import json
+import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +85,7 @@ def outcome_of(words, folder):
 
 
 def files_here():
-    return {path for path in Path().rglob("*") if path.is_file()}
+    return {Path(folder, name) for folder, _, names in os.walk(".") for name in names}
 
 
 def relative(path, folder):
