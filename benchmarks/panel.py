@@ -1,6 +1,6 @@
 """Fit the prior of the default on a panel of detectors, and measure it on detectors left out.
 
-    python benchmarks/panel.py table DATA NAME=PREDICTIONS ... [--teacher NAME=PREDICTIONS]
+    python benchmarks/panel.py table DATA NAME=PREDICTIONS ...
     python benchmarks/panel.py prior
     python benchmarks/panel.py evaluate [--out FILE]
     python benchmarks/panel.py sites DATA NAME=PREDICTIONS ... [--out FILE]
@@ -37,7 +37,7 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.pair_table import CATEGORY, FEATURES, WITH_TEACHER, pairs_of
+from autoeval.estimation.pair_table import CATEGORY, FEATURES, pairs_of
 from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.regression import Pairs, Prior, Scaling
@@ -99,10 +99,6 @@ def parse_args() -> argparse.Namespace:
         own = commands.add_parser(name)
         if name in ("table", "sites"):
             add_detectors(own)
-        if name == "table":
-            own.add_argument(
-                "--teacher", default="", metavar="NAME=PREDICTIONS", help="a better one"
-            )
         if name in ("evaluate", "sites"):
             own.add_argument("--out", type=Path, help="CSV of every estimate")
     return parser.parse_args()
@@ -124,10 +120,8 @@ def main() -> None:
     """Run one of the steps."""
     args = parse_args()
     if args.command == "table":
-        teacher, _, boxes = args.teacher.partition("=")
         for name, folder in args.detectors:
-            own = Path(boxes) if boxes and name != teacher else None
-            add_detector(name, args.data, folder, own)
+            add_detector(name, args.data, folder)
     elif args.command == "prior":
         of_boxes = fit_calibration_prior(read_panel()[1])
         content = {"boxes": of_boxes["boxes"], "floors": [*map(fit_floor, FLOORS)]}
@@ -147,7 +141,7 @@ def family(site: str) -> str:
     return next((origin for origin in ORIGINS if site.startswith(origin)), site)
 
 
-def read_sets(data: Path, predictions: Path, teacher: Path | None = None) -> Iterator[TrainingSet]:
+def read_sets(data: Path, predictions: Path) -> Iterator[TrainingSet]:
     """Read the labelled sets with the boxes of one detector; of coco_mini the `val` images."""
     for task, categories in TASKS.items():
         for path in sorted((predictions / task).glob("*.json")):
@@ -159,9 +153,7 @@ def read_sets(data: Path, predictions: Path, teacher: Path | None = None) -> Ite
             known = categories or set(names) <= set(WORDS.values())
             words = WORDS if known else {name: name for name in names}
             numbers = dict(zip(content.numbers, content.categories, strict=True))
-            second = teacher and teacher / task / path.name
-            files = Predictions(path, reference=second if second and second.exists() else None)
-            boxes = files.read(content.images, where=str(path), numbers=numbers)
+            boxes = Predictions(path).read(content.images, where=str(path), numbers=numbers)
             boxes, truth = boxes.as_categories(names, words), Truth.of(content, names)
             if path.stem == LABELLED:
                 entries = json.loads(file.read_bytes())["images"]
@@ -178,9 +170,9 @@ def read_sets(data: Path, predictions: Path, teacher: Path | None = None) -> Ite
                 print(f"{path}: {error}")
 
 
-def add_detector(name: str, data: Path, predictions: Path, teacher: Path | None) -> None:
+def add_detector(name: str, data: Path, predictions: Path) -> None:
     """Score all sites by one detector, calibrated on the labelled set."""
-    sets = list(read_sets(data, predictions, teacher))
+    sets = list(read_sets(data, predictions))
     own = [of for of in sets if of.name == LABELLED]
     rows, calibration = calibrated_rows(own, prior=WIDE)
     others = [of for of in sets if of.name != LABELLED]
@@ -198,7 +190,7 @@ def add_detector(name: str, data: Path, predictions: Path, teacher: Path | None)
     if known is not None:
         table = pd.concat([known[known["detector"] != name], table], ignore_index=True)
     columns = ["detector", "kind", "family", "source", "category", "n_images", "n_held", "n_boxes"]
-    columns += [*FEATURES, WITH_TEACHER, "mAP", "mAP50", "mAP75"]
+    columns += [*FEATURES, "mAP", "mAP50", "mAP75"]
     FOLDER.mkdir(parents=True, exist_ok=True)
     table.reindex(columns=columns).to_csv(FOLDER / "scores.csv", index=False, float_format="%.5f")
     calibrations = calibrations | {name: [calibration, *of_sites]}
@@ -381,8 +373,7 @@ def fit_floor(floor: float) -> dict[str, Any]:
         "floor": floor,
         "missed": usual(missed),
         "regressions": [
-            {"target": target, **described(*fit_prior(rows, target=target, features=names))}
-            for names in (FEATURES, (*FEATURES, WITH_TEACHER))
+            {"target": target, **described(*fit_prior(rows, target=target))}
             for target in AP_TARGETS
         ],
     }

@@ -290,6 +290,7 @@ def of_predictions(w):
             "half_size": {"half_size": w / "weak/one.json"},
             "reference": {"reference": w / "weak/one.json"},
             "names": {"names": NAMES},
+            "reference_names": {"reference_names": NAMES},
             "complete": ({"path": w / "cut.json"}, {"complete": False}),
         },
         call,
@@ -309,6 +310,7 @@ def of_predictions_of_an_estimate(w):
             "half_size": {"half_size": w / "moved.json"},
             "reference": {"reference": w / "moved.json"},
             "names": {"names": NAMES},
+            "reference_names": {"reference_names": NAMES},
         },
         call,
     )

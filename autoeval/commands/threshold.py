@@ -25,7 +25,7 @@ OUTPUT = ("recall", "precision", "iou", "work_dir", "json", "verbose")
 OF_LABELS = ("labels", "label_images", "words", "plan")
 OF_LABELLED_SET = ("labels", "label_images", "predictions", "names", "complete")
 RARE = (
-    *("cfg_options", "device", "teacher", "batch_size", "launcher", "images_list"),
+    *("cfg_options", "device", "reference", "batch_size", "launcher", "images_list"),
     *("detector", "checkpoint"),
 )
 
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     site_options.add_labels_options(labels)
     labels.add_argument("--plan", type=Path, metavar="DIR", help="what `label plan` wrote")
     run_options.add_detector_options(parser)
-    run_options.add_teacher_options(parser)
+    run_options.add_reference_options(parser)
     run_options.add_predictions_options(parser, "COCO results on the images, instead of a detector")
     run_options.add_image_list_option(parser)
     site_options.add_category_option(parser)

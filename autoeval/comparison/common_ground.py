@@ -103,7 +103,11 @@ def on_common_ground(
     made = {
         name: replace(
             site,
-            boxes=replace(site.boxes.on_images(images[name]), calibration=fits[name].calibration_),
+            boxes=replace(
+                site.boxes.on_images(images[name]),
+                calibration=fits[name].calibration_,
+                reference_calibration=fits[name].reference_calibration_,
+            ),
             evidence=(),
         )
         for name, site in sites.items()

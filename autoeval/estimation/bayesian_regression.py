@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import LeaveOneGroupOut
 from typing_extensions import Self
 
 from autoeval.data.wording import listed
@@ -27,17 +27,21 @@ from autoeval.estimation.nothing_found import (
 )
 from autoeval.estimation.pair_table import (
     CONFIDENCE,
-    FEATURES,
     ONLY,
-    WITH_TEACHER,
     category_weights,
     features_at,
-    measured,
     pair_rows,
     pairs_of,
     with_target,
 )
 from autoeval.estimation.panel_prior import FULL, regression_prior
+from autoeval.estimation.reference_prior import (
+    READ_BY,
+    ReferencePrior,
+    ReferenceStrength,
+    WithReference,
+    shipped_reference_prior,
+)
 from autoeval.estimation.score_table import sources
 from autoeval.estimation.warnings import estimate_warnings, width_warning
 from autoeval.notices import Notice
@@ -50,6 +54,7 @@ from autoeval.regression import (
     Scaling,
     predict_intervals,
 )
+from autoeval.regression.left_out import leave_one_group_out
 from autoeval.targets import OperatingPoint, find_target
 
 DEFAULT_METHOD = "bayes"
@@ -63,12 +68,15 @@ class BayesianRegression:
     """Regresses accuracy on scores over pairs of site and category, by a `MixedModel`.
 
     target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
-    features: scores to read; by default `features_at` the target, and for average precision
-        `WITH_TEACHER` where the table has it of every pair.
+    features: scores to read; by default `features_at` the target, and for average precision the
+        agreement with a reference detector where that is stronger; see `reference_prior`.
     scaling, prior: units of these scores and what is believed of their slopes; by default what the
         panel of detectors says.
     floor: score from which on boxes are in the files of the rows; see `regression_prior`.
+    reference_prior: what agreement with a reference detector adds; by default what is shipped.
     table_: the score table that it was fitted on; for a target at a threshold its pairs.
+    reference_strength_, reference_weight_: of the reference detector on the labelled images, None
+        without one; and how much the agreement with it counts, in [0, 1].
     rows_: its pairs; see `autoeval.estimation.pair_table`.
     training_range_: smallest and largest value over the pairs, for each score that it reads.
     """
@@ -83,6 +91,7 @@ class BayesianRegression:
         scaling: Scaling | None = None,
         prior: Prior | None = None,
         floor: float = FULL,
+        reference_prior: ReferencePrior | None = None,
     ) -> None:
         self.method = method
         self.target = target
@@ -91,6 +100,7 @@ class BayesianRegression:
         self.scaling = scaling
         self.prior = prior
         self.floor = floor
+        self.reference_prior = reference_prior
 
     def fit(self, table: pd.DataFrame) -> Self:
         """Fit on a pair table, or on a score table, of which the sources' own images are taken."""
@@ -102,11 +112,12 @@ class BayesianRegression:
             )
         check_level(self.level)
         rows = with_target(pair_rows(table), self.target)
-        self.features_ = tuple(self.features or _present(rows, self.target))
+        self.features_ = tuple(self.features or features_at(self.target))
         if self.prior is None or self.scaling is None:
             self._scaling, self._prior = regression_prior(self.features_, self.target, self.floor)
         else:
             self._scaling, self._prior = self.scaling, self.prior
+        self._add_reference(rows)
         if self.target not in rows:
             raise InputError(f"Expected a column {self.target} in the table of pairs.")
         known = np.isfinite(rows[self.target].to_numpy(np.float64))
@@ -129,6 +140,18 @@ class BayesianRegression:
         self._model = self._mixed_model().fit(self._pairs, self._true)
         self.__dict__.pop("cross_validated_", None)
         return self
+
+    def _add_reference(self, rows: pd.DataFrame) -> None:
+        """Read the agreement with a reference detector, if its prior gives that a weight."""
+        self.reference_: WithReference | None = None
+        self.reference_strength_ = ReferenceStrength.of(rows)
+        known = self.reference_prior or shipped_reference_prior()
+        self.reference_weight_ = known.weight(self.reference_strength_)
+        if self.target not in READ_BY or self.features or not self.reference_weight_:
+            return
+        self.reference_ = known.added(self._scaling, self._prior, self.reference_weight_)
+        self._scaling, self._prior = self.reference_.scaling, self.reference_.prior
+        self.features_ += (READ_BY[self.target],)
 
     def predict_rows(
         self,
@@ -181,6 +204,8 @@ class BayesianRegression:
             site = self.known_site(str(rows[SITE].iloc[0]))
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
             method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
+        if self.reference_ and not none_over and not interval.refused:
+            method += f"; reference detector with a weight of {self.reference_weight_:.2f}"
         effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
         known = [f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect]
         if known and not interval.refused:
@@ -293,7 +318,7 @@ class BayesianRegression:
         if len(self.families_) < 2:
             return pd.DataFrame()
         parts, pairs, true = [], self._pairs, self._true
-        for rest, own in LeaveOneGroupOut().split(true, groups=pairs.family):
+        for rest, own in leave_one_group_out(pairs.family):
             predicted = self._mixed_model().fit(pairs[rest], true[rest]).predict(pairs[own])
             rows = self.rows_.iloc[own][["source", "family", "category", "n_images"]]
             found = pd.DataFrame(predict_intervals(predicted, self.level), index=rows.index)
@@ -329,14 +354,15 @@ class BayesianRegression:
         rows = self.table_.assign(family=families)
         if families.nunique() < 2:
             return estimates
-        for rest, own in LeaveOneGroupOut().split(rows, groups=families):
+        for rest, own in leave_one_group_out(families):
             regression = BayesianRegression(
                 target=self.target,
                 level=self.level,
-                features=self.features_,
+                features=self.features,
                 scaling=self.scaling,
                 prior=self.prior,
                 floor=self.floor,
+                reference_prior=self.reference_prior,
             )
             estimates[own] = regression.fit(rows.iloc[rest]).distribution(rows.iloc[own]).mean
         return np.clip(estimates, 0, 1)
@@ -350,10 +376,18 @@ class BayesianRegression:
         return self._arrays(rows)
 
     def _mixed_model(self) -> MixedModel:
-        return MixedModel(self._scaling, self._prior)
+        variances = self.reference_.variances if self.reference_ else None
+        return MixedModel(self._scaling, self._prior, variances=variances)
 
     def _arrays(self, rows: pd.DataFrame) -> Pairs:
-        return pairs_of(rows, self.features_, self._prior.of_one_image)
+        pairs = pairs_of(rows, self.features_, self._prior.of_one_image)
+        if self.reference_ is None:
+            return pairs
+        lacking = ~np.isfinite(rows[self.features_[-1]].to_numpy(np.float64))
+        x, sampling = pairs.x.copy(), pairs.sampling.copy()
+        x[lacking, -1] = self.reference_.fill(x[lacking, :-1], pairs.category[lacking])
+        sampling[lacking] += self.reference_.lost
+        return replace(pairs, x=x, sampling=sampling)
 
 
 def bounds(interval: PredictionInterval) -> dict[str, float]:
@@ -374,13 +408,6 @@ def outside_range(interval: PredictionInterval) -> tuple[str, ...]:
             "wider by the distance",
         ),
     )
-
-
-def _present(rows: pd.DataFrame, target: str) -> tuple[str, ...]:
-    if OperatingPoint.of(target):
-        return features_at(target)
-    with_teacher = {WITH_TEACHER, CONFIDENCE} <= set(rows) and measured(rows, WITH_TEACHER).all()
-    return (*FEATURES, WITH_TEACHER) if with_teacher else FEATURES
 
 
 def _mean(values: pd.Series) -> float:

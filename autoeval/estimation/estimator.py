@@ -75,6 +75,8 @@ class AccuracyEstimator(EstimatorPasses):
         detector was run, ``detector`` and ``pass``; ``task`` where all sources are of one task.
     calibration_ : ScoreCalibration or None
         Of the detector's confidences; see docs/explanation/calibration.md.
+    reference_calibration_ : ScoreCalibration or None
+        Of the confidences of the reference detector, where it was fitted with one.
     floors_ : dict
         The fit at higher score floors, a `FloorFit` each; see `at_floor`.
     label_assistance_ : LabelAssistance or None
@@ -112,6 +114,7 @@ class AccuracyEstimator(EstimatorPasses):
         *,
         context: Mapping[str, Any] | None = None,
         calibration: ScoreCalibration | None = None,
+        reference_calibration: ScoreCalibration | None = None,
         label_assistance: LabelAssistance | None = None,
         loading: Mapping[str, Any] | None = None,
         fit_result: FitResult | None = None,
@@ -130,6 +133,8 @@ class AccuracyEstimator(EstimatorPasses):
         calibration : ScoreCalibration, optional
             Of the detector's confidences, with which the default's scores were computed; saved
             along.
+        reference_calibration : ScoreCalibration, optional
+            Of the confidences of a reference detector; saved along.
         label_assistance : LabelAssistance, optional
             Fitted on the same sources; saved along.
         loading : mapping, optional
@@ -150,6 +155,7 @@ class AccuracyEstimator(EstimatorPasses):
         self.floors_ = dict(floors or {})
         self.regression_ = self._regression(self.target).fit(table)
         self.calibration_ = calibration
+        self.reference_calibration_ = reference_calibration
         self.label_assistance_ = label_assistance
         self.loading_ = dict(loading or {})
         self.fit_result_ = fit_result
@@ -172,6 +178,7 @@ class AccuracyEstimator(EstimatorPasses):
             self.table_,
             context=self.context_,
             calibration=self.calibration_,
+            reference_calibration=self.reference_calibration_,
             label_assistance=self.label_assistance_,
             loading=self.loading_,
             detector=self.detector_,
@@ -197,6 +204,7 @@ class AccuracyEstimator(EstimatorPasses):
                 known.rows,
                 context=context,
                 calibration=known.calibration,
+                reference_calibration=self.reference_calibration_,
                 label_assistance=self.label_assistance_,
                 loading=self.loading_,
                 detector=self.detector_,
@@ -471,7 +479,11 @@ class AccuracyEstimator(EstimatorPasses):
             return replace(estimate, site=replace(estimate.site or site, floor=site.floor))
         own = self.context_.get(CALIBRATIONS, {}).get(site.known)
         calibration = ScoreCalibration.from_dict(own) if own else self.calibration_
-        boxes = replace(site.boxes, calibration=calibration)
+        boxes = replace(
+            site.boxes,
+            calibration=calibration,
+            reference_calibration=self.reference_calibration_,
+        )
         widening = self.statistics_.widening if "boxes" in self.context_ else 0.0
         site = replace(site, boxes=boxes, unseen=max(site.unseen, widening))
         point = OperatingPoint.of(self.target)
@@ -511,6 +523,8 @@ class AccuracyEstimator(EstimatorPasses):
         }
         if self.calibration_ is not None:
             metadata["calibration"] = self.calibration_.to_dict()
+        if self.reference_calibration_ is not None:
+            metadata["reference_calibration"] = self.reference_calibration_.to_dict()
         if self.label_assistance_ is not None:
             metadata["labels"] = self.label_assistance_.to_dict()
         if self.floors_:
@@ -536,11 +550,13 @@ class AccuracyEstimator(EstimatorPasses):
         estimator = cls(settings["method"], target=settings["target"], level=settings["level"])
         try:
             labels, calibration = metadata.get("labels"), metadata.get("calibration")
+            reference = metadata.get("reference_calibration")
             table, floors = split_floors(table, metadata.get("floors", {}))
             return estimator.fit_rows(
                 table,
                 context=metadata["context"],
                 calibration=ScoreCalibration.from_dict(calibration) if calibration else None,
+                reference_calibration=ScoreCalibration.from_dict(reference) if reference else None,
                 label_assistance=LabelAssistance.from_dict(labels) if labels else None,
                 loading=metadata.get("loading"),
                 floors=floors,

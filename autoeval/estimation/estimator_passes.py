@@ -35,7 +35,7 @@ SCORE_THR = 0.05
 REMEMBERED = {"detector", "pass", "task"}
 UNREAD = {
     "half_size": "a pass at half the size (`half_size=`)",
-    "teacher": "a reference detector (`reference`, --teacher)",
+    "teacher": "a reference detector (`reference`, --reference)",
 }
 """What a pass that a fit did not have is called."""
 WANTS = (*BY_PRODUCTS, "half_size", "views", "reweighted", "prototypes")
@@ -300,8 +300,8 @@ def _file_name(image: UnlabelledImage) -> str:
 def _check_teacher(features: Sequence[str], teacher: Teacher | None) -> None:
     if teacher is None and "teacher" in needs_of(features):
         raise InputError(
-            "This estimator was fitted with a teacher: give the same one for these images "
-            "(--teacher), as a detector or by its predictions."
+            "This estimator was fitted with a reference detector: give the same one for these "
+            "images (--reference), as a detector or by its boxes."
         )
 
 

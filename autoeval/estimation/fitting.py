@@ -22,18 +22,23 @@ from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelling import assistance_of, site_of_set
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
-from autoeval.estimation.pair_table import CONFIDENCE, pair_rows, unread_teacher
+from autoeval.estimation.pair_table import CONFIDENCE, pair_rows
 from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
     has_families,
     worse_than_constant,
 )
+from autoeval.estimation.reference_calibrating import (
+    reference_calibration,
+    with_calibrated_reference,
+)
 from autoeval.estimation.reference_statistics import (
     ReferenceStatistics,
     different_floors,
     joined_statistics,
 )
+from autoeval.estimation.reference_warnings import reference_of_fit
 from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
 from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.training_set import (
@@ -43,6 +48,7 @@ from autoeval.estimation.training_set import (
 )
 from autoeval.metasets.task import Task
 from autoeval.notices import prefixed
+from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.scores.calibrated import FOUND
 
 PAIR = ["source", "category"]
@@ -164,6 +170,7 @@ def fit_sources(
     return fit_sets(sets, context=context, loading=run.loading, detector=run.loaded, **options)
 
 
+@one_blas_thread
 def fit_sets(
     sets: Sequence[TrainingSet],
     *,
@@ -176,6 +183,7 @@ def fit_sets(
     **options: ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
         `fit_rows`.
     """
+    sets = with_calibrated_reference(sets, calibrate=calibrate)
     calibrated = CalibratedSets.of(sets, calibrate=calibrate)
     warnings, together = checked_sets(sets, calibrated.check)
     floors = fits_above(sets, calibrated)
@@ -186,6 +194,7 @@ def fit_sets(
         calibrated.rows,
         context={**context, "boxes": together.to_dict()},
         calibration=calibrated.calibration,
+        reference_calibration=reference_calibration(sets),
         label_assistance=assistance,
         warnings=(*warnings, *together.warnings, *why),
         bins=calibrated.bins,
@@ -209,6 +218,7 @@ def checked_sets(
     return warnings, together.warning(*repeated)
 
 
+@one_blas_thread
 def join_fits(
     fits: Mapping[str, AccuracyEstimator], *, target: str = "mAP", level: float = 0.9
 ) -> AccuracyEstimator:
@@ -255,11 +265,18 @@ def join_fits(
         target=target,
         level=level,
         calibration=calibration,
+        reference_calibration=_reference_of(list(fits.values())),
         label_assistance=one.label_assistance_,
         warnings=tuple(different_floors(statistics, list(fits))),
         loading=one.loading_,
         floors=floors,
     )
+
+
+def _reference_of(fits: Sequence[AccuracyEstimator]) -> ScoreCalibration | None:
+    """Average the calibrations of the reference detector of some fits; None where one has none."""
+    known = [of.reference_calibration_ for of in fits if of.reference_calibration_ is not None]
+    return ScoreCalibration.mean(known) if len(known) == len(fits) else None
 
 
 def _joined(
@@ -302,7 +319,7 @@ def _fitted(
     estimator = AccuracyEstimator(target=target, level=level).fit_rows(known, **saved)
     regression = estimator.regression_
     assert isinstance(regression, BayesianRegression)
-    pairs, unread = regression.rows_, unread_teacher(table, regression.features_)
+    pairs, unread = regression.rows_, reference_of_fit(table, regression)
     results = evaluate_pairs(pairs, target=target, level=level)
     useless = worse_than_constant(results)
     estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from sklearn.model_selection import LeaveOneGroupOut
 from typing_extensions import Self
 
 from autoeval.errors import InputError
@@ -29,6 +27,7 @@ from autoeval.estimation.score_table import (
 )
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.notices import Notice
+from autoeval.regression.left_out import leave_one_group_out
 from autoeval.runtime.progress import progress_bar
 from autoeval.targets import find_target
 
@@ -112,7 +111,7 @@ def leave_one_source_out(
         )
     found: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
-        for rest, own in LeaveOneGroupOut().split(table, groups=table["source"].map(family_of)):
+        for rest, own in leave_one_group_out(table["source"].map(family_of)):
             others = table.iloc[rest]
             regression = make_regression(method, target=target, level=level).fit(others)
             for name in sources(table.iloc[own]):
@@ -163,8 +162,10 @@ def _correlation(table: pd.DataFrame, method: str, target: str) -> dict[str, flo
     rows = sample_rows(table).groupby(["source", "sample_set"])[[*features, target]].mean().dropna()
     if len(rows) < MIN_SOURCES or rows.nunique().min() < 2:
         return {}
+    from scipy.stats import pearsonr
+
     x, y = rows[features[0]].to_numpy(), rows[target].to_numpy()
-    return {"r2": float(stats.pearsonr(x, y).statistic ** 2), "spearman": _spearman(x, y)}
+    return {"r2": float(pearsonr(x, y).statistic ** 2), "spearman": _spearman(x, y)}
 
 
 def _determination(true: np.ndarray, estimate: np.ndarray) -> float:
@@ -175,7 +176,9 @@ def _determination(true: np.ndarray, estimate: np.ndarray) -> float:
 def _spearman(x: np.ndarray, y: np.ndarray) -> float:
     if len(set(x)) < 2 or len(set(y)) < 2:
         return math.nan
-    return float(stats.spearmanr(x, y).statistic)
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(x, y).statistic)
 
 
 def evaluate_pairs(

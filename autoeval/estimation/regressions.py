@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import LeaveOneGroupOut
 from typing_extensions import Self
 
 from autoeval.errors import InputError
@@ -34,6 +33,7 @@ from autoeval.estimation.score_table import (
     sources,
 )
 from autoeval.estimation.warnings import estimate_warnings
+from autoeval.regression.left_out import leave_one_group_out
 from autoeval.targets import find_target
 
 
@@ -68,7 +68,7 @@ class SourceRegression:
         if len(self.sources_) >= MIN_SOURCES:
             residuals = []
             source, _ = pd.factorize(rows["source"])  # numbered in the order of `sources_`
-            for rest, held_out in LeaveOneGroupOut().split(source, groups=source):
+            for rest, held_out in leave_one_group_out(source):
                 fitted = self._fit_repeats(rows.where(rest))
                 own = rows.where(held_out).of_kind(SEED)
                 residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))

@@ -26,6 +26,7 @@ from autoeval.estimation.nothing_found import (
     without_boxes,
 )
 from autoeval.estimation.pair_table import category_weights, values_of
+from autoeval.estimation.reference_warnings import reference_at_site
 from autoeval.estimation.regressions import Regression, SourceRegression
 from autoeval.estimation.site import Site
 from autoeval.estimation.warnings import unseen_warning
@@ -127,10 +128,11 @@ def _slopes(regression: BayesianRegression, rows: pd.DataFrame) -> np.ndarray:
     """Return how the estimate of each row changes with each of its scores, (N, F)."""
     features = regression.features_
     filled = rows.assign(**values_of(rows, features))
-    moved = [filled.assign(**{name: filled[name] + STEP}) for name in features]
-    together = pd.concat([filled, *moved], ignore_index=True)
-    means = regression.distribution(together).mean.reshape(len(features) + 1, len(rows))
-    return (means[1:] - means[0]).T / STEP
+    # one score at a time: the regression compares all rows that it is given with each other
+    moved = (filled.assign(**{name: filled[name] + STEP}) for name in features)
+    mean = regression.distribution(filled).mean
+    means = [regression.distribution(of).mean for of in moved]
+    return (np.array(means) - mean).T / STEP
 
 
 def estimate_site(
@@ -144,6 +146,7 @@ def estimate_site(
     score_thr: boxes with a lower score count in no score.
     Returned: with the site, whose row holds the scores; without a value where nothing was found.
     """
+    bayes = isinstance(regression, BayesianRegression)
     if isinstance(regression, BayesianRegression):
         regressions = (regression, *filter(None, others.values()))
         features = dict.fromkeys(name for of in regressions for name in of.features_)
@@ -172,6 +175,7 @@ def estimate_site(
     warnings = (
         *site.warnings,
         *site.left_out,
+        *(reference_at_site(rows, regression.features_) if bayes else ()),
         *unseen_warning(site.unseen),
         *estimate.warnings,
     )

@@ -67,6 +67,12 @@ class TrainingSet:
         """Ranked clean boxes of each category, with its labels."""
         return rank_categories(self.boxes.clean, self.truth, self.matches)
 
+    @cached_property
+    def reference_rankings(self) -> list[RankedDetections]:
+        """Ranked boxes of the reference detector in each category, with its labels."""
+        assert self.boxes.teacher is not None
+        return rank_categories(self.boxes.teacher, self.truth)
+
     @property
     def enough(self) -> list[bool]:
         """Whether each category has labels enough to be a pair of the regression."""
@@ -93,6 +99,8 @@ class TrainingSet:
         made = replace(self, boxes=boxes)
         hits, ignored = self.matches
         made.__dict__["matches"] = hits[:, kept], ignored[:, kept]
+        if boxes.teacher is not None:
+            made.__dict__["reference_rankings"] = self.reference_rankings
         return made
 
     def changed(self, **fields: Any) -> Self:

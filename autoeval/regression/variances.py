@@ -99,7 +99,7 @@ class Shared:
     """What N pairs have in common with M others: everything but the variances.
 
     line (N, M): products of scores, in units of their scale.
-    family, place, category, pair, family_category (N, M): 1 where they share one, else 0. A pair is
+    family, place, category, pair, family_category (N, M), bool: whether they share one. A pair is
         shared by other images of a place and category.
     """
 
@@ -118,7 +118,7 @@ class Shared:
         category = same(a.category, b.category)
         line, pair = x[0] @ x[1].T, place & category
         parts = (family, place, category, pair, family & category)
-        return cls(line, *(1.0 * part for part in parts))
+        return cls(line, *parts)
 
     def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
         """Return the covariance (N, M), without what each pair has on its own."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 from typing_extensions import Self
 
 from autoeval.errors import InputError
@@ -98,6 +97,8 @@ class _Training:
         spread = np.sqrt(np.average((self.x - centre) ** 2, axis=0, weights=self.weights))
         spread = np.where(spread > 1e-12, spread, np.inf)
         n_scores = self.x.shape[1]
+        from scipy.optimize import nnls  # a quarter of a second that most commands save
+
         design = np.vstack(
             [(self.x - centre) / spread * root[:, None], np.sqrt(penalty) * np.eye(n_scores)]
         )

@@ -12,7 +12,7 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER
+from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.score_table import SAMPLE, SEED, Rows
 
 OF_PAIRS = ("family", "category")
@@ -149,8 +149,8 @@ def check_precision(method: str, target: str) -> None:
 class Bayes:
     """The line of `BayesianRegression`, fitted on the sources' own images."""
 
-    features: tuple[str, ...] = (*FEATURES, WITH_TEACHER)
-    optional: tuple[str, ...] = (WITH_TEACHER,)
+    features: tuple[str, ...] = FEATURES
+    optional: tuple[str, ...] = ()
 
     def fit(self, rows: Rows, target: str) -> Self:
         """Fit on the rows of the training sources."""

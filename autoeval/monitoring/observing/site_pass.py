@@ -32,6 +32,7 @@ Signals = Callable[[np.ndarray], Mapping[str, float]]
 IN_BATCH = 128
 ROOT = "."
 HALF = "half_size"
+OTHER_PASSES = {"teacher": "the boxes of a reference detector (--reference)"}
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,9 @@ def needed_passes(estimator: AccuracyEstimator) -> frozenset[str]:
         )
     needed = needs_of(estimator.regression_.features_)
     if more := sorted(needed - {HALF, "clean"}):
+        names = [OTHER_PASSES.get(name, name) for name in more]
         raise InputError(
-            f"This estimator needs {', '.join(more)} of each image, and of the images of sites "
+            f"This estimator needs {', '.join(names)} of each image, and of the images of sites "
             "only the boxes at full and at half the input size are kept. Fit without it."
         )
     return frozenset(needed - {"clean"})

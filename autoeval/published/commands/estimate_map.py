@@ -42,7 +42,7 @@ WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     run_options.add_detector_options(parser)
-    run_options.add_teacher_options(parser)
+    run_options.add_reference_options(parser)
     task_options.add_data_options(parser, images="estimate mAP on")
     method = parser.add_argument_group("method")
     method.add_argument(
@@ -141,7 +141,7 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
     reason = "is for a fit, and --estimator carries its own: leave it out."
     refuse_beside(args, OF_FIT, reason)
-    if not args.reference:
+    if not args.domain_source:
         refuse_beside(
             args, ["task", "data_root"], "goes with --estimator where --preset reference= does."
         )
@@ -169,7 +169,7 @@ def _fit_detector(args: argparse.Namespace) -> AccuracyEstimator:
 
     run = Detector(
         run_options.required_detector(args),
-        reference=run_options.named_teacher(args),
+        reference=run_options.named_reference(args),
         batch_size=args.batch_size,
         executor=run_options.make_executor(args),
     )
@@ -191,8 +191,8 @@ def _fit_detector(args: argparse.Namespace) -> AccuracyEstimator:
     folder = meta_set_options.work_dir(args, task.name)
     settings = replace(settings, teacher=run.teacher)
     observer: Observer = Observer(run.loaded, task, settings, batch_size=run.batch_size)
-    if args.reference is not None:
-        observer = observer.changed(domain=reference_domain(observer, args.reference, folder))
+    if args.domain_source is not None:
+        observer = observer.changed(domain=reference_domain(observer, args.domain_source, folder))
     return fit_task(
         observer,
         task.load_seed_sets(),
@@ -241,7 +241,7 @@ def _estimate(
         estimator,
         shards=shards,
         repeats=args.repeats if args.estimator else None,
-        domain=_domain(args, estimator) if args.reference else None,
+        domain=_domain(args, estimator) if args.domain_source else None,
     )
     if estimate is None or estimate.site is None or estimator.fit_result_ is None:
         return estimate
@@ -263,4 +263,4 @@ def _domain(args: argparse.Namespace, estimator: AccuracyEstimator) -> object:
     observer: Observer = Observer(
         detector, meta_set_options.named_task(args), settings, batch_size=args.batch_size
     )
-    return reference_domain(observer, args.reference, args.work_dir)
+    return reference_domain(observer, args.domain_source, args.work_dir)

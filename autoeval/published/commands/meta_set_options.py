@@ -127,6 +127,7 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
             "reference",
             "seed set of the task that stands for the detector's training domain: adds the Fréchet "
             "distance and the original ATC",
+            "domain_source",
         ),
         Detail(
             "views",
@@ -180,7 +181,7 @@ def _needs(args: argparse.Namespace) -> frozenset[str]:
 
     methods = getattr(args, "method", None) or ()
     columns = [column for name in methods for column in make_method(name).features]
-    return needs_of(columns) | ({"features"} if args.reference else frozenset())
+    return needs_of(columns) | ({"features"} if args.domain_source else frozenset())
 
 
 def work_dir(args: argparse.Namespace, task: str) -> Path:

@@ -21,7 +21,7 @@ from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.methods import make_method
 from autoeval.estimation.observation.detector_identity import LoadDetector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES, unread_teacher
+from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
 from autoeval.estimation.protocol import (
     BASELINE,
     FitResult,
@@ -140,8 +140,6 @@ def fit_task(
         loading=loading,
         detector=observer.detector,
     )
-    if isinstance(estimator.regression_, BayesianRegression):
-        warnings += unread_teacher(table, estimator.regression_.features_)
     pairs = None
     if at_threshold:
         assert isinstance(estimator.regression_, BayesianRegression)

@@ -62,14 +62,21 @@ def test_nothing_is_observed_twice(world, seen):
     assert again.rows.equals(table.rows)
 
 
+REFERENCE = ("reference_ap", "reference_ap50", "reference_ap75")
+
+
 @pytest.mark.parametrize(
     ("method", "columns", "message"),
-    [("ac", (), "method 'bayes'"), ("bayes", ("teacher_ap@0.30",), "needs teacher of each image")],
+    [
+        ("ac", (), "method 'bayes'"),
+        ("bayes", REFERENCE, "needs the boxes of a reference detector .--reference. of each image"),
+    ],
 )
 def test_an_estimator_that_sites_cannot_serve_is_refused(method, columns, message):
     fitted = estimator()
     again = fitted.table_["expected_ap"]
     rows = fitted.table_.assign(ac=again, **dict.fromkeys(columns, again))
+    rows = rows.assign(reference_true_ap=1.0) if columns else rows
     if method != "bayes":
         rows = pd.concat([rows, rows.assign(kind="sample", ac=rows["ac"] + 0.01)])
     other = AccuracyEstimator(method).fit_rows(rows, context=fitted.context_)
