@@ -13,7 +13,8 @@ from autoeval.estimation.labelling import plan_site, priors_of_targets
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_estimate import estimate_site
 from autoeval.labels.assistance import MixingWeights
-from autoeval.labels.estimators import LabelEstimates
+from autoeval.labels.by_image import ByImage
+from autoeval.labels.estimators import LEVELS, LabelEstimates
 from autoeval.labels.labelled_site import MODEL
 from autoeval.labels.plan import BY_INFLUENCE, LabelPlan
 from autoeval.labels.target_estimates import estimate_target
@@ -68,7 +69,7 @@ def _plan_without_assistance(
     n, n_categories = len(found.images), len(found.categories)
     return LabelPlan(
         found,
-        influence=np.zeros((n_categories, len(IOUS), n)),
+        influence=ByImage.of(np.zeros((n_categories, len(LEVELS), n)), n),
         sequence=np.arange(n),
         n=1,
         seed=0,
@@ -82,6 +83,6 @@ def _plan_without_assistance(
         detector="",
         iou=point.iou if point else IOUS[0],
         probabilities=np.zeros(len(found)),
-        objects=np.zeros((n_categories, n)),
+        objects=ByImage.of(np.zeros((n_categories, 1, n)), n),
         points=dict.fromkeys(MEASURES, NO_ASSISTANCE),
     )

@@ -202,6 +202,8 @@ class BayesianRegression:
             site = self.known_site(str(rows[SITE].iloc[0]))
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
             method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
+        if self.reference_ and not none_over and not interval.refused:
+            method += f"; reference detector with a weight of {self.reference_weight_:.2f}"
         effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
         known = [f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect]
         if known and not interval.refused:

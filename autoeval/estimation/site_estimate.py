@@ -131,10 +131,11 @@ def _slopes(regression: BayesianRegression, rows: pd.DataFrame) -> np.ndarray:
     """Return how the estimate of each row changes with each of its scores, (N, F)."""
     features = regression.features_
     filled = rows.assign(**values_of(rows, features))
-    moved = [filled.assign(**{name: filled[name] + STEP}) for name in features]
-    together = pd.concat([filled, *moved], ignore_index=True)
-    means = regression.distribution(together).mean.reshape(len(features) + 1, len(rows))
-    return (means[1:] - means[0]).T / STEP
+    # one score at a time: the regression compares all rows that it is given with each other
+    moved = (filled.assign(**{name: filled[name] + STEP}) for name in features)
+    mean = regression.distribution(filled).mean
+    means = [regression.distribution(of).mean for of in moved]
+    return (np.array(means) - mean).T / STEP
 
 
 def estimate_site(

@@ -177,6 +177,26 @@ def test_a_reference_detector_that_knows_no_bus_is_read_for_cars(sites, tmp_path
     assert numbers_of(again.predict(given, images=sites[1] / LABELS)) == numbers_of(estimate)
 
 
+def test_a_comparison_reads_the_reference_detector_of_its_fits(sites, tmp_path):
+    known, clean = sites[3][sites[0]][0], sites[3][sites[1]][0]
+    better, new = (perfect(sites[k], tmp_path / f"perfect{k}.json") for k in (0, 1))
+    one = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=better))
+    plain = autoeval.fit(sites[0] / LABELS, known)
+    moved = tmp_path / "moved.json"
+    rows = json.loads(clean.read_text())
+    moved.write_text(json.dumps([{**row, "score": row["score"] / 2} for row in rows]))
+
+    def compared(a, b, reference):
+        boxes = [Predictions(of, reference=reference) for of in (clean, moved)]
+        return autoeval.compare({"a": a, "b": b}, boxes, images=sites[1] / LABELS)
+
+    with_it, without = compared(one, one, new), compared(plain, plain, None)
+    values = [dict(of.ranking.set_index("detector")["value"]) for of in (with_it, without)]
+    assert values[0] != pytest.approx(values[1])
+    with pytest.raises(InputError, match="fitted without a reference detector"):
+        compared(plain, plain, new)
+
+
 def test_a_reference_detector_is_not_read_where_it_cannot_help(sites, tmp_path):
     known = sites[3][sites[0]][0]
     itself = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=known))
