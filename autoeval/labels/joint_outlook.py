@@ -114,6 +114,8 @@ class JointOutlook:
         1 of a category that the pool is not expected to hold in so many further images.
         """
         seen, free, nothing = self.seen, self.prior.values, np.empty(0)
+        if seen is not None and seen.k >= self.n_pool:
+            return np.ones(len(free))
         measured = MeasuredCategories(
             np.empty(0, int), nothing, np.empty((0, 0)), nothing, np.empty((0, 0))
         )

@@ -16,13 +16,20 @@ WORDS = tuple(f"word{k}" for k in range(8))
 
 
 @pytest.fixture(scope="module")
-def estimate():
-    site = make_site(7, n_images=80, categories=WORDS)
+def site():
+    return make_site(7, n_images=80, categories=WORDS)
+
+
+@pytest.fixture(scope="module")
+def plan(site):
     assistance = fit_assistance([make_site(seed) for seed in range(3)])
     priors = {f"mAP/{name}": ValueWithError(0.4, 0.15) for name in WORDS}
-    plan = make_plan(
-        site.pool, assistance, n=12, priors={"mAP": ValueWithError(0.4, 0.1), **priors}
-    )
+    priors["mAP"] = ValueWithError(0.4, 0.1)
+    return make_plan(site.pool, assistance, n=12, priors=priors)
+
+
+@pytest.fixture(scope="module")
+def estimate(site, plan):
     return estimate_with_labels(plan, label_set(site, plan.drawn))
 
 
@@ -36,6 +43,12 @@ def test_labels_that_help_narrow_the_interval(estimate):
     rows = most_helpful(estimate)
     assert len(rows) and (np.diff(rows["half_width"]) >= 0).all()
     assert (rows["half_width"] < estimate.recommended.half_width()).all()
+
+
+def test_where_all_images_are_labelled_no_more_labels_help(site, plan):
+    whole = estimate_with_labels(replace(plan, n=80), label_set(site, np.arange(80)))
+    assert whole.recommended.error == 0 and not len(most_helpful(whole))
+    assert "help" not in CategoriesInOrder(whole).headline()
 
 
 def test_terminal_page_and_picture(estimate, tmp_path):
