@@ -24,11 +24,11 @@ from autoeval.estimation.pair_table import CATEGORY
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.estimation.site_boxes import PASSES, PathLike
+from autoeval.estimation.warnings import SCORE_THR
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.metasets.task import Task
 from autoeval.scores.registry import needs_of, of_domain
 
-SCORE_THR = 0.05
 REMEMBERED = {"detector", "pass", "task"}
 UNREAD = {
     "half_size": "a pass at half the size (`half_size=`)",
