@@ -19,7 +19,7 @@ LAYERS = [
     {"detectors", "metasets", "scores", "regression"},
     {"labels", "published.scores"},
     {"estimation"},
-    {"comparison"},
+    {"comparison", "published.methods"},
     {"api", "monitoring"},
     {"counting"},
     {"results"},
@@ -36,14 +36,13 @@ LAYERS = [
 LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package in packages}
 
 # The same within `estimation`: its sub-packages, and those of its modules that one of them needs.
-# All other modules of its own lie above `methods`.
+# All other modules of its own lie above these.
 ESTIMATION = [
     {"score_table", "intervals", "pair_table", "nothing_found", "list_starts"},
     {"observation"},
     {"bayesian_regression", "category_scores", "estimate", "given_boxes", "site", "site_boxes"}
     | {"warnings"}
     | {"known_site", "panel_prior", "reference_prior", "reference_statistics", "training_set"},
-    {"methods"},
     {"modules"},
 ]
 LAYER = {part: layer for layer, parts in enumerate(ESTIMATION) for part in parts}

@@ -248,13 +248,14 @@ def refuse_of_other_inputs(args: argparse.Namespace) -> None:
 
 def predict_site(
     args: argparse.Namespace,
-    estimator: AccuracyEstimator,
+    estimator: Any,
     *,
     shards: Shards | None = None,
     **options: Any,
 ) -> Estimate | None:
     """Estimate the site that the options name; None in a process that only helps to observe.
 
+    `estimator` is an `AccuracyEstimator`, or with detectors also one of a published method.
     `shards` are given where the caller has joined other processes already; `options` are further
     ones of `AccuracyEstimator.predict`.
     """

@@ -8,7 +8,6 @@ import numpy as np
 
 from autoeval.comparison.paired_labels import PairedLabels
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.labelling import plan_site, priors_of_targets
 from autoeval.estimation.site import Site
@@ -39,7 +38,6 @@ def labelled_level(
 def _plan(fitted: AccuracyEstimator, site: Site) -> LabelPlan:
     """Describe the site for an estimate with labels; without assistance where the fit has none."""
     regression, target = fitted.regression_, fitted.target
-    assert isinstance(regression, BayesianRegression)
     estimate = estimate_site(site, regression, {}, fitted.score_thr)
     assert estimate.site is not None
     priors = priors_of_targets(estimate, {target: regression})

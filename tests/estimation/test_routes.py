@@ -128,14 +128,12 @@ def test_by_name_the_detector_is_loaded_again(sites, tmp_path):
 
 
 def test_params_and_representation(both):
-    params = {"method": "bayes", "target": "mAP50", "level": 0.8}
+    params = {"target": "mAP50", "level": 0.8}
     estimator = AccuracyEstimator(**params)
     assert estimator.get_params() == estimator.get_params(deep=False) == params
-    assert repr(estimator) == "<AccuracyEstimator of mAP50 by 'bayes', level 0.8, not fitted>"
+    assert repr(estimator) == "<AccuracyEstimator of mAP50, level 0.8, not fitted>"
     for fitted in both:
-        assert repr(fitted) == (
-            "<AccuracyEstimator of mAP by 'bayes', level 0.9, fitted on 1 sources>"
-        )
+        assert repr(fitted) == ("<AccuracyEstimator of mAP, level 0.9, fitted on 1 sources>")
         assert repr(fitted.fit_result_).startswith("<FitResult of 2 rows, evaluated: nothing, ")
 
 

@@ -17,7 +17,6 @@ from autoeval.estimation.bayesian_regression import BayesianRegression, outside_
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.nothing_found import HIGHEST, nothing_found_text, nothing_over_text
-from autoeval.estimation.regressions import Regression
 from autoeval.estimation.warnings import estimate_warnings, unseen_warning
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
 from autoeval.monitoring.periods import WHOLE
@@ -81,7 +80,7 @@ def site_table(
 ) -> SiteTable:
     """Estimate the accuracy at every site of a store, and put the sites in order.
 
-    estimator: of the method ``bayes``, for the target by which sites are put in order.
+    estimator: for the target by which sites are put in order.
     categories: which are estimated at each site.
     backbone: class name of the detector's backbone, for the warnings.
     unseen: share, in [0, 1], of the range of confidence that is missing, of each site; 0 by
@@ -96,10 +95,9 @@ def site_table(
     known = known or {}
     _check_known(estimator, known)
     regression = estimator.regression_
-    assert isinstance(regression, BayesianRegression)
     points = () if score_thr is None else points_at(score_thr, iou)[:2]
     regressions = list(estimator.regressions_of(points).values())
-    read: list[Regression] = [regression, *(of for of in regressions if of is not None)]
+    read: list[BayesianRegression] = [regression, *(of for of in regressions if of is not None)]
     features = tuple(dict.fromkeys(name for of in read for name in of.features_))
     score = partial(
         score_group,
@@ -249,21 +247,21 @@ def _of_one_category(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _at_threshold(
-    regressions: Sequence[Regression | None],
+    regressions: Sequence[BayesianRegression | None],
     rows: pd.DataFrame,
     points: Sequence[str],
     unseen: Mapping[str, float],
 ) -> pd.DataFrame:
     """Estimate recall with its interval, and false alarms an image: boxes less true positives."""
     of_precision, of_recall = regressions
-    assert isinstance(of_recall, BayesianRegression)
+    assert of_recall is not None
     of_alarms = f"{FALSE_ALARMS}{points[1].partition('@')[2]}"
     if rows.empty:
         names = [f"{points[1]}{end}" for end in ENDS]
         return pd.DataFrame(columns=[*names, of_alarms], dtype=np.float64)
     sites = _sites(of_recall, rows, unseen)
     recall, precision = sites.predict(), np.full(len(rows), np.nan)
-    if isinstance(of_precision, BayesianRegression):
+    if of_precision is not None:
         precision = np.array([of.value for of in _sites(of_precision, rows, unseen).predict()])
     boxes = rows[[name for name in rows if str(name).startswith(f"{WEIGHT}{points[0]}")]]
     an_image = boxes.fillna(0).sum(axis=1) / rows["n_images"]
