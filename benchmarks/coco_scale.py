@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -140,13 +141,15 @@ def write_files(data: Path, predictions: Path, folder: Path, n_images: int, n_wo
 
 def few_labels(folder: Path, n: int) -> Path:
     """Write the labels of the first n images that the plan drew."""
-    drawn = set(json.loads((folder / f"plan{n}" / "plan.json").read_bytes())["drawn"])
+    target, plan = folder / f"labels{n}.json", folder / f"plan{n}" / "plan.json"
+    if not plan.exists():  # not there where `--only` leaves the plan out
+        return target
+    drawn = set(json.loads(plan.read_bytes())["drawn"])
     labels = json.loads((folder / "new.json").read_bytes())
     names = {"file_name", "id"}
     images = [i for i in labels["images"] if {str(i[name]) for name in names} & drawn]
     kept = {image["id"] for image in images}
     boxes = [box for box in labels["annotations"] if box["image_id"] in kept]
-    target = folder / f"labels{n}.json"
     target.write_text(json.dumps({**labels, "images": images, "annotations": boxes}))
     return target
 
@@ -228,7 +231,11 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "new.json").exists():
             n_words = args.categories // N_CATEGORIES
-            write_files(args.data, args.predictions, folder, args.images, n_words)
+            # in another process: the peak of a child counts the memory that it was forked with
+            wanted = args.data, args.predictions, folder, args.images, n_words
+            writer = multiprocessing.Process(target=write_files, args=wanted)
+            writer.start()
+            writer.join()
         tables: list[list[dict]] = [[], []]
         runs = (commands(folder, args.images), evaluations(folder, args.hotcoco))
         for rows, named in zip(tables, runs, strict=True):

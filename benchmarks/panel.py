@@ -12,7 +12,7 @@ calibrated on the `val` images of ``all/coco_mini``, and writes ``meta_sets/pane
 ``calibrations.json``; detectors that are there already are kept or replaced. `prior` fits
 ``configs/panel_prior.json`` on them. `evaluate` fits it for each detector on the others, without a
 quarter of the families in turn, and prints the errors there. `widths` does the same with a width of
-intervals that is chosen by their score, without the detector and the quarter, too (five minutes).
+intervals that is chosen by their score, without the detector and the quarter, too (ten minutes).
 `sites` fits on one site of one category in turn, the calibration learned there, too.
 """
 
