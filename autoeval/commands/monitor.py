@@ -192,6 +192,13 @@ def _add_changes(parser: argparse.ArgumentParser) -> None:
                 "DIR with its boxes, SITE.json for each site; with --images it is run",
                 "against_predictions",
             ),
+            Detail(
+                "known",
+                "SITE=POINTS,...: its accuracy at sites where it was measured, of 100; then this "
+                "detector's there follows, with the interval of the difference",
+                "against_known",
+                site_options.known_at_sites,
+            ),
         ),
         metavar="FILE",
         help="its work dir or estimator.parquet: where it would be better, and where worse",
@@ -412,7 +419,9 @@ def _candidate(
     else:
         stores = RecordStore(args.work_dir), RecordStore(args.work_dir / CANDIDATE)
         sites = sites_of_records(*stores, of_sites)
-    table, not_compared = compare_at_sites(current, candidate, sites, categories=categories)
+    table, not_compared = compare_at_sites(
+        current, candidate, sites, categories=categories, known=args.against_known
+    )
     return table, (*lost, *not_compared)
 
 

@@ -25,6 +25,7 @@ from autoeval.monitoring.site_records import RecordStore
 ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT, CANDIDATE = "current", "candidate"
 COLUMNS = ["site", "n_images", "difference", "lower", "upper", "p_better", "result"]
+OF_KNOWN = ["known", "by_known", "by_known_lower", "by_known_upper"]
 
 
 def compare_at_sites(
@@ -34,6 +35,7 @@ def compare_at_sites(
     *,
     categories: Categories | None = None,
     level: float = 0.9,
+    known: Mapping[str, float] | None = None,
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Compare two detectors at every site; InputError if `check_fits` refuses them.
 
@@ -42,20 +44,34 @@ def compare_at_sites(
     site, the greatest gain first: ``site``, ``n_images``, ``difference`` (candidate less current),
     ``lower``, ``upper``, ``p_better`` (that the candidate is), and ``result``: ``better``,
     ``worse`` or ``not distinguishable``; and which sites could not be compared, and why.
+
+    `known` has the accuracy of the candidate, in [0, 1], at sites where it was measured; InputError
+    if there is no such site. The rows then have it as ``known``, and what follows from it for the
+    current detector, known less difference, as ``by_known`` with ``by_known_lower`` and
+    ``by_known_upper``: NaN at other sites. It is of the same images and categories.
     """
+    known = known or {}
     candidate = candidate.for_target(current.target)
     fits = {CURRENT: current, CANDIDATE: candidate}
     check_fits(fits)
+    if unknown := [site for site in known if site not in sites]:
+        raise InputError(
+            f"known= behind --against names {listed(unknown)}. Expected sites where both detectors "
+            f"were run: {listed(list(sites), 10)}."
+        )
     rows, warnings = [], []
     for site, read in sites.items():
         try:
             found = dict(zip(fits, read(), strict=True))
-            result = compare_sites(fits, found, categories=categories, level=level)
+            given = {CANDIDATE: known[site]} if site in known else None
+            result = compare_sites(fits, found, categories=categories, level=level, known=given)
         except InputError as error:
             warnings.append(f"{site}: {error}")
             continue
         rows.append({"site": site, "n_images": result.n_images, **_of_candidate(result.overall)})
-    table = pd.DataFrame(rows, columns=COLUMNS)
+        if given:
+            rows[-1] |= _of_current(result.ranking, known[site])
+    table = pd.DataFrame(rows, columns=[*COLUMNS, *(OF_KNOWN if known else ())])
     return table.sort_values("difference", ascending=False, ignore_index=True), tuple(warnings)
 
 
@@ -135,6 +151,13 @@ def _of_candidate(pairs: pd.DataFrame) -> Mapping[str, object]:
         "p_better": row["p_better"] if sign > 0 else 1 - row["p_better"],
         "result": result if distinguishable(row) else "not distinguishable",
     }
+
+
+def _of_current(ranking: pd.DataFrame, known: float) -> Mapping[str, object]:
+    """Return what the known accuracy of the candidate says of the current detector."""
+    row = ranking[ranking["detector"] == CURRENT].iloc[0]
+    values = (known, *(row[name] for name in ("value", "value_lower", "value_upper")))
+    return dict(zip(OF_KNOWN, map(float, values), strict=True))
 
 
 def _images_of(site: str, folder: PathLike | None) -> Path | None:

@@ -41,6 +41,10 @@ OTHER_CASES = {
             f"{WATCH} --against other predictions=watched_others",
             "--against other predictions=nowhere",
         ),
+        "against_known": (
+            f"{WATCH} --against other predictions=watched_others",
+            "--against other predictions=watched_others known=gate=40",
+        ),
         "changes": (WATCH_BY_RUN, "--changes nowhere.json"),
         "baseline": (f"{WATCH} --changes", "--changes baseline=soon"),
         "false_alarms": (f"{WATCH} --changes", "--changes false_alarms=2"),
