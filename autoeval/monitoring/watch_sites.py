@@ -389,7 +389,7 @@ def _watched(
     ]
     sites = table.sites[table.sites["nothing_found"]]
     empty = [
-        nothing_found_text(int(row["n_images"])).prefixed(row["group"])
+        nothing_found_text(int(row["n_images"]), estimator.target).prefixed(row["group"])
         for row in sites.to_dict("records")
     ]
     every = (*warnings, *empty, *times)

@@ -135,7 +135,10 @@ def site_table(
         beside[rows["n_boxes"] == 0] = 0.0  # by definition, and no box is a false alarm
         rows = rows.join(beside if estimator.target != points[1] else beside.iloc[:, -1])
     empty = rows["nothing_found"]
-    of_empty = {k: (nothing_found_text(int(n)),) for k, n in rows.loc[empty, "n_images"].items()}
+    of_empty = {
+        k: (nothing_found_text(int(n), estimator.target),)
+        for k, n in rows.loc[empty, "n_images"].items()
+    }
     rows.loc[empty, "warnings"] = [str(text) for (text,) in of_empty.values()]
     said = {**each, **of_empty}
     of_sites = rows.loc[rows["period"] == WHOLE, "group"]
