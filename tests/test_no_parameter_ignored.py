@@ -24,7 +24,6 @@ from autoeval.data.coco import read_coco_images
 from autoeval.data.labels.content import LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
-from autoeval.estimation.observation.presets import SourceDomain
 from autoeval.monitoring.watch_sites import WatchPlan
 from autoeval.runtime.job import LocalExecutor
 
@@ -247,7 +246,6 @@ def of_running(w):
     """What `AccuracyEstimator.predict` and `read_site` take of how a detector is run."""
     base = {"estimator": observed(w), "run": BlackBoxes(w), "images": w / "colours/images"}
     base["categories"] = None
-    domain = SourceDomain("street", None, 0.5)
 
     def call(estimator, run, keep=None, shards=None, watch=None, **options):
         seen = []
@@ -265,8 +263,6 @@ def of_running(w):
             "run": {"run": BlackBoxes(w, "other")},
             "images": {"images": w / "others/images"},
             "categories": {"categories": {"vehicle": ["car", "bus"]}},
-            "repeats": {"repeats": 2},
-            "domain": {"domain": domain},
             "keep": {"keep": Keeping(w / "kept_running")},
             "shards": {"shards": WatchedShards()},
             "watch": {"watch": True},

@@ -10,7 +10,6 @@ import numpy as np
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Site
@@ -22,17 +21,11 @@ from autoeval.report.tables import counted
 def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
     """Refuse fewer than two estimators, and estimators that are not alike.
 
-    Other methods than the default, different targets, and some that were fitted with a calibration
-    of their detector and some without: their estimates differ by that, too.
+    Different targets, and some that were fitted with a calibration of their detector and some
+    without: their estimates differ by that, too.
     """
     if len(fits) < 2:
         raise InputError(f"Expected two detectors or more to compare but got {len(fits)}.")
-    for name, fitted in fits.items():
-        if not isinstance(fitted.regression_, BayesianRegression):
-            raise InputError(
-                f"{name} is a fit by '{fitted.method}': detectors are compared by fits of the "
-                f"default method '{DEFAULT_METHOD}' (`autoeval fit`)."
-            )
     targets = {name: fitted.target for name, fitted in fits.items()}
     if len(set(targets.values())) > 1:
         raise InputError(
@@ -176,7 +169,7 @@ def _common_categories(
     if not wanted:  # then labels alone say what there is
         if not labelled:
             n_images = len(next(iter(sites.values())).boxes)
-            nothing = nothing_found_text(n_images)
+            nothing = nothing_found_text(n_images, next(iter(fits.values())).target)
             raise InputError(f"No detector finds anything to compare: {nothing}.")
         wanted = dict.fromkeys(sorted(labelled), "")
     kept, warnings = list[str](), list[str]()

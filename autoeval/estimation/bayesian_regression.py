@@ -83,7 +83,6 @@ class BayesianRegression:
 
     def __init__(
         self,
-        method: str = DEFAULT_METHOD,
         *,
         target: str = "mAP",
         level: float = 0.9,
@@ -93,7 +92,6 @@ class BayesianRegression:
         floor: float = FULL,
         reference_prior: ReferencePrior | None = None,
     ) -> None:
-        self.method = method
         self.target = target
         self.level = level
         self.features = features
@@ -204,6 +202,8 @@ class BayesianRegression:
             site = self.known_site(str(rows[SITE].iloc[0]))
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
             method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
+        if self.reference_ and not none_over and not interval.refused:
+            method += f"; reference detector with a weight of {self.reference_weight_:.2f}"
         effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
         known = [f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect]
         if known and not interval.refused:
@@ -216,7 +216,7 @@ class BayesianRegression:
             level=self.level,
             interval_method=method,
             target=self.target,
-            method=self.method,
+            method=DEFAULT_METHOD,
             n_images=n_images,
             features=features,
             warnings=(*outside_range(interval), *found, *sampling.warnings),
@@ -332,11 +332,6 @@ class BayesianRegression:
         rows = self.cross_validated_
         errors = (rows["raw"].clip(0, 1) - rows["true"]).abs()
         return errors.groupby(rows["family"], sort=False).mean().to_numpy()
-
-    def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return the estimate for each repeat: no score that it reads differs between them."""
-        repeats = rows["repeat"].nunique() if "repeat" in rows else 1
-        return np.full(repeats, self.predict_mean(self.site_rows(rows)).value)
 
     def predict_left_out(self) -> np.ndarray:
         """Estimate each row of `table_` without its family, shape (N,).

@@ -26,6 +26,7 @@ from autoeval.estimation.pair_table import (
 from autoeval.estimation.score_table import SEED
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
+from autoeval.estimation.warnings import SCORE_THR
 from autoeval.metrics.mean_ap import coco_summary
 from autoeval.metrics.operating_point import CountCurve
 from autoeval.scores.base import ConfidenceScore, Score, ScoreContext
@@ -34,7 +35,6 @@ from autoeval.scores.calibrated import EXPECTED, WEIGHT, CalibratedScores, relat
 from autoeval.scores.reference import ReferenceAP
 from autoeval.scores.registry import needs_of, score_of
 
-SCORE_THR = 0.05  # boxes with a lower confidence count in no score of confidences
 LABELLED_FEATURES = (*FEATURES, *REFERENCE_FEATURES)
 
 

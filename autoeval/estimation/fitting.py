@@ -16,7 +16,6 @@ from autoeval.data.predictions.reading import files_by_place
 from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
@@ -229,10 +228,6 @@ def join_fits(
     """
     (first, one), *_ = fits.items()
     for name, other in fits.items():
-        if other.method != DEFAULT_METHOD:
-            raise InputError(
-                f"{name} is a fit by '{other.method}': those by '{DEFAULT_METHOD}' are joined."
-            )
         if ("detector" in one.context_) != ("detector" in other.context_):
             raise InputError("Fits on predictions and fits with a detector are not joined.")
         _check_alike(first, one, name, other)
@@ -318,7 +313,6 @@ def _fitted(
     known = table.dropna(axis=1, how="all")
     estimator = AccuracyEstimator(target=target, level=level).fit_rows(known, **saved)
     regression = estimator.regression_
-    assert isinstance(regression, BayesianRegression)
     pairs, unread = regression.rows_, reference_of_fit(table, regression)
     results = evaluate_pairs(pairs, target=target, level=level)
     useless = worse_than_constant(results)

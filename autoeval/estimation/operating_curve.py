@@ -11,7 +11,6 @@ import pandas as pd
 
 from autoeval.data.labels.content import LabelSet
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.labels.plan import LabelPlan
@@ -56,7 +55,6 @@ def expected_curve(
 
     def predict(point: OperatingPoint) -> tuple[float, float, float]:
         regression = estimator.regression_of(str(point))
-        assert isinstance(regression, BayesianRegression)
         found = regression.predict_mean(regression.site_rows(rows), unseen=estimate.site.unseen)  # type: ignore[union-attr]
         return found.value, found.lower, found.upper
 

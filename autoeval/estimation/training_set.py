@@ -28,7 +28,7 @@ from autoeval.estimation.site_boxes import (
     check_floor,
     check_limit,
 )
-from autoeval.labels.label_warnings import label_warnings, mismatched_words
+from autoeval.labels.label_warnings import exchanged_words, label_warnings, mismatched_words
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import match_categories, rank_categories
 from autoeval.notices import Notice, prefixed
@@ -315,7 +315,10 @@ def _with_files(
     right = float(np.nanmean(made.right_at_half))
     if not everywhere and right < HARDLY_RIGHT:
         others = "Are they of the same images, and do image ids and category numbers mean the same?"
-        if mismatch:
+        exchanged = exchanged_words(made.boxes.clean, made.truth)
+        if exchanged:
+            others = f"{exchanged[0][0].upper()}{exchanged[0][1:]}."
+        elif mismatch:
             others = f"{mismatch[0]} If so, give --task a file with `detector_mapping`."
         raise InputError(
             f"Hardly a box of {files.path} is right by {content.path}: mAP50 {right:.1%}, mean "

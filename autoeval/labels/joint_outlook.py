@@ -15,6 +15,7 @@ import numpy as np
 from autoeval.data.predictions import FoundBoxes
 from autoeval.labels.estimators import FEWEST_HOLDING
 from autoeval.labels.joint import JointPrior, MeasuredCategories, estimate_mean
+from autoeval.labels.joint_gain import variance_with_one_more
 from autoeval.labels.joint_sample import SMALL_SAMPLE_BIAS_STD, with_shared_bias
 from autoeval.labels.object_variance import DOF, object_variance
 from autoeval.labels.sample_size import first_that_suffices
@@ -106,6 +107,27 @@ class JointOutlook:
     def measured(self, k: int) -> float:
         """Return how many categories `FEWEST_HOLDING` of k labelled images are expected to hold."""
         return float(np.mean([(held >= FEWEST_HOLDING).sum() for held in self._held(k)]))
+
+    def narrowed_by(self, images: int) -> np.ndarray:
+        """Return the share of the half-width left by `images` more with a category, (C,).
+
+        1 of a category that the pool is not expected to hold in so many further images.
+        """
+        seen, free, nothing = self.seen, self.prior.values, np.empty(0)
+        if seen is not None and seen.k >= self.n_pool:
+            return np.ones(len(free))
+        measured = MeasuredCategories(
+            np.empty(0, int), nothing, np.empty((0, 0)), nothing, np.empty((0, 0))
+        )
+        k, shares = 0, self.holding.shares
+        if seen is not None:
+            measured, k = seen.measured, seen.k
+            shares = seen.shares(shares)
+        law = object_variance(self.per_object, free, free, images * self.holding.objects, images)
+        now, after = variance_with_one_more(self.prior, measured, law)
+        enough = shares * (self.n_pool - k) >= images
+        left = np.sqrt(after / now) if now > 0 else np.ones(len(free))
+        return np.where(enough, left, 1.0)
 
     @cached_property
     def _uniform(self) -> np.ndarray:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GOALS = (0.05, 0.03)
+BESIDE = 0.3  # rows between the two intervals of a category, in a plot
+FREE = ("label_free", "label_free_lower", "label_free_upper")
 NOTHING_FOUND = "nothing-found"  # code of a plan's warning that only holds without labels
 FIRST, STEPS = 5, 20  # labels, and numbers of labels, of the history
 
@@ -174,13 +176,16 @@ class LabelledEstimate:
         """Return one row for the whole, called ``""``, and one for each category.
 
         The columns are ``category``, ``value``, ``lower`` and ``upper`` of the combined estimate,
-        ``label_free``, and ``measured``: whether labels measure it.
+        ``label_free``, ``label_free_lower`` and ``label_free_upper``, and ``measured``: whether
+        labels measure it.
         """
         rows = []
         for name, of in {"": self.whole[self.target], **self.by_category}.items():
-            figures = of.inside(self.level)
-            free = {"label_free": of.prior.value, "measured": of.measured}
-            rows.append({"category": name, **figures, **free})
+            without = np.clip([of.prior.value, *of.prior.interval(self.level)], 0, 1)
+            free = dict(zip(FREE, without.tolist(), strict=True))
+            rows.append(
+                {"category": name, **of.inside(self.level), **free, "measured": of.measured}
+            )
         return pd.DataFrame(rows)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -196,15 +201,20 @@ class LabelledEstimate:
         whole, rest = (self.to_pandas()[part] for part in (slice(0, 1), slice(1, None)))
         rows = pd.concat([whole, rest.sort_values("value", ascending=False)])
         if ax is None:
-            size = (7, 1.2 + 0.3 * len(rows))
+            size = (7, 1.2 + max(0.18, 0.3 - 0.004 * len(rows)) * len(rows))
             ax = Figure(figsize=size, layout="constrained").subplots()
         y = -np.arange(len(rows))
         value, lower, upper = (100 * rows[name] for name in ("value", "lower", "upper"))
         ax.errorbar(value, y, xerr=[value - lower, upper - value], fmt="o", label="with labels")
-        ax.plot(100 * rows["label_free"], y, "o", mfc="none", color="0.5", label="without labels")
+        free, low, high = (100 * rows[name] for name in FREE)
+        ends = [free - low, high - free]
+        marks = ax.errorbar(free, y + BESIDE, xerr=ends, fmt="o", ms=4, lw=1, color="0.6")
+        marks.set_label("without labels")
+        marks.lines[0].set_markerfacecolor("white")
+        ax.set_ylim(y[-1] - 1, 1)
         ax.set_yticks(y, ["all categories", *rows["category"][1:]], parse_math=False)
         ax.set(xlabel=f"{self.target} (points of 100, {self.level:.0%} interval)", xlim=(0, 100))
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, loc="lower right")  # the lowest are at the left there
         return ax
 
     def to_dict(self) -> dict[str, Any]:

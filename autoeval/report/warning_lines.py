@@ -27,6 +27,7 @@ OF_INPUT = frozenset(
         "nothing-right",
         "objects-unlabelled",
         "other-words",
+        "words-exchanged",
     }
 )
 """Codes of warnings that inputs do not seem to belong together, so that any number may be wrong."""

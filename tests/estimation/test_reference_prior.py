@@ -65,6 +65,8 @@ def test_a_reference_that_is_stronger_is_read_and_narrows_the_interval():
     fitted = BayesianRegression(reference_prior=PRIOR).fit(table)
     assert fitted.features_ == (*FEATURES, "reference_ap")
     assert fitted.reference_weight_ == pytest.approx(1)
+    told = fitted.predict_rows(table.iloc[[0]]).interval_method
+    assert "reference detector with a weight of 1.00" in told
     asked = table.iloc[[0, 0]].assign(reference_ap=[0.2, 0.5])
     low, high = fitted.predict(asked)
     assert high.value - low.value > 0.2

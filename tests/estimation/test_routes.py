@@ -128,14 +128,12 @@ def test_by_name_the_detector_is_loaded_again(sites, tmp_path):
 
 
 def test_params_and_representation(both):
-    params = {"method": "bayes", "target": "mAP50", "level": 0.8}
+    params = {"target": "mAP50", "level": 0.8}
     estimator = AccuracyEstimator(**params)
     assert estimator.get_params() == estimator.get_params(deep=False) == params
-    assert repr(estimator) == "<AccuracyEstimator of mAP50 by 'bayes', level 0.8, not fitted>"
+    assert repr(estimator) == "<AccuracyEstimator of mAP50, level 0.8, not fitted>"
     for fitted in both:
-        assert repr(fitted) == (
-            "<AccuracyEstimator of mAP by 'bayes', level 0.9, fitted on 1 sources>"
-        )
+        assert repr(fitted) == ("<AccuracyEstimator of mAP, level 0.9, fitted on 1 sources>")
         assert repr(fitted.fit_result_).startswith("<FitResult of 2 rows, evaluated: nothing, ")
 
 
@@ -177,6 +175,26 @@ def test_a_reference_detector_that_knows_no_bus_is_read_for_cars(sites, tmp_path
     fitted.save(tmp_path / "fit.parquet")
     again = autoeval.AccuracyEstimator.load(tmp_path / "fit.parquet")
     assert numbers_of(again.predict(given, images=sites[1] / LABELS)) == numbers_of(estimate)
+
+
+def test_a_comparison_reads_the_reference_detector_of_its_fits(sites, tmp_path):
+    known, clean = sites[3][sites[0]][0], sites[3][sites[1]][0]
+    better, new = (perfect(sites[k], tmp_path / f"perfect{k}.json") for k in (0, 1))
+    one = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=better))
+    plain = autoeval.fit(sites[0] / LABELS, known)
+    moved = tmp_path / "moved.json"
+    rows = json.loads(clean.read_text())
+    moved.write_text(json.dumps([{**row, "score": row["score"] / 2} for row in rows]))
+
+    def compared(a, b, reference):
+        boxes = [Predictions(of, reference=reference) for of in (clean, moved)]
+        return autoeval.compare({"a": a, "b": b}, boxes, images=sites[1] / LABELS)
+
+    with_it, without = compared(one, one, new), compared(plain, plain, None)
+    values = [dict(of.ranking.set_index("detector")["value"]) for of in (with_it, without)]
+    assert values[0] != pytest.approx(values[1])
+    with pytest.raises(InputError, match="fitted without a reference detector"):
+        compared(plain, plain, new)
 
 
 def test_a_reference_detector_is_not_read_where_it_cannot_help(sites, tmp_path):

@@ -176,7 +176,7 @@ def pass_settings(args: argparse.Namespace) -> PassSettings:
 
 def _needs(args: argparse.Namespace) -> frozenset[str]:
     """Return the evidence that the methods named read, and what a training domain is for."""
-    from autoeval.estimation.methods import make_method
+    from autoeval.published.methods import make_method
     from autoeval.scores.registry import needs_of
 
     methods = getattr(args, "method", None) or ()

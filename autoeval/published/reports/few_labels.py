@@ -14,13 +14,13 @@ from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.labelling import error_elsewhere, site_of_set, with_error
 from autoeval.estimation.pair_table import pair_rows
-from autoeval.estimation.score_table import read_scores
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_site import LabelledSite, with_pseudo_labels
 from autoeval.labels.prior import OF_ONE_SET
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.published.fitting.meta_set import read_sites
+from autoeval.published.methods.score_rows import read_scores
 from autoeval.published.studies.label_backtest import (
     FEWEST_IMAGES,
     EvaluatedPair,
@@ -117,7 +117,7 @@ def labels_from_files_report(
         evaluated += evaluated_pairs(
             fit_assistance([site_of_set(one)]),
             [labelled_sites[of.name] for of in others],
-            _priors_from(one, others, target),
+            priors_from(one, others, target),
             fewest=fewest,
             target=target,
         )
@@ -186,7 +186,7 @@ def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], ValueWithError]:
     return priors
 
 
-def _priors_from(
+def priors_from(
     labelled: TrainingSet, sites: Sequence[TrainingSet], target: str = "mAP"
 ) -> dict[tuple[str, str], ValueWithError]:
     """Estimate every pair, each as of a new site, by a regression on one labelled set."""

@@ -9,8 +9,9 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.estimation.methods.linear import MOST_UNDEFINED, check_precision
-from autoeval.estimation.score_table import SEED, Rows
+from autoeval.estimation.score_table import SEED
+from autoeval.published.methods.linear import MOST_UNDEFINED, check_precision
+from autoeval.published.methods.score_rows import Rows
 from autoeval.scores.agreement import ScaleAP, StabilityAP
 from autoeval.scores.base import feature_names
 from autoeval.scores.registry import direction_of

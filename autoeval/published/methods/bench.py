@@ -10,8 +10,9 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import check_level
-from autoeval.estimation.methods import methods
-from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
+from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.published.methods import methods
+from autoeval.published.methods.leave_one_out import leave_one_source_out
 
 
 @dataclass(frozen=True)

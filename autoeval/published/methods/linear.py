@@ -13,7 +13,8 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.pair_table import FEATURES
-from autoeval.estimation.score_table import SAMPLE, SEED, Rows
+from autoeval.estimation.score_table import SAMPLE, SEED
+from autoeval.published.methods.score_rows import Rows
 
 OF_PAIRS = ("family", "category")
 # Share of the rows that may lack a score that is to be selected among others.
