@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 WORSE = 3
 NOT_FILES = "-"
-RARE = ("reference", "score_thr", "level", "seed", "fail_if_worse", "markdown")
-RARE += ("batch_size", "launcher")
+RARE = (
+    *("reference", "score_thr", "level", "seed"),
+    *("fail_if_worse", "markdown", "batch_size", "launcher"),
+)
 TRAINED_HERE, KNOWN = "trained_here", "known"
 
 
