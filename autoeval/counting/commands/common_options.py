@@ -78,8 +78,8 @@ def add_praco_data(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_prompts(parser: argparse.ArgumentParser) -> None:
-    """Declare the prompts of CAPTURe."""
+def add_prompts(parser: argparse.ArgumentParser, *more: Detail) -> None:
+    """Declare the prompts of CAPTURe; `more` may follow them, too."""
     add_input(
         parser,
         "--prompts",
@@ -87,6 +87,7 @@ def add_prompts(parser: argparse.ArgumentParser) -> None:
             Detail(
                 "model", "whose published prompts to use (default)", "prompts_of", default="default"
             ),
+            *more,
         ),
         metavar="FILE",
         read=Path,
