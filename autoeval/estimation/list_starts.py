@@ -20,9 +20,9 @@ LEAST_LIMIT, FEWEST_FULL = 10, 3
 """Lists are full where so many images have the most boxes of any, and that is so many."""
 LOW_SHARE = 0.05  # of the boxes of a file that count as its lowest
 MOST_ERRORS = 4.0
-"""Standard errors by which more lists begin over the lowest boxes than under one threshold. In 148
-complete files of four detectors it is at most 2.1, in those of a detector that cuts its lists 6 to
-196 (`tests/estimation/test_list_starts.py`)."""
+"""Standard errors by which more lists begin over the lowest boxes than under one threshold. In
+complete files of four detectors it was at most 2.1, in files with cut lists 6 and more; the limit
+was set on these files."""
 ENOUGH_BOXES = 100
 SURELY_NOT, TINY = 1e-3, 1e-9  # probability under which nothing is by chance
 

@@ -12,12 +12,14 @@ import pandas as pd
 from autoeval.comparison.common_ground import check_fits
 from autoeval.comparison.compare_sites import compare_sites
 from autoeval.comparison.comparison import distinguishable
-from autoeval.data.predictions.reading import files_by_place
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.pair_table import REFERENCE_AP
 from autoeval.estimation.site import Categories, Site
 from autoeval.estimation.site_boxes import PathLike, SiteBoxes
+from autoeval.monitoring.observing.results_files import find_results
 from autoeval.monitoring.periods import in_time
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import RecordStore
@@ -82,13 +84,16 @@ def sites_of_predictions(
     against: PathLike,
     *,
     images_list: PathLike | None = None,
+    reference: PathLike | None = None,
+    reference_names: Mapping[str, str] | None = None,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
 ) -> tuple[dict[str, ReadSites], tuple[str, ...]]:
     """Find the sites of which there are predictions of both detectors.
 
     `predictions` and `against` are folders with ``SITE.json`` of each, `images_list` one with
-    ``SITE.txt``, ``SITE.json`` or a folder ``SITE``: all images of a site. Returns readers of the
+    ``SITE.txt``, ``SITE.json`` or a folder ``SITE``: all images of a site, `reference` one with
+    ``SITE.json`` of a reference detector, for the fits that had one. Returns readers of the
     sites, and which lack predictions of the candidate. Raises InputError if a path is no folder, or
     no site is in both.
     """
@@ -97,7 +102,7 @@ def sites_of_predictions(
             raise InputError(
                 f"{path} is no folder: --against compares folders with SITE.json for each site."
             )
-    mine, other = (files_by_place(Path(path)) for path in (predictions, against))
+    mine, other = (_files_by_site(path) for path in (predictions, against))
     common = [site for site in mine if site in other]
     if not common:
         raise InputError(
@@ -108,10 +113,17 @@ def sites_of_predictions(
         images = _images_of(site, images_list)
         named = (site_categories or {}).get(site, categories)
         first, second = (
-            fitted.read_site(path, images=images, categories=named)
+            fitted.read_site(_with_reference(fitted, path, site), images=images, categories=named)
             for fitted, path in ((current, mine[site]), (candidate, other[site]))
         )
         return first, second
+
+    beside = _files_by_site(reference) if reference else {}
+
+    def _with_reference(fitted: AccuracyEstimator, path: Path, site: str) -> Predictions:
+        if site not in beside or REFERENCE_AP not in fitted.table_:
+            return Predictions(path)
+        return Predictions(path, reference=beside[site], reference_names=reference_names or {})
 
     lost = tuple(f"{site}: no predictions of the candidate" for site in mine if site not in other)
     return {site: partial(read, site) for site in common}, lost
@@ -137,6 +149,11 @@ def sites_of_records(
         return sites[0], sites[1]
 
     return {str(site): partial(read, str(site)) for site in indices[0]["group"].unique()}
+
+
+def _files_by_site(folder: PathLike) -> dict[str, Path]:
+    """Return the results file of each site, at any depth, as a monitor names them."""
+    return {file.name: file.path for file in find_results(folder)}
 
 
 def _of_candidate(pairs: pd.DataFrame) -> Mapping[str, object]:

@@ -12,8 +12,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def one_blas_thread(function: Function) -> Function:
     """Run a function with one thread of linear algebra.
 
-    The matrices of a fit are small: on a busy machine several threads that wait for each other take
-    more than four times the processor time of one.
+    The matrices of a fit are small: on a busy machine several threads wait for each other and take
+    more processor time than one.
     """
 
     @wraps(function)

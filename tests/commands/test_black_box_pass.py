@@ -51,9 +51,10 @@ def test_the_pass_and_the_estimate(tmp_path, capsys):
     capsys.readouterr()
     saved = ["--estimator", str(tmp_path / "work/estimator.parquet")]
     new_work = ["--work-dir", str(tmp_path / "again")]
-    assert main(["estimate", str(images), *saved, *new_work]) == 0
+    again_there = ["estimate-map", "--images", str(images), *saved, *new_work]
+    assert main(again_there) == 0
     again = json.loads((tmp_path / "again/result.json").read_text())["estimate"]
     assert again["value"] == estimate["value"]
     (tmp_path / "mine.py").write_text(MINE.replace('"threshold": 100', '"threshold": 99'))
-    assert main(["estimate", str(images), *saved, *new_work]) == 2
+    assert main(again_there) == 2
     assert "fitted with 100, now 99" in capsys.readouterr().err

@@ -399,7 +399,7 @@ def test_neither_a_network_nor_opencv_is_imported(site, fitted):
         half.parent.mkdir(parents=True, exist_ok=True)
         rows = [{**row, "score": 0.9 * row["score"]} for row in json.loads(path.read_text())]
         half.write_text(json.dumps(rows))
-    run_light(*words, "--predictions", f"half_size={site / 'half'}")
+    run_light([*words, "--predictions", f"half_size={site / 'half'}"])
     assert set(pd.read_parquet(site / "light/groups.parquet")["n_images"]) == {60}
 
 

@@ -99,8 +99,8 @@ def check_praco_data(args: argparse.Namespace) -> None:
         refuse_beside(args, ["split"], "is for data in FSC-147's layout or with MUCCA's files.")
 
 
-def add_prompts(parser: argparse.ArgumentParser) -> None:
-    """Declare the prompts of CAPTURe."""
+def add_prompts(parser: argparse.ArgumentParser, *more: Detail) -> None:
+    """Declare the prompts of CAPTURe; `more` may follow them, too."""
     add_input(
         parser,
         "--prompts",
@@ -108,6 +108,7 @@ def add_prompts(parser: argparse.ArgumentParser) -> None:
             Detail(
                 "model", "whose published prompts to use (default)", "prompts_of", default="default"
             ),
+            *more,
         ),
         metavar="FILE",
         read=Path,
