@@ -74,7 +74,7 @@ COUNTING_CASES = {
         "work_dir": (TASKS, "--work-dir counting/elsewhere_tasks"),
         "question": (TASKS, "--question 'Count the {}.'"),
         "limit": (TASKS, "--limit 2"),
-        "max_tokens": (TASKS, "--max-tokens 9"),
+        "max_tokens": (TASKS, "--question max_tokens=9"),
     },
     "count capture run": {
         **counters(f"{ASK}/dots.py"),
@@ -108,7 +108,7 @@ COUNTING_CASES = {
         "task": (EXPORT, "--task total-original"),
         "prompts": (EXPORT, "--prompts nowhere.py"),
         "prompts_of": (EXPORT, "--prompts model=molmo"),
-        "max_tokens": (EXPORT, "--max-tokens 9"),
+        "max_tokens": (EXPORT, "--prompts max_tokens=9"),
     },
     "reproduce binned": {
         "table": (BINNED, "--table 2"),
