@@ -18,13 +18,14 @@ from labelled_colours import labels_of, write_colours, write_detector, write_tas
 from option_cases import CASES, REFUSED
 from other_option_cases import OTHER_CASES
 from predicted_world import write_world
+from published_option_cases import PUBLISHED_CASES, SCORED
 
 from autoeval.cli import COMMANDS, main, parser_of
 from autoeval.commands.typed_options import names_of
 from autoeval.report import sections
 
 BAD_INPUT = 2
-ALL_CASES = CASES | OTHER_CASES | COUNTING_CASES
+ALL_CASES = CASES | OTHER_CASES | COUNTING_CASES | PUBLISHED_CASES
 COUNTS = Path(__file__).parents[2] / "docs/counting/examples"
 ANNOTATIONS = "counting/fsc/annotation_FSC147_384.json"
 VARYING = ("about",)  # keys of result.json that hold the date and the command
@@ -34,10 +35,8 @@ DATA = "needs the published data of a paper, of which its own tests make a small
 UNCOVERED = {
     "estimate-map": RUNS_LONG,
     "study": NO_CASES_YET,
-    "bench": "needs score tables of several sources; tests/estimation/test_bench.py",
     "fit-change": RUNS_LONG,
     "search-dropout": RUNS_LONG,
-    "build-metaset": NO_CASES_YET,
     "reproduce bos": DATA,
     "demo": RUNS_LONG,
     "train-demo-detector": RUNS_LONG,
@@ -88,6 +87,7 @@ def contents(path):
         return without_varying(path.read_text("utf-8"))
     digested = path.name in ("plan.json", "scores.parquet", "metadata.json")
     digested |= path.suffix in (".csv", ".prom", ".yaml") or path.with_suffix(".yaml").exists()
+    digested |= path.parent.name == "recipes"
     return hashlib.sha256(path.read_bytes()).hexdigest() if digested else ""
 
 
@@ -126,6 +126,7 @@ def world(tmp_path_factory):
         for name, counted in (("evaluated", "0.1"), ("evaluated_too", "0.3")):
             of = f"roadworld_nano@{counted}/predictions.csv --truth overpass.csv --bins bins.json"
             quietly(f"count evaluate {of} --work-dir {name}")
+        quietly(SCORED)
         write_counting(folder / "counting")
         quietly(f"{BUILD} --annotations {ANNOTATIONS}".replace("/built", "/split"))
         quietly(f"{ASK}/dots.py --work-dir counting/asked")
