@@ -11,7 +11,11 @@ import argparse
 
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.run_options import positive
-from autoeval.counting.commands.common_options import add_praco_data, add_work_dir
+from autoeval.counting.commands.common_options import (
+    add_praco_data,
+    add_work_dir,
+    check_praco_data,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.counting.praco.data_kind import load_counting_set
     from autoeval.counting.praco.evaluation_page import data_notes
 
+    check_praco_data(args)
     counting_set = load_counting_set(
         args.data, split=args.split, data_root=args.data_root, exclude=args.exclude
     )
