@@ -44,6 +44,7 @@ def fit(
     *,
     img_dir: PathLike | None = None,
     group: str | None = None,
+    categories: Categories | None = None,
     target: str = "mAP",
     level: float = 0.9,
     calibrate: bool = True,
@@ -62,6 +63,10 @@ def fit(
         Images of `labels`, where their format does not say.
     group : str, optional
         Origin of `labels`, if others that it is joined with share it.
+    categories : mapping of str to sequence of str, optional
+        Fit on these, expected in all images, each with the detector's words for it, as in
+        `AccuracyEstimator.predict`; labels have these words or the category's name. By default
+        every category of the labels is fitted on, on the images that hold it.
     target : str
         What is estimated: ``mAP``, ``mAP50``, ``mAP75``, or one at a score threshold such as
         ``recall@0.3``. `AccuracyEstimator.for_target` changes it.
@@ -87,7 +92,7 @@ def fit(
     check_level(level)
     folder, given = _folder(work_dir), given_boxes(boxes)
     wanted: dict[str, Any] = {"target": target, "level": level, "calibrate": calibrate}
-    origin: dict[str, Any] = {"img_dir": img_dir, "family": group}
+    origin: dict[str, Any] = {"img_dir": img_dir, "family": group, "categories": categories}
     if isinstance(given, Predictions):
         return _written(fit_files(given, labels=labels, **origin, **wanted), folder)
     return _written(fit_labelled(given, labels, folder=folder, **origin, **wanted), folder)

@@ -12,7 +12,7 @@ that it was not trained on, and evaluated on the sites of other groups.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -43,14 +43,21 @@ FORMATS = {
 }
 
 
+def coco_fits(
+    data: Path, folders: Sequence[Path]
+) -> Iterator[tuple[str, TrainingSet, list[TrainingSet]]]:
+    """Yield the name of each detector, its labelled set, and the sites of vehicles and persons."""
+    for folder in folders:
+        sets = list(read_sets(data, folder))
+        known = next(of for of in sets if of.name == LABELLED)
+        yield folder.name, known, [of for of in sets if set(of.truth.categories) <= set(CATEGORIES)]
+
+
 def fits(args: argparse.Namespace) -> Iterator[tuple[str, str, TrainingSet, list[TrainingSet]]]:
     """Yield the kind and name of each detector, its labelled set, and the sites it is tried on."""
-    for name in args.detectors or sorted(of.name for of in args.predictions.iterdir()):
-        if not (args.predictions / name).is_dir():
-            continue
-        sets = list(read_sets(args.data, args.predictions / name))
-        known = next(of for of in sets if of.name == LABELLED)
-        yield STOCK, name, known, [of for of in sets if set(of.truth.categories) <= set(CATEGORIES)]
+    names = args.detectors or sorted(of.name for of in args.predictions.iterdir() if of.is_dir())
+    for found in coco_fits(args.data, [args.predictions / name for name in names]):
+        yield STOCK, *found
     for home in HOMES if args.fine_tuned else ():
         categories = home_categories(read_coco(args.data / home / "annotations.json"))
         folder = args.fine_tuned / "predictions" / Path(home).name

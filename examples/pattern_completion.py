@@ -401,7 +401,7 @@ ABOUT = """Written by `python examples/pattern_completion.py --seed {seed}
 sMAPE, `low` and `high` in % (95 % bootstrap interval over images), lower is better. Counters: a
 perfect count of what the frame holds, of what the box leaves untouched, and pattern completion
 with oracle and with detected centres."""
-LAYOUTS = {"published layout": False, "--fit-canvas": True}
+LAYOUTS = {"published layout": False, "fit_canvas=yes": True}
 
 
 class PatternCompletion:

@@ -44,6 +44,7 @@ def of_fit(w):
             "boxes": {"boxes": w / "weak/one.json"},
             "img_dir": {"img_dir": w / NOWHERE},
             "group": {"group": "north"},
+            "categories": {"categories": {"any": ["car"]}},
             "target": {"target": "mAP50"},
             "level": {"level": 0.8},
             "calibrate": {"calibrate": False},

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from autoeval.commands.run_options import above_zero, add_json
 from autoeval.commands.site_options import named_images
 from autoeval.commands.task_options import LIGHT, add_data_options
+from autoeval.commands.typed_options import refuse_beside
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +40,9 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.results.check_report import Plan, Sources
     from autoeval.runtime.progress import progress_bar
 
+    light = args.preset == LIGHT and not (args.metaset or args.n_sets)
+    if light:
+        refuse_beside(args, ["n_images"], "is of sample sets: give --metaset n_sets=, too.")
     task = load_task(args.task, args.data_root)
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     files, sources = named_images(args) or (), load_each(task)
@@ -49,7 +53,6 @@ def run(args: argparse.Namespace) -> int:
         sources = look_at_each(sources, advance=bar.update)
         new = look_at("new images", UnlabelledSamples(files), advance=bar.update) if files else None
     seconds = time.perf_counter() - start
-    light = args.preset == LIGHT and not (args.metaset or args.n_sets)
     families = {task.families[seed_set.name] for seed_set in usable}
     drawn = [] if light else [r for s in usable for r in draw_recipes(s, **asdict(meta_set))]
     observed = total + sum(len(recipe.image_ids) for recipe in drawn)

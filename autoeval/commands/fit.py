@@ -10,12 +10,21 @@ from typing import Any
 from autoeval.commands import run_options, site_options, task_options
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.next_step import after_fit
-from autoeval.commands.typed_options import refuse_all_but
+from autoeval.commands.typed_options import refuse_all_but, refuse_beside
 from autoeval.errors import InputError
 from autoeval.targets import AP_TARGETS, MEASURES, named_target
 
 OF_JOIN = ("join", "target", "score_thr", "iou", "level", "work_dir", "json", "verbose")
-RARE = ("cfg_options", "device", "reference", "calibrate", "level", "batch_size", "launcher")
+RARE = (
+    "category",
+    "cfg_options",
+    "device",
+    "reference",
+    "calibrate",
+    "level",
+    "batch_size",
+    "launcher",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="instead: work dirs of fits of one detector, on any number of labelled sets and tasks",
     )
+    site_options.add_category_option(labels, "every category of the labels")
     run_options.add_detector_options(parser)
     run_options.add_reference_options(parser)
     run_options.add_predictions_options(
@@ -86,9 +96,11 @@ def run(args: argparse.Namespace) -> int:
             boxes = run_options.named_boxes(args)
             options["calibrate"] = args.calibrate
             if args.labels:
-                origin = {"img_dir": args.label_images, "group": args.group}
+                origin: dict[str, Any] = {"img_dir": args.label_images, "group": args.group}
+                origin["categories"] = site_options.named_categories(args.category)
                 estimator = fit(args.labels, boxes, **origin, **options)
             else:
+                refuse_beside(args, ["category"], "is for --labels: a task names its categories.")
                 estimator = fit_task(args.task, boxes, data_root=args.data_root, **options)
         if not shards.leads:
             return 0

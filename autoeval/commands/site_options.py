@@ -166,15 +166,17 @@ def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
     return found or None
 
 
-def add_category_option(group: argparse._ActionsContainer) -> None:
-    """Declare which categories are to be expected."""
+def add_category_option(
+    group: argparse._ActionsContainer,
+    otherwise: str = "those of the estimator's task, or every category that is detected",
+) -> None:
+    """Declare which categories are to be expected; `otherwise` are those by default."""
     group.add_argument(
         "--category",
         action="append",
         metavar="NAME[=WORD,...]",
         help="a category to be expected in all images, with the detector's words for it; may be "
-        "given several times (default: those of the estimator's task, or every category that is "
-        "detected)",
+        f"given several times (default: {otherwise})",
     )
 
 

@@ -39,13 +39,14 @@ from autoeval.estimation.reference_statistics import (
 )
 from autoeval.estimation.reference_warnings import reference_of_fit
 from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
+from autoeval.estimation.site import Categories, any_task, words_of
 from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.training_set import (
     TrainingSet,
     labels_with_files,
     task_with_files,
 )
-from autoeval.metasets.task import Task
+from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.notices import prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.scores.calibrated import FOUND
@@ -113,17 +114,21 @@ def fit_files(
     task: Task | None = None,
     img_dir: PathLike | None = None,
     family: str | None = None,
+    categories: Categories | None = None,
     **options: Any,
 ) -> AccuracyEstimator:
     """Fit on prediction files: of one labelled set, or of the sources of a task.
 
-    labels: one labelled set, every category of which is a source.
+    labels: one labelled set, every category of which is a source; with `categories` these are.
     task: instead: its categories are to be expected in all images of its sources.
     **options: of `fit_sets`.
     """
     if labels is not None:
-        sets = [labels_with_files(labels, files, img_dir=img_dir, family=family)]
-        return fit_sets(sets, context={}, **options)
+        words = words_of(categories or {})
+        sets = [labels_with_files(labels, files, img_dir=img_dir, family=family, words=words)]
+        named = {name: list(of or [name]) for name, of in (categories or {}).items()}
+        given = {"task": {"name": sets[0].name, "words": named}} if named else {}
+        return fit_sets(sets, context=given, **options)
     assert task is not None
     folder = Path(files.path)
     if not folder.is_dir():
@@ -132,10 +137,10 @@ def fit_files(
             "source."
         )
     of_sources = {name: files.of_source(path) for name, path in files_by_place(folder).items()}
-    words: dict[str, list[str]] = {name: [name] for name in task.categories}
+    expected: dict[str, list[str]] = {name: [name] for name in task.categories}
     for word, name in task.detector_mapping.items():
-        words[name].append(word)
-    context = {"task": {"name": task.name, "words": words}}
+        expected[name].append(word)
+    context = {"task": {"name": task.name, "words": expected}}
     return fit_sets(task_with_files(task, of_sources), context=context, **options)
 
 
@@ -146,13 +151,23 @@ def fit_labelled(
     img_dir: PathLike | None = None,
     family: str | None = None,
     folder: Path | None = None,
+    categories: Categories | None = None,
     **options: Any,
 ) -> AccuracyEstimator:
     """Run a detector once over a labelled set and fit on its categories.
 
     labels, img_dir, family, folder: see `observed_labels`.
+    categories: instead of every one that both know; see `labels_with_files`.
     **options: of `fit_sets`.
     """
+    if categories:
+        task = any_task(categories, run.loaded.categories)
+        name = Path(labels).stem
+        where = None if img_dir is None else Path(img_dir)
+        files = SeedSetFiles(name, Path(labels), where, family=family)
+        return fit_sources(
+            run, replace(task, name=name, seed_sets=(files,)), folder=folder, **options
+        )
     made, context = observed_labels(run, labels, img_dir=img_dir, family=family, folder=folder)
     return fit_sets([made], context=context, loading=run.loading, detector=run.loaded, **options)
 

@@ -141,9 +141,12 @@ class ThresholdChoice:
     def headline(self) -> list[str]:
         """Return the lines with the threshold and what is reached there, if there is one."""
         if self.threshold != self.threshold:
-            there = f"; the greatest estimate at any is {self.greatest:.3g}"
-            known = self.greatest == self.greatest
-            return [f"no threshold is estimated to reach {self.wanted}{there if known else ''}"]
+            text = f"no threshold is estimated to reach {self.wanted}"
+            if self.greatest != self.greatest:
+                return [text]
+            of = self.curve[self.curve["measure"] == self.target]
+            best = of.loc[of["value"].idxmax(), "threshold"]
+            return [f"{text}; the greatest estimate at any is {self.greatest:.3g}, at {best:.2f}"]
         lines = [f"score threshold for {self.wanted}: {self.threshold:.2f}"]
         if self.first < self.last:
             lines[0] += f" ({self.first:.2f} to {self.last:.2f})"

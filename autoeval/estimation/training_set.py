@@ -191,12 +191,36 @@ def labels_with_files(
     *,
     img_dir: PathLike | None = None,
     family: str | None = None,
+    words: Mapping[str, str] | None = None,
 ) -> TrainingSet:
-    """Read one labelled set and its predictions; every category is a source."""
+    """Read one labelled set and its predictions; every category is a source.
+
+    words: category of each word of the detector that counts; these categories are sources instead,
+        on all images. Labels have the same words, or the names of the categories.
+    """
     path = Path(labels)
     content = read_labels(path, img_dir)
-    words = {word: word for word in content.categories}
-    return _with_files(path.stem, content, files, content.categories, words, family=family)
+    if not words:
+        own = {word: word for word in content.categories}
+        return _with_files(path.stem, content, files, content.categories, own, family=family)
+    categories = tuple(dict.fromkeys(words.values()))
+    made = _with_files(
+        path.stem,
+        content,
+        files,
+        categories,
+        words,
+        family=family,
+        everywhere=True,
+        label_words={**{name: name for name in categories}, **words},
+    )
+    numbers = _joined_numbers(made.statistics.numbers, _numbers_of(content))
+    made = made.changed(statistics=replace(made.statistics, numbers=numbers))
+    unknown = [of for of in words if of not in {*made.statistics.categories, *content.categories}]
+    if not unknown:
+        return made
+    text = f"neither a box nor a label is called {listed(unknown)}: check the word"
+    return made.noting(Notice("word-not-known", text))
 
 
 def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[TrainingSet]:
@@ -279,8 +303,7 @@ def _with_files(
     everywhere: bool = False,
     label_words: Mapping[str, str] | None = None,
 ) -> TrainingSet:
-    given = content.numbers or tuple(str(k) for k in range(len(content.categories)))
-    numbers = dict(zip(given, content.categories, strict=True))
+    numbers = _numbers_of(content)
     found = files.read(content.images, where=str(content.path), numbers=numbers)
     content, found, of_split = _covered_splits(content, found)
     floor = check_floor(found.clean, str(files.path), complete=files.complete)
@@ -325,6 +348,12 @@ def _with_files(
             f"over categories, so nothing can be learned from them. {others}"
         )
     return _noting_all_wrong(made, str(files.path))
+
+
+def _numbers_of(content: LabelSet) -> dict[str, str]:
+    """Return the word of each category number of labels."""
+    given = content.numbers or tuple(str(k) for k in range(len(content.categories)))
+    return dict(zip(given, content.categories, strict=True))
 
 
 def _noting_all_wrong(made: TrainingSet, what: str) -> TrainingSet:

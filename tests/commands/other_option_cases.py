@@ -109,7 +109,7 @@ OTHER_CASES = {
         "patterns": (GENERATE, "--patterns nowhere"),
         "counts": (GENERATE, "--counts 5"),
         "size": (GENERATE, "--size 96"),
-        "fit_canvas": (GENERATE, "--fit-canvas"),
-        "box_anywhere": (GENERATE, "--box-anywhere"),
+        "fit_canvas": (GENERATE, "--size fit_canvas=yes"),
+        "box_anywhere": (GENERATE, "--size box_anywhere=yes"),
     },
 }

@@ -1,10 +1,12 @@
 """`fit` on the predictions of each source of a task, and `estimate` on those of new images."""
 
 import json
+import shutil
 
 import pytest
 from predicted_world import write_world
 
+import autoeval
 from autoeval.cli import main
 
 TASK = """
@@ -49,6 +51,29 @@ def test_sources_are_left_out_and_the_new_place_is_estimated(command, tmp_path, 
     found = json.loads((tmp_path / "new/result.json").read_text())["estimate"]
     assert found["per_category"]["hard"]["value"] < found["per_category"]["easy"]["value"]
     assert found["n_images"] == 60
+
+
+def test_named_categories_of_labels_are_those_of_a_task_of_one_source(tmp_path):
+    """Labels that are joined by words, on all images, are what a task file says of one source."""
+    labels, boxes = write_world(tmp_path, "dawn", seed=0, skill=0.8, n_categories=7)
+    text = TASK.split("seed_sets")[0] + "seed_sets = [dict(name='dawn', labels='dawn_labels.json')]"
+    (tmp_path / "task.py").write_text(text)
+    (tmp_path / "predictions").mkdir()
+    shutil.copy(boxes, tmp_path / "predictions/dawn.json")
+    by_task = autoeval.fit_task(tmp_path / "task.py", tmp_path / "predictions")
+    words = {"hard": ["thing 6", "thing 5", "thing 4.5"], "easy": ["thing 1", "thing 2"]}
+    fitted = autoeval.fit(labels, boxes, categories=words)
+    columns = ["category", "mAP", "n_images", "n_boxes"]
+    assert fitted.table_[columns].equals(by_task.table_[columns])
+    warned = [of for of in fitted.fit_result_.warnings if of.code == "word-not-known"]
+    assert [("thing 4.5" in of, "thing 5" in of) for of in warned] == [(True, False)]
+    found = fitted.predict(boxes, images=labels)
+    assert set(found.per_category) == {"hard", "easy"}
+
+
+def test_a_task_has_its_own_categories(command, capsys):
+    assert main([*command, "--category", "hard"]) == 2
+    assert "--category is for --labels" in capsys.readouterr().err
 
 
 def test_without_new_images_only_the_fit_is_told(command, tmp_path):

@@ -12,18 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from counting_option_cases import ASK, BUILD, COUNTING_CASES, COUNTING_REFUSED
+from counting_option_world import write_counting
 from labelled_colours import labels_of, write_colours, write_detector, write_task
 from option_cases import CASES, REFUSED
 from other_option_cases import OTHER_CASES
 from predicted_world import write_world
+from published_option_cases import PUBLISHED_CASES, SCORED
 
 from autoeval.cli import COMMANDS, main, parser_of
 from autoeval.commands.typed_options import names_of
 from autoeval.report import sections
 
 BAD_INPUT = 2
-ALL_CASES = CASES | OTHER_CASES
+ALL_CASES = CASES | OTHER_CASES | COUNTING_CASES | PUBLISHED_CASES
 COUNTS = Path(__file__).parents[2] / "docs/counting/examples"
+ANNOTATIONS = "counting/fsc/annotation_FSC147_384.json"
 VARYING = ("about",)  # keys of result.json that hold the date and the command
 NO_CASES_YET = "its options have no cases yet"
 RUNS_LONG = "a call takes a minute; tests/commands and tests/research run it with its options"
@@ -31,21 +35,9 @@ DATA = "needs the published data of a paper, of which its own tests make a small
 UNCOVERED = {
     "estimate-map": RUNS_LONG,
     "study": NO_CASES_YET,
-    "bench": "needs score tables of several sources; tests/estimation/test_bench.py",
     "fit-change": RUNS_LONG,
     "search-dropout": RUNS_LONG,
-    "build-metaset": NO_CASES_YET,
     "reproduce bos": DATA,
-    "count run": NO_CASES_YET,
-    "count praco": DATA,
-    "count praco export": DATA,
-    "count capture run": DATA,
-    "count capture report": DATA,
-    "count capture build-real": DATA,
-    "count capture export": DATA,
-    "reproduce binned": DATA,
-    "reproduce capture": DATA,
-    "reproduce praco": DATA,
     "demo": RUNS_LONG,
     "train-demo-detector": RUNS_LONG,
 }
@@ -94,7 +86,8 @@ def contents(path):
     if path.name == "result.json":
         return without_varying(path.read_text("utf-8"))
     digested = path.name in ("plan.json", "scores.parquet", "metadata.json")
-    digested |= path.suffix in (".csv", ".prom")
+    digested |= path.suffix in (".csv", ".prom", ".yaml") or path.with_suffix(".yaml").exists()
+    digested |= path.parent.name == "recipes"
     return hashlib.sha256(path.read_bytes()).hexdigest() if digested else ""
 
 
@@ -133,6 +126,11 @@ def world(tmp_path_factory):
         for name, counted in (("evaluated", "0.1"), ("evaluated_too", "0.3")):
             of = f"roadworld_nano@{counted}/predictions.csv --truth overpass.csv --bins bins.json"
             quietly(f"count evaluate {of} --work-dir {name}")
+        quietly(SCORED)
+        write_counting(folder / "counting")
+        quietly(f"{BUILD} --annotations {ANNOTATIONS}".replace("/built", "/split"))
+        quietly(f"{ASK}/dots.py --work-dir counting/asked")
+        shutil.copy("counting/asked/dots/total-original.jsonl", "counting/answers.jsonl")
     return folder
 
 
@@ -250,7 +248,7 @@ def test_an_option_acts_or_is_refused(command, option, world, base_outcome, monk
     )
 
 
-@pytest.mark.parametrize(("base", "more"), REFUSED)
+@pytest.mark.parametrize(("base", "more"), REFUSED + COUNTING_REFUSED)
 def test_what_would_do_nothing_is_refused(base, more, world, monkeypatch):
     monkeypatch.chdir(world)
     found = outcome_of(f"{base} {more}", Path("refused"))

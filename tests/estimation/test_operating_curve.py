@@ -54,7 +54,8 @@ def test_where_the_interval_ends_beyond_the_curve_its_edge_is_given():
     assert [chosen.first, chosen.threshold] == pytest.approx([0.1, 0.15])
     nowhere = choose_threshold(straight(), recall=0.99)
     assert str(nowhere) == (
-        "no threshold is estimated to reach a recall of 0.99; the greatest estimate at any is 0.9"
+        "no threshold is estimated to reach a recall of 0.99; "
+        "the greatest estimate at any is 0.9, at 0.10"
     )
     assert nowhere.to_dict()["greatest"] == pytest.approx(0.9)
     assert nowhere.to_dict()["threshold"] is None

@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from autoeval.commands.given_input import Detail
+from autoeval.commands.run_options import positive
 from autoeval.counting.commands.common_options import add_prompts
 
 
@@ -17,8 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("split", type=Path, metavar="SPLIT", help="folder of a split")
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("--task", nargs="+", default=["total-original", "total-occluded"])
-    add_prompts(parser)
-    parser.add_argument("--max-tokens", type=int, default=4096, metavar="N", help="of an answer")
+    add_prompts(parser, Detail("max_tokens", "of an answer (4096)", read=positive, default=4096))
 
 
 def run(args: argparse.Namespace) -> int:

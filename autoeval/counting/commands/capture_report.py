@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.counting.commands.common_options import add_work_dir
 from autoeval.errors import InputError
 
@@ -38,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
     files = []
     for path in args.answers:
         files += sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+    if all(path.suffix == ".jsonl" for path in files):
+        refuse_beside(args, ["task"], "is for answers in JSON lists; these name their task.")
     rows = [row for path in files for row in read_answers(path, task=args.task)]
     results = [
         collect(split, get_task(task), model, found)

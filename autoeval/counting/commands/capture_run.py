@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.counting.commands.common_options import (
     add_counter_options,
     add_prompts,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from autoeval.counting.capture.tasks import PromptBook
 
 FAILURE = 1
+OF_QUESTIONS = ("prompts", "prompts_of", "backoff", "extractor")
 TASKS = (  # as in `autoeval.counting.capture.tasks`, which takes a second to import
     *("total-original", "total-occluded", "occluded-only", "pattern-original", "pattern-occluded"),
     *("oracle-all", "oracle-visible", "inpainted", "confidence-original", "confidence-occluded"),
@@ -65,13 +67,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from autoeval.counting.capture.render import load_inpainter
-    from autoeval.counting.capture.split import open_split
+    from autoeval.counting.capture.split import INPAINTED, open_split
     from autoeval.counting.capture.task_run import BACKOFF, RunOptions, run_task
     from autoeval.counting.capture.tasks import get_task, load_prompts
+    from autoeval.counting.counters import TEXT
     from autoeval.counting.journal import CellJournal, check_same_run, folder_name
 
     split = open_split(args.split).first(args.limit)
     tasks = [get_task(name) for name in args.task]
+    loaded = load_counters(args)
+    if not any(TEXT in counter.capabilities for counter, _ in loaded):
+        reason = "is for counters that answer questions, and none of these does: leave it out."
+        refuse_beside(args, OF_QUESTIONS, reason)
+    if not any(task.variant == INPAINTED for task in tasks):
+        refuse_beside(args, ["inpainter"], "is for --task inpainted: give that, too.")
     book = load_prompts(args.prompts, model=args.prompts_of)
     options = RunOptions(
         extractor=_extractor(args.extractor, book),
@@ -80,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         inpainter=load_inpainter(args.inpainter) if args.inpainter else None,
     )
     failed = 0
-    for counter, settings in load_counters(args):
+    for counter, settings in loaded:
         folder = args.work_dir / folder_name(counter.name)
         settings |= {"extractor": args.extractor, "inpainter": args.inpainter}
         check_same_run(folder / "settings.json", settings)

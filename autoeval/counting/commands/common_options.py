@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.run_options import add_json, positive, read_cfg_options
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.counting import DEFAULT_MODE, MODES
 
 if TYPE_CHECKING:
@@ -19,7 +20,16 @@ if TYPE_CHECKING:
 Make = Callable[[str, Mapping[str, Any]], "tuple[Section, Sequence[str]]"]
 
 BATCH_SIZE = 8  # as in `autoeval.counting.prompting`
-REPEATABLE: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
+
+
+def _folder(text: str) -> Path:
+    """Read a folder that has to be there."""
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"no folder {text}")
+    return Path(text)
+
+
+REPEATABLE: dict[str, Any] = {"type": _folder, "nargs": "+", "action": "extend", "default": []}
 
 
 def add_mode(parser: Any, details: str = "") -> None:
@@ -78,8 +88,19 @@ def add_praco_data(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_prompts(parser: argparse.ArgumentParser) -> None:
-    """Declare the prompts of CAPTURe."""
+def check_praco_data(args: argparse.Namespace) -> None:
+    """Refuse facts about the data that its kind has no use for."""
+    from autoeval.counting.praco.published_sets import is_fsc147, is_mucca
+
+    data = Path(args.data)
+    if data.suffix != ".py":
+        refuse_beside(args, ["data_root"], "is for a config file (.py) that names COCO files.")
+    if data.exists() and not (data.is_dir() and (is_fsc147(data) or is_mucca(data))):
+        refuse_beside(args, ["split"], "is for data in FSC-147's layout or with MUCCA's files.")
+
+
+def add_prompts(parser: argparse.ArgumentParser, *more: Detail) -> None:
+    """Declare the prompts of CAPTURe; `more` may follow them, too."""
     add_input(
         parser,
         "--prompts",
@@ -87,6 +108,7 @@ def add_prompts(parser: argparse.ArgumentParser) -> None:
             Detail(
                 "model", "whose published prompts to use (default)", "prompts_of", default="default"
             ),
+            *more,
         ),
         metavar="FILE",
         read=Path,
@@ -155,10 +177,11 @@ def add_reproduce_options(
     *details: Detail,
     tables: str,
     figures: str = "",
+    modes: bool = True,
 ) -> None:
     """Declare the options of commands that compare; `paper` names a file in ``configs/papers``.
 
-    `details` are facts about the data.
+    `details` are facts about the data; `modes` says whether the authors' code measures otherwise.
     """
     parser.add_argument(
         "--table",
@@ -174,7 +197,8 @@ def add_reproduce_options(
     else:
         parser.add_argument("--data-root", metavar="DIR", help="the data, see above")
     add_predictions(parser, "see above")
-    add_mode(parser)
+    if modes:
+        add_mode(parser)
     add_work_dir(parser, f"reproduce_{paper}")
     add_json(parser)
 
@@ -204,7 +228,7 @@ def reproduce(
     figures = read_paper(paper, numbers, kind="figure")[0] if numbers else {}
     if figures and not args.table:
         tables = {}
-    sections: list[Section] = [ModeSection(args.mode)]
+    sections: list[Section] = [ModeSection(args.mode)] if hasattr(args, "mode") else []
     texts = [f"{name}: {text}" for name, lacking in (missing or {}).items() for text in lacking]
     for kind, entries, make in (("table", tables, table), ("figure", figures, figure)):
         for name, entry in entries.items():

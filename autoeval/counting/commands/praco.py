@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.run_options import positive
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.counting import mode_line
 from autoeval.counting.commands.common_options import (
     add_counter_options,
@@ -22,6 +23,7 @@ from autoeval.counting.commands.common_options import (
     add_predictions,
     add_run_options,
     add_work_dir,
+    check_praco_data,
     load_counters,
 )
 from autoeval.errors import InputError
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 # As in `mosaic_run`, which takes a second to import.
 LAYOUTS, RELEASED_SEED = ("released", "paper"), 123
 RELEASED, ALL, NONE = "released", "all", "none"
+OF_PAIRS = ("pairs", "n_negatives", "layout", "seed")
+OF_COUNTERS = ("cfg_options", "prompt", "reference_class", "workers", "batch_size", *OF_PAIRS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,6 +112,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             "Expected a counter or predictions: give --counter FILE or --predictions DIR."
         )
+    _refuse_unused(args)
     if "{}" not in args.prompt:
         raise InputError(f"--prompt needs {{}} where the class goes, got {args.prompt!r}.")
     counting_set = load_counting_set(
@@ -129,6 +134,21 @@ def run(args: argparse.Namespace) -> int:
         print(write_outcome(args.work_dir, results, counting_set, panels, **draws))
     print(f"{mode_line(args.mode)}\n\nReport: {args.work_dir / PAGE}")
     return 0
+
+
+def _refuse_unused(args: argparse.Namespace) -> None:
+    """Refuse what nothing would read: of predictions, of several classes, and of chosen pairs."""
+    check_praco_data(args)
+    if not args.counter:
+        names = OF_COUNTERS if args.multi_class else (*OF_COUNTERS, "grid")
+        reason = "is about counters, and predictions made elsewhere ask none: leave it out."
+        refuse_beside(args, names, reason)
+    if args.multi_class:
+        refuse_beside(args, OF_PAIRS, "is about mosaics, and --multi-class makes none.")
+    if args.pairs != RELEASED:
+        refuse_beside(args, ("n_negatives", "seed"), f"is of --pairs {RELEASED} alone.")
+    if args.pairs not in (RELEASED, ALL):
+        refuse_beside(args, ("layout",), f"is of --pairs {RELEASED} and --pairs {ALL} alone.")
 
 
 def _of_counters(

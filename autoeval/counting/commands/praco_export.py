@@ -9,17 +9,28 @@ from __future__ import annotations
 
 import argparse
 
+from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.run_options import positive
-from autoeval.counting.commands.common_options import add_praco_data, add_work_dir
+from autoeval.counting.commands.common_options import (
+    add_praco_data,
+    add_work_dir,
+    check_praco_data,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_praco_data(parser)
     add_work_dir(parser, "praco_tasks")
-    parser.add_argument("--question", metavar="TEXT", help="template; {} is the class")
+    add_input(
+        parser,
+        "--question",
+        (Detail("max_tokens", "of a reply (256)", read=positive, default=256),),
+        metavar="TEXT",
+        alone=None,  # the usual question
+        help="template; {} is the class",
+    )
     parser.add_argument("--limit", type=positive, metavar="N", help="the first N images only")
-    parser.add_argument("--max-tokens", type=int, default=256, metavar="N", help="of a reply")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -29,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.counting.praco.data_kind import load_counting_set
     from autoeval.counting.praco.evaluation_page import data_notes
 
+    check_praco_data(args)
     counting_set = load_counting_set(
         args.data, split=args.split, data_root=args.data_root, exclude=args.exclude
     )

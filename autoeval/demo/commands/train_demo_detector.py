@@ -1,7 +1,7 @@
 """Train the road world's detector on rendered images and measure it in every environment.
 
 Writes the checkpoint and a Markdown page with the training log and the accuracy in every
-environment. With --report-only the page is written anew for the checkpoint there is.
+environment. With only=yes behind --report the page is written anew for the checkpoint there is.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from autoeval.commands.given_input import Detail, add_input, yes_or_no
 from autoeval.data.config_file import shipped_config
 
 CONFIG = shipped_config("demo", "train_roadworld_nano.py")
@@ -21,7 +22,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--config", type=Path, default=CONFIG, metavar="FILE")
     parser.add_argument("--checkpoint", type=Path, default=CHECKPOINT, metavar="FILE")
-    parser.add_argument("--report", type=Path, default=REPORT, metavar="FILE")
+    add_input(
+        parser,
+        "--report",
+        (Detail("only", "yes: do not train", "report_only", yes_or_no, default=False),),
+        metavar="FILE",
+        read=Path,
+        default=REPORT,
+        help="the page (default: %(default)s)",
+    )
     parser.add_argument(
         "--work-dir", type=Path, default=Path("work_dirs/demo_detector"), metavar="DIR"
     )
@@ -37,7 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processor threads; where others compete, 1 is best",
     )
-    parser.add_argument("--report-only", action="store_true", help="do not train")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,7 +77,9 @@ def run(args: argparse.Namespace) -> int:
     log = read_training_log(args.checkpoint)
     commands = [f"python tools/train_demo_detector.py --threads {log['threads']}"]
     if args.report_only:
-        commands.append(f"python tools/train_demo_detector.py --report-only --images {args.images}")
+        commands.append(
+            f"python tools/train_demo_detector.py --report only=yes --images {args.images}"
+        )
     write_text(args.report, describe_training(log, table, seed=SEED, commands=commands))
     print(table.to_string(index=False, float_format="{:.3f}".format))
     print(f"\nwrote {args.report}")

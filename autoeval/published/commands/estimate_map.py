@@ -196,6 +196,8 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     meta_set = None
     if args.preset != LIGHT or args.metaset or args.n_sets:
         meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
+    else:
+        refuse_beside(args, ["n_images"], "is of sample sets: give --metaset n_sets=, too.")
     if road_world.serves(args):
         task = _road_world_task(args, run, settings, meta_set)
     else:
