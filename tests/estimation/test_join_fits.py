@@ -28,7 +28,7 @@ def fit(name, *, assistance=None, boxes=BOXES, calibration=None, **of_pass):
 
 
 def test_settings_and_label_assistance_are_those_of_the_first():
-    assistance = SimpleNamespace()
+    assistance = SimpleNamespace(needs=frozenset())
     joined = join_fits({"a": fit("a", assistance=assistance), "b": fit("b")}, level=0.8)
     assert joined.label_assistance_ is assistance and joined.level == 0.8
     assert joined.context_ == CONTEXT  # and no task: the sources are of several

@@ -90,7 +90,7 @@ def test_save_and_load(table, tmp_path):
     loaded = AccuracyEstimator.load(tmp_path / "e.parquet")
     assert loaded.statistics_ == statistics
     assert loaded.calibration_.to_dict() == USUAL.to_dict()
-    assert loaded.get_params() == {"method": "bayes", "target": "mAP50", "level": 0.8}
+    assert loaded.get_params() == {"target": "mAP50", "level": 0.8}
     assert loaded.predict_site(site(6)) == estimator.predict_site(site(6))
     assert str(loaded.predict_site(site(6))) == str(estimator.predict_site(site(6)))
 
