@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.commands import run_options, site_options, task_options
-from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.given_input import Detail, add_input, yes_or_no
 from autoeval.commands.next_step import after_fit
 from autoeval.commands.typed_options import refuse_all_but
 from autoeval.errors import InputError
@@ -27,6 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         (
             Detail("img_dir", "its images, where its format needs them", "label_images"),
             Detail("group", "its origin, if others that it is joined with share it"),
+            Detail(
+                "trained_here",
+                "yes: the detector was trained on other images of this site",
+                "trained_here",
+                read=yes_or_no,
+                default=False,
+            ),
         ),
         metavar="PATH",
         help="COCO JSON, or a folder of YOLO or VOC",
@@ -87,6 +94,7 @@ def run(args: argparse.Namespace) -> int:
             options["calibrate"] = args.calibrate
             if args.labels:
                 origin = {"img_dir": args.label_images, "group": args.group}
+                options["trained_here"] = args.trained_here
                 estimator = fit(args.labels, boxes, **origin, **options)
             else:
                 estimator = fit_task(args.task, boxes, data_root=args.data_root, **options)

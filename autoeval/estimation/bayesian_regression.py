@@ -29,6 +29,7 @@ from autoeval.estimation.pair_table import (
     CONFIDENCE,
     FEATURES,
     ONLY,
+    TRAINED_HERE,
     WITH_TEACHER,
     category_weights,
     features_at,
@@ -37,11 +38,12 @@ from autoeval.estimation.pair_table import (
     pairs_of,
     with_target,
 )
-from autoeval.estimation.panel_prior import FULL, regression_prior
+from autoeval.estimation.panel_prior import FULL, away_prior, regression_prior
 from autoeval.estimation.score_table import sources
 from autoeval.estimation.warnings import estimate_warnings, width_warning
 from autoeval.notices import Notice
 from autoeval.regression import (
+    Away,
     MixedModel,
     Mixture,
     Pairs,
@@ -68,6 +70,8 @@ class BayesianRegression:
     scaling, prior: units of these scores and what is believed of their slopes; by default what the
         panel of detectors says.
     floor: score from which on boxes are in the files of the rows; see `regression_prior`.
+    away: what is known of detectors away from the site that they were trained on, for rows with
+        `TRAINED_HERE`; by default what the shipped detectors say.
     table_: the score table that it was fitted on; for a target at a threshold its pairs.
     rows_: its pairs; see `autoeval.estimation.pair_table`.
     training_range_: smallest and largest value over the pairs, for each score that it reads.
@@ -83,6 +87,7 @@ class BayesianRegression:
         scaling: Scaling | None = None,
         prior: Prior | None = None,
         floor: float = FULL,
+        away: Away | None = None,
     ) -> None:
         self.method = method
         self.target = target
@@ -91,6 +96,7 @@ class BayesianRegression:
         self.scaling = scaling
         self.prior = prior
         self.floor = floor
+        self.away = away
 
     def fit(self, table: pd.DataFrame) -> Self:
         """Fit on a pair table, or on a score table, of which the sources' own images are taken."""
@@ -128,6 +134,7 @@ class BayesianRegression:
         self._true = self.rows_[self.target].to_numpy(np.float64)
         self._model = self._mixed_model().fit(self._pairs, self._true)
         self.__dict__.pop("cross_validated_", None)
+        self.__dict__.pop("trained_share_", None)
         return self
 
     def predict_rows(
@@ -181,6 +188,9 @@ class BayesianRegression:
             site = self.known_site(str(rows[SITE].iloc[0]))
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
             method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
+        elif self.trained_share_:
+            home = 100 * self._home
+            method += f"; trained at the labelled site, {self.target} {home:.1f}"
         effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
         known = [f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect]
         if known and not interval.refused:
@@ -221,13 +231,36 @@ class BayesianRegression:
         """
         new = self._new_pairs(rows)
         if SITE not in rows:
-            return self._model.predict(new, average=average)
+            found = self._model.predict(new, average=average)
+            return self._of_away(found) if self.trained_share_ and GROUP not in rows else found
         site = self.known_site(str(rows[SITE].iloc[0]))
         model = self._mixed_model().fit(site.fitted, self._true)
         pairs, ratio = site.of_new(new, self.features_.index(CONFIDENCE))
         change = (ratio - 1) * model.predict(pairs).mean
         return model.predict(pairs, average=average).shifted(
             change if average is None else average @ change
+        )
+
+    @cached_property
+    def trained_share_(self) -> float:
+        """Share of the pairs that are of a site that the detector was trained on."""
+        return float(self._trained.mean())
+
+    @property
+    def _trained(self) -> np.ndarray:
+        if TRAINED_HERE not in self.rows_:
+            return np.zeros(len(self.rows_), bool)
+        return self.rows_[TRAINED_HERE].eq(True).to_numpy()
+
+    @property
+    def _home(self) -> float:
+        """Mean accuracy at the sites that the detector was trained on."""
+        return float(self._true[self._trained].mean())
+
+    def _of_away(self, predicted: Mixture) -> Mixture:
+        """Correct a prediction for a detector that was trained where it is labelled."""
+        return (self.away or away_prior(self.target)).predict(
+            predicted, self._home, self.trained_share_
         )
 
     def known_site(self, name: str) -> KnownSite:
@@ -246,7 +279,11 @@ class BayesianRegression:
 
     def draw(self, rows: pd.DataFrame, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
-        return self._model.draw(self._new_pairs(rows), draws=draws, seed=seed)
+        found = self._model.draw(self._new_pairs(rows), draws=draws, seed=seed)
+        if not self.trained_share_:
+            return found
+        away = self.away or away_prior(self.target)
+        return away.draws(found, self._home, self.trained_share_)
 
     @property
     def single(self) -> bool:

@@ -13,7 +13,14 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.estimation.known_site import sampling_stds
 from autoeval.estimation.nothing_found import HIGHEST
-from autoeval.estimation.pair_table import CATEGORY, COUNTS, EXPECTED_COUNTS, FEATURES, WITH_TEACHER
+from autoeval.estimation.pair_table import (
+    CATEGORY,
+    COUNTS,
+    EXPECTED_COUNTS,
+    FEATURES,
+    TRAINED_HERE,
+    WITH_TEACHER,
+)
 from autoeval.estimation.score_table import SEED
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
@@ -177,5 +184,6 @@ def labelled_rows(
         row = {name: of for name, of in scores.row().items() if name != HIGHEST}
         rows.append({**row, "n_boxes": int(ranking.n_true.sum()), **precision, **counts})
     kind = SEED if labelled.everywhere else CATEGORY
+    trained = {TRAINED_HERE: True} if labelled.trained_here else {}
     named = {"source": labelled.name, "family": labelled.family, "sample_set": labelled.name}
-    return pd.DataFrame(rows).assign(**named, kind=kind, repeat=0)
+    return pd.DataFrame(rows).assign(**named, **trained, kind=kind, repeat=0)

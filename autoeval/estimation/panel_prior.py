@@ -18,7 +18,7 @@ import numpy as np
 from autoeval.calibration import CalibrationPrior, Usual
 from autoeval.data.config_file import shipped_config
 from autoeval.errors import InputError
-from autoeval.regression import Prior, Scaling
+from autoeval.regression import Away, Prior, Scaling
 from autoeval.targets import OperatingPoint
 
 FILES = ("panel_prior.json", "operating_point_prior.json")
@@ -41,6 +41,7 @@ SYNONYMS = {
     )
 }
 """Other words of labels and detectors for a category that the prior knows by name."""
+TRAINED = "trained_here_prior.json"
 FULL = 0.0  # floor of files as they come, from .05 on or lower
 
 
@@ -81,6 +82,11 @@ def regression_prior(
         f"No prior of a regression of {target} on {', '.join(features)}. The panel has those on "
         f"{known}."
     )
+
+
+def away_prior(target: str) -> Away:
+    """Return what is known of detectors away from the site that they were trained on."""
+    return Away(**_content(TRAINED)[_kind(target)])
 
 
 def with_synonyms(prior: Prior) -> Prior:
