@@ -23,7 +23,7 @@ from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.training_set import read_labels
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
-from autoeval.labels.with_labels import LabelledEstimate
+from autoeval.labels.with_labels import LabelledEstimate, warnings_with_labels
 from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
 from autoeval.metasets.task import Task, load_task
 from autoeval.runtime.files import write_table
@@ -310,14 +310,20 @@ def threshold(
     if labels is None and (words or img_dir):
         raise InputError("`words` and `img_dir` belong to labels, and there are none.")
     fitted = load_estimator(estimator)
+    wanted: dict[str, Any] = {"precision": precision, "recall": recall, "level": fitted.level}
     if labels is None:
-        curve = expected_curve(fitted, fitted.predict(boxes, **site), iou)
-    else:
-        estimate = fitted.predict(boxes, score_thr=THRESHOLDS[0], iou=iou, **site)
-        plan = fitted.plan_labels(estimate, n=1)
-        content = read_labels(Path(labels), img_dir)
-        curve = labelled_curve(plan, content, words=words, planned=False)
-    return choose_threshold(curve, precision=precision, recall=recall)
+        estimate = fitted.predict(boxes, **site)
+        assert estimate.site is not None
+        if estimate.site.nothing_found:
+            raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
+        curve = expected_curve(fitted, estimate, iou)
+        return choose_threshold(curve, warnings=estimate.site.warnings, **wanted)
+    estimate = fitted.predict(boxes, score_thr=THRESHOLDS[0], iou=iou, **site)
+    plan, content = fitted.plan_labels(estimate, n=1), read_labels(Path(labels), img_dir)
+    of_labels: dict[str, Any] = {"words": words, "planned": False}
+    curve = labelled_curve(plan, content, **of_labels)
+    warnings = warnings_with_labels(plan, content, **of_labels)
+    return choose_threshold(curve, warnings=warnings, **wanted)
 
 
 def compare(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 from typing_extensions import Self
 
@@ -183,6 +182,8 @@ def _fit_site(
     terms: np.ndarray, y: np.ndarray, usual: Usual, n_pairs: int, family: Family
 ) -> np.ndarray:
     """Fit a generalised linear model to one site."""
+    from scipy.optimize import minimize  # a quarter of a second that estimates save
+
     precision = np.linalg.inv(usual.detectors + usual.sites / n_pairs)
 
     def loss(own: np.ndarray) -> tuple[float, np.ndarray]:

@@ -29,9 +29,10 @@ from autoeval.detectors import MMDetector, ops
 from autoeval.detectors.building.category_names import find_categories
 from autoeval.detectors.building.checkpoints import harmless_types
 from autoeval.errors import InputError
+from autoeval.estimation.any_estimator import load_any_estimator
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.runtime.shards import TorchShards
-from autoeval.targets import OperatingPoint
+from autoeval.targets import IOUS, OperatingPoint
 
 ops.register()
 
@@ -69,13 +70,25 @@ class LabelFreeMAP(BaseMetric):
         *,
         repeats: int | None = None,
         score_thr: float | None = None,
-        iou: float = 0.5,
+        iou: float = IOUS[0],
         prefix: str = "label_free",
     ) -> None:
         super().__init__(prefix=prefix)
         torch.serialization.add_safe_globals(harmless_types())
-        self.estimator = AccuracyEstimator.load(estimator)
-        self.repeats, self.score_thr, self.iou = repeats, score_thr, iou
+        self.estimator = load_any_estimator(estimator)
+        default = isinstance(self.estimator, AccuracyEstimator)
+        if repeats is not None and default:
+            raise InputError(
+                "The default method makes as many perturbed passes as it was fitted with: leave "
+                "out `repeats`."
+            )
+        if not default and (score_thr is not None or iou != IOUS[0]):
+            raise InputError(
+                "Precision, recall and F1 are estimated by the default method, and this estimator "
+                "is of a published one: leave out `score_thr` and `iou`."
+            )
+        options = {"score_thr": score_thr, "iou": iou} if default else {"repeats": repeats}
+        self.options: dict[str, Any] = options
         self.detector: MMDetector | None = None
 
     def borrow(self, detector: MMDetector) -> None:
@@ -118,10 +131,8 @@ class LabelFreeMAP(BaseMetric):
         estimate = self.estimator.predict(
             self.detector,
             images=results,
-            repeats=self.repeats,
             shards=TorchShards(get_rank(), size) if size > 1 else None,
-            score_thr=self.score_thr,
-            iou=self.iou,
+            **self.options,
         )
         print_log(f"\n{estimate}", logger="current")
         return {

@@ -96,7 +96,7 @@ def read_pools(
         labels = read_coco(own)
         plan = estimator.plan_labels(estimate, n=20)
         whole = estimate_with_labels(replace(plan, n=plan.n_pool), labels)
-        each = {k: of.combined.estimate.value for k, of in whole.per_category.items()}
+        each = {k: of.combined.estimate.value for k, of in whole.by_category.items()}
         free = plan.priors["mAP"].half_width()
         yield Pool(detector, name, plan, labels, each, free)
 
@@ -137,7 +137,7 @@ def measure(pool: Pool, k: int, draws: int) -> tuple[dict, list[dict]]:
                 "forecast_measured": outlook.measured(k),
             }
         )
-        for name, of in found.per_category.items():
+        for name, of in found.by_category.items():
             if name in pool.each and of.combined.estimate.known:
                 error = abs(of.combined.estimate.value - pool.each[name])
                 half = of.combined.estimate.half_width()

@@ -1,17 +1,19 @@
 """Fit the prior of the default on a panel of detectors, and measure it on detectors left out.
 
-    python benchmarks/panel.py table DATA NAME=PREDICTIONS ... [--teacher NAME=PREDICTIONS]
-    python benchmarks/panel.py prior
-    python benchmarks/panel.py evaluate [--out FILE]
-    python benchmarks/panel.py sites DATA NAME=PREDICTIONS ... [--out FILE]
+    python -m benchmarks.panel table DATA NAME=PREDICTIONS ...
+    python -m benchmarks.panel prior
+    python -m benchmarks.panel evaluate [--out FILE]
+    python -m benchmarks.panel widths [--out FILE]
+    python -m benchmarks.panel sites DATA NAME=PREDICTIONS ... [--out FILE]
 
 `table` scores the labelled sets under DATA (``<task>/<site>/annotations.json``, for the tasks
 vehicle, person, two and all) by the predictions of each detector (``<task>/<site>.json``),
 calibrated on the `val` images of ``all/coco_mini``, and writes ``meta_sets/panel/scores.csv`` and
 ``calibrations.json``; detectors that are there already are kept or replaced. `prior` fits
 ``configs/panel_prior.json`` on them. `evaluate` fits it for each detector on the others, without a
-quarter of the families in turn, and prints the errors there. `sites` fits on one site of one
-category in turn, the calibration learned there, too.
+quarter of the families in turn, and prints the errors there. `widths` does the same with a width of
+intervals that is chosen by their score, without the detector and the quarter, too (ten minutes).
+`sites` fits on one site of one category in turn, the calibration learned there, too.
 """
 
 from __future__ import annotations
@@ -37,13 +39,14 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.pair_table import CATEGORY, FEATURES, WITH_TEACHER, pairs_of
+from autoeval.estimation.pair_table import CATEGORY, FEATURES, pairs_of
 from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.regression import Pairs, Prior, Scaling
-from autoeval.regression.variances import Shared, Variances, possible_variances
+from autoeval.regression.variances import Shared, Variances, level_scale, possible_variances
 from autoeval.report.tables import to_markdown
 from autoeval.targets import AP_TARGETS
+from benchmarks.panel_widths import DEFAULT, Widths, by_estimate, choose_widths, interval_score
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER, PRIOR = ROOT / "meta_sets/panel", ROOT / "configs/panel_prior.json"
@@ -81,9 +84,8 @@ GROUPS = 4
 EQUAL_PARTS = 2.0
 """Both parameters of the beta prior of `Prior.alike`: few groups of the panel have several sites,
 and these are parts of one data set each, more alike than the cameras of one owner may be."""
-WIDER, SPREAD_LOG_STD = 1.3, 0.05
-"""A labelled set shows how its categories vary, not how sites do: the spread is hardly learned from
-it, and wider than the panel's by what coverage on detectors and families left out asked for."""
+UNCHANGED = Widths(level_power=0.0, wider=1.0, spread_log_std=0.05)
+ROUNDS = 3  # of the line and of the errors that depend on it
 UNLIKE = 3
 """Times the variance from detector to detector that so few show: that of the predictive t
 distribution is 2.4 times as large for five detectors, 3.75 times for four (Gelman et al. 2013,
@@ -95,15 +97,11 @@ def parse_args() -> argparse.Namespace:
     """Read the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("table", "prior", "evaluate", "sites"):
+    for name in ("table", "prior", "evaluate", "widths", "sites"):
         own = commands.add_parser(name)
         if name in ("table", "sites"):
             add_detectors(own)
-        if name == "table":
-            own.add_argument(
-                "--teacher", default="", metavar="NAME=PREDICTIONS", help="a better one"
-            )
-        if name in ("evaluate", "sites"):
+        if name in ("evaluate", "widths", "sites"):
             own.add_argument("--out", type=Path, help="CSV of every estimate")
     return parser.parse_args()
 
@@ -124,22 +122,21 @@ def main() -> None:
     """Run one of the steps."""
     args = parse_args()
     if args.command == "table":
-        teacher, _, boxes = args.teacher.partition("=")
         for name, folder in args.detectors:
-            own = Path(boxes) if boxes and name != teacher else None
-            add_detector(name, args.data, folder, own)
+            add_detector(name, args.data, folder)
     elif args.command == "prior":
         of_boxes = fit_calibration_prior(read_panel()[1])
         content = {"boxes": of_boxes["boxes"], "floors": [*map(fit_floor, FLOORS)]}
         PRIOR.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     else:
-        if args.command == "evaluate":
-            estimates = nested(read_panel()[0])
+        if args.command in ("evaluate", "widths"):
+            estimates = Nested(read_panel()[0]).every(choose=args.command == "widths")
         else:
             estimates = pd.concat([one_site(n, args.data, of) for n, of in args.detectors])
         if args.out:
             estimates.to_csv(args.out, index=False)
-        print(to_markdown(summary(estimates).round(1).reset_index()))
+        for table in (summary(estimates), of_classes(estimates), scored(estimates)):
+            print(to_markdown(table.round(1).reset_index()) + "\n")
 
 
 def family(site: str) -> str:
@@ -147,7 +144,7 @@ def family(site: str) -> str:
     return next((origin for origin in ORIGINS if site.startswith(origin)), site)
 
 
-def read_sets(data: Path, predictions: Path, teacher: Path | None = None) -> Iterator[TrainingSet]:
+def read_sets(data: Path, predictions: Path) -> Iterator[TrainingSet]:
     """Read the labelled sets with the boxes of one detector; of coco_mini the `val` images."""
     for task, categories in TASKS.items():
         for path in sorted((predictions / task).glob("*.json")):
@@ -159,9 +156,7 @@ def read_sets(data: Path, predictions: Path, teacher: Path | None = None) -> Ite
             known = categories or set(names) <= set(WORDS.values())
             words = WORDS if known else {name: name for name in names}
             numbers = dict(zip(content.numbers, content.categories, strict=True))
-            second = teacher and teacher / task / path.name
-            files = Predictions(path, reference=second if second and second.exists() else None)
-            boxes = files.read(content.images, where=str(path), numbers=numbers)
+            boxes = Predictions(path).read(content.images, where=str(path), numbers=numbers)
             boxes, truth = boxes.as_categories(names, words), Truth.of(content, names)
             if path.stem == LABELLED:
                 entries = json.loads(file.read_bytes())["images"]
@@ -178,9 +173,9 @@ def read_sets(data: Path, predictions: Path, teacher: Path | None = None) -> Ite
                 print(f"{path}: {error}")
 
 
-def add_detector(name: str, data: Path, predictions: Path, teacher: Path | None) -> None:
+def add_detector(name: str, data: Path, predictions: Path) -> None:
     """Score all sites by one detector, calibrated on the labelled set."""
-    sets = list(read_sets(data, predictions, teacher))
+    sets = list(read_sets(data, predictions))
     own = [of for of in sets if of.name == LABELLED]
     rows, calibration = calibrated_rows(own, prior=WIDE)
     others = [of for of in sets if of.name != LABELLED]
@@ -198,7 +193,7 @@ def add_detector(name: str, data: Path, predictions: Path, teacher: Path | None)
     if known is not None:
         table = pd.concat([known[known["detector"] != name], table], ignore_index=True)
     columns = ["detector", "kind", "family", "source", "category", "n_images", "n_held", "n_boxes"]
-    columns += [*FEATURES, WITH_TEACHER, "mAP", "mAP50", "mAP75"]
+    columns += [*FEATURES, "mAP", "mAP50", "mAP75"]
     FOLDER.mkdir(parents=True, exist_ok=True)
     table.reindex(columns=columns).to_csv(FOLDER / "scores.csv", index=False, float_format="%.5f")
     calibrations = calibrations | {name: [calibration, *of_sites]}
@@ -256,7 +251,11 @@ def read_panel(
 
 
 def fit_prior(
-    rows: pd.DataFrame, *, target: str = "mAP", features: Sequence[str] = FEATURES
+    rows: pd.DataFrame,
+    *,
+    target: str = "mAP",
+    features: Sequence[str] = FEATURES,
+    widths: Widths = DEFAULT,
 ) -> tuple[Sequence[str], Scaling, Prior]:
     """Fit the prior by the marginal likelihood of the accuracies of all detectors.
 
@@ -273,7 +272,9 @@ def fit_prior(
         pairs = pairs_of(own, features, Prior(()).of_one_image)
         x = scaling.apply(pairs.x)
         named = (own["category"] == KNOWN_BY_NAME).to_numpy(float)
-        blocks.append((pairs, x, named, Shared.of(pairs, pairs, (x, x)), own[target].to_numpy()))
+        blocks.append((pairs, x, named, own[target].to_numpy()))
+    scales: list[np.ndarray] = [np.ones(len(pairs)) for pairs, *_ in blocks]
+    shares: list[Shared] = []
 
     def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
         mean, logs = values[: 2 + n], values[2 + n :]
@@ -282,23 +283,34 @@ def fit_prior(
         widths = np.array([np.inf, MEAN_STD, *[SLOPE_STD] * n])
         total = 0.5 * float(np.sum(off**2) + np.sum((mean / widths) ** 2))
         gradient = np.concatenate([mean / widths**2, off / HYPER_STD])
-        for pairs, x, named, shared, y in blocks:
+        for (pairs, x, named, y), shared, scale in zip(blocks, shares, scales, strict=True):
             covariance = shared.covariance(variances, intercept_std**2)
-            factor = cho_factor(covariance + np.diag(variances.pair + pairs.sampling), lower=True)
+            single = np.diag(scale**2 * (variances.pair + pairs.sampling))
+            factor = cho_factor(covariance + single, lower=True)
             terms = np.column_stack([np.ones(len(y)), named, x])
             residual = y - terms @ mean
             solved = cho_solve(factor, residual)
             total += 0.5 * residual @ solved + np.log(np.diag(factor[0])).sum()
             # Rasmussen & Williams 2006, equation 5.9
             rest = cho_solve(factor, np.eye(len(y))) - np.outer(solved, solved)
-            same = (shared.family, shared.place, shared.category, np.eye(len(y)))
+            same = (shared.family, shared.place, shared.category, np.diag(scale**2))
             parts = (*same, shared.line * shared.family, np.ones_like(rest), shared.line)
             gradient[: 2 + n] -= terms.T @ solved
             gradient[2 + n :] += [np.sum(rest * of) for of in parts] * np.exp(2 * logs)
         return total, gradient
 
     start = np.concatenate([[0.3, 0.0], np.full(n, 0.15 / n), USUAL])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B").x
+    found = start
+    # Iterated generalised least squares (Carroll & Ruppert 1988, section 2.1): the errors depend on
+    # the line, so it is fitted with equal errors first.
+    for _ in range(ROUNDS if widths.level_power else 1):
+        shares[:] = [
+            Shared.of(pairs, pairs, (x, x), (scale, scale))
+            for (pairs, x, *_), scale in zip(blocks, scales, strict=True)
+        ]
+        found = minimize(loss, found, jac=True, method="L-BFGS-B").x
+        lines = [found[0] + found[1] * named + x @ found[2 : 2 + n] for _, x, named, _ in blocks]
+        scales[:] = [level_scale(line, widths.level_power) for line in lines]
     variances, intercept_std = variances_of(found[2 + n :])
     effects = [variances.family, variances.place, variances.category, variances.pair]
     total = sum(effects)
@@ -311,11 +323,12 @@ def fit_prior(
         spread=float(np.sqrt(total)),
         shares=tuple(float(of / total) for of in effects),  # type: ignore[arg-type]
         bending=variances.bending / total,
+        level_power=widths.level_power,
     )
-    residuals = [(shared, pairs, y - mean_of(prior, pairs, x)) for pairs, x, _, shared, y in blocks]
-    alike = fit_alike(prior, residuals)
-    wider = {"spread": WIDER * prior.spread, "bending": prior.bending / WIDER**2}
-    return features, scaling, replace(prior, alike=alike, spread_log_std=SPREAD_LOG_STD, **wider)
+    alike = fit_alike(
+        prior, [(pairs, x, y - mean_of(prior, pairs, x)) for pairs, x, _, y in blocks]
+    )
+    return features, scaling, widths.apply(replace(prior, alike=alike))
 
 
 def mean_of(prior: Prior, pairs: Pairs, x: np.ndarray) -> np.ndarray:
@@ -324,24 +337,31 @@ def mean_of(prior: Prior, pairs: Pairs, x: np.ndarray) -> np.ndarray:
     return prior.intercept + x @ np.array(prior.slopes) + named
 
 
-def fit_alike(prior: Prior, residuals: Sequence[tuple[Shared, Pairs, np.ndarray]]) -> float:
-    """Fit `Prior.alike`, all else being known, to the residuals (N,) of each detector's pairs.
+def fit_alike(prior: Prior, blocks: Sequence[tuple[Pairs, np.ndarray, np.ndarray]]) -> float:
+    """Fit `Prior.alike`, all else being known, to each detector's pairs.
+
+    blocks: pairs, their scaled scores (N, P) and their residuals (N,).
 
     The likelihood is the geometric mean over detectors: they are measured at the same sites, whose
     errors are largely the same for all of them, so they do not count as that many observations.
     """
+    known = []
+    for pairs, x, residual in blocks:
+        scale = level_scale(mean_of(prior, pairs, x), prior.level_power)
+        known.append((pairs, scale, Shared.of(pairs, pairs, (x, x), (scale, scale)), residual))
 
     def loss(alike: float) -> float:
         of_pairs = replace(prior, alike=alike)
         (variances,) = possible_variances(of_pairs, [prior.spread])
         total = 0.0
-        for shared, pairs, residual in residuals:
+        for pairs, scale, shared, residual in known:
             covariance = shared.covariance(variances, prior.intercept_std**2)
-            factor = cho_factor(covariance + np.diag(variances.pair + pairs.sampling), lower=True)
+            single = np.diag(scale**2 * (variances.pair + pairs.sampling))
+            factor = cho_factor(covariance + single, lower=True)
             total += 0.5 * residual @ cho_solve(factor, residual)
             total += np.log(np.diag(factor[0])).sum()
         weight = EQUAL_PARTS - 1
-        return total / len(residuals) - weight * (np.log(alike) + np.log1p(-alike))
+        return total / len(blocks) - weight * (np.log(alike) + np.log1p(-alike))
 
     return float(minimize_scalar(loss, bounds=(1e-3, 1 - 1e-3), method="bounded").x)
 
@@ -381,8 +401,7 @@ def fit_floor(floor: float) -> dict[str, Any]:
         "floor": floor,
         "missed": usual(missed),
         "regressions": [
-            {"target": target, **described(*fit_prior(rows, target=target, features=names))}
-            for names in (FEATURES, (*FEATURES, WITH_TEACHER))
+            {"target": target, **described(*fit_prior(rows, target=target))}
             for target in AP_TARGETS
         ],
     }
@@ -420,31 +439,87 @@ def enough(rows: pd.DataFrame) -> pd.Series:
     return ~other | ((rows["n_boxes"] >= FEWEST_BOXES) & (rows["n_held"] >= FEWEST_IMAGES))
 
 
-def left_out(rows: pd.DataFrame) -> Iterator[tuple[str, pd.Series, pd.Series]]:
-    """Yield each detector, rows of its kin, and rows of a quarter of the families in turn."""
+def quarters(rows: pd.DataFrame) -> dict[str, int]:
+    """Return, for each family, the number of the quarter that it is left out with."""
     families = sorted(set(rows["family"]) - {"coco"})
     np.random.default_rng(0).shuffle(families)
+    return {name: k % GROUPS for k, name in enumerate(families)}
+
+
+def left_out(rows: pd.DataFrame) -> Iterator[tuple[str, pd.Series, pd.Series]]:
+    """Yield each detector, rows of its kin, and rows of a quarter of the families in turn."""
+    quarter = rows["family"].map(quarters(rows))
     folds = [(name, k) for name in dict.fromkeys(rows["detector"]) for k in range(GROUPS)]
     for name, k in tqdm(folds, "leaving detectors and families out"):
-        yield name, rows["detector"].map(kin) == kin(name), rows["family"].isin(families[k::GROUPS])
+        yield name, rows["detector"].map(kin) == kin(name), quarter == k
+
+
+class Nested:
+    """Estimates of every site by priors that have seen neither the detector nor its family.
+
+    rows: table of the panel. panel: rows of the same pairs that the priors are fitted on, where
+        they are others. Fits are kept, since the choice of widths needs each several times.
+    """
+
+    def __init__(self, rows: pd.DataFrame, panel: pd.DataFrame | None = None) -> None:
+        self.rows, self.panel = rows, rows if panel is None else panel
+        self.names = list(dict.fromkeys(rows["detector"]))
+        of_families = quarters(rows)
+        self.quarter = rows["family"].map(of_families)
+        self.kins, self.quarters = (
+            self.panel["detector"].map(kin),
+            self.panel["family"].map(of_families),
+        )
+        self.fitted: dict[tuple, tuple[Scaling, Prior]] = {}
+
+    def estimate(
+        self, name: str, k: int, widths: Widths, without: Sequence[tuple[str, int]] = ()
+    ) -> pd.DataFrame:
+        """Estimate a quarter of the families for one detector.
+
+        without: kinds of detectors and quarters that the prior has not seen either.
+        """
+        kinds = frozenset({kin(name), *(of for of, _ in without)})
+        places = frozenset({k, *(of for _, of in without)})
+        key = (kinds, places, widths.level_power)
+        if key not in self.fitted:
+            known = self.panel[~self.kins.isin(kinds) & ~self.quarters.isin(places)]
+            self.fitted[key] = fit_prior(known, widths=replace(UNCHANGED, level_power=key[2]))[1:]
+        scaling, prior = self.fitted[key]
+        own = self.rows["detector"] == name
+        requested = self.rows[own & (self.quarter == k) & enough(self.rows)]
+        if requested.empty:
+            return pd.DataFrame()
+        labelled = self.rows[own & (self.rows["kind"] == CATEGORY)]
+        found = evaluated(labelled, requested, scaling, widths.apply(prior))
+        return found.assign(detector=name)
+
+    def choose(self, kind: str = "", k: int = -1) -> Widths:
+        """Choose widths on what is left without one kind of detectors and one quarter."""
+        folds = [
+            (name, of)
+            for name in self.names
+            for of in range(GROUPS)
+            if kin(name) != kind and of != k
+        ]
+        hidden = [(kind, k)]
+        return choose_widths(
+            lambda widths: pd.concat([self.estimate(*of, widths, hidden) for of in folds])
+        )
+
+    def every(self, *, choose: bool = False) -> pd.DataFrame:
+        """Estimate all; with `choose` by widths that were chosen without detector and family."""
+        parts = []
+        folds = [(name, k) for name in self.names for k in range(GROUPS)]
+        for name, k in tqdm(folds, "leaving detectors and families out"):
+            widths = self.choose(kin(name), k) if choose else DEFAULT
+            parts.append(self.estimate(name, k, widths).assign(**asdict(widths)))
+        return pd.concat(parts, ignore_index=True)
 
 
 def nested(rows: pd.DataFrame, panel: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Estimate every site by a prior that has seen neither the detector nor its family.
-
-    Where ``panel`` is given, the prior is fitted on its rows, which are of the same pairs.
-    """
-    parts, panel = [], rows if panel is None else panel
-    for name, _, held_out in left_out(rows):
-        others = (panel["detector"].map(kin) != kin(name)) & ~panel["family"].isin(
-            rows.loc[held_out, "family"]
-        )
-        _, scaling, prior = fit_prior(panel[others])
-        labelled = rows[(rows["detector"] == name) & (rows["kind"] == CATEGORY)]
-        requested = rows[(rows["detector"] == name) & held_out & enough(rows)]
-        if len(requested):
-            parts.append(evaluated(labelled, requested, scaling, prior).assign(detector=name))
-    return pd.concat(parts, ignore_index=True)
+    """Estimate every site with the widths of the default; see `Nested`."""
+    return Nested(rows, panel).every()
 
 
 def one_site(name: str, data: Path, predictions: Path) -> pd.DataFrame:
@@ -484,7 +559,7 @@ def evaluated(
     """Fit on some pairs and estimate others, each as a site of its own."""
     options = {"target": target, "features": features, "scaling": scaling, "prior": prior}
     fitted = BayesianRegression(**options).fit(known)
-    predicted = [fitted.predict(new.iloc[[k]])[0] for k in range(len(new))]
+    predicted = fitted.predict(new)  # each on its own
     group = np.where(new["category"].isin(["person", "vehicle"]), new["category"], "other")
     return pd.DataFrame(
         {
@@ -506,6 +581,24 @@ def summary(estimates: pd.DataFrame) -> pd.DataFrame:
     return tabulated(estimates, by, "constant", mean)
 
 
+def of_classes(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate the same by kind of category and by estimate."""
+    kinds = np.where(estimates["group"] == "other", "other", "vehicle, person")
+    rows = estimates.assign(categories=kinds, points=by_estimate(estimates))
+    by = ["categories", "points"]
+    mean = rows.groupby("group")["true"].transform("mean")
+    return tabulated(rows, by, "constant", mean)
+
+
+def scored(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate the interval score, in points, and what it weighs by group and of all pairs."""
+    mean = estimates.groupby(["group", "detector"])["true"].transform("mean")
+    rows = pd.concat([estimates, estimates.assign(group="all")], ignore_index=True)
+    rows = rows.assign(score=100 * interval_score(rows))
+    table = tabulated(rows, ["group"], "constant", pd.concat([mean, mean], ignore_index=True))
+    return table.join(rows.groupby("group")["score"].mean())
+
+
 def tabulated(
     estimates: pd.DataFrame, by: list[str], name: str, reference: pd.Series
 ) -> pd.DataFrame:
@@ -519,8 +612,8 @@ def tabulated(
         n=1,
     )
     names = ["mae", "bias", "reference", "coverage", "half_width"]
-    table = rows.groupby(by)[names].mean().rename(columns={"reference": name})
-    return table.join(rows.groupby(by)["n"].sum())
+    table = rows.groupby(by, observed=True)[names].mean().rename(columns={"reference": name})
+    return table.join(rows.groupby(by, observed=True)["n"].sum())
 
 
 if __name__ == "__main__":

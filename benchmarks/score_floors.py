@@ -1,6 +1,6 @@
 """Files cut at a score: the panel's tables at several floors, and what estimates are worth there.
 
-    python -m benchmarks.score_floors table DATA NAME=PREDICTIONS ... [--teacher NAME=PREDICTIONS]
+    python -m benchmarks.score_floors table DATA NAME=PREDICTIONS ...
     python -m benchmarks.score_floors evaluate DATA NAME=PREDICTIONS ... [--out FILE]
 
 DATA and PREDICTIONS are those of ``benchmarks/panel.py``. `table` cuts all boxes of each detector
@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER
+from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.score_floors import rows_above
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.report.tables import to_markdown
@@ -46,7 +46,7 @@ from benchmarks.panel import (
 )
 
 COLUMNS = ["detector", "kind", "family", "source", "category", "n_images", "n_held", "n_boxes"]
-COLUMNS += ["floor", *FEATURES, WITH_TEACHER, "mAP", "mAP50", "mAP75"]
+COLUMNS += ["floor", *FEATURES, "mAP", "mAP50", "mAP75"]
 
 
 def parse_args() -> argparse.Namespace:
@@ -56,7 +56,6 @@ def parse_args() -> argparse.Namespace:
     table, evaluate = (commands.add_parser(name) for name in ("table", "evaluate"))
     for command in (table, evaluate):
         add_detectors(command)
-    table.add_argument("--teacher", default="", metavar="NAME=PREDICTIONS", help="a better one")
     evaluate.add_argument("--out", type=Path, help="CSV of every estimate")
     return parser.parse_args()
 
@@ -65,10 +64,8 @@ def main() -> None:
     """Run one of the steps."""
     args = parse_args()
     if args.command == "table":
-        teacher, _, boxes = args.teacher.partition("=")
         for name, folder in tqdm(args.detectors, "detectors"):
-            taught = Path(boxes) if boxes and name != teacher else None
-            add_floors(name, list(read_sets(args.data, folder, taught)))
+            add_floors(name, list(read_sets(args.data, folder)))
     else:
         estimates = evaluated_at_floors(args.data, args.detectors)
         if args.out:

@@ -1,9 +1,18 @@
 """Fixtures shared by every test."""
 
+import os
+import sys
 from pathlib import Path
 
-import pytest
-from hypothesis import settings
+# Importing torch and mmdet without their byte code takes three times as long, and many tests start
+# processes that do; where PYTHONDONTWRITEBYTECODE is set, each would compile all of it again.
+BYTECODE = Path(__file__).resolve().parents[1] / ".pytest_cache/bytecode"
+sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")

@@ -63,7 +63,6 @@ def differing(shown, figures, columns):
         ("places", "question", 1, "places/place_order", ORDER),
         ("transfer", "fitted on", 0, "transfer/transfer", TOLD),
         ("transfer", "families", 0, "transfer/transfer_sizes", TOLD),
-        ("transfer", "scores", 0, "transfer/transfer_evidence", TOLD),
     ],
 )
 def test_the_table_is_that_of_the_file(page, first, which, file, columns):

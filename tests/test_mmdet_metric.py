@@ -25,7 +25,6 @@ from autoeval.data.predictions import read_image_list, read_predictions
 from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
-from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings, light
@@ -33,6 +32,7 @@ from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import training_set
 from autoeval.metasets import Task
 from autoeval.mmdet_metric import LabelFreeMAP
+from autoeval.published.methods.published_estimator import PublishedEstimator
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.targets import points_at
 from tests.doc_pages import ROOT, shell_of
@@ -99,7 +99,7 @@ def detector(folder):
 
 @pytest.fixture(scope="module")
 def estimator(folder, detector):
-    fitted = AccuracyEstimator("bos").fit_rows(
+    fitted = PublishedEstimator("bos").fit(
         score_table(), context=Observer(detector, TASK, SETTINGS).context()
     )
     fitted.save(folder / "estimator.parquet")
@@ -148,7 +148,7 @@ def test_a_counting_estimator_serves_the_metric_too(folder, detector):
     counting = replace(SETTINGS, measures=(CountingErrorSettings(),))
     made = Observer(detector, TASK, counting).context()
     path = folder / "counting.parquet"
-    AccuracyEstimator("bos", target="count_mae").fit_rows(table, context=made).save(path)
+    PublishedEstimator("bos", target="count_mae").fit(table, context=made).save(path)
     metric = LabelFreeMAP(path)
     metric.borrow(detector)
     metrics = metric.compute_metrics(list(load_image_folder(folder / "images.json")))

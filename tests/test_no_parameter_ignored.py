@@ -24,7 +24,6 @@ from autoeval.data.coco import read_coco_images
 from autoeval.data.labels.content import LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
-from autoeval.estimation.observation.presets import SourceDomain
 from autoeval.monitoring.watch_sites import WatchPlan
 from autoeval.runtime.job import LocalExecutor
 
@@ -248,7 +247,6 @@ def of_running(w):
     """What `AccuracyEstimator.predict` and `read_site` take of how a detector is run."""
     base = {"estimator": observed(w), "run": BlackBoxes(w), "images": w / "colours/images"}
     base["categories"] = None
-    domain = SourceDomain("street", None, 0.5)
 
     def call(estimator, run, keep=None, shards=None, watch=None, **options):
         seen = []
@@ -266,8 +264,6 @@ def of_running(w):
             "run": {"run": BlackBoxes(w, "other")},
             "images": {"images": w / "others/images"},
             "categories": {"categories": {"vehicle": ["car", "bus"]}},
-            "repeats": {"repeats": 2},
-            "domain": {"domain": domain},
             "keep": {"keep": Keeping(w / "kept_running")},
             "shards": {"shards": WatchedShards()},
             "watch": {"watch": True},
@@ -291,6 +287,7 @@ def of_predictions(w):
             "half_size": {"half_size": w / "weak/one.json"},
             "reference": {"reference": w / "weak/one.json"},
             "names": {"names": NAMES},
+            "reference_names": {"reference_names": NAMES},
             "complete": ({"path": w / "cut.json"}, {"complete": False}),
         },
         call,
@@ -310,6 +307,7 @@ def of_predictions_of_an_estimate(w):
             "half_size": {"half_size": w / "moved.json"},
             "reference": {"reference": w / "moved.json"},
             "names": {"names": NAMES},
+            "reference_names": {"reference_names": NAMES},
         },
         call,
     )

@@ -1,6 +1,7 @@
 """Results of the Python interface share their names: value, interval, warnings, tables, plots."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 import autoeval
 from autoeval.errors import InputError
 
-NAMES = ("value", "lower", "upper", "to_dict", "to_pandas", "plot")
+FIGURES = ("value", "lower", "upper", "level", "target", "warnings", "per_category")
+ENDS = {"value", "lower", "upper"}
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +39,69 @@ def legend(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
+def in_family(result):
+    """Whether a result has all names, plain values of them, and categories with equal names."""
+    plain = result.to_dict()
+    json.dumps(plain, allow_nan=False)
+    assert all(hasattr(result, name) and name in plain for name in FIGURES)
+    assert plain["warnings"] == [of["text"] for of in plain["warning_codes"]]
+    assert [of["code"] for of in plain["warning_codes"]] == [of.code for of in result.warnings]
+    assert all(set(of) == ENDS for of in result.per_category.values())
+    assert all(set(of) >= ENDS for of in plain["per_category"].values())
+    assert set(plain["per_category"]) == set(result.per_category)
+    assert not np.isfinite(result.value) or result.lower <= result.value <= result.upper
+    assert len(str(result)) and len(repr(result).splitlines()) == 1 and len(result.to_pandas())
+    return result.plot() is not None
+
+
+def test_all_results_are_of_one_family(world, site, few, tmp_path):
+    strong, weak = (autoeval.AccuracyEstimator.load(world / name) for name in ("strong", "weak"))
+    images = site["images"]
+    files = site_predictions(world)
+    both = {"strong": strong, "weak": weak}
+    (tmp_path / "sites").mkdir()
+    shutil.copy(site["boxes"], tmp_path / "sites/gate.json")
+    (tmp_path / "sites/yard.json").write_text("[]")
+    watched = autoeval.monitor(
+        strong, tmp_path / "sites", images=_lists(tmp_path, images), work_dir=tmp_path / "out"
+    )
+    compared = autoeval.compare(both, files, images=images)
+    for result in (
+        strong.predict(**site),
+        strong.predict(**site, labels=few),
+        autoeval.threshold(strong, recall=0.4, **site),
+        autoeval.threshold(strong, labels=few, **site),
+        compared,
+        autoeval.compare(both, files, images=images, labels=few),
+        watched["gate"],
+        watched["yard"],
+    ):
+        assert in_family(result), type(result)
+    first = compared.overall.iloc[0]
+    assert (compared.value, compared.lower) == (first["difference"], first["lower"])
+    assert [warning.code for warning in watched["yard"].warnings] == ["nothing-found"]
+
+
+def _lists(folder, images):
+    (folder / "lists").mkdir()
+    for name in ("gate", "yard"):
+        shutil.copy(images, folder / f"lists/{name}.json")
+    return folder / "lists"
+
+
+def test_labels_that_do_not_fit_are_warned_of_by_a_threshold(world, site, tmp_path):
+    moved = _content(world)
+    for box in moved["annotations"]:
+        box["bbox"][0] += 20
+    path = tmp_path / "moved.json"
+    path.write_text(json.dumps(moved))
+    chosen = autoeval.threshold(world / "strong", recall=0.4, labels=path, **site)
+    assert "labels-displaced" in {warning.code for warning in chosen.warnings}
+    assert "warning: labelled boxes lie" in str(chosen)
+
+
 def test_an_estimate_s_plot_names_no_repeats_that_there_are_not(world, site):
     estimate = autoeval.AccuracyEstimator.load(world / "strong/estimator.parquet").predict(**site)
-    assert all(hasattr(estimate, name) for name in NAMES)
     assert estimate.std != estimate.std
     assert legend(estimate.plot()) == ["90% interval", f"{100 * estimate.value:.1f}"]
 
@@ -47,7 +109,6 @@ def test_an_estimate_s_plot_names_no_repeats_that_there_are_not(world, site):
 def test_an_estimate_with_labels(world, site, few):
     strong = autoeval.AccuracyEstimator.load(world / "strong/estimator.parquet")
     labelled = strong.predict(**site, labels=few)
-    assert all(hasattr(labelled, name) for name in NAMES)
     assert (labelled.lower, labelled.upper) == labelled.interval
     rows = labelled.to_pandas().set_index("category")
     assert list(rows.index) == ["", *labelled.per_category]
@@ -73,7 +134,6 @@ def test_a_plan_is_printed_as_the_images_to_label(world, site):
 
 def test_a_threshold_without_and_with_labels(world, site, few):
     free = autoeval.threshold(world / "strong", recall=0.4, **site)
-    assert all(hasattr(free, name) for name in NAMES)
     assert free.lower <= free.value <= free.upper
     assert len(free.to_pandas()) == len(free.curve) and "value" in free.to_pandas()
     assert legend(free.plot())[-1] == f"{free.value:.2f}"

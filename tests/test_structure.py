@@ -19,7 +19,7 @@ LAYERS = [
     {"detectors", "metasets", "scores", "regression"},
     {"labels", "published.scores"},
     {"estimation"},
-    {"comparison"},
+    {"comparison", "published.methods"},
     {"api", "monitoring"},
     {"counting"},
     {"results"},
@@ -36,14 +36,13 @@ LAYERS = [
 LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package in packages}
 
 # The same within `estimation`: its sub-packages, and those of its modules that one of them needs.
-# All other modules of its own lie above `methods`.
+# All other modules of its own lie above these.
 ESTIMATION = [
     {"score_table", "intervals", "pair_table", "nothing_found", "list_starts"},
     {"observation"},
     {"bayesian_regression", "category_scores", "estimate", "given_boxes", "site", "site_boxes"}
     | {"warnings"}
-    | {"known_site", "panel_prior", "reference_statistics", "training_set"},
-    {"methods"},
+    | {"known_site", "panel_prior", "reference_prior", "reference_statistics", "training_set"},
     {"modules"},
 ]
 LAYER = {part: layer for layer, parts in enumerate(ESTIMATION) for part in parts}
@@ -189,8 +188,9 @@ CORE = {f"commands.{name}" for name in ("fit", "estimate", "compare", "threshold
 CORE |= {"api", "mmdet_metric", "commands.check", "commands.label_plan", "commands.label_estimate"}
 
 
-def test_the_core_imports_no_published_method_no_counting_and_no_demo():
-    """Commands and scores of these register by name: `PACKAGES` of `cli` and `scores.registry`."""
+@cache
+def core_modules():
+    """All that the commands of the core import, directly or not."""
     below = {}
     for name, path in modules().items():
         used = {whole.removeprefix("autoeval.") for whole in imports_of(path, typing=False)}
@@ -200,8 +200,20 @@ def test_the_core_imports_no_published_method_no_counting_and_no_demo():
         name = open_ends.pop()
         core.add(name)
         open_ends |= below[name] - core
+    return core
+
+
+def test_the_core_imports_no_published_method_no_counting_and_no_demo():
+    """Commands, scores and estimators of these register by name, as in `PACKAGES` of `cli`."""
+    core = core_modules()
     assert len(core) > 200
     assert sorted(name for name in core if name.partition(".")[0] in APART) == []
+
+
+def test_the_core_does_not_ask_which_regression_an_estimator_holds():
+    """There is one: published methods have an estimator of their own."""
+    asking = r"isinstance\([^()]*(Bayesian|Source|Pair)Regression"
+    assert [name for name in core_modules() if re.search(asking, modules()[name].read_text())] == []
 
 
 def test_nothing_runs_in_circles():
@@ -309,3 +321,8 @@ def test_the_reader_of_constants_sees_what_could_stand_above():
         "TOP = 1\ndef area(): ...\nLATE = TOP\nTABLE = {1: area}\nBOTH: list = [*TABLE, LATE]\n"
     )
     assert list(late_constants(source)) == ["LATE"]
+
+
+if __name__ == "__main__":
+    LINES = sum(len(modules()[name].read_text().splitlines()) for name in core_modules())
+    print(f"the core: {LINES} lines in {len(core_modules())} modules")

@@ -21,7 +21,7 @@ from autoeval.targets import MEASURES, named_target
 
 WORSE = 3
 NOT_FILES = "-"
-RARE = ("score_thr", "level", "seed", "fail_if_worse", "batch_size", "launcher")
+RARE = ("reference", "score_thr", "level", "seed", "fail_if_worse", "batch_size", "launcher")
 TRAINED_HERE, KNOWN = "trained_here", "known"
 
 
@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="boxes of each detector on these images, in the same order; - for one that is run",
     )
+    run_options.add_reference_options(parser)
     site_options.add_category_option(parser)
     site_options.add_target_options(parser)
     site_options.add_labels_options(parser.add_argument_group("labels of some images"))
@@ -179,14 +180,24 @@ def _named(texts: list[str]) -> Any:
 def _boxes(args: argparse.Namespace, fits: dict[str, Any]) -> list[Any]:
     """Return the file of each detector, or the detector as it was fitted."""
     from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.given_boxes import Detector, Predictions
+    from autoeval.estimation.pair_table import REFERENCE_AP
 
     found: list[Any] = [None if path == NOT_FILES else path for path in args.predictions]
     found = found or [None] * len(fits)
+    if args.reference:  # that of the fits with one; where none has, each refuses it
+        with_one = [REFERENCE_AP in fitted.table_ for fitted in fits.values()]
+        given = with_one if any(with_one) else [True] * len(fits)
+        names = args.reference_names or {}
+        found = [
+            Predictions(of, reference=args.reference, reference_names=names) if of and to else of
+            for of, to in zip(found, [*given, *[False] * len(found)], strict=False)
+        ]
     for k, fitted in enumerate(fits.values()):
         if k < len(found) and found[k] is None and fitted.loading_:
             spec = DetectorSpec.from_dict(fitted.loading_["detector"])
-            found[k] = Detector(spec, batch_size=args.batch_size)
+            reference = run_options.named_reference(args)
+            found[k] = Detector(spec, reference=reference, batch_size=args.batch_size)
     return found
 
 

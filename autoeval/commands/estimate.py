@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from autoeval.report.sections import Section
 
 RARE = (
-    *("cfg_options", "device", "teacher", "pseudo_labels", "site", "group", "target", "export"),
+    *("cfg_options", "device", "reference", "pseudo_labels", "site", "group", "target", "export"),
     *("batch_size", "launcher", "detector", "checkpoint"),
 )
 
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what `autoeval fit` wrote: a work dir, or estimator.parquet (default: %(default)s)",
     )
     run_options.add_detector_options(parser)
-    run_options.add_teacher_options(parser)
+    run_options.add_reference_options(parser)
     run_options.add_predictions_options(
         parser, "boxes on the new images: COCO results, JSON lines, Parquet"
     )
@@ -61,16 +61,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Load the estimator, estimate, and print."""
-    from autoeval.report.sections import Report
-    from autoeval.report.terminal import next_command, print_report
-    from autoeval.results.estimate.estimate_page import estimate_page
-    from autoeval.results.estimate.tool_files import export
-
     _check(args)
     estimator = site_options.load_for_target(args)
     estimate = site_options.predict_site(args, estimator)
     if estimate is None:
         return 0
+    from autoeval.report.sections import Report  # after what can fail: pages take a second to load
+    from autoeval.report.terminal import next_command, print_report
+    from autoeval.results.estimate.estimate_page import estimate_page
+    from autoeval.results.estimate.tool_files import export
+
     source = Path(args.predictions or args.images).name
     given = site_options.site_facts(args, estimator, labels=args.labels)
     report = estimate_page(f"Estimate on {source}", estimator, estimate=estimate, given=given)

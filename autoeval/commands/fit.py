@@ -15,7 +15,7 @@ from autoeval.errors import InputError
 from autoeval.targets import AP_TARGETS, MEASURES, named_target
 
 OF_JOIN = ("join", "target", "score_thr", "iou", "level", "work_dir", "json", "verbose")
-RARE = ("cfg_options", "device", "teacher", "calibrate", "level", "batch_size", "launcher")
+RARE = ("cfg_options", "device", "reference", "calibrate", "level", "batch_size", "launcher")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="instead: work dirs of fits of one detector, on any number of labelled sets and tasks",
     )
     run_options.add_detector_options(parser)
-    run_options.add_teacher_options(parser)
+    run_options.add_reference_options(parser)
     run_options.add_predictions_options(
         parser, "COCO results, JSON lines or Parquet; with --task a folder of them, one a source"
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 RARE = (
-    *("site", "group", "target", "frames", "prelabel", "pseudo_labels", "teacher"),
+    *("site", "group", "target", "frames", "prelabel", "pseudo_labels", "reference"),
     *("cfg_options", "device", "batch_size", "launcher", "seed", "detector", "checkpoint"),
 )
 
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_options.add_predictions_options(parser, "COCO results on the pool, instead of a detector")
     run_options.add_image_list_option(plan)
     run_options.add_detector_options(parser)
-    run_options.add_teacher_options(parser)
+    run_options.add_reference_options(parser)
     site_options.add_pseudo_label_options(
         parser, "COCO results on the pool, where the estimator was fitted with --pseudo-labels"
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")  # of a fit, and by default of an estimate
 LABELS = Path("work_dirs/labels")  # of a plan, by default
 STANDARD_INPUT = "-"
-INPUTS = ("images", "detector", "predictions", "teacher", "score_thr")
+INPUTS = ("images", "detector", "predictions", "reference", "score_thr")
 SAME_SITE = (
     *("checkpoint", "device", "images_list", "category", "site", "group", "target"),
     "cfg_options",
@@ -38,10 +38,10 @@ def after_fit(args: argparse.Namespace, *, from_files: bool) -> str:
     path = args.work_dir / ESTIMATOR.name
     boxes = ["--predictions", "NEW.json", "--images-list", "IMAGES"] if from_files else ["IMAGES"]
     named = ["--estimator", path] if path != ESTIMATOR else []
-    teacher = as_typed(args, "teacher")
-    if isinstance(run_options.named_teacher(args), Path):
-        teacher = ("TEACHER.json",)
-    reference = ["--teacher", *teacher] if teacher else []
+    typed = as_typed(args, "reference")
+    if isinstance(run_options.named_reference(args), Path):
+        typed = ("REFERENCE.json", *typed[1:])
+    reference = ["--reference", *typed] if typed else []
     return _command(["autoeval", "estimate", *boxes, *named, *reference])
 
 

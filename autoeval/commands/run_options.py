@@ -34,6 +34,14 @@ DETECTOR_DETAILS = (
         default=False,
     ),
 )
+REFERENCE_DETAILS = (
+    Detail("checkpoint", "its weights", "reference_checkpoint"),
+    Detail(
+        "names",
+        "words of the detector for the numbers of its categories: data.yaml, or a text file",
+        "reference_names",
+    ),
+)
 PREDICTIONS_DETAILS = (
     Detail(
         "names",
@@ -86,16 +94,15 @@ def add_detector_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_teacher_options(parser: argparse.ArgumentParser) -> None:
+def add_reference_options(parser: argparse.ArgumentParser) -> None:
     """Declare a stronger detector."""
     add_input(
-        parser.add_argument_group("second opinion"),
-        "--teacher",
-        (Detail("checkpoint", "its weights", "teacher_checkpoint"),),
+        parser.add_argument_group("reference detector"),
+        "--reference",
+        REFERENCE_DETAILS,
         metavar="ALIAS|PATH",
-        help="a stronger detector, agreement with which becomes a score: one of "
-        "configs/detectors/, FILE.py:NAME, or its COCO results on the same images: a file, or with "
-        "--task a folder with NAME.json for each source",
+        help="a stronger detector, whose boxes count as probable labels: its results on the same "
+        "images, with --task a folder of them, or one to run (an alias or FILE.py:NAME)",
     )
 
 
@@ -135,16 +142,21 @@ def load_named_detector(args: argparse.Namespace) -> Any:
     return required_detector(args)()
 
 
-def named_teacher(args: argparse.Namespace) -> DetectorSpec | Path | None:
-    """Return the teacher that the options name: a detector, its predictions, or None."""
-    if not getattr(args, "teacher", None):  # commands without a teacher make the same observer
+def named_reference(args: argparse.Namespace) -> DetectorSpec | Path | None:
+    """Return the reference that the options name: a detector, its predictions, or None."""
+    if not getattr(args, "reference", None):  # commands without one make the same observer
         return None
-    if args.teacher.endswith(".json") or Path(args.teacher).is_dir():
-        reason = f"is for a teacher that is run, and {args.teacher} holds its boxes: leave it out."
-        refuse_beside(args, ["teacher_checkpoint"], reason)
-        return Path(args.teacher)
-    device = None if names_python(args.teacher) else getattr(args, "device", None)
-    return DetectorSpec(args.teacher, args.teacher_checkpoint, device)
+    if args.reference.endswith(".json") or Path(args.reference).is_dir():
+        reason = f"is for a detector that is run, and {args.reference} holds boxes: leave it out."
+        refuse_beside(args, ["reference_checkpoint"], reason)
+        return Path(args.reference)
+    refuse_beside(
+        args,
+        ["reference_names"],
+        f"has the words of a file of boxes, and {args.reference} is run: leave it out.",
+    )
+    device = None if names_python(args.reference) else getattr(args, "device", None)
+    return DetectorSpec(args.reference, args.reference_checkpoint, device)
 
 
 def read_cfg_options(words: list[str] | None) -> dict | None:
@@ -188,9 +200,10 @@ def named_predictions(args: argparse.Namespace) -> Predictions | None:
     return Predictions(
         args.predictions,
         args.half_size_predictions,
-        getattr(args, "teacher", None),
+        getattr(args, "reference", None),
         args.names or {},
         complete=args.complete,
+        reference_names=getattr(args, "reference_names", None) or {},
     )
 
 
@@ -207,7 +220,7 @@ def named_boxes(args: argparse.Namespace) -> Predictions | Detector:
         )
     return Detector(
         spec,
-        reference=named_teacher(args),
+        reference=named_reference(args),
         batch_size=args.batch_size,
         executor=make_executor(args),
     )

@@ -15,7 +15,7 @@ from autoeval.commands.run_options import (
     make_executor,
     named_detector,
     named_predictions,
-    named_teacher,
+    named_reference,
 )
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 N_LABELS = 20  # images that a plan draws by default
 OF_A_RUN = (
     *("detector", "classes", "stages", "trust_checkpoint", "checkpoint", "cfg_options", "device"),
-    *("teacher_checkpoint", "img_dir", "every", "batch_size"),
+    *("reference_checkpoint", "img_dir", "every", "batch_size"),
     *("launcher", "ray_address", "ray_workers", "ray_gpus", "ray_cpus"),
 )
 """Options that nothing reads where boxes come from files."""
@@ -248,13 +248,14 @@ def refuse_of_other_inputs(args: argparse.Namespace) -> None:
 
 def predict_site(
     args: argparse.Namespace,
-    estimator: AccuracyEstimator,
+    estimator: Any,
     *,
     shards: Shards | None = None,
     **options: Any,
 ) -> Estimate | None:
     """Estimate the site that the options name; None in a process that only helps to observe.
 
+    `estimator` is an `AccuracyEstimator`, or with detectors also one of a published method.
     `shards` are given where the caller has joined other processes already; `options` are further
     ones of `AccuracyEstimator.predict`.
     """
@@ -275,7 +276,7 @@ def predict_site(
     spec = named_detector(args, estimator.loading_.get("detector"))
     executor = make_executor(args)
     known = estimator.detector_ or (spec() if spec else None)
-    run = known and Detector(known, reference=named_teacher(args), batch_size=args.batch_size)
+    run = known and Detector(known, reference=named_reference(args), batch_size=args.batch_size)
     with nullcontext(shards) if shards else launched(args) as mine:
         estimate = estimator.predict(
             run,

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+LEVEL = 0.9  # of a labelled set, whose curve is exact
 OUTPUT = ("recall", "precision", "iou", "work_dir", "json", "verbose")
 OF_LABELS = ("labels", "label_images", "words", "plan")
 OF_LABELLED_SET = ("labels", "label_images", "predictions", "names", "complete")
 RARE = (
-    *("cfg_options", "device", "teacher", "batch_size", "launcher", "images_list"),
+    *("cfg_options", "device", "reference", "batch_size", "launcher", "images_list"),
     *("detector", "checkpoint"),
 )
 
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     site_options.add_labels_options(labels)
     labels.add_argument("--plan", type=Path, metavar="DIR", help="what `label plan` wrote")
     run_options.add_detector_options(parser)
-    run_options.add_teacher_options(parser)
+    run_options.add_reference_options(parser)
     run_options.add_predictions_options(parser, "COCO results on the images, instead of a detector")
     run_options.add_image_list_option(parser)
     site_options.add_category_option(parser)
@@ -63,20 +64,23 @@ def run(args: argparse.Namespace) -> int:
     made = _curve(args)
     if made is None:
         return 0
-    curve, warnings = made
-    choice = choose_threshold(curve, precision=args.precision, recall=args.recall)
+    curve, warnings, level = made
+    choice = choose_threshold(
+        curve, precision=args.precision, recall=args.recall, level=level, warnings=warnings
+    )
     shown = ThresholdCurve(curve, choice.threshold, choice)
     report = Report("Score threshold", [shown, Notes("warnings", warnings, "Warnings")])
     print_report(report, args.work_dir, as_json=args.json, verbose=args.verbose)
     return 0
 
 
-def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str]] | None:
-    """Return the curve, and the warnings of the boxes or labels that it rests on."""
+def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str], float] | None:
+    """Return the curve, the warnings of what it rests on, and the level of its intervals."""
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.operating_curve import exact_curve, expected_curve, labelled_curve
     from autoeval.estimation.training_set import labels_with_files, read_labels
     from autoeval.labels.plan_file import load_plan
+    from autoeval.labels.with_labels import warnings_with_labels
 
     if args.plan:
         if not args.labels:
@@ -85,7 +89,8 @@ def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str]] | Non
         labels, plan = read_labels(Path(args.labels), args.label_images), load_plan(args.plan)
         if args.iou != plan.iou:
             raise InputError(f"This plan is for an IoU of {plan.iou:g}, not {args.iou:g}.")
-        return labelled_curve(plan, labels, words=args.words), plan.warnings
+        warnings = warnings_with_labels(plan, labels, words=args.words)
+        return labelled_curve(plan, labels, words=args.words), warnings, plan.level
     if args.estimator:
         refuse_beside(args, OF_LABELS, "beside --estimator, which needs no labels: leave it out.")
         site_options.refuse_of_other_inputs(args)
@@ -95,7 +100,8 @@ def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str]] | Non
             return None
         if estimate.site.nothing_found:
             raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
-        return expected_curve(estimator, estimate, args.iou), estimate.site.warnings
+        curve = expected_curve(estimator, estimate, args.iou)
+        return curve, estimate.site.warnings, estimator.level
     files = run_options.named_predictions(args)
     if not args.labels or files is None:
         raise InputError(
@@ -108,4 +114,4 @@ def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str]] | Non
         "has no use with the --labels and --predictions of a labelled set: leave it out.",
     )
     labelled = labels_with_files(args.labels, files, img_dir=args.label_images)
-    return exact_curve(labelled.rankings, args.iou), labelled.left_out
+    return exact_curve(labelled.rankings, args.iou), labelled.left_out, LEVEL

@@ -10,8 +10,8 @@ import numpy as np
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Site
 from autoeval.labels.labelled_categories import categories_with_a_box, labelled_categories
 from autoeval.notices import Notice
@@ -21,17 +21,11 @@ from autoeval.report.tables import counted
 def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
     """Refuse fewer than two estimators, and estimators that are not alike.
 
-    Other methods than the default, different targets, and some that were fitted with a calibration
-    of their detector and some without: their estimates differ by that, too.
+    Different targets, and some that were fitted with a calibration of their detector and some
+    without: their estimates differ by that, too.
     """
     if len(fits) < 2:
         raise InputError(f"Expected two detectors or more to compare but got {len(fits)}.")
-    for name, fitted in fits.items():
-        if not isinstance(fitted.regression_, BayesianRegression):
-            raise InputError(
-                f"{name} is a fit by '{fitted.method}': detectors are compared by fits of the "
-                f"default method '{DEFAULT_METHOD}' (`autoeval fit`)."
-            )
     targets = {name: fitted.target for name, fitted in fits.items()}
     if len(set(targets.values())) > 1:
         raise InputError(
@@ -102,7 +96,11 @@ def on_common_ground(
     made = {
         name: replace(
             site,
-            boxes=replace(site.boxes.on_images(images[name]), calibration=fits[name].calibration_),
+            boxes=replace(
+                site.boxes.on_images(images[name]),
+                calibration=fits[name].calibration_,
+                reference_calibration=fits[name].reference_calibration_,
+            ),
             evidence=(),
         )
         for name, site in sites.items()
@@ -168,6 +166,12 @@ def _common_categories(
         found = own if named else [own[k] for k in site.boxes.likely]
         wanted = {**dict.fromkeys(found, name), **wanted}
         known[name] = {*own} if named else {*own, *fits[name].statistics_.categories}
+    if not wanted:  # then labels alone say what there is
+        if not labelled:
+            n_images = len(next(iter(sites.values())).boxes)
+            nothing = nothing_found_text(n_images)
+            raise InputError(f"No detector finds anything to compare: {nothing}.")
+        wanted = dict.fromkeys(sorted(labelled), "")
     kept, warnings = list[str](), list[str]()
     lacking: dict[str, list[str]] = {name: [] for name in sites}  # labelled categories
     for category, finder in wanted.items():

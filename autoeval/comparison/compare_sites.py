@@ -24,6 +24,7 @@ from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.data.labels.content import LabelSet
 from autoeval.data.wording import listed
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Categories, Site
 from autoeval.estimation.warnings import unseen_warning
 from autoeval.labels.plan import LabelPlan
@@ -77,6 +78,8 @@ def compare_sites(
     for name, site in common.items():
         found = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
         warnings += prefixed(name, found)
+        if paired is None and not len(site.boxes.likely):
+            warnings += prefixed(name, [nothing_found_text(len(site.boxes))])
     at_threshold = OperatingPoint.of(target) is not None  # counts of categories are summed
     levels = {
         of.name: of.whole.value if at_threshold else float(np.mean(of.values)) for of in sides

@@ -73,6 +73,35 @@ class Comparison:
         return self.pairs[several] if several.any() else self.pairs
 
     @property
+    def value(self) -> float:
+        """How much better the first detector is than the second, in [0, 1]."""
+        return self._first_ahead(self.overall)["value"]
+
+    @property
+    def lower(self) -> float:
+        """Lower end of the interval of `value`."""
+        return self._first_ahead(self.overall)["lower"]
+
+    @property
+    def upper(self) -> float:
+        """Upper end of the interval of `value`."""
+        return self._first_ahead(self.overall)["upper"]
+
+    @property
+    def per_category(self) -> dict[str, dict[str, float]]:
+        """The same of each category, where there are several."""
+        each = self.pairs[self.pairs["category"] != ALL]
+        if len(self.overall) == len(self.pairs):
+            return {}
+        groups = each.groupby("category", sort=False)
+        return {str(name): self._first_ahead(rows) for name, rows in groups}
+
+    def _first_ahead(self, rows: pd.DataFrame) -> dict[str, float]:
+        first, second = self.detectors[:2]
+        (row,) = rows[(rows["a"] == first) & (rows["b"] == second)].to_dict("records")
+        return {"value": row["difference"], "lower": row["lower"], "upper": row["upper"]}
+
+    @property
     def about_values(self) -> str:
         """Say why values differ from single estimates; empty where all images are labelled."""
         if self.known:
@@ -162,12 +191,14 @@ class Comparison:
         """Return plain values, fit for JSON; NaN becomes None."""
         return {
             "target": self.target,
+            **_plain(self._first_ahead(self.overall)),
             "level": self.level,
             "n_images": self.n_images,
             "n_labelled": self.n_labelled,
             "known": self.known or None,
             "ranking": _records(self.ranking),
             "pairs": _records(self.to_pandas()),
+            "per_category": {name: _plain(of) for name, of in self.per_category.items()},
             "warnings": list(self.warnings),
             "warning_codes": codes_of(self.warnings),
         }
@@ -229,4 +260,8 @@ def distinguishable(row: Mapping[str, Any]) -> bool:
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     rows = table.to_dict("records")
-    return [{k: None if v != v else v for k, v in row.items()} for row in rows]
+    return [_plain(row) for row in rows]
+
+
+def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(name): None if value != value else value for name, value in row.items()}

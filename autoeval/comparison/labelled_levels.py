@@ -8,13 +8,13 @@ import numpy as np
 
 from autoeval.comparison.paired_labels import PairedLabels
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.labelling import plan_site, priors_of_targets
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_estimate import estimate_site
 from autoeval.labels.assistance import MixingWeights
-from autoeval.labels.estimators import LabelEstimates
+from autoeval.labels.by_image import ByImage
+from autoeval.labels.estimators import LEVELS, LabelEstimates
 from autoeval.labels.labelled_site import MODEL
 from autoeval.labels.plan import BY_INFLUENCE, LabelPlan
 from autoeval.labels.target_estimates import estimate_target
@@ -38,7 +38,6 @@ def labelled_level(
 def _plan(fitted: AccuracyEstimator, site: Site) -> LabelPlan:
     """Describe the site for an estimate with labels; without assistance where the fit has none."""
     regression, target = fitted.regression_, fitted.target
-    assert isinstance(regression, BayesianRegression)
     estimate = estimate_site(site, regression, {}, fitted.score_thr)
     assert estimate.site is not None
     priors = priors_of_targets(estimate, {target: regression})
@@ -70,7 +69,7 @@ def _plan_without_assistance(
     n, n_categories = len(found.images), len(found.categories)
     return LabelPlan(
         found,
-        influence=np.zeros((n_categories, len(IOUS), n)),
+        influence=ByImage.of(np.zeros((n_categories, len(LEVELS), n)), n),
         sequence=np.arange(n),
         n=1,
         seed=0,
@@ -84,6 +83,6 @@ def _plan_without_assistance(
         detector="",
         iou=point.iou if point else IOUS[0],
         probabilities=np.zeros(len(found)),
-        objects=np.zeros((n_categories, n)),
+        objects=ByImage.of(np.zeros((n_categories, 1, n)), n),
         points=dict.fromkeys(MEASURES, NO_ASSISTANCE),
     )

@@ -182,7 +182,7 @@ def pair_labels(
     else:
         files: dict[str, Any] = {image.image_id: image for image in first.images}
         blocks = blocks_of([files.get(image.image_id, image) for image in found.images])
-        subset = as_random_draw(subset)
+        subset = as_random_draw(subset, len(found.images))
     sample = LabelledSample(subset.images, len(found.images), clusters=blocks[subset.images])
     truth = subset.truth
     if sample.complete:

@@ -17,7 +17,6 @@ from autoeval.comparison.pair_model import (
     on_labels,
 )
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.nothing_found import nothing_over, nothing_over_text, undefined_at
 from autoeval.estimation.site import Site
@@ -48,7 +47,6 @@ class Side:
     ) -> Side:
         """Estimate each category by an estimator of the default method."""
         regression = fitted.regression_
-        assert isinstance(regression, BayesianRegression)
         scores = site.scores(regression.features_, fitted.score_thr)
         rows = pd.DataFrame([of.row() for of in scores])
         intervals = [*regression.predict(rows), regression.predict_mean(rows)]

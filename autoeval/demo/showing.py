@@ -16,6 +16,7 @@ from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light, preset
 from autoeval.estimation.plan_folder import plan_in_folder
@@ -76,6 +77,7 @@ def show_method(
         load=spec,
         loading={"detector": spec.to_dict(), "teacher": None},
     )
+    assert isinstance(estimator, AccuracyEstimator)  # the first method is the default
     estimate = estimator.predict(images=load_image_folder(data / held_back / "images"))
     plan, _ = plan_in_folder(estimator, estimate, folder / "labels", n=sizes.labels, seed=SEED)
     labels = _label(plan, data / held_back / EMPTY, folder / "labels" / EMPTY)

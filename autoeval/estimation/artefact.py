@@ -20,7 +20,6 @@ from autoeval.runtime.store import rows_digest
 ESTIMATOR = "estimator.parquet"  # in the work dir of a fit
 KEY, DIGEST, FORMAT = b"autoeval", b"autoeval.digest", 3
 EXPECTED: dict[str, type | tuple[type, ...]] = {
-    "estimator.method": str,
     "estimator.target": str,
     "estimator.level": (int, float),
     "context": dict,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import LeaveOneGroupOut
 from typing_extensions import Self
 
 from autoeval.data.wording import listed
@@ -27,18 +27,22 @@ from autoeval.estimation.nothing_found import (
 )
 from autoeval.estimation.pair_table import (
     CONFIDENCE,
-    FEATURES,
     ONLY,
     TRAINED_HERE,
-    WITH_TEACHER,
     category_weights,
     features_at,
-    measured,
     pair_rows,
     pairs_of,
     with_target,
 )
 from autoeval.estimation.panel_prior import FULL, away_prior, regression_prior
+from autoeval.estimation.reference_prior import (
+    READ_BY,
+    ReferencePrior,
+    ReferenceStrength,
+    WithReference,
+    shipped_reference_prior,
+)
 from autoeval.estimation.score_table import sources
 from autoeval.estimation.warnings import estimate_warnings, width_warning
 from autoeval.notices import Notice
@@ -52,6 +56,7 @@ from autoeval.regression import (
     Scaling,
     predict_intervals,
 )
+from autoeval.regression.left_out import leave_one_group_out
 from autoeval.targets import OperatingPoint, find_target
 
 DEFAULT_METHOD = "bayes"
@@ -65,21 +70,23 @@ class BayesianRegression:
     """Regresses accuracy on scores over pairs of site and category, by a `MixedModel`.
 
     target: ``mAP``, ``mAP50``, ``mAP75``, or one at a threshold such as ``recall@0.3``.
-    features: scores to read; by default `features_at` the target, and for average precision
-        `WITH_TEACHER` where the table has it of every pair.
+    features: scores to read; by default `features_at` the target, and for average precision the
+        agreement with a reference detector where that is stronger; see `reference_prior`.
     scaling, prior: units of these scores and what is believed of their slopes; by default what the
         panel of detectors says.
     floor: score from which on boxes are in the files of the rows; see `regression_prior`.
     away: what is known of detectors away from the site that they were trained on, for rows with
         `TRAINED_HERE`; by default what the shipped detectors say.
+    reference_prior: what agreement with a reference detector adds; by default what is shipped.
     table_: the score table that it was fitted on; for a target at a threshold its pairs.
+    reference_strength_, reference_weight_: of the reference detector on the labelled images, None
+        without one; and how much the agreement with it counts, in [0, 1].
     rows_: its pairs; see `autoeval.estimation.pair_table`.
     training_range_: smallest and largest value over the pairs, for each score that it reads.
     """
 
     def __init__(
         self,
-        method: str = DEFAULT_METHOD,
         *,
         target: str = "mAP",
         level: float = 0.9,
@@ -88,8 +95,8 @@ class BayesianRegression:
         prior: Prior | None = None,
         floor: float = FULL,
         away: Away | None = None,
+        reference_prior: ReferencePrior | None = None,
     ) -> None:
-        self.method = method
         self.target = target
         self.level = level
         self.features = features
@@ -97,6 +104,7 @@ class BayesianRegression:
         self.prior = prior
         self.floor = floor
         self.away = away
+        self.reference_prior = reference_prior
 
     def fit(self, table: pd.DataFrame) -> Self:
         """Fit on a pair table, or on a score table, of which the sources' own images are taken."""
@@ -108,11 +116,12 @@ class BayesianRegression:
             )
         check_level(self.level)
         rows = with_target(pair_rows(table), self.target)
-        self.features_ = tuple(self.features or _present(rows, self.target))
+        self.features_ = tuple(self.features or features_at(self.target))
         if self.prior is None or self.scaling is None:
             self._scaling, self._prior = regression_prior(self.features_, self.target, self.floor)
         else:
             self._scaling, self._prior = self.scaling, self.prior
+        self._add_reference(rows)
         if self.target not in rows:
             raise InputError(f"Expected a column {self.target} in the table of pairs.")
         known = np.isfinite(rows[self.target].to_numpy(np.float64))
@@ -136,6 +145,18 @@ class BayesianRegression:
         self.__dict__.pop("cross_validated_", None)
         self.__dict__.pop("trained_share_", None)
         return self
+
+    def _add_reference(self, rows: pd.DataFrame) -> None:
+        """Read the agreement with a reference detector, if its prior gives that a weight."""
+        self.reference_: WithReference | None = None
+        self.reference_strength_ = ReferenceStrength.of(rows)
+        known = self.reference_prior or shipped_reference_prior()
+        self.reference_weight_ = known.weight(self.reference_strength_)
+        if self.target not in READ_BY or self.features or not self.reference_weight_:
+            return
+        self.reference_ = known.added(self._scaling, self._prior, self.reference_weight_)
+        self._scaling, self._prior = self.reference_.scaling, self.reference_.prior
+        self.features_ += (READ_BY[self.target],)
 
     def predict_rows(
         self,
@@ -191,6 +212,8 @@ class BayesianRegression:
         elif self.trained_share_:
             home = 100 * self._home
             method += f"; trained at the labelled site, {self.target} {home:.1f}"
+        if self.reference_ and not none_over and not interval.refused:
+            method += f"; reference detector with a weight of {self.reference_weight_:.2f}"
         effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
         known = [f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect]
         if known and not interval.refused:
@@ -203,7 +226,7 @@ class BayesianRegression:
             level=self.level,
             interval_method=method,
             target=self.target,
-            method=self.method,
+            method=DEFAULT_METHOD,
             n_images=n_images,
             features=features,
             warnings=(*outside_range(interval), *found, *sampling.warnings),
@@ -330,7 +353,7 @@ class BayesianRegression:
         if len(self.families_) < 2:
             return pd.DataFrame()
         parts, pairs, true = [], self._pairs, self._true
-        for rest, own in LeaveOneGroupOut().split(true, groups=pairs.family):
+        for rest, own in leave_one_group_out(pairs.family):
             predicted = self._mixed_model().fit(pairs[rest], true[rest]).predict(pairs[own])
             rows = self.rows_.iloc[own][["source", "family", "category", "n_images"]]
             found = pd.DataFrame(predict_intervals(predicted, self.level), index=rows.index)
@@ -347,11 +370,6 @@ class BayesianRegression:
         errors = (rows["raw"].clip(0, 1) - rows["true"]).abs()
         return errors.groupby(rows["family"], sort=False).mean().to_numpy()
 
-    def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return the estimate for each repeat: no score that it reads differs between them."""
-        repeats = rows["repeat"].nunique() if "repeat" in rows else 1
-        return np.full(repeats, self.predict_mean(self.site_rows(rows)).value)
-
     def predict_left_out(self) -> np.ndarray:
         """Estimate each row of `table_` without its family, shape (N,).
 
@@ -366,14 +384,15 @@ class BayesianRegression:
         rows = self.table_.assign(family=families)
         if families.nunique() < 2:
             return estimates
-        for rest, own in LeaveOneGroupOut().split(rows, groups=families):
+        for rest, own in leave_one_group_out(families):
             regression = BayesianRegression(
                 target=self.target,
                 level=self.level,
-                features=self.features_,
+                features=self.features,
                 scaling=self.scaling,
                 prior=self.prior,
                 floor=self.floor,
+                reference_prior=self.reference_prior,
             )
             estimates[own] = regression.fit(rows.iloc[rest]).distribution(rows.iloc[own]).mean
         return np.clip(estimates, 0, 1)
@@ -387,10 +406,18 @@ class BayesianRegression:
         return self._arrays(rows)
 
     def _mixed_model(self) -> MixedModel:
-        return MixedModel(self._scaling, self._prior)
+        variances = self.reference_.variances if self.reference_ else None
+        return MixedModel(self._scaling, self._prior, variances=variances)
 
     def _arrays(self, rows: pd.DataFrame) -> Pairs:
-        return pairs_of(rows, self.features_, self._prior.of_one_image)
+        pairs = pairs_of(rows, self.features_, self._prior.of_one_image)
+        if self.reference_ is None:
+            return pairs
+        lacking = ~np.isfinite(rows[self.features_[-1]].to_numpy(np.float64))
+        x, sampling = pairs.x.copy(), pairs.sampling.copy()
+        x[lacking, -1] = self.reference_.fill(x[lacking, :-1], pairs.category[lacking])
+        sampling[lacking] += self.reference_.lost
+        return replace(pairs, x=x, sampling=sampling)
 
 
 def bounds(interval: PredictionInterval) -> dict[str, float]:
@@ -411,13 +438,6 @@ def outside_range(interval: PredictionInterval) -> tuple[str, ...]:
             "wider by the distance",
         ),
     )
-
-
-def _present(rows: pd.DataFrame, target: str) -> tuple[str, ...]:
-    if OperatingPoint.of(target):
-        return features_at(target)
-    with_teacher = {WITH_TEACHER, CONFIDENCE} <= set(rows) and measured(rows, WITH_TEACHER).all()
-    return (*FEATURES, WITH_TEACHER) if with_teacher else FEATURES
 
 
 def _mean(values: pd.Series) -> float:

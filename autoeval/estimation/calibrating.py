@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
-from scipy.stats import binomtest, rankdata
 
 from autoeval.calibration import (
     CalibrationPrior,
@@ -114,7 +113,7 @@ def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
     0.75
     """
     right, wrong = int(hits.sum()), int((~hits).sum())
-    below = rankdata(scores)[hits].sum() - right * (right + 1) / 2
+    below = pd.Series(scores).rank().to_numpy()[hits].sum() - right * (right + 1) / 2
     error = np.sqrt((right + wrong + 1) / (12 * right * wrong))
     return float(below / (right * wrong)), float(error)
 
@@ -298,6 +297,8 @@ def reliability_bins(predicted: np.ndarray, hits: np.ndarray) -> pd.DataFrame:
     Returned: one row a bin that holds a box: ``predicted`` (mean), ``observed`` (share of true
         positives), ``lower`` and ``upper`` (its 90 % interval by Wilson 1927) and ``n``.
     """
+    from scipy.stats import binomtest  # half a second that estimates save
+
     bins = np.minimum((predicted * BINS).astype(int), BINS - 1)
     rows = []
     for k in np.unique(bins):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.calibration import ScoreCalibration
+from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.known_site import sampling_stds
 from autoeval.estimation.nothing_found import HIGHEST
@@ -18,21 +19,24 @@ from autoeval.estimation.pair_table import (
     COUNTS,
     EXPECTED_COUNTS,
     FEATURES,
+    REFERENCE_AP,
+    REFERENCE_FEATURES,
+    REFERENCE_TRUE,
     TRAINED_HERE,
-    WITH_TEACHER,
 )
 from autoeval.estimation.score_table import SEED
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
+from autoeval.estimation.warnings import SCORE_THR
 from autoeval.metrics.mean_ap import coco_summary
 from autoeval.metrics.operating_point import CountCurve
 from autoeval.scores.base import ConfidenceScore, Score, ScoreContext
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.calibrated import EXPECTED, FOUND, WEIGHT, CalibratedScores, relative_sides
+from autoeval.scores.calibrated import EXPECTED, WEIGHT, CalibratedScores, relative_sides
+from autoeval.scores.reference import ReferenceAP
 from autoeval.scores.registry import needs_of, score_of
 
-SCORE_THR = 0.05  # boxes with a lower confidence count in no score of confidences
-LABELLED_FEATURES = (*FEATURES, WITH_TEACHER)
+LABELLED_FEATURES = (*FEATURES, *REFERENCE_FEATURES)
 
 
 class CategoryScores:
@@ -124,6 +128,8 @@ def _scores(
             own = None if probabilities is None else probabilities[:, rows]
             calibrated.update_images(scores, sides, at, len(images), own)
             yield calibrated
+        elif issubclass(kind, ReferenceAP):
+            yield _reference_score(boxes, category, rows, place)
         else:
             others.append(kind.make(context))
     for image in images if others else ():
@@ -131,6 +137,28 @@ def _scores(
         for other in others:
             other.update(evidence)
     yield from others
+
+
+def _reference_score(
+    boxes: SiteBoxes, category: int, rows: np.ndarray, place: np.ndarray
+) -> ReferenceAP:
+    """Score the boxes of some `rows` against those of the reference; `place` (M,) of each image."""
+    clean, reference, q = boxes.clean, boxes.teacher, boxes.reference_right
+    assert reference is not None
+    score = ReferenceAP(boxes.reference_calibration)
+    if q is None:  # no calibration: nothing is known of the reference
+        return score
+    true = reference.rows_of(category)
+    true = true[place[reference.image[true]] >= 0]
+    score.update_images(
+        Detections(clean.boxes[rows], clean.scores[rows], clean.label[rows]),
+        place[clean.image[rows]],
+        Detections(reference.boxes[true], reference.scores[true], reference.label[true]),
+        place[reference.image[true]],
+        int(place.max(initial=-1)) + 1,
+        q[true],
+    )
+    return score
 
 
 def site_scores(
@@ -147,12 +175,11 @@ def site_scores(
 
     named: categories to score in any case, and no others; by default those with a likely box.
     """
-    found, scores, p = boxes.clean, [], boxes.right_at_half
+    found, scores = boxes.clean, []
     likely = [found.categories[k] for k in boxes.likely]
     for k, name in enumerate(found.categories):
         if name in (named or likely):
-            rows = found.rows_of(k)
-            images = np.unique(found.image[rows[p[rows] > FOUND]])
+            images = boxes.images_with(k)
             scores.append(CategoryScores(boxes, k, images, features, score_thr=score_thr))
     return scores
 
@@ -174,16 +201,25 @@ def labelled_rows(
     p = boxes.right_at_half if probabilities is None else probabilities[0]
     for k in np.flatnonzero(labelled.enough).tolist():
         ranking = labelled.rankings[k]
-        own = boxes.clean.rows_of(k)
-        images = np.unique(boxes.clean.image[own[p[own] > FOUND]])
+        images = boxes.images_with(k, p)
         scores = CategoryScores(boxes, k, images, LABELLED_FEATURES, probabilities=probabilities)
         held = np.flatnonzero(ranking.n_true)
         evaluated = ranking if labelled.everywhere else ranking.take(held)
         precision = coco_summary(evaluated.average_precision()) | sampling_stds(evaluated)
         counts = {COUNTS: CountCurve.of(evaluated).to_bytes()}
         row = {name: of for name, of in scores.row().items() if name != HIGHEST}
+        if REFERENCE_AP in row:
+            row[REFERENCE_TRUE] = _true_ap_of_reference(labelled, k)
         rows.append({**row, "n_boxes": int(ranking.n_true.sum()), **precision, **counts})
     kind = SEED if labelled.everywhere else CATEGORY
     trained = {TRAINED_HERE: True} if labelled.trained_here else {}
     named = {"source": labelled.name, "family": labelled.family, "sample_set": labelled.name}
     return pd.DataFrame(rows).assign(**named, **trained, kind=kind, repeat=0)
+
+
+def _true_ap_of_reference(labelled: TrainingSet, category: int) -> float:
+    """Return the average precision of the reference detector where the labels are known."""
+    ranking = labelled.reference_rankings[category]
+    if not labelled.everywhere:
+        ranking = ranking.take(np.flatnonzero(ranking.n_true))
+    return float(ranking.average_precision().mean())

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
@@ -20,18 +20,17 @@ from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.estimator_passes import EstimatorPasses
+from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.labelling import plan_site, priors_of_targets
 from autoeval.estimation.nothing_found import undefined_at
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.observation.presets import SourceDomain
 from autoeval.estimation.panel_prior import FULL
 from autoeval.estimation.plan_match import check_plan
 from autoeval.estimation.protocol import FitResult
-from autoeval.estimation.regressions import Regression, make_regression
+from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.score_floors import FloorFit, split_floors, with_floors
 from autoeval.estimation.site import Categories, Site, site_of_images
 from autoeval.estimation.site_boxes import PathLike
@@ -40,14 +39,14 @@ from autoeval.estimation.training_set import read_labels
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
-from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 
 CALIBRATIONS = "calibrations"  # of the sites of fits that were joined
 
 
-class AccuracyEstimator(EstimatorPasses):
+class AccuracyEstimator:
     """Estimates the accuracy of a detector on images without labels.
 
     `autoeval.fit` makes one from labelled data. The boxes of a network, of a Python callable and of
@@ -55,8 +54,6 @@ class AccuracyEstimator(EstimatorPasses):
 
     Parameters
     ----------
-    method : str
-        Name in `autoeval.estimation.methods.methods`.
     target : str
         Column to estimate: a name in `autoeval.targets.TARGETS`, or precision, recall or F1 at a
         score threshold, such as ``recall@0.3``.
@@ -65,9 +62,8 @@ class AccuracyEstimator(EstimatorPasses):
 
     Attributes
     ----------
-    regression_ : Regression
-        From scores to an estimate: a `BayesianRegression`, or for other methods a
-        `SourceRegression`.
+    regression_ : BayesianRegression
+        From scores to an estimate.
     table_ : DataFrame
         The score table that it was fitted on.
     context_ : dict
@@ -75,6 +71,8 @@ class AccuracyEstimator(EstimatorPasses):
         detector was run, ``detector`` and ``pass``; ``task`` where all sources are of one task.
     calibration_ : ScoreCalibration or None
         Of the detector's confidences; see docs/explanation/calibration.md.
+    reference_calibration_ : ScoreCalibration or None
+        Of the confidences of the reference detector, where it was fitted with one.
     floors_ : dict
         The fit at higher score floors, a `FloorFit` each; see `at_floor`.
     label_assistance_ : LabelAssistance or None
@@ -88,23 +86,18 @@ class AccuracyEstimator(EstimatorPasses):
         The detector, where it was fitted with it in this process; not saved.
     """
 
-    def __init__(
-        self, method: str = DEFAULT_METHOD, *, target: str = "mAP", level: float = 0.9
-    ) -> None:
-        self.method = method
+    def __init__(self, *, target: str = "mAP", level: float = 0.9) -> None:
         self.target = target
         self.level = level
 
     def __repr__(self) -> str:
         fitted = getattr(self, "regression_", None)
         state = f"fitted on {len(fitted.sources_)} sources" if fitted else "not fitted"
-        return (
-            f"<AccuracyEstimator of {self.target} by '{self.method}', level {self.level}, {state}>"
-        )
+        return f"<AccuracyEstimator of {self.target}, level {self.level}, {state}>"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of the constructor, as scikit-learn does."""
-        return {"method": self.method, "target": self.target, "level": self.level}
+        return {"target": self.target, "level": self.level}
 
     def fit_rows(
         self,
@@ -112,6 +105,7 @@ class AccuracyEstimator(EstimatorPasses):
         *,
         context: Mapping[str, Any] | None = None,
         calibration: ScoreCalibration | None = None,
+        reference_calibration: ScoreCalibration | None = None,
         label_assistance: LabelAssistance | None = None,
         loading: Mapping[str, Any] | None = None,
         fit_result: FitResult | None = None,
@@ -130,6 +124,8 @@ class AccuracyEstimator(EstimatorPasses):
         calibration : ScoreCalibration, optional
             Of the detector's confidences, with which the default's scores were computed; saved
             along.
+        reference_calibration : ScoreCalibration, optional
+            Of the confidences of a reference detector; saved along.
         label_assistance : LabelAssistance, optional
             Fitted on the same sources; saved along.
         loading : mapping, optional
@@ -150,6 +146,7 @@ class AccuracyEstimator(EstimatorPasses):
         self.floors_ = dict(floors or {})
         self.regression_ = self._regression(self.target).fit(table)
         self.calibration_ = calibration
+        self.reference_calibration_ = reference_calibration
         self.label_assistance_ = label_assistance
         self.loading_ = dict(loading or {})
         self.fit_result_ = fit_result
@@ -168,10 +165,11 @@ class AccuracyEstimator(EstimatorPasses):
         """
         if target == self.target:
             return self
-        return type(self)(self.method, target=target, level=self.level).fit_rows(
+        return type(self)(target=target, level=self.level).fit_rows(
             self.table_,
             context=self.context_,
             calibration=self.calibration_,
+            reference_calibration=self.reference_calibration_,
             label_assistance=self.label_assistance_,
             loading=self.loading_,
             detector=self.detector_,
@@ -191,30 +189,29 @@ class AccuracyEstimator(EstimatorPasses):
             context = {**self.context_, "boxes": boxes}
             if CALIBRATIONS in context:
                 context[CALIBRATIONS] = known.of_sites
-            self._at_floors[floor] = type(self)(
-                self.method, target=self.target, level=self.level
-            ).fit_rows(
+            self._at_floors[floor] = type(self)(target=self.target, level=self.level).fit_rows(
                 known.rows,
                 context=context,
                 calibration=known.calibration,
+                reference_calibration=self.reference_calibration_,
                 label_assistance=self.label_assistance_,
                 loading=self.loading_,
                 detector=self.detector_,
             )
         return self._at_floors[floor]
 
-    def regression_of(self, target: str) -> Regression:
+    def regression_of(self, target: str) -> BayesianRegression:
         """Return the regression of a target on the table that it was fitted on."""
         if target not in self._regressions:
             self._regressions[target] = self._regression(target).fit(self.table_)
         return self._regressions[target]
 
-    def regressions_of(self, targets: Iterable[str]) -> dict[str, Regression | None]:
+    def regressions_of(self, targets: Iterable[str]) -> dict[str, BayesianRegression | None]:
         """Return the regression of each target; None for precision that the fit cannot estimate.
 
         It cannot at a threshold that no box of the labelled images is over.
         """
-        found: dict[str, Regression | None] = {}
+        found: dict[str, BayesianRegression | None] = {}
         for target in targets:
             try:
                 found[target] = self.regression_of(target)
@@ -224,9 +221,61 @@ class AccuracyEstimator(EstimatorPasses):
                 found[target] = None
         return found
 
-    def _regression(self, target: str) -> Regression:
+    def _regression(self, target: str) -> BayesianRegression:
         floor = float(self.context_.get("boxes", {}).get("floor", FULL))
-        return make_regression(self.method, target=target, level=self.level, floor=floor)
+        return BayesianRegression(target=target, level=self.level, floor=floor)
+
+    @property
+    def _fitted(self) -> BayesianRegression:
+        if not hasattr(self, "regression_"):
+            raise InputError(
+                "This estimator is not fitted: make one with `autoeval.fit`, `fit_rows` of a score "
+                "table, or `load`."
+            )
+        return self.regression_
+
+    @property
+    def pass_(self) -> FittedPass:
+        """The pass over the images of the fit, which those of a new site get, too."""
+        fitted, labels = self._fitted, self.label_assistance_
+        return FittedPass(
+            self.context_,
+            self.loading_,
+            fitted.features_,
+            tuple(fitted.training_range_),
+            fitted.table_,
+            frozenset() if labels is None else labels.needs,
+        )
+
+    @property
+    def statistics_(self) -> ReferenceStatistics:
+        """How the boxes of the fit look; refused where it was fitted on rows alone."""
+        return self.pass_.statistics
+
+    @property
+    def expected_categories_(self) -> Categories | None:
+        """The categories of the task that it was fitted on, expected in all images, if of one."""
+        return self.pass_.expected_categories
+
+    @property
+    def score_thr(self) -> float:
+        """Boxes with a lower score count in no score."""
+        return self.pass_.score_thr
+
+    def check_detector(self, detector: ImageDetector) -> None:
+        """Make sure that a detector is the one it was fitted with, or name what differs."""
+        self.pass_.check_detector(detector)
+
+    def load_detector(self) -> ImageDetector:
+        """Load the detector that it was fitted with, where it knows how."""
+        return self.pass_.load_detector(self.detector_)
+
+    def check_known(self, site: str | None = None, group: str | None = None) -> None:
+        """Make sure that the fit has a site or a group of this name."""
+        if site is not None:
+            self._fitted.known_site(site)
+        if group is not None:
+            self._fitted.check_group(group)
 
     @property
     def table_(self) -> pd.DataFrame:
@@ -234,11 +283,21 @@ class AccuracyEstimator(EstimatorPasses):
         return self._fitted.table_
 
     @property
-    def other_targets_(self) -> dict[str, Regression]:
+    def other_targets_(self) -> dict[str, BayesianRegression]:
         """Regressions of the other average precisions on the same scores, by target."""
-        known = getattr(self._fitted, "rows_", self.table_)
+        known = self._fitted.rows_
         names = [name for name in AP_TARGETS if name != self.target and name in known]
         return {name: self.regression_of(name) for name in names}
+
+    @overload
+    def predict(
+        self, boxes: GivenBoxes | None = None, *, labels: None = None, **site: Any
+    ) -> Estimate: ...
+
+    @overload
+    def predict(
+        self, boxes: GivenBoxes | None = None, *, labels: PathLike, **site: Any
+    ) -> LabelledEstimate: ...
 
     def predict(
         self,
@@ -254,7 +313,7 @@ class AccuracyEstimator(EstimatorPasses):
         score_thr: float | None = None,
         iou: float = IOUS[0],
         **running: Any,
-    ) -> Any:
+    ) -> Estimate | LabelledEstimate:
         """Estimate the accuracy on new images, from predictions or with the detector.
 
         Parameters
@@ -294,8 +353,7 @@ class AccuracyEstimator(EstimatorPasses):
         iou : float
             At which IoU with a labelled object such a box is a true positive.
         **running
-            How a detector is run: ``repeats``, ``domain``, ``keep``, ``shards``, ``watch``; see
-            `read_site`.
+            How a detector is run: ``keep``, ``shards``, ``watch``; see `read_site`.
 
         Returns
         -------
@@ -352,11 +410,9 @@ class AccuracyEstimator(EstimatorPasses):
         boxes, images, labels, categories
             See `predict`.
         **running
-            How a detector is run: ``repeats``, perturbed passes, for methods that read them (by
-            default as many as it was fitted with); ``domain``, a `SourceDomain`, for methods that
-            compare with it; ``keep``, a `Keeping`, where to keep what is observed and who observes;
-            ``shards``, `Shards`, which processes share the images; ``watch``, called with the
-            evidence of each image.
+            How a detector is run: ``keep``, a `Keeping`, where to keep what is observed and who
+            observes; ``shards``, `Shards`, which processes share the images; ``watch``, called with
+            the evidence of each image.
 
         Raises
         ------
@@ -371,7 +427,7 @@ class AccuracyEstimator(EstimatorPasses):
                     f"{listed(sorted(running))}: for a detector that is run, and predictions are "
                     "read. Leave that out."
                 )
-            return self._site_of_predictions(given, images, labels, categories)
+            return self.pass_.read_predictions(given, images, labels, categories)
         if images is None:
             raise InputError("Expected predictions, or images to run the detector on.")
         return self._observed(given, images, categories, **running)
@@ -382,37 +438,26 @@ class AccuracyEstimator(EstimatorPasses):
         images: Images,
         categories: Categories | None,
         *,
-        repeats: int | None = None,
-        domain: SourceDomain | None = None,
         keep: Keeping | None = None,
         shards: Shards | None = None,
         watch: Callable[[Evidence], object] = lambda evidence: None,
     ) -> Site:
         """Run the detector; see `read_site`."""
-        pictures = list_images(images)
+        pictures, fitted_pass = list_images(images), self.pass_
         run = run or Detector(self.load_detector())
-        detector, teacher, batch_size = run.loaded, run.teacher, run.batch_size
-        teacher = teacher or self.load_teacher()
-        keep = keep or run.keeping(None)
-        scored = not isinstance(self._fitted, BayesianRegression)
-        self.check_running(repeats=repeats, domain=domain, teacher=run.teacher)
-        if scored:
-            observer = self.observer(
-                detector, repeats=repeats, domain=domain, teacher=teacher, batch_size=batch_size
-            )
-            self.check_context(observer.context())
-        else:
-            observer = self.box_observer(detector, teacher, batch_size)
-        found = site_of_images(
-            keeping(observer, keep),
+        detector, teacher = run.loaded, run.teacher
+        fitted_pass.check_read(["teacher"] if teacher is not None else [])
+        observer = fitted_pass.box_observer(
+            detector, teacher or fitted_pass.load_teacher(), run.batch_size
+        )
+        site = site_of_images(
+            keeping(observer, keep or run.keeping(None)),
             pictures,
             categories=categories,
-            scored=scored,
             shards=shards,
             watch=watch,
         )
-        of_fit = self.statistics_.warnings if "boxes" in self.context_ else ()
-        return found.warned((*of_fit, *identity_warnings(detector)))
+        return site.warned((*fitted_pass.repeated_warnings, *identity_warnings(detector)))
 
     def plan_labels(
         self,
@@ -471,11 +516,15 @@ class AccuracyEstimator(EstimatorPasses):
             return replace(estimate, site=replace(estimate.site or site, floor=site.floor))
         own = self.context_.get(CALIBRATIONS, {}).get(site.known)
         calibration = ScoreCalibration.from_dict(own) if own else self.calibration_
-        boxes = replace(site.boxes, calibration=calibration)
+        boxes = replace(
+            site.boxes,
+            calibration=calibration,
+            reference_calibration=self.reference_calibration_,
+        )
         widening = self.statistics_.widening if "boxes" in self.context_ else 0.0
         site = replace(site, boxes=boxes, unseen=max(site.unseen, widening))
         point = OperatingPoint.of(self.target)
-        others: dict[str, Regression | None] = dict(self._others)
+        others: dict[str, BayesianRegression | None] = dict(self.other_targets_)
         if point is not None:
             score_thr, iou = point.score_thr, point.iou
         if score_thr is not None:
@@ -484,18 +533,13 @@ class AccuracyEstimator(EstimatorPasses):
                     "At a known site mAP, mAP50 and mAP75 are estimated, not precision, recall and "
                     "F1: leave out either the site or the score threshold."
                 )
-            if not isinstance(self._fitted, BayesianRegression):
-                raise InputError(
-                    f"Precision, recall and F1 are estimated by '{DEFAULT_METHOD}', not by "
-                    f"'{self.method}': fit by that."
-                )
             names = [name for name in points_at(score_thr, iou) if name != self.target]
             others |= self.regressions_of(names)
         return estimate_site(site, self._fitted, others, self.score_thr)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images; see `Regression`."""
-        return estimate_rows(rows, self._fitted, self._others, backbone=backbone)
+        return estimate_rows(rows, self._fitted, self.other_targets_, backbone=backbone)
 
     def predict_left_out(self) -> np.ndarray:
         """Estimate each row of `table_` without its source; see `Regression`."""
@@ -511,6 +555,8 @@ class AccuracyEstimator(EstimatorPasses):
         }
         if self.calibration_ is not None:
             metadata["calibration"] = self.calibration_.to_dict()
+        if self.reference_calibration_ is not None:
+            metadata["reference_calibration"] = self.reference_calibration_.to_dict()
         if self.label_assistance_ is not None:
             metadata["labels"] = self.label_assistance_.to_dict()
         if self.floors_:
@@ -533,14 +579,22 @@ class AccuracyEstimator(EstimatorPasses):
         """
         table, metadata = read_artefact(path)
         settings = metadata["estimator"]
-        estimator = cls(settings["method"], target=settings["target"], level=settings["level"])
+        method = settings.get("method", DEFAULT_METHOD)  # in files of earlier versions
+        if method != DEFAULT_METHOD:
+            raise InputError(
+                f"{path} is of the published method '{method}': use it with `autoeval estimate-map "
+                "--estimator`, or make one of the default method with `autoeval fit`."
+            )
+        estimator = cls(target=settings["target"], level=settings["level"])
         try:
             labels, calibration = metadata.get("labels"), metadata.get("calibration")
+            reference = metadata.get("reference_calibration")
             table, floors = split_floors(table, metadata.get("floors", {}))
             return estimator.fit_rows(
                 table,
                 context=metadata["context"],
                 calibration=ScoreCalibration.from_dict(calibration) if calibration else None,
+                reference_calibration=ScoreCalibration.from_dict(reference) if reference else None,
                 label_assistance=LabelAssistance.from_dict(labels) if labels else None,
                 loading=metadata.get("loading"),
                 floors=floors,
@@ -562,7 +616,3 @@ class AccuracyEstimator(EstimatorPasses):
                 f"This estimator is of {self.target}: `for_target` gives one at another threshold "
                 "or IoU, or leave these out."
             )
-
-    @property
-    def _others(self) -> dict[str, Regression]:
-        return self.other_targets_ if isinstance(self._fitted, BayesianRegression) else {}

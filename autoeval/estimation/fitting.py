@@ -16,24 +16,28 @@ from autoeval.data.predictions.reading import files_by_place
 from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelling import assistance_of, site_of_set
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
-from autoeval.estimation.pair_table import CONFIDENCE, pair_rows, unread_teacher
+from autoeval.estimation.pair_table import CONFIDENCE, pair_rows
 from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
     has_families,
     worse_than_constant,
 )
+from autoeval.estimation.reference_calibrating import (
+    reference_calibration,
+    with_calibrated_reference,
+)
 from autoeval.estimation.reference_statistics import (
     ReferenceStatistics,
     different_floors,
     joined_statistics,
 )
+from autoeval.estimation.reference_warnings import reference_of_fit
 from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
 from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.training_set import (
@@ -43,6 +47,7 @@ from autoeval.estimation.training_set import (
 )
 from autoeval.metasets.task import Task
 from autoeval.notices import prefixed
+from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.scores.calibrated import FOUND
 
 PAIR = ["source", "category"]
@@ -164,6 +169,7 @@ def fit_sources(
     return fit_sets(sets, context=context, loading=run.loading, detector=run.loaded, **options)
 
 
+@one_blas_thread
 def fit_sets(
     sets: Sequence[TrainingSet],
     *,
@@ -179,6 +185,7 @@ def fit_sets(
         `fit_rows`.
     """
     sets = [of.changed(trained_here=True) for of in sets] if trained_here else sets
+    sets = with_calibrated_reference(sets, calibrate=calibrate)
     calibrated = CalibratedSets.of(sets, calibrate=calibrate)
     warnings, together = checked_sets(sets, calibrated.check)
     floors = fits_above(sets, calibrated)
@@ -189,6 +196,7 @@ def fit_sets(
         calibrated.rows,
         context={**context, "boxes": together.to_dict()},
         calibration=calibrated.calibration,
+        reference_calibration=reference_calibration(sets),
         label_assistance=assistance,
         warnings=(*warnings, *together.warnings, *why),
         bins=calibrated.bins,
@@ -212,6 +220,7 @@ def checked_sets(
     return warnings, together.warning(*repeated)
 
 
+@one_blas_thread
 def join_fits(
     fits: Mapping[str, AccuracyEstimator], *, target: str = "mAP", level: float = 0.9
 ) -> AccuracyEstimator:
@@ -222,10 +231,6 @@ def join_fits(
     """
     (first, one), *_ = fits.items()
     for name, other in fits.items():
-        if other.method != DEFAULT_METHOD:
-            raise InputError(
-                f"{name} is a fit by '{other.method}': those by '{DEFAULT_METHOD}' are joined."
-            )
         if ("detector" in one.context_) != ("detector" in other.context_):
             raise InputError("Fits on predictions and fits with a detector are not joined.")
         _check_alike(first, one, name, other)
@@ -258,11 +263,18 @@ def join_fits(
         target=target,
         level=level,
         calibration=calibration,
+        reference_calibration=_reference_of(list(fits.values())),
         label_assistance=one.label_assistance_,
         warnings=tuple(different_floors(statistics, list(fits))),
         loading=one.loading_,
         floors=floors,
     )
+
+
+def _reference_of(fits: Sequence[AccuracyEstimator]) -> ScoreCalibration | None:
+    """Average the calibrations of the reference detector of some fits; None where one has none."""
+    known = [of.reference_calibration_ for of in fits if of.reference_calibration_ is not None]
+    return ScoreCalibration.mean(known) if len(known) == len(fits) else None
 
 
 def _joined(
@@ -304,8 +316,7 @@ def _fitted(
     known = table.dropna(axis=1, how="all")
     estimator = AccuracyEstimator(target=target, level=level).fit_rows(known, **saved)
     regression = estimator.regression_
-    assert isinstance(regression, BayesianRegression)
-    pairs, unread = regression.rows_, unread_teacher(table, regression.features_)
+    pairs, unread = regression.rows_, reference_of_fit(table, regression)
     results = evaluate_pairs(pairs, target=target, level=level)
     useless = worse_than_constant(results)
     estimator.context_["boxes"] = estimator.statistics_.warning(*useless).to_dict()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,13 +38,15 @@ class Predictions:
     half_size : path-like, optional
         The same of a second pass at half the input size, in pixels of the full size.
     reference : path-like, optional
-        What a stronger detector found on the same images, in the same words: agreement with it
-        becomes a score.
+        What a stronger detector found on the same images: its boxes count as probable labels; see
+        docs/how-to/reference.md.
     names : mapping of str to str, or path-like
         Word for each category number, where neither the file nor the labels have it; or the file
         with the words: ``data.yaml``, or a text file with a word a line, counted from 0.
     complete : bool
         Whether all boxes are there; False goes on although those with a score under .3 are missing.
+    reference_names : mapping of str to str, or path-like
+        Word of the detector for each category number of the reference, as `names`.
     """
 
     path: PathLike
@@ -52,6 +54,7 @@ class Predictions:
     reference: PathLike | None = None
     names: Mapping[str, str] | PathLike = field(default_factory=dict)
     complete: bool = True
+    reference_names: Mapping[str, str] | PathLike = field(default_factory=dict)
 
     def read(
         self,
@@ -67,15 +70,21 @@ class Predictions:
         numbers: word of each category number; `names` go before.
         words: of the detector, where the predictions may hold no box; see `read_predictions`.
         """
-        names = self.names
-        own = read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
-        numbers = own or numbers
+        if self.reference_names and self.reference is None:
+            raise InputError(
+                "`reference_names` belongs to the boxes of a reference detector, and there are "
+                "none: give `reference`, too, or leave it out."
+            )
+        numbers = _words_of(self.names) or numbers
         clean = read_predictions(
             self.path, images=images, where=where, numbers=numbers, words=words
         )
         half, reference = (
-            None if path is None else _read_beside(clean, path, str(self.path), numbers, canvas)
-            for path, canvas in ((self.half_size, True), (self.reference, False))
+            None if path is None else _read_beside(clean, path, str(self.path), words, canvas)
+            for path, words, canvas in (
+                (self.half_size, numbers, True),
+                (self.reference, _words_of(self.reference_names) or numbers, False),
+            )
         )
         if half is not None:
             check_half_size(clean, half, Path(str(self.half_size)))
@@ -86,7 +95,7 @@ class Predictions:
         half, reference = (
             None if of is None else Path(of) / path.name for of in (self.half_size, self.reference)
         )
-        return Predictions(path, half, reference, self.names, self.complete)
+        return replace(self, path=path, half_size=half, reference=reference)
 
 
 class Detector:
@@ -192,6 +201,10 @@ def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
             f"autoeval.Detector({str(boxes)!r})."
         )
     return Predictions(boxes)
+
+
+def _words_of(names: Mapping[str, str] | PathLike) -> Mapping[str, str]:
+    return read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
 
 
 def _read_beside(

@@ -19,7 +19,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.nothing_found import nothing_found_text, nothing_over
-from autoeval.estimation.regressions import Regression
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import TrainingSet
@@ -83,7 +82,7 @@ def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str
 
 
 def priors_of_targets(
-    estimate: Estimate, regressions: Mapping[str, Regression | None]
+    estimate: Estimate, regressions: Mapping[str, BayesianRegression | None]
 ) -> dict[str, ValueWithError]:
     """Take the label-free estimates of several targets; see `priors_of`.
 
@@ -100,13 +99,10 @@ def priors_of_targets(
         if regression is None or nothing_over(rows, target).all():
             continue
         of_target, error = estimate, None
-        if isinstance(regression, BayesianRegression):
-            if not (estimate.site.known or estimate.site.group):
-                error = error_elsewhere(regression.cross_validated_, estimate.level) or OF_ONE_SET
-            if target != estimate.target:
-                of_target = regression.predict_rows(rows, unseen=estimate.site.unseen)
-        elif target != estimate.target:
-            of_target = regression.predict_rows(rows, backbone=estimate.site.backbone)
+        if not (estimate.site.known or estimate.site.group):
+            error = error_elsewhere(regression.cross_validated_, estimate.level) or OF_ONE_SET
+        if target != estimate.target:
+            of_target = regression.predict_rows(rows, unseen=estimate.site.unseen)
         found |= priors_of(of_target, error)
     return found
 

@@ -11,13 +11,14 @@ import pandas as pd
 
 from autoeval.data.labels.content import LabelSet
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.with_labels import estimate_targets
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, value_of
+from autoeval.notices import codes_of
+from autoeval.report.warning_lines import warning_lines
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ def expected_curve(
 
     def predict(point: OperatingPoint) -> tuple[float, float, float]:
         regression = estimator.regression_of(str(point))
-        assert isinstance(regression, BayesianRegression)
         found = regression.predict_mean(regression.site_rows(rows), unseen=estimate.site.unseen)  # type: ignore[union-attr]
         return found.value, found.lower, found.upper
 
@@ -116,6 +116,12 @@ class ThresholdChoice:
         That it was chosen on; see `expected_curve`.
     greatest : float
         The greatest estimate of what is wanted at any threshold; NaN for the best F1.
+    target : str
+        Measure that it is chosen by: ``precision``, ``recall`` or ``f1``.
+    level : float
+        Nominal coverage of the intervals of the curve.
+    warnings : tuple of str
+        Of the boxes and labels behind the curve.
     """
 
     wanted: str
@@ -125,12 +131,19 @@ class ThresholdChoice:
     at: dict[str, dict[str, float]]
     curve: pd.DataFrame = field(compare=False)
     greatest: float = np.nan
+    target: str = "f1"
+    level: float = 0.9
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        return "\n".join([*self.headline(), *warning_lines(self.warnings)])
+
+    def headline(self) -> list[str]:
+        """Return the lines with the threshold and what is reached there, if there is one."""
         if self.threshold != self.threshold:
             there = f"; the greatest estimate at any is {self.greatest:.3g}"
             known = self.greatest == self.greatest
-            return f"no threshold is estimated to reach {self.wanted}{there if known else ''}"
+            return [f"no threshold is estimated to reach {self.wanted}{there if known else ''}"]
         lines = [f"score threshold for {self.wanted}: {self.threshold:.2f}"]
         if self.first < self.last:
             lines[0] += f" ({self.first:.2f} to {self.last:.2f})"
@@ -139,7 +152,7 @@ class ThresholdChoice:
             around = around if of["lower"] < of["upper"] else ""
             value = f"{100 * of['value']:.1f}" if of["value"] == of["value"] else "no estimate"
             lines.append(f"  {measure} there: {value}{around}")
-        return "\n".join(lines)
+        return lines
 
     def __repr__(self) -> str:
         return f"<{str(self).splitlines()[0]}>"
@@ -158,6 +171,11 @@ class ThresholdChoice:
     def upper(self) -> float:
         """The highest threshold that may be right."""
         return self.last
+
+    @property
+    def per_category(self) -> dict[str, dict[str, float]]:
+        """Empty: a threshold is chosen for all categories together."""
+        return {}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the curve: one row for a threshold and a measure."""
@@ -190,17 +208,35 @@ class ThresholdChoice:
         ends = {name: getattr(self, name) for name in ("threshold", "first", "last")}
         plain = {name: _plain(value) for name, value in ends.items()}
         at = {name: {end: _plain(of[end]) for end in ENDS} for name, of in self.at.items()}
-        return {"wanted": self.wanted, **plain, "greatest": _plain(self.greatest), "at": at}
+        common = {name: _plain(getattr(self, name)) for name in ENDS}
+        return {
+            "target": self.target,
+            **common,
+            "level": self.level,
+            "wanted": self.wanted,
+            **plain,
+            "greatest": _plain(self.greatest),
+            "at": at,
+            "per_category": {},
+            "warnings": list(self.warnings),
+            "warning_codes": codes_of(self.warnings),
+        }
 
 
 def choose_threshold(
-    curve: pd.DataFrame, *, precision: float | None = None, recall: float | None = None
+    curve: pd.DataFrame,
+    *,
+    precision: float | None = None,
+    recall: float | None = None,
+    level: float = 0.9,
+    warnings: Sequence[str] = (),
 ) -> ThresholdChoice:
     """Choose the highest threshold with a recall, the lowest with a precision, or that of best F1.
 
     Between the thresholds of the curve its values are interpolated.
 
     precision, recall: wanted, over 0 and under 1; without either the best F1 is.
+    level, warnings: of the curve.
 
     >>> rows = [(t, m, v, v - .1, v + .1) for t, v in ((.2, .9), (.6, .5)) for m in MEASURES]
     >>> curve = pd.DataFrame(rows, columns=["threshold", "measure", *ENDS])
@@ -231,10 +267,20 @@ def choose_threshold(
     at = {
         name: {end: float(of[end].iloc[0]) for end in ENDS} for name, of in known.items() if len(of)
     }
-    measure = "recall" if recall is not None else "precision"
-    one = recall is not None or precision is not None
-    greatest = float(fine[measure]["value"].max()) if one else np.nan
-    return ThresholdChoice(wanted, threshold, bounds[0], bounds[1], at, curve, greatest)
+    measure = "recall" if recall is not None else "precision" if precision is not None else "f1"
+    greatest = float(fine[measure]["value"].max()) if measure != "f1" else np.nan
+    return ThresholdChoice(
+        wanted,
+        threshold,
+        bounds[0],
+        bounds[1],
+        at,
+        curve,
+        greatest,
+        target=measure,
+        level=level,
+        warnings=tuple(warnings),
+    )
 
 
 def check_wanted(precision: float | None, recall: float | None) -> None:

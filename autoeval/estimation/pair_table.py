@@ -15,18 +15,19 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE
 from autoeval.metrics.operating_point import CountCurve, denominators, value_of
-from autoeval.notices import Notice
 from autoeval.regression import Pairs
 from autoeval.scores.calibrated import EXPECTED, WEIGHT
 from autoeval.targets import OperatingPoint
 
 FEATURES = ("expected_ap", "likely_share", "box_size")
 CONFIDENCE = "expected_ap"  # known wherever a category is found
-WITH_TEACHER = "teacher_ap@0.30"  # where there is a teacher
+REFERENCE_AP = "reference_ap"
+REFERENCE_FEATURES = (REFERENCE_AP, "reference_ap50", "reference_ap75")
+"""Agreement with a reference detector, for mAP, mAP50 and mAP75."""
+REFERENCE_TRUE = "reference_true_ap"  # of the reference, on labelled images
 COUNTS, EXPECTED_COUNTS = "counts", "expected_counts"
 
 # What a score counts as where a category is not found; others as 0.
@@ -123,37 +124,6 @@ def measured(rows: pd.DataFrame, name: str) -> np.ndarray:
     return np.asarray(values[name].notna() | values[CONFIDENCE].isna())
 
 
-def unread_teacher(table: pd.DataFrame, features: Sequence[str]) -> tuple[str, ...]:
-    """Warn where the agreement with a reference detector was measured but is not read.
-
-    features: those that a regression on the table reads.
-    """
-    if WITH_TEACHER in features:
-        return ()
-    rows = pair_rows(table)
-    if not {WITH_TEACHER, CONFIDENCE} <= set(rows):
-        return ()
-    lacking = rows[~measured(rows, WITH_TEACHER)]
-    if lacking.empty:
-        return (
-            Notice(
-                "reference-not-read",
-                "agreement with the reference detector (--teacher) is not read: it is a score of "
-                "average precision, not of precision, recall or F1 at a threshold",
-            ),
-        )
-    names = [" of ".join(map(str, of)) for of in lacking[["category", "source"]].to_numpy()]
-    return (
-        Notice(
-            "reference-not-read",
-            "agreement with the reference detector (--teacher) is read for no category, since it "
-            f"is not known of {len(lacking)} of {len(rows)}: {listed(names, 10)}. Either the "
-            "reference detector finds nothing over .3 there, or it was not given: give one that "
-            "knows these categories, or leave their labels out",
-        ),
-    )
-
-
 def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -> Pairs:
     """Turn rows into arrays, scores by `values_of`."""
     missing = [name for name in (*features, "n_images") if name not in rows]
@@ -183,7 +153,7 @@ def _check_measured(rows: pd.DataFrame, features: Sequence[str]) -> None:
 
     A teacher may have no confident box where the detector has one, which does count as 0.
     """
-    known = (*FEATURES, WITH_TEACHER)
+    known = (*FEATURES, *REFERENCE_FEATURES)
     for name in (n for n in features if n not in known and not n.startswith(EXPECTED)):
         lacking = rows[~measured(rows, name)] if CONFIDENCE in rows else rows[:0]
         if len(lacking):

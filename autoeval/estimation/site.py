@@ -17,13 +17,12 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import read_image_list
 from autoeval.data.predictions.image_list import with_sizes
 from autoeval.data.predictions.prediction_checks import boxes_beyond, check_coverage, copies
-from autoeval.data.same_files import copies_taken, without_copies
+from autoeval.data.same_files import without_copies
 from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, site_scores
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.intervals import RESAMPLED, RESAMPLES
 from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
@@ -183,84 +182,88 @@ def as_in_fit(
     return replace(found, clean=found.clean.where(kept)), (note,)
 
 
+@dataclass
+class SeenImages:
+    """What running a detector over images leaves behind, image by image.
+
+    watch: called with the evidence of each image.
+    lookup: category of each of the detector's words, where evidence is in these words.
+    """
+
+    watch: Callable[[Evidence], object] = lambda evidence: None
+    lookup: np.ndarray | None = None
+    evidence: list[Evidence] = field(default_factory=list)
+    log: PassLog = field(default_factory=PassLog)
+    least_stable: LeastStableImages = field(default_factory=LeastStableImages)
+
+    def keep(self, evidence: Evidence) -> None:
+        """Take in one image."""
+        self.watch(evidence)
+        evidence = evidence if self.lookup is None else evidence.relabel(self.lookup)
+        self.least_stable.update(evidence)
+        self.evidence.append(evidence.boxes_alone())
+
+    def of_all(self, shards: Shards) -> SeenImages:
+        """Join what all processes have seen, in the order of the images."""
+        whole = SeenImages()
+        parts = shards.gather((self.evidence, self.log, self.least_stable))
+        for evidence, log, least_stable in parts:
+            whole.evidence += evidence
+            whole.log.merge(log)
+            whole.least_stable.merge(least_stable)
+        return whole
+
+
 def site_of_images(
     observer: Observer,
     images: Sequence[UnlabelledImage],
     *,
     categories: Categories | None = None,
-    scored: bool = False,
     shards: Shards | None = None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> Site:
     """Run a detector over images without labels.
 
-    observer: in the detector's own words, see `any_task`, or those of a task with `scored`.
-    images: copies of a file, byte by byte, are left out, but with `scored`.
-    scored: compute every score, for the methods that read more than boxes: the row of the site
-        holds ``rows``, one a repeat, for `Regression.predict_rows`, and their means.
+    observer: in the detector's own words, see `any_task`.
+    images: copies of a file, byte by byte, are left out.
     """
-    names, lookup = observer.task.categories, None
-    if not scored:
-        words = observer.detector.categories
-        named = categories or {word: [word] for word in words}
-        names, lookup = tuple(named), any_task(named, words).lookup(words)
-    distinct, warnings = (images, copies_taken(images)) if scored else without_copies(images)
+    words = observer.detector.categories
+    named = categories or {word: [word] for word in words}
+    distinct, warnings = without_copies(images)
     samples, shards = UnlabelledSamples(distinct), shards or Undivided()
-    log, least_stable, seen = PassLog(), LeastStableImages(), list[Evidence]()
-
-    def keep(evidence: Evidence) -> None:
-        watch(evidence)
-        evidence = evidence if lookup is None else evidence.relabel(lookup)
-        least_stable.update(evidence)
-        seen.append(evidence.boxes_alone())
-
-    rows: list[dict[str, Any]] = []
+    seen = SeenImages(watch, any_task(named, words).lookup(words))
     mine = shards.part(len(samples))
     with observer.begin(samples, len(mine), disable=not shards.leads) as bar:
-        if scored:
-            rows = observer.rows(
-                samples, advance=bar.update, watch=keep, shards=shards, resamples=RESAMPLES
-            )
-        else:
-            for _, evidence in observer.each(samples, mine, log=log):
-                keep(evidence)
-                bar.update()
-    parts = shards.gather((seen, log, least_stable))
-    found, log, least_stable = list[Evidence](), PassLog(), LeastStableImages()
-    for seen_there, log_there, least_stable_there in parts:
-        found += seen_there
-        log.merge(log_there)
-        least_stable.merge(least_stable_there)
-    if scored:
-        row = {name: value for name, value in rows[0].items() if name != RESAMPLED}
-        numbers = [name for name, value in row.items() if isinstance(value, float)]
-        row |= {name: float(np.mean([of[name] for of in rows])) for name in numbers}
-        lost = row["unreadable"].split("; ") if row["n_unreadable"] else []
-        row["rows"], blocks = rows, None
-    else:
-        log.check(len(found))
-        lost = list(log.unreadable.values())
-        row = {"n_images": len(found), "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
-        row |= log.seconds
-        blocks = blocks_of_read(samples, log.unreadable)
-    if lost:
-        warnings += (
-            Notice(
-                "images-unreadable",
-                f"{row['n_unreadable']} of {len(samples)} images could not be read and were left "
-                f"out: {listed(lost)}",
-            ),
-        )
+        for _, evidence in observer.each(samples, mine, log=seen.log):
+            seen.keep(evidence)
+            bar.update()
+    seen = seen.of_all(shards)
+    n_images, log = len(seen.evidence), seen.log
+    log.check(n_images)
+    lost = list(log.unreadable.values())
+    row = {"n_images": n_images, "n_unreadable": len(lost), "unreadable": "; ".join(lost)}
     return Site(
-        SiteBoxes.of_evidence(found, names, blocks),
-        named=scored or bool(categories),
-        warnings=warnings,
+        SiteBoxes.of_evidence(seen.evidence, tuple(named), blocks_of_read(samples, log.unreadable)),
+        named=bool(categories),
+        warnings=(*warnings, *unreadable_warning(lost, len(samples))),
         backbone=observer.detector.backbone,
-        evidence=tuple(found),
+        evidence=tuple(seen.evidence),
         images=distinct,
-        least_stable=least_stable.images,
+        least_stable=seen.least_stable.images,
         detector=observer.detector.fingerprint,
-        row=row,
+        row=row | log.seconds,
+    )
+
+
+def unreadable_warning(lost: Sequence[str], n_images: int) -> tuple[str, ...]:
+    """Warn of images that could not be read; `lost` says which, and why."""
+    if not lost:
+        return ()
+    return (
+        Notice(
+            "images-unreadable",
+            f"{len(lost)} of {n_images} images could not be read and were left out: {listed(lost)}",
+        ),
     )
 
 

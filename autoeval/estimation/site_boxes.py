@@ -19,12 +19,12 @@ from autoeval.errors import InputError
 from autoeval.labels.pool import image_sizes
 from autoeval.metrics.coco_matching import MAX_DETECTIONS
 from autoeval.notices import Notice
-from autoeval.scores.calibrated import LIKELY
+from autoeval.scores.calibrated import FOUND, LIKELY
 
 PASSES = {
     "half_size": "a pass at half the size: give that of these images, too "
     "(--predictions FILE half_size=FILE)",
-    "teacher": "a teacher: give its predictions on these images, too (--teacher)",
+    "teacher": "a reference detector: give its boxes on these images, too (--reference)",
 }
 """Passes beside the clean one that predictions can have, each with where they come from."""
 
@@ -41,6 +41,9 @@ class SiteBoxes:
     half_size: those of a second pass at half the input size, in pixels of the full size.
     blocks (M,), int64: block of time of each image; images of one block are dependent. Default:
         none.
+    calibration, reference_calibration: of the clean boxes, and of those of a reference detector.
+    reference_probabilities (R,): that each box of the reference is a true positive at IoU .5, by
+        calibrations that have not seen the labels here; by default by `reference_calibration`.
     """
 
     clean: FoundBoxes
@@ -48,6 +51,8 @@ class SiteBoxes:
     teacher: FoundBoxes | None = None
     blocks: np.ndarray | None = None
     calibration: ScoreCalibration | None = None
+    reference_calibration: ScoreCalibration | None = None
+    reference_probabilities: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for name in PASSES:
@@ -103,6 +108,28 @@ class SiteBoxes:
         return self.calibration.at_half(self.clean.scores)
 
     @property
+    def reference_right(self) -> np.ndarray | None:
+        """True-positive probability of each box of the reference at IoU .5, (R,), if known."""
+        if self.teacher is None or self.reference_calibration is None:
+            return None
+        if self.reference_probabilities is not None:
+            return self.reference_probabilities
+        return self.reference_calibration.at_half(self.teacher.scores)
+
+    def images_with(self, category: int, probabilities: np.ndarray | None = None) -> np.ndarray:
+        """Return the images on which a category is found, by this detector or the reference.
+
+        probabilities (N,): of the clean boxes at IoU .5; by default `right_at_half`.
+        """
+        p = self.right_at_half if probabilities is None else probabilities
+        rows, q = self.clean.rows_of(category), self.reference_right
+        found = self.clean.image[rows[p[rows] > FOUND]]
+        if self.teacher is not None and q is not None:
+            rows = self.teacher.rows_of(category)
+            found = np.append(found, self.teacher.image[rows[q[rows] > FOUND]])
+        return np.unique(found)
+
+    @property
     def likely(self) -> np.ndarray:
         """Categories with a box that is a true positive with a probability over .3, int."""
         return np.unique(self.clean.label[self.right_at_half > LIKELY])
@@ -112,7 +139,8 @@ class SiteBoxes:
         blocks = None
         if self.blocks is not None:
             blocks = np.unique(self.blocks[chosen], return_inverse=True)[1]
-        return replace(self._each(lambda found: found.on_images(chosen)), blocks=blocks)
+        kept = self._each(lambda found: found.on_images(chosen))
+        return replace(kept, blocks=blocks, reference_probabilities=None)
 
     def with_images(self, images: tuple[LabelledImage, ...]) -> Self:
         """Return the same with other descriptions of its images, such as their sizes."""

@@ -10,8 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.bayesian_regression import UNDEFINED, BayesianRegression, bounds
-from autoeval.estimation.categories import estimate_categories
+from autoeval.estimation.bayesian_regression import (
+    DEFAULT_METHOD,
+    UNDEFINED,
+    BayesianRegression,
+    bounds,
+)
 from autoeval.estimation.category_scores import CategoryScores
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import RESAMPLES, SamplingError, bootstrap_std, few_blocks
@@ -26,7 +30,7 @@ from autoeval.estimation.nothing_found import (
     without_boxes,
 )
 from autoeval.estimation.pair_table import category_weights, values_of
-from autoeval.estimation.regressions import Regression, SourceRegression
+from autoeval.estimation.reference_warnings import reference_at_site
 from autoeval.estimation.site import Site
 from autoeval.estimation.warnings import unseen_warning
 from autoeval.notices import Notice
@@ -127,55 +131,49 @@ def _slopes(regression: BayesianRegression, rows: pd.DataFrame) -> np.ndarray:
     """Return how the estimate of each row changes with each of its scores, (N, F)."""
     features = regression.features_
     filled = rows.assign(**values_of(rows, features))
-    moved = [filled.assign(**{name: filled[name] + STEP}) for name in features]
-    together = pd.concat([filled, *moved], ignore_index=True)
-    means = regression.distribution(together).mean.reshape(len(features) + 1, len(rows))
-    return (means[1:] - means[0]).T / STEP
+    # one score at a time: the regression compares all rows that it is given with each other
+    moved = (filled.assign(**{name: filled[name] + STEP}) for name in features)
+    mean = regression.distribution(filled).mean
+    means = [regression.distribution(of).mean for of in moved]
+    return (np.array(means) - mean).T / STEP
 
 
 def estimate_site(
-    site: Site, regression: Regression, others: Mapping[str, Any], score_thr: float
+    site: Site, regression: BayesianRegression, others: Mapping[str, Any], score_thr: float
 ) -> Estimate:
     """Estimate the accuracy at a site.
 
-    site: for a regression on sample sets with its scores; see `site_of_images`.
     others: of other targets: average precisions, and precision, recall and F1 at a threshold; None
         for one that the fit cannot estimate, see `AccuracyEstimator.regressions_of`.
     score_thr: boxes with a lower score count in no score.
     Returned: with the site, whose row holds the scores; without a value where nothing was found.
     """
-    if isinstance(regression, BayesianRegression):
-        regressions = (regression, *filter(None, others.values()))
-        features = dict.fromkeys(name for of in regressions for name in of.features_)
-        scores = site.scores(list(features), score_thr)
-        if not any(of.found for of in scores):
-            return _nothing_found(site, regression, others)
-        rows = pd.DataFrame([of.row() for of in scores])
-        if site.known:
-            rows = rows.assign(**{SITE: site.known})
-        if site.group:
-            rows = rows.assign(**{GROUP: site.group})
-        n_images = len(site.boxes)
-        sampling = site_sampling(
-            regression, scores, rows, n_images=n_images, blocks=site.boxes.blocks
-        )
-        estimate = regression.predict_rows(
-            rows, backbone=site.backbone, sampling=sampling, unseen=site.unseen
-        )
-        rows = sampling.independent(rows)
-        estimate = _with_other_targets(estimate, rows, regression, others, site.unseen)
-        estimate = replace(estimate, n_images=n_images)
-        site = replace(site, row={**site.row, "rows": rows})
-    else:
-        rows = pd.DataFrame(site.row["rows"])
-        estimate = estimate_rows(rows, regression, others, backbone=site.backbone)
+    regressions = (regression, *filter(None, others.values()))
+    features = dict.fromkeys(name for of in regressions for name in of.features_)
+    scores = site.scores(list(features), score_thr)
+    if not any(of.found for of in scores):
+        return _nothing_found(site, regression, others)
+    rows = pd.DataFrame([of.row() for of in scores])
+    if site.known:
+        rows = rows.assign(**{SITE: site.known})
+    if site.group:
+        rows = rows.assign(**{GROUP: site.group})
+    n_images = len(site.boxes)
+    sampling = site_sampling(regression, scores, rows, n_images=n_images, blocks=site.boxes.blocks)
+    estimate = regression.predict_rows(
+        rows, backbone=site.backbone, sampling=sampling, unseen=site.unseen
+    )
+    rows = sampling.independent(rows)
+    estimate = _with_other_targets(estimate, rows, regression, others, site.unseen)
     warnings = (
         *site.warnings,
         *site.left_out,
+        *reference_at_site(rows, regression.features_),
         *unseen_warning(site.unseen),
         *estimate.warnings,
     )
-    return replace(estimate, warnings=warnings, site=site)
+    site = replace(site, row={**site.row, "rows": rows})
+    return replace(estimate, n_images=n_images, warnings=warnings, site=site)
 
 
 def _nothing_found(
@@ -205,7 +203,7 @@ def _nothing_found(
         level=regression.level,
         interval_method="none, nothing was found",
         target=regression.target,
-        method=regression.method,
+        method=DEFAULT_METHOD,
         n_images=n_images,
         warnings=site.warnings,
         beside=known,
@@ -217,28 +215,14 @@ def _nothing_found(
 
 def estimate_rows(
     rows: pd.DataFrame,
-    regression: Regression,
+    regression: BayesianRegression,
     others: Mapping[str, Any],
     *,
     backbone: str = "ResNet",
 ) -> Estimate:
-    """Estimate from the scores of one set of images, and each category where it has its own."""
+    """Estimate from the scores of one set of images, and of each of its categories."""
     estimate = regression.predict_rows(rows, backbone=backbone)
-    if isinstance(regression, BayesianRegression):
-        rows = regression.site_rows(rows)
-        return _with_other_targets(estimate, rows, regression, others, 0.0)
-    if estimate.per_category or not any("/" in str(name) for name in rows):
-        return estimate
-    assert isinstance(regression, SourceRegression)
-    categories = estimate_categories(
-        regression.table_,
-        rows,
-        method=regression.method,
-        target=regression.target,
-        level=regression.level,
-    ).rename(columns={"estimate": "value"})
-    table = categories.set_index("category")[["value", "lower", "upper"]]
-    return replace(estimate, per_category=table.to_dict("index"))
+    return _with_other_targets(estimate, regression.site_rows(rows), regression, others, 0.0)
 
 
 def _with_other_targets(

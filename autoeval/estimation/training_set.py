@@ -28,7 +28,7 @@ from autoeval.estimation.site_boxes import (
     check_floor,
     check_limit,
 )
-from autoeval.labels.label_warnings import label_warnings, mismatched_words
+from autoeval.labels.label_warnings import exchanged_words, label_warnings, mismatched_words
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import match_categories, rank_categories
 from autoeval.notices import Notice, prefixed
@@ -69,6 +69,12 @@ class TrainingSet:
         """Ranked clean boxes of each category, with its labels."""
         return rank_categories(self.boxes.clean, self.truth, self.matches)
 
+    @cached_property
+    def reference_rankings(self) -> list[RankedDetections]:
+        """Ranked boxes of the reference detector in each category, with its labels."""
+        assert self.boxes.teacher is not None
+        return rank_categories(self.boxes.teacher, self.truth)
+
     @property
     def enough(self) -> list[bool]:
         """Whether each category has labels enough to be a pair of the regression."""
@@ -95,6 +101,8 @@ class TrainingSet:
         made = replace(self, boxes=boxes)
         hits, ignored = self.matches
         made.__dict__["matches"] = hits[:, kept], ignored[:, kept]
+        if boxes.teacher is not None:
+            made.__dict__["reference_rankings"] = self.reference_rankings
         return made
 
     def changed(self, **fields: Any) -> Self:
@@ -309,7 +317,10 @@ def _with_files(
     right = float(np.nanmean(made.right_at_half))
     if not everywhere and right < HARDLY_RIGHT:
         others = "Are they of the same images, and do image ids and category numbers mean the same?"
-        if mismatch:
+        exchanged = exchanged_words(made.boxes.clean, made.truth)
+        if exchanged:
+            others = f"{exchanged[0][0].upper()}{exchanged[0][1:]}."
+        elif mismatch:
             others = f"{mismatch[0]} If so, give --task a file with `detector_mapping`."
         raise InputError(
             f"Hardly a box of {files.path} is right by {content.path}: mAP50 {right:.1%}, mean "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from autoeval.labels.labelled_site import (
 )
 from autoeval.labels.pool import Pool, passes_of
 from autoeval.labels.variance_prior import VariancePrior
+from autoeval.metrics.average_precision import RankedDetections
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,24 @@ class LabelAssistance:
         """Return those with or without pseudo-labels; without where none were fitted with them."""
         return self.mixing[PSEUDO if pseudo_labels and PSEUDO in self.mixing else MODEL]
 
-    def predict(self, pool: Pool, pseudo_labels: FoundBoxes | None = None) -> list[np.ndarray]:
-        """Predict the influence of each image on each category, (10, M) by IoU threshold."""
-        expected = self.box_model.rankings(pool)
+    def predict(
+        self,
+        pool: Pool,
+        pseudo_labels: FoundBoxes | None = None,
+        expected: Sequence[RankedDetections] | None = None,
+    ) -> Iterator[np.ndarray]:
+        """Predict the influence of each image on each category, (10, M) by IoU threshold.
+
+        `expected` are the rankings of `BoxModel.rankings`, where they are at hand. One category at
+        a time: all together are a large array.
+        """
+        expected = self.box_model.rankings(pool) if expected is None else expected
         if pseudo_labels is None or PSEUDO not in self.mixing:
-            return [self.mixing[MODEL].add_up(control_variates(ranking)) for ranking in expected]
-        pairs = zip(expected, rank_by_pseudo_labels(pool.found, pseudo_labels), strict=True)
-        return [self.mixing[PSEUDO].add_up(control_variates(*pair)) for pair in pairs]
+            for ranking in expected:
+                yield self.mixing[MODEL].add_up(control_variates(ranking))
+            return
+        for pair in zip(expected, rank_by_pseudo_labels(pool.found, pseudo_labels), strict=True):
+            yield self.mixing[PSEUDO].add_up(control_variates(*pair))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON."""

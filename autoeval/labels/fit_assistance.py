@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import nnls
 
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
@@ -247,6 +246,8 @@ def _missed(
 
 def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...]) -> MixingWeights:
     """Fit slopes by a non-negative ridge regression, each pair with the same weight."""
+    from scipy.optimize import nnls  # a quarter of a second that most commands save
+
     x = np.concatenate(
         [_scaled(np.stack([of.predicted[n] for n in names], 1), of) for of in cross_fitted]
     )

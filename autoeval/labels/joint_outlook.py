@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
 
 from autoeval.data.predictions import FoundBoxes
 from autoeval.labels.estimators import FEWEST_HOLDING
 from autoeval.labels.joint import JointPrior, MeasuredCategories, estimate_mean
+from autoeval.labels.joint_gain import variance_with_one_more
 from autoeval.labels.joint_sample import SMALL_SAMPLE_BIAS_STD, with_shared_bias
 from autoeval.labels.object_variance import DOF, object_variance
 from autoeval.labels.sample_size import first_that_suffices
@@ -108,6 +108,27 @@ class JointOutlook:
         """Return how many categories `FEWEST_HOLDING` of k labelled images are expected to hold."""
         return float(np.mean([(held >= FEWEST_HOLDING).sum() for held in self._held(k)]))
 
+    def narrowed_by(self, images: int) -> np.ndarray:
+        """Return the share of the half-width left by `images` more with a category, (C,).
+
+        1 of a category that the pool is not expected to hold in so many further images.
+        """
+        seen, free, nothing = self.seen, self.prior.values, np.empty(0)
+        if seen is not None and seen.k >= self.n_pool:
+            return np.ones(len(free))
+        measured = MeasuredCategories(
+            np.empty(0, int), nothing, np.empty((0, 0)), nothing, np.empty((0, 0))
+        )
+        k, shares = 0, self.holding.shares
+        if seen is not None:
+            measured, k = seen.measured, seen.k
+            shares = seen.shares(shares)
+        law = object_variance(self.per_object, free, free, images * self.holding.objects, images)
+        now, after = variance_with_one_more(self.prior, measured, law)
+        enough = shares * (self.n_pool - k) >= images
+        left = np.sqrt(after / now) if now > 0 else np.ones(len(free))
+        return np.where(enough, left, 1.0)
+
     @cached_property
     def _uniform(self) -> np.ndarray:
         """Random numbers in [0, 1] by draw and category: the same for all numbers of labels."""
@@ -117,10 +138,12 @@ class JointOutlook:
     def _held(self, k: int) -> np.ndarray:
         """Draw how many of k labelled images hold each category, (draws, C), int."""
         seen, shares = self.seen, self.holding.shares
+        from scipy.stats import binom  # half a second that most commands save
+
         more, start = k, np.zeros(len(shares))
         if seen is not None:
             more, start, shares = max(k - seen.k, 0), seen.n_holding, seen.shares(shares)
-        added = stats.binom.ppf(self._uniform, more, np.clip(shares, 0, 1)) if more else 0.0
+        added = binom.ppf(self._uniform, more, np.clip(shares, 0, 1)) if more else 0.0
         return np.asarray(np.maximum(start + np.zeros(self._uniform.shape) + added, 0)).astype(int)
 
     def _measured(self, held: np.ndarray, k: int) -> MeasuredCategories:

@@ -19,10 +19,46 @@ TOUCHING = 0.1
 SHARE_OF_OBJECTS, MANY_UNLABELLED = 0.25, 0.125
 MANY_ELSEWHERE = 0.07
 FEWEST_ODD = 5
-FEWEST_PAIRS, MOST_PIXELS, MOST_ERRORS = 10, 2.0, 5.0
+ON_LABEL, NEARLY_ALL, FEWEST_EXCHANGED, EXAMPLES = 0.5, 0.9, 20, 3
 SAME_OBJECT, MANY_TWICE = 0.9, 0.02
 FEWEST_OF_WORD, FEWEST_CONFIDENT = 8, 20
 TOO_CONFIDENT = 0.1
+FEWEST_PAIRS, MOST_PIXELS, MOST_ERRORS = 10, 2.0, 5.0
+
+
+def exchanged_words(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+    """Find words that stand for each other, as where category numbers count from another number.
+
+    Boxes over .5 that lie on labels by an IoU of .5: one warning where less than half lie on one of
+    their own word, and nine tenths of the others on labels of one other word for each word. At
+    least two words, or a single mistake of the detector would do.
+    """
+    sure, single = found.where(found.scores > np.float32(SURE)), truth.where(~truth.crowd)
+    boxes = sure.boxes.astype(np.float64)
+    rows, columns, _ = overlapping_pairs(
+        boxes, sure.image, single.boxes, single.image, least=ON_LABEL
+    )
+    own = sure.label[rows] == single.label[columns]
+    on_label, right = np.unique(rows), np.unique(rows[own])
+    if len(on_label) < FEWEST_EXCHANGED or len(right) >= len(on_label) / 2:
+        return ()
+    other = ~np.isin(rows, right)
+    counts = np.zeros((len(found.categories), len(truth.categories)), int)
+    np.add.at(counts, (sure.label[rows[other]], single.label[columns[other]]), 1)
+    words = np.flatnonzero(counts.any(axis=1))
+    if len(words) < 2 or counts.max(axis=1).sum() < NEARLY_ALL * counts.sum():
+        return ()
+    often = words[np.argsort(-counts[words].sum(axis=1), kind="stable")][:EXAMPLES]
+    pairs = [f"{found.categories[k]} on {truth.categories[counts[k].argmax()]}" for k in often]
+    return (
+        Notice(
+            "words-exchanged",
+            f"of {len(on_label)} confident boxes on labelled objects {len(right)} have the word of "
+            f"the label, and the others lie on another word each: {', '.join(pairs)}. Do category "
+            "numbers count from 0 in one file and from 1 in the other? Write the word of each box "
+            "as 'category', or give the words with names=FILE",
+        ),
+    )
 
 
 def unlabelled_objects(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
@@ -146,6 +182,7 @@ def contradicted_by_boxes(
 ) -> tuple[str, ...]:
     """Return the warnings of labels that a detector's boxes contradict; see `label_warnings`."""
     return (
+        *exchanged_words(found, truth),
         *overconfident(found, ranked),
         *unlabelled_objects(found, truth),
         *labels_elsewhere(found, truth),

@@ -148,18 +148,14 @@ def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> Label
         none = np.zeros(n_added, plan.probabilities.dtype)  # that an unlikely box is right
         changes["probabilities"] = np.concatenate([plan.probabilities[inside], none])
     if plan.objects is not None:
-        objects = np.zeros((len(names), plan.n_pool), plan.objects.dtype)
-        objects[: len(kept)] = plan.objects[rows]
-        changes["objects"] = objects
+        changes["objects"] = plan.objects.of_categories(rows, len(added))
     if plan.holding is not None:
         seldom = np.tile([[1 / plan.n_pool], [1.0]], len(added))  # share of images, objects there
         changes["holding"] = np.hstack([plan.holding[:, rows], seldom])
-    influence = np.zeros((len(names), *plan.influence.shape[1:]), plan.influence.dtype)
-    influence[: len(kept)] = plan.influence[rows]
     return replace(
         plan,
         found=found,
-        influence=influence,
+        influence=plan.influence.of_categories(rows, len(added)),
         priors=_priors(
             plan, kept, {name: UNLIKELY if name in detected else ZERO for name in added}
         ),

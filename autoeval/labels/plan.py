@@ -13,6 +13,7 @@ from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
+from autoeval.labels.by_image import ByImage, with_few_bits
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.joint import JointPrior
 from autoeval.labels.joint_outlook import Holding, JointOutlook, SeenLabels, expected_holding
@@ -44,7 +45,7 @@ class LabelPlan:
     """
 
     found: FoundBoxes
-    influence: np.ndarray  # predicted, of images on categories by IoU threshold, (K, 10, M)
+    influence: ByImage  # predicted, of images on categories: one number for each of `LEVELS`
     sequence: np.ndarray  # all images in the order in which they are to be labelled, (M,), int
     n: int  # how many of them are drawn
     seed: int
@@ -60,7 +61,7 @@ class LabelPlan:
     score_thr: float | None = None  # at which precision, recall and F1 are wanted, too
     iou: float = IOUS[0]  # of these
     probabilities: np.ndarray | None = None  # that each of N boxes is a true positive at `iou`
-    objects: np.ndarray | None = None  # expected, (K, M)
+    objects: ByImage | None = None  # expected, one number
     points: Mapping[str, MixingWeights] = field(default_factory=dict)  # of precision, recall, f1
     named: bool = False  # whether the categories were named, rather than those that were found
     rest: FoundBoxes | None = None  # boxes of categories without a likely one, on the same images
@@ -123,7 +124,7 @@ class LabelPlan:
         """
         point = OperatingPoint.of(target)
         if point is None:
-            each = self.influence[:, LEVELS[target]].mean(axis=1)
+            each = self.influence[list(LEVELS).index(target)]
             return np.vstack([each, each.mean(axis=0)])
         counts = self.expected_counts(point)
         counts = np.concatenate([counts, counts.sum(axis=0, keepdims=True)])
@@ -142,7 +143,7 @@ class LabelPlan:
         found, n = self.found, self.n_pool
         over = found.scores > found.scores.dtype.type(point.score_thr)
         counts = np.zeros((len(found.categories), 3, n))
-        for k, objects in enumerate(self.objects):
+        for k, objects in enumerate(self.objects[0]):
             mine = over & (found.label == k)
             weights = self.probabilities[mine], np.ones(mine.sum())
             counts[k, :2] = [np.bincount(found.image[mine], w, minlength=n) for w in weights]
@@ -194,6 +195,11 @@ class LabelPlan:
             shares, objects = self.holding
             return Holding(shares, objects)
         return expected_holding(self.found, self.found.scores)
+
+
+def at_levels(influence: np.ndarray) -> np.ndarray:
+    """Return the influence on the mean over IoU thresholds and on some, (3, M), of (10, M)."""
+    return np.stack([influence[of].mean(axis=0) for of in LEVELS.values()])
 
 
 def make_plan(
@@ -250,12 +256,14 @@ def make_plan(
     if point is not None:
         score_thr, iou = point.score_thr, point.iou
     probabilities = fitting.box_model.probabilities(pool)
-    objects = [of.n_true for of in fitting.box_model.rankings(pool, probabilities)]
+    rankings = fitting.box_model.rankings(pool, probabilities)
     blocks = np.arange(len(pool)) if blocks is None else np.asarray(blocks)
     by_time = len(np.unique(blocks)) < len(pool)
     plan = LabelPlan(
         found=pool.found,
-        influence=np.stack(fitting.predict(pool, pseudo_labels)),
+        influence=ByImage.of(
+            map(at_levels, fitting.predict(pool, pseudo_labels, rankings)), len(pool)
+        ),
         sequence=np.arange(len(pool)),
         n=n,
         seed=seed,
@@ -270,8 +278,8 @@ def make_plan(
         warnings=warnings,
         score_thr=score_thr,
         iou=iou,
-        probabilities=probabilities[IOUS.index(round(iou, 6))].astype(np.float32),
-        objects=np.stack(objects),
+        probabilities=with_few_bits(probabilities[IOUS.index(round(iou, 6))]),
+        objects=ByImage.of((of.n_true[None] for of in rankings), len(pool)),
         points=fitting.points,
         named=named,
         rest=rest,

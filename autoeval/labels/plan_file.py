@@ -16,12 +16,13 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.labels.assistance import MixingWeights
-from autoeval.labels.plan import LabelPlan
+from autoeval.labels.by_image import ByImage
+from autoeval.labels.plan import LabelPlan, at_levels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import atomic_path, write_json
 
-PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 3
+PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 4  # 3 had arrays of all images and categories
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = ("n", "seed", "order", "small_sample_bias", "target", "level", "detector")
 LATER = (
@@ -40,9 +41,12 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
     arrays = {f"found_{name}": getattr(plan.found, name) for name in COLUMNS}
     if plan.rest is not None:
         arrays |= {f"rest_{name}": getattr(plan.rest, name) for name in COLUMNS}
-    for name in ("influence", "sequence", "blocks", "probabilities", "objects", "holding"):
+    for name in ("sequence", "blocks", "probabilities", "holding"):
         if getattr(plan, name) is not None:
             arrays[name] = getattr(plan, name)
+    arrays |= plan.influence.to_arrays("influence")
+    if plan.objects is not None:
+        arrays |= plan.objects.to_arrays("objects")
     with atomic_path(folder / ARRAYS) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)
     ids = plan.found.images
@@ -92,7 +96,7 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
     priors = {name: _measured(values) for name, values in document["priors"].items()}
     return LabelPlan(
         found,
-        arrays["influence"],
+        _influence(arrays, len(images)),
         arrays["sequence"],
         blocks=arrays["blocks"],
         mixing=MixingWeights.from_dict(document["mixing"]),
@@ -102,12 +106,24 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
             name: MixingWeights.from_dict(of) for name, of in document.get("points", {}).items()
         },
         probabilities=arrays.get("probabilities"),
-        objects=arrays.get("objects"),
+        objects=_objects(arrays, len(images)),
         holding=arrays.get("holding"),
         rest=None if unlikely is None else _boxes("rest", images, unlikely, arrays),
         **{name: document[name] for name in LATER if name in document},
         **{name: document[name] for name in PLAIN},
     )
+
+
+def _influence(arrays: Mapping[str, np.ndarray], n: int) -> ByImage:
+    if "influence" in arrays:
+        return ByImage.of(map(at_levels, arrays["influence"]), n)
+    return ByImage.of_arrays("influence", arrays, n)
+
+
+def _objects(arrays: Mapping[str, np.ndarray], n: int) -> ByImage | None:
+    if "objects" in arrays:
+        return ByImage.of(arrays["objects"][:, None], n)
+    return ByImage.of_arrays("objects", arrays, n) if "objects_usual" in arrays else None
 
 
 def _boxes(

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,12 @@ class ValueWithError:
         if not self.known or self.error == 0:
             return 0.5 * (1 + float(np.sign(self.value)))
         z = self.value / self.error
-        return float(stats.t.cdf(z, self.dof) if self.dof < math.inf else stats.norm.cdf(z))
+        return float(stdtr(self.dof, z) if self.dof < math.inf else ndtr(z))
 
 
 def quantile(level: float, dof: float) -> float:
     """Return how many standard errors the interval reaches to either side."""
-    return float(
-        stats.t.ppf((1 + level) / 2, dof) if dof < math.inf else stats.norm.ppf((1 + level) / 2)
-    )
+    return float(stdtrit(dof, (1 + level) / 2) if dof < math.inf else ndtri((1 + level) / 2))
 
 
 NOTHING = ValueWithError(math.nan, math.nan, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from autoeval.labels.target_estimates import TargetEstimates, estimate_target
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import rank_categories
-from autoeval.notices import Notice, codes_of
+from autoeval.notices import Notice, as_notice, codes_of
 from autoeval.report.warning_lines import warning_lines
 from autoeval.targets import OperatingPoint, points_at
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GOALS = (0.05, 0.03)
+BESIDE = 0.3  # rows between the two intervals of a category, in a plot
+FREE = ("label_free", "label_free_lower", "label_free_upper")
+NOTHING_FOUND = "nothing-found"  # code of a plan's warning that only holds without labels
 FIRST, STEPS = 5, 20  # labels, and numbers of labels, of the history
 
 
@@ -45,10 +49,10 @@ class LabelledEstimate:
     whole : dict of str to LabelEstimates
         ``mAP``, ``mAP50`` and ``mAP75`` over all categories; at a threshold ``precision@0.3``,
         ``recall@0.3`` and ``f1@0.3``, of all categories together.
-    per_category : dict of str to LabelEstimates
+    by_category : dict of str to LabelEstimates
         The target of each category.
     n_behind : int
-        Categories that enough labelled images hold, of those in `per_category`.
+        Categories that enough labelled images hold, of those in `by_category`.
     outlook : WidthForecast
         Forecast of the precision that more labels give.
     history : tuple of (int, LabelEstimates)
@@ -61,7 +65,7 @@ class LabelledEstimate:
     n_labelled: int
     n_pool: int
     whole: dict[str, LabelEstimates]
-    per_category: dict[str, LabelEstimates]
+    by_category: dict[str, LabelEstimates]
     n_behind: int
     outlook: WidthForecast
     history: tuple[tuple[int, LabelEstimates], ...]
@@ -93,6 +97,11 @@ class LabelledEstimate:
         """Upper end of the interval."""
         return self.interval[1]
 
+    @property
+    def per_category(self) -> dict[str, dict[str, float]]:
+        """``value``, ``lower`` and ``upper`` of each category, inside [0, 1]."""
+        return {name: of.inside(self.level) for name, of in self.by_category.items()}
+
     def more_labels(self, half_width: float) -> int:
         """Return how many more labels a half-width is expected to take; 0 where it is reached."""
         if self.recommended.half_width(self.level) <= half_width:
@@ -113,9 +122,7 @@ class LabelledEstimate:
             f"images of {self.n_pool}"
         ]
         lines += [
-            f"{name}: {self.text(self.whole[name].combined.estimate)}"
-            for name in at_threshold
-            if name != self.target
+            f"{name}: {self._at_threshold(name)}" for name in at_threshold if name != self.target
         ]
         lines += [
             f"{self.more_labels(goal)} more labels for ±{100 * goal:.0f}"
@@ -133,7 +140,27 @@ class LabelledEstimate:
             "sample estimate": of.sample,
             "difference estimator": of.difference,
         }
-        return [f"{name}: {self.text(found)}" for name, found in named.items()]
+        lines = [f"{name}: {self.text(found)}" for name, found in named.items()]
+        return [*lines, *filter(None, [self.about_label_free])]
+
+    @property
+    def about_label_free(self) -> str:
+        """Say why the label-free estimate has another interval here; empty where it has not."""
+        prior = self.whole[self.target].prior
+        if not prior.known or math.isinf(prior.dof):
+            return ""
+        return (
+            "The label-free estimate is that of `autoeval estimate`, but weighed by the error that "
+            "such estimates turned out to have elsewhere, so that its interval is another one."
+        )
+
+    def _at_threshold(self, name: str) -> str:
+        """Write a figure at a threshold; precision is not defined where no box is over it."""
+        found = self.whole[name].combined.estimate
+        point = OperatingPoint.of(name)
+        if not np.isfinite(found.value) and point and point.measure == "precision":
+            return "not defined, no box of the labelled images is over the threshold"
+        return self.text(found)
 
     def text(self, found: ValueWithError) -> str:
         """Write a value with its half-width, in points of 100."""
@@ -149,15 +176,16 @@ class LabelledEstimate:
         """Return one row for the whole, called ``""``, and one for each category.
 
         The columns are ``category``, ``value``, ``lower`` and ``upper`` of the combined estimate,
-        ``label_free``, and ``measured``: whether labels measure it.
+        ``label_free``, ``label_free_lower`` and ``label_free_upper``, and ``measured``: whether
+        labels measure it.
         """
         rows = []
-        for name, of in {"": self.whole[self.target], **self.per_category}.items():
-            lower, upper = of.combined.estimate.interval(self.level)
-            ends = np.clip([of.combined.estimate.value, lower, upper], 0, 1)
-            figures = dict(zip(("value", "lower", "upper"), ends.tolist(), strict=True))
-            free = {"label_free": of.prior.value, "measured": of.measured}
-            rows.append({"category": name, **figures, **free})
+        for name, of in {"": self.whole[self.target], **self.by_category}.items():
+            without = np.clip([of.prior.value, *of.prior.interval(self.level)], 0, 1)
+            free = dict(zip(FREE, without.tolist(), strict=True))
+            rows.append(
+                {"category": name, **of.inside(self.level), **free, "measured": of.measured}
+            )
         return pd.DataFrame(rows)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -173,15 +201,20 @@ class LabelledEstimate:
         whole, rest = (self.to_pandas()[part] for part in (slice(0, 1), slice(1, None)))
         rows = pd.concat([whole, rest.sort_values("value", ascending=False)])
         if ax is None:
-            size = (7, 1.2 + 0.3 * len(rows))
+            size = (7, 1.2 + max(0.18, 0.3 - 0.004 * len(rows)) * len(rows))
             ax = Figure(figsize=size, layout="constrained").subplots()
         y = -np.arange(len(rows))
         value, lower, upper = (100 * rows[name] for name in ("value", "lower", "upper"))
         ax.errorbar(value, y, xerr=[value - lower, upper - value], fmt="o", label="with labels")
-        ax.plot(100 * rows["label_free"], y, "o", mfc="none", color="0.5", label="without labels")
+        free, low, high = (100 * rows[name] for name in FREE)
+        ends = [free - low, high - free]
+        marks = ax.errorbar(free, y + BESIDE, xerr=ends, fmt="o", ms=4, lw=1, color="0.6")
+        marks.set_label("without labels")
+        marks.lines[0].set_markerfacecolor("white")
+        ax.set_ylim(y[-1] - 1, 1)
         ax.set_yticks(y, ["all categories", *rows["category"][1:]], parse_math=False)
         ax.set(xlabel=f"{self.target} (points of 100, {self.level:.0%} interval)", xlim=(0, 100))
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, loc="lower right")  # the lowest are at the left there
         return ax
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,7 +231,10 @@ class LabelledEstimate:
             "categories_behind": self.n_behind,
             "more_labels": {f"{goal:.2f}": self.more_labels(goal) for goal in GOALS},
             "whole": {name: _plain_dict(asdict(of)) for name, of in self.whole.items()},
-            "per_category": {n: _plain_dict(asdict(of)) for n, of in self.per_category.items()},
+            "per_category": {
+                name: {**_plain_dict(self.per_category[name]), **_plain_dict(asdict(of))}
+                for name, of in self.by_category.items()
+            },
             "warnings": list(self.warnings),
             "warning_codes": codes_of(self.warnings),
         }
@@ -226,8 +262,7 @@ def estimate_with_labels(
             f"{score_thr:g}: choose a higher threshold, or plan for that one."
         )
     plan, subset = _labelled_part(plan, labels, words, planned=planned)
-    found = plan.found.on_images(subset.images)
-    rankings = rank_categories(found, subset.truth)
+    rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
     estimates = estimate_target(plan, subset.images, rankings, plan.target)
     whole, categories = estimates.whole, estimates.each
     others = {
@@ -248,9 +283,7 @@ def estimate_with_labels(
         _outlook(plan, subset.images, estimates),
         _history(plan, subset.images, rankings, whole),
         (
-            *plan.warnings,
-            *subset.warnings,
-            *label_warnings(found, subset.truth, rankings),
+            *_warnings(plan, subset, rankings),
             *warnings_of_few(categories, k),
             *warnings_of_conflict(whole),
         ),
@@ -307,6 +340,28 @@ def estimate_targets(
     return {of: estimate_target(plan, subset.images, rankings, of).whole for of in targets}
 
 
+def warnings_with_labels(
+    plan: LabelPlan,
+    labels: LabelSet,
+    *,
+    words: Mapping[str, str] | None = None,
+    planned: bool = True,
+) -> tuple[str, ...]:
+    """Return the warnings of a plan and of labels, for what is made of them otherwise."""
+    plan, subset = _labelled_part(plan, labels, words, planned=planned)
+    rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
+    return _warnings(plan, subset, rankings)
+
+
+def _warnings(
+    plan: LabelPlan, subset: LabelledSubset, rankings: Sequence[RankedDetections]
+) -> tuple[str, ...]:
+    """Return the warnings of a plan and of labels; what labels decide is no warning any more."""
+    known = [of for of in plan.warnings if as_notice(of).code != NOTHING_FOUND]
+    found = plan.found.on_images(subset.images)
+    return (*known, *subset.warnings, *label_warnings(found, subset.truth, rankings))
+
+
 def _labelled_part(
     plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None, *, planned: bool
 ) -> tuple[LabelPlan, LabelledSubset]:
@@ -316,7 +371,7 @@ def _labelled_part(
     """
     plan, warnings = on_labelled_categories(plan, labels, words)
     subset = match_labels(labels, plan.found, words)
-    subset = drawn_by_plan(subset, plan) if planned else as_random_draw(subset)
+    subset = drawn_by_plan(subset, plan) if planned else as_random_draw(subset, plan.n_pool)
     if len(subset.images) == plan.n_pool:
         objects = np.bincount(subset.truth.label, minlength=len(plan.found.categories))
         kept = [name for name, n in zip(plan.found.categories, objects, strict=True) if n]
@@ -360,8 +415,10 @@ def drawn_by_plan(
     return LabelledSubset(subset.images[kept], truth, tuple(warnings))
 
 
-def as_random_draw(subset: LabelledSubset) -> LabelledSubset:
-    """Warn that images which no plan drew are taken as a simple random draw."""
+def as_random_draw(subset: LabelledSubset, n_pool: int) -> LabelledSubset:
+    """Warn that images which no plan drew are taken as a simple random draw, if some are left."""
+    if len(subset.images) == n_pool:
+        return subset
     warning = Notice(
         "no-plan",
         "no plan drew these images: they are taken as a simple random draw of the pool, which "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from autoeval.notices import codes_of
 from autoeval.targets import find_target
 
 if TYPE_CHECKING:
@@ -49,8 +50,10 @@ class MonitoredSite:
     warnings: tuple[str, ...] = ()
 
     @classmethod
-    def of_row(cls, row: Mapping[str, Any], *, target: str, level: float) -> MonitoredSite:
-        """Take it out of a row of `SiteTable.sites`."""
+    def of_row(
+        cls, row: Mapping[str, Any], *, target: str, level: float, warnings: Sequence[str] = ()
+    ) -> MonitoredSite:
+        """Take it out of a row of `SiteTable.sites`, and `warnings` of its `notices`."""
         whole = {name: _number(row.get(column)) for name, column in ENDS.items()}
         begin = f"{ENDS['value']}/"
         categories = [str(of).removeprefix(begin) for of in row if str(of).startswith(begin)]
@@ -58,7 +61,6 @@ class MonitoredSite:
             category: {name: _number(row[f"{of}/{category}"]) for name, of in ENDS.items()}
             for category in categories
         }
-        said = row.get("warnings")
         return cls(
             name=str(row["group"]),
             **whole,
@@ -67,7 +69,7 @@ class MonitoredSite:
             n_images=int(row["n_images"]),
             rank=_number(row.get("rank")),
             per_category={name: of for name, of in each.items() if of["value"] == of["value"]},
-            warnings=tuple(said.split("; ")) if isinstance(said, str) and said else (),
+            warnings=tuple(warnings),
         )
 
     def __str__(self) -> str:
@@ -87,6 +89,7 @@ class MonitoredSite:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; NaN becomes None."""
         plain = asdict(self) | {"warnings": list(self.warnings)}
+        plain["warning_codes"] = codes_of(self.warnings)
         return {name: None if value != value else value for name, value in plain.items()}
 
     def to_pandas(self) -> pd.DataFrame:

@@ -48,7 +48,10 @@ class Watched:
         """Return one site; KeyError if there is none of this name."""
         for row in self.table.sites.to_dict("records"):
             if row["group"] == name:
-                return MonitoredSite.of_row(row, target=self.target, level=self.level)
+                notices = self.table.notices.get(name, ())
+                return MonitoredSite.of_row(
+                    row, target=self.target, level=self.level, warnings=notices
+                )
         raise KeyError(f"No site {name!r}, only {', '.join(self.names)}.")
 
     def __str__(self) -> str:

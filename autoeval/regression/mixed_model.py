@@ -25,7 +25,7 @@ from typing_extensions import Self
 
 from autoeval.regression.pairs import Pairs, Scaling
 from autoeval.regression.prediction_interval import Mixture
-from autoeval.regression.variances import Prior, Shared, Variances, possible_variances
+from autoeval.regression.variances import Prior, Shared, Variances, level_scale, possible_variances
 
 Solved = tuple[tuple[np.ndarray, bool], np.ndarray]
 
@@ -55,13 +55,14 @@ class MixedModel:
         of_pairs = self.prior.calibration_std / np.sqrt(len(pairs))
         self.intercept_std_ = float(np.hypot(self.prior.intercept_std, of_pairs))
         x = self.scaling.apply(pairs.x)
-        shared = Shared.of(pairs, pairs, (x, x))
+        scale = self._scale(pairs)
+        shared = Shared.of(pairs, pairs, (x, x), self._scales(scale, scale))
         residual = y - self._prior_mean(pairs)
         every = self.variances or possible_variances(self.prior)
         solved: list[Solved] = []
         logs = []
         for variances in every:
-            own = np.diag(variances.pair + pairs.sampling)
+            own = np.diag(scale**2 * (variances.pair + pairs.sampling))
             factor = cho_factor(self._covariance(shared, variances) + own, lower=True)
             coefficients = cho_solve(factor, residual)
             solved.append((factor, coefficients))
@@ -82,13 +83,14 @@ class MixedModel:
         """
         average = np.eye(len(pairs)) if average is None else average
         x, known = self.scaling.apply(pairs.x), self.scaling.apply(self.pairs_.x)
-        cross = Shared.of(self.pairs_, pairs, (known, x))
-        own = Shared.of(pairs, pairs, (x, x))
+        seen, new = self._scale(self.pairs_), self._scale(pairs)
+        cross = Shared.of(self.pairs_, pairs, (known, x), self._scales(seen, new))
+        own = Shared.of(pairs, pairs, (x, x), self._scales(new, new))
         prior, means, stds = self._prior_mean(pairs), [], []
         for variances, (factor, coefficients) in self._likely:
             reach = self._covariance(cross, variances) + variances.pair * cross.pair
             spread = self._covariance(own, variances) - reach.T @ cho_solve(factor, reach)
-            spread += np.diag(variances.pair + pairs.sampling)
+            spread += np.diag(new**2 * (variances.pair + pairs.sampling))
             means.append(average @ (prior + reach.T @ coefficients))
             squares = ((average @ spread) * average).sum(axis=1)
             stds.append(np.sqrt(np.maximum(squares, 1e-12)))
@@ -101,8 +103,12 @@ class MixedModel:
         """
         rng, known = np.random.default_rng(seed), self.pairs_
         x = [self.scaling.apply(of.x) for of in (known, pairs)]
+        scales = [self._scale(of) for of in (known, pairs)]
         names = np.array(sorted({*map(str, known.category), *map(str, pairs.category)}))
-        categories = [of.category.astype(str)[:, None] == names for of in (known, pairs)]
+        categories = [
+            scale[:, None] * (of.category.astype(str)[:, None] == names)
+            for of, scale in zip((known, pairs), scales, strict=True)
+        ]
         family = np.unique(pairs.family.astype(str), return_inverse=True)[1]
         places = [f"{f}\0{p}" for f, p in zip(pairs.family, pairs.place, strict=True)]
         place = np.unique(places, return_inverse=True)[1]
@@ -135,13 +141,19 @@ class MixedModel:
             own += of_each(kind, n) * np.sqrt(variances.family_category)
             single = rng.standard_normal((n, len(pairs)))
             own = own + single * np.sqrt(variances.pair + pairs.sampling)
-            parts.append(z @ new.T + own)
+            parts.append(z @ new.T + scales[1] * own)
         return self._prior_mean(pairs) + rng.permutation(np.concatenate(parts))
 
     def _prior_mean(self, pairs: Pairs) -> np.ndarray:
         known = np.array([self.prior.of_category(of) for of in pairs.category])
         slopes = self.scaling.apply(pairs.x) @ np.array(self.prior.slopes)
         return np.asarray(self.prior.intercept + slopes + known)
+
+    def _scale(self, pairs: Pairs) -> np.ndarray:
+        return level_scale(self._prior_mean(pairs), self.prior.level_power)
+
+    def _scales(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        return (a, b) if self.prior.level_power else None  # with equal errors bytes do, not floats
 
     def _covariance(self, shared: Shared, variances: Variances) -> np.ndarray:
         return shared.covariance(variances, self.intercept_std_**2)

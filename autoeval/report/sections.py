@@ -6,16 +6,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from autoeval.report.page import Page
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
 from autoeval.report.warning_lines import MOST, warning_lines
 from autoeval.runtime.files import write_figure, write_json, write_table, write_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Section:

@@ -15,12 +15,31 @@ _LEFT_OUT = re.compile(r"\b(left out|dropped)( of the mean)?(:|;|$)|^no change e
 """How warnings name what was not used: most end in ``left out:`` with a number and examples."""
 
 
+OF_INPUT = frozenset(
+    {
+        "category-numbers-differ",
+        "category-numbers-guessed",
+        "images-not-covered",
+        "labelled-twice",
+        "labels-displaced",
+        "labels-elsewhere",
+        "nothing-found",
+        "nothing-right",
+        "objects-unlabelled",
+        "other-words",
+        "words-exchanged",
+    }
+)
+"""Codes of warnings that inputs do not seem to belong together, so that any number may be wrong."""
+
+
 class Importance(IntEnum):
     """What a warning is about, the most important first."""
 
-    VALUE = 0
-    WIDTH = 1
-    LEFT_OUT = 2
+    INPUT = 0
+    VALUE = 1
+    WIDTH = 2
+    LEFT_OUT = 3
 
 
 def importance(warning: str) -> Importance:
@@ -32,14 +51,19 @@ def importance(warning: str) -> Importance:
     'LEFT_OUT'
     >>> importance("only 3 images: under 50 the scores are noisy").name
     'VALUE'
+    >>> from autoeval.notices import Notice
+    >>> importance(Notice("labels-displaced", "labelled boxes lie 20 px to the right")).name
+    'INPUT'
     """
+    if getattr(warning, "code", "") in OF_INPUT:
+        return Importance.INPUT
     if warning.startswith(WIDE):
         return Importance.WIDTH
     return Importance.LEFT_OUT if _LEFT_OUT.search(warning) else Importance.VALUE
 
 
 def ordered_warnings(warnings: Iterable[str]) -> list[str]:
-    """Return each warning once: that the value may be wrong, the width, what was left out.
+    """Return each warning once: of the input, of the value, of the width, of what was left out.
 
     >>> ordered_warnings(["boxes, left out: 2", "boxes, left out: 2", "only 3 images"])
     ['only 3 images', 'boxes, left out: 2']

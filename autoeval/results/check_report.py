@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 from autoeval.data.wording import listed
 from autoeval.estimation.intervals import MIN_SOURCES
@@ -81,8 +81,8 @@ def _interval_at_best(n_families: int) -> str:
     """
     if n_families < MIN_SOURCES:
         return f"Fewer than {MIN_SOURCES} groups: there will be no interval."
-    factor = float(stats.t.ppf((1 + LEVEL) / 2, n_families - 1))
-    ideal = float(stats.norm.ppf((1 + LEVEL) / 2))
+    factor = float(stdtrit(n_families - 1, (1 + LEVEL) / 2))
+    ideal = float(ndtri((1 + LEVEL) / 2))
     needed = " and ".join(
         f"±{100 * aim:.0f} points needs errors of {100 * aim / factor:.1f}" for aim in _AIMS
     )

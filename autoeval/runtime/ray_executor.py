@@ -68,11 +68,11 @@ class RayExecutor:
         """Return what each worker takes, and the number of workers."""
         gpus = float(bool(cluster.get("GPU"))) if self.gpus is None else self.gpus
         cpus = self.cpus or (1 if gpus else self.cpus_without_gpu)
-        rooms = [cluster.get("CPU", 0) // cpus]
+        limits = [cluster.get("CPU", 0) // cpus]
         if gpus:
-            rooms.append(cluster.get("GPU", 0) / gpus + 1e-9)
-        room = int(min(rooms))  # 1 // 0.1 is 9
-        if not room:
+            limits.append(cluster.get("GPU", 0) / gpus + 1e-9)
+        n_fitting = int(min(limits))  # 1 // 0.1 is 9
+        if not n_fitting:
             lack = (
                 f"The Ray cluster has {cluster.get('CPU', 0):g} CPUs and {cluster.get('GPU', 0):g} "
                 f"GPUs, no room for a worker with {cpus} and {gpus:g}."
@@ -80,7 +80,7 @@ class RayExecutor:
             if not (self.workers and may_grow):
                 raise InputError(f"{lack} Ask for less, or for workers=N of a growing cluster.")
             warnings.warn(f"{lack} Waiting until it has grown.", stacklevel=2)
-        return {"num_cpus": cpus, "num_gpus": gpus}, self.workers or room
+        return {"num_cpus": cpus, "num_gpus": gpus}, self.workers or n_fitting
 
 
 class _Worker:

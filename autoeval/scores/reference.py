@@ -26,9 +26,9 @@ class ReferenceAP(Score):
     thresholds a box of the detector, in order of score, takes the free reference box with the
     highest :math:`q_j` that it overlaps enough, and counts as :math:`q_j` true positives, without
     one as 0. There are :math:`\sum_j q_j` objects. The score is the average precision of these
-    expectations, mean over the thresholds; with certain probabilities it is COCO's AP with the
-    reference's boxes as labels. It is 0 where the detector has no box, and NaN where the reference
-    has none.
+    expectations, ``reference_ap50`` and ``reference_ap75`` at one threshold, ``reference_ap`` the
+    mean over all; with certain probabilities it is COCO's AP with the reference's boxes as labels.
+    It is 0 where the detector has no box, and NaN where the reference has none.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ class ReferenceAP(Score):
 
     name = "reference_ap"
     meaning = "average precision, boxes of the reference detector being labels as probable as right"
-    features = rising("reference_ap")
+    features = rising("reference_ap", "reference_ap50", "reference_ap75")
     needs = frozenset({"teacher"})
     given = ("reference_calibration",)
     ungiven = "no calibration of a reference detector was fitted on labelled images"
-    source = "this project"
+    source = "this project (docs/how-to/reference.md)"
 
     def __init__(self, reference_calibration: ScoreCalibration | None = None) -> None:
         self.reference_calibration = reference_calibration
@@ -91,17 +91,20 @@ class ReferenceAP(Score):
     def compute(self) -> dict[str, float]:
         """Return the score; NaN where the reference has no box."""
         if not self._parts or not self._ranking.n_true.any():
-            return {self.name: math.nan}
-        return {self.name: float(self._ranking.average_precision().mean())}
+            return dict.fromkeys(self.features, math.nan)
+        return dict(zip(self.features, _summary(self._ranking.average_precision()), strict=True))
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the score of images that count as often as drawn, (B, M), to first order."""
         total = counts.sum(axis=1).astype(np.float64)
         total = np.where(total > 0, total, np.nan)
-        influence = np.zeros(counts.shape[1])
+        influence = np.zeros((3, counts.shape[1]))
         if self._parts and self._ranking.n_true.any():
-            influence = influence_function(self._ranking).mean(axis=0)
-        return {self.name: self.compute()[self.name] + counts @ influence / total}
+            influence = _summary(influence_function(self._ranking))
+        return {
+            name: value + counts @ moved / total
+            for (name, value), moved in zip(self.compute().items(), influence, strict=True)
+        }
 
     @cached_property
     def _ranking(self) -> RankedDetections:
@@ -110,6 +113,11 @@ class ReferenceAP(Score):
         scores, n_true = (np.concatenate([part[k] for part in self._parts]) for k in (0, 3))
         hits = np.concatenate([part[2] for part in self._parts], axis=1)
         return RankedDetections.of(scores, image, hits, n_true)
+
+
+def _summary(levels: np.ndarray) -> np.ndarray:
+    """Return the mean over the ten thresholds, and what is at .5 and .75, (3, ...)."""
+    return np.array([levels.mean(axis=0), levels[0], levels[5]])
 
 
 def _zeros(boxes: Detections) -> np.ndarray:

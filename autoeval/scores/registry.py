@@ -48,8 +48,12 @@ def score_of(feature: str) -> type[Score] | None:
     >>> score_of("ps@0.95").name, score_of("no_box_share/car").name, score_of("mAP")
     ('ps', 'box_count', None)
     """
-    _import_all()
-    return _BY_FEATURE.get(feature.partition("/")[0])
+    name = feature.partition("/")[0]
+    for package in PACKAGES:  # the scores of the default are in the first one
+        _import(package)
+        if name in _BY_FEATURE:
+            return _BY_FEATURE[name]
+    return None
 
 
 def direction_of(feature: str) -> Direction:
@@ -78,8 +82,12 @@ def revisions() -> dict[str, int]:
     return {name: score.revision for name, score in scores().items()}
 
 
-@cache
 def _import_all() -> None:
-    for name in PACKAGES:
-        for module in pkgutil.iter_modules(importlib.import_module(name).__path__):
-            importlib.import_module(f"{name}.{module.name}")
+    for package in PACKAGES:
+        _import(package)
+
+
+@cache
+def _import(package: str) -> None:
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        importlib.import_module(f"{package}.{module.name}")

@@ -36,10 +36,11 @@ def detector(base):
     }
 
 
-def teacher(base):
+def reference(base):
     return {
-        "teacher": (base, "--teacher nowhere.py:detector"),
-        "teacher_checkpoint": (base, "--teacher mine.py:detector checkpoint=nowhere.pth"),
+        "reference": (base, "--reference nowhere.py:detector"),
+        "reference_checkpoint": (base, "--reference mine.py:detector checkpoint=nowhere.pth"),
+        "reference_names": (base, "--reference mine.py:detector names=words.txt"),
     }
 
 
@@ -77,7 +78,7 @@ def images(base, option=""):
 CASES = {
     "fit": {
         **detector(FIT_BY_RUN),
-        **teacher(FIT_BY_RUN),
+        **reference(FIT_BY_RUN),
         **running(FIT_BY_RUN),
         "labels": (FIT, "--labels nowhere.json"),
         "label_images": (FIT_BY_RUN, "--labels img_dir=nowhere"),
@@ -103,7 +104,7 @@ CASES = {
     },
     "estimate": {
         **detector(ESTIMATE_BY_RUN),
-        **teacher(ESTIMATE_BY_RUN),
+        **reference(ESTIMATE_BY_RUN),
         **running(ESTIMATE_BY_RUN),
         **predictions(ESTIMATE),
         "images": ("estimate --estimator run/estimator.parquet", "nowhere"),
@@ -132,7 +133,7 @@ CASES = {
     },
     "label plan": {
         **detector(PLAN_BY_RUN),
-        **teacher(PLAN_BY_RUN),
+        **reference(PLAN_BY_RUN),
         **running(PLAN_BY_RUN),
         **predictions(PLAN),
         **images(PLAN_BY_RUN, "--images"),
@@ -168,6 +169,7 @@ CASES = {
     },
     "compare": {
         **images(COMPARE_BY_RUN, "--images"),
+        **reference(COMPARE_BY_RUN),
         **running(COMPARE_BY_RUN),
         "detectors": ("compare fit", "nowhere --images new_labels.json"),
         "predictions": ("compare fit other", "--predictions new_predictions.json nowhere.json"),
@@ -187,7 +189,7 @@ CASES = {
     },
     "threshold": {
         **detector(THRESHOLD_BY_RUN),
-        **teacher(THRESHOLD_BY_RUN),
+        **reference(THRESHOLD_BY_RUN),
         **running(THRESHOLD_BY_RUN),
         **predictions(THRESHOLD),
         "images": ("threshold --estimator run/estimator.parquet", "nowhere"),

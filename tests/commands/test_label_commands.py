@@ -230,14 +230,17 @@ def test_pseudo_labels_predict_influence_too(world, plan, tmp_path, capsys):
     assert influence(tmp_path, world) > max(alone, 0.8)
 
 
-def test_an_estimator_with_a_teacher_asks_it_about_the_pool(world, plan, tmp_path):
-    """The detector taught by itself: it agrees with all it is sure of."""
-    detector = ["--detector", f"{world / 'mine.py'}:detector"]
+def test_an_estimator_with_a_reference_runs_it_on_the_pool(world, plan, tmp_path):
+    """The boxes of the detector that is estimated are further from the objects."""
+    code = (world / "mine.py").read_text()
+    assert "(255 - level) / 15" in code
+    (world / "weak.py").write_text(code.replace("(255 - level) / 15", "(255 - level) / 15 + 4"))
+    detector = ["--detector", f"{world / 'weak.py'}:detector"]
     fit = ["--task", str(world / "task.py"), "--work-dir", str(tmp_path / "work")]
-    teacher = ["--teacher", f"{world / 'mine.py'}:detector"]
-    assert main(["estimate-map", *detector, *fit, *teacher]) == 0
+    reference = ["--reference", f"{world / 'mine.py'}:detector"]
+    assert main(["fit", *detector, *fit, *reference]) == 0
     saved = tmp_path / "work" / "estimator.parquet"
-    assert "teacher_ap@0.30" in AccuracyEstimator.load(saved).regression_.features_
+    assert "reference_ap" in AccuracyEstimator.load(saved).regression_.features_
     pool = ["--estimator", str(saved), *plan[4:]]
     assert main(["label", "plan", *pool, "--n", "12"]) == 0  # it is remembered
     labels = labels_of(world / "new", drawn(tmp_path), tmp_path / "labels.json")

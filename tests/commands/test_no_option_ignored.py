@@ -7,12 +7,14 @@ import hashlib
 import io
 import json
 import shlex
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from labelled_colours import labels_of, write_colours, write_detector, write_task
 from option_cases import CASES, REFUSED
+from other_option_cases import OTHER_CASES
 from predicted_world import write_world
 
 from autoeval.cli import COMMANDS, main, parser_of
@@ -20,36 +22,30 @@ from autoeval.commands.typed_options import names_of
 from autoeval.report import sections
 
 BAD_INPUT = 2
+ALL_CASES = CASES | OTHER_CASES
+COUNTS = Path(__file__).parents[2] / "docs/counting/examples"
 VARYING = ("about",)  # keys of result.json that hold the date and the command
 NO_CASES_YET = "its options have no cases yet"
 RUNS_LONG = "a call takes a minute; tests/commands and tests/research run it with its options"
 DATA = "needs the published data of a paper, of which its own tests make a small copy"
 UNCOVERED = {
-    "monitor": NO_CASES_YET,
     "estimate-map": RUNS_LONG,
     "study": NO_CASES_YET,
-    "bench": NO_CASES_YET,
+    "bench": "needs score tables of several sources; tests/estimation/test_bench.py",
     "fit-change": RUNS_LONG,
     "search-dropout": RUNS_LONG,
     "build-metaset": NO_CASES_YET,
     "reproduce bos": DATA,
     "count run": NO_CASES_YET,
-    "count evaluate": NO_CASES_YET,
     "count praco": DATA,
     "count praco export": DATA,
-    "count leaderboard": NO_CASES_YET,
     "count capture run": DATA,
     "count capture report": DATA,
-    "count capture answers": NO_CASES_YET,
-    "count capture generate": NO_CASES_YET,
     "count capture build-real": DATA,
     "count capture export": DATA,
     "reproduce binned": DATA,
     "reproduce capture": DATA,
     "reproduce praco": DATA,
-    "list": NO_CASES_YET,
-    "status": NO_CASES_YET,
-    "convert-labels": NO_CASES_YET,
     "demo": RUNS_LONG,
     "train-demo-detector": RUNS_LONG,
 }
@@ -69,9 +65,10 @@ class Outcome:
 def outcome_of(words, folder):
     """Run a command in the world of cases; what it writes goes to a folder of its own."""
     given = shlex.split(words)
-    if "--work-dir" not in given:
+    name = next(n for n in (" ".join(given[:k]) for k in (3, 2, 1)) if n in COMMANDS)
+    if "--work-dir" not in given and "--work-dir" in names_of(parser_of(name)).values():
         given += ["--work-dir", str(folder)]
-    before = files_here()
+    before = files_here().items()
     printed, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
         try:
@@ -79,12 +76,13 @@ def outcome_of(words, folder):
         except SystemExit as stopped:
             status = stopped.code
     text = printed.getvalue().replace(str(folder), "WORK_DIR")
-    written = {relative(path, folder): contents(path) for path in files_here() - before}
+    written = {relative(path, folder): contents(path) for path, _ in files_here().items() - before}
     return Outcome(status, without_varying(text), errors.getvalue(), tuple(sorted(written.items())))
 
 
 def files_here():
-    return {path for path in Path().rglob("*") if path.is_file()}
+    """The files of the world, each with the time at which it was written."""
+    return {path: path.stat().st_mtime_ns for path in Path().rglob("*") if path.is_file()}
 
 
 def relative(path, folder):
@@ -95,13 +93,16 @@ def contents(path):
     """The values of a result, or a digest of the files that hold no date; else nothing."""
     if path.name == "result.json":
         return without_varying(path.read_text("utf-8"))
-    digested = path.name in ("plan.json", "scores.parquet")
+    digested = path.name in ("plan.json", "scores.parquet", "metadata.json")
+    digested |= path.suffix in (".csv", ".prom")
     return hashlib.sha256(path.read_bytes()).hexdigest() if digested else ""
 
 
 def without_varying(text):
     with contextlib.suppress(json.JSONDecodeError):
         found = json.loads(text)
+        if not isinstance(found, dict):
+            return text
         return json.dumps({name: of for name, of in found.items() if name not in VARYING})
     return text
 
@@ -128,6 +129,10 @@ def world(tmp_path_factory):
         new = "--predictions new_predictions.json --images-list new_labels.json"
         quietly(f"label plan --estimator fit/estimator.parquet {new} --n 12 --work-dir plan")
         labels_of_drawn(Path("plan/plan.json"), Path("new_labels.json"), Path("plan_labels.json"))
+        write_sites(folder)
+        for name, counted in (("evaluated", "0.1"), ("evaluated_too", "0.3")):
+            of = f"roadworld_nano@{counted}/predictions.csv --truth overpass.csv --bins bins.json"
+            quietly(f"count evaluate {of} --work-dir {name}")
     return folder
 
 
@@ -154,6 +159,32 @@ def write_files(folder):
     (folder / "second.py").write_text(text.replace("THRESHOLD = 100", "THRESHOLD = 150"))
     labels_of(folder / "w1", [f"{k:02d}.png" for k in range(12)], folder / "some_labels.json")
     (folder / "yolo" / "labels").mkdir(parents=True)
+
+
+def write_sites(folder):
+    """Write predictions and images of two sites, labels of YOLO, and counts."""
+    files = {"watched": "new_predictions", "watched_others": "others", "watched_cut": "cut"}
+    for name, of in files.items():
+        (folder / name).mkdir()
+        for site in ("gate", "yard"):
+            shutil.copy(folder / f"{of}.json", folder / name / f"{site}.json")
+    (folder / "lists").mkdir()
+    for site in ("gate", "yard"):
+        content = json.loads((folder / "new_labels.json").read_text())
+        first = content["images"][0]
+        content["images"].append({**first, "id": 999, "file_name": "more.jpg"})
+        (folder / f"lists/{site}.json").write_text(json.dumps(content | {"annotations": []}))
+    for k, site in enumerate(("gate/north", "gate/south")):
+        shutil.copytree(folder / f"w{k}/images", folder / "sites" / site)
+    (folder / "yolo_labels/images").mkdir(parents=True)
+    (folder / "yolo_labels/labels").mkdir()
+    shutil.copy(next((folder / "w0/images").iterdir()), folder / "yolo_labels/images/a.png")
+    (folder / "yolo_labels/labels/a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
+    shutil.copytree(COUNTS, folder, dirs_exist_ok=True)
+    (folder / "bins.json").write_text(json.dumps([0, 5, 10, 1000]))
+    points = {"a.png": [[4.0, 4.0], [20.0, 20.0]]}
+    (folder / "points_truth.json").write_text(json.dumps(points))
+    (folder / "points.json").write_text(json.dumps({"a.png": [[7.0, 4.0], [20.0, 21.0]]}))
 
 
 def labels_of_drawn(plan, labels, path):
@@ -191,22 +222,22 @@ def options_of(command):
     return set(names) - {argparse.SUPPRESS}
 
 
-@pytest.mark.parametrize("command", CASES)
+@pytest.mark.parametrize("command", ALL_CASES)
 def test_every_option_has_a_case(command):
-    assert set(CASES[command]) == options_of(command)
+    assert set(ALL_CASES[command]) == options_of(command)
 
 
 def test_commands_without_cases_are_declared():
-    assert set(COMMANDS) == {*CASES, *UNCOVERED}
+    assert set(COMMANDS) == {*ALL_CASES, *UNCOVERED}
 
 
 @pytest.mark.parametrize(
     ("command", "option"),
-    [(command, option) for command, cases in CASES.items() for option in cases],
+    [(command, option) for command, cases in ALL_CASES.items() for option in cases],
 )
 def test_an_option_acts_or_is_refused(command, option, world, base_outcome, monkeypatch, tmp_path):
     monkeypatch.chdir(world)
-    base, more = CASES[command][option]
+    base, more = ALL_CASES[command][option]
     found = outcome_of(f"{base} {more}", Path("acts") / f"{command}_{option}".replace(" ", "_"))
     if found.status == BAD_INPUT:
         assert any(name in found.errors for name in names_in(more)), found.errors

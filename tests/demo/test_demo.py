@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import math
+import shutil
 from types import SimpleNamespace
 
 import cv2
@@ -15,12 +16,24 @@ from pycocotools.cocoeval import COCOeval
 from autoeval.cli import main
 from autoeval.demo import showing
 from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
+from autoeval.demo.roadworld_task import render_environments
 from autoeval.detectors import load_detector
+
+N_IMAGES = 20
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory):
+    """The environments that the demo renders, once for all of its runs, which keep them."""
+    folder = tmp_path_factory.mktemp("rendered")
+    render_environments(folder, N_IMAGES, seed=showing.SEED)
+    return folder
 
 
 @pytest.mark.parametrize("options", [[], ["--published"]], ids=["default", "published"])
-def test_it_fits_estimates_labels_and_compares(options, tmp_path, monkeypatch, capsys):
-    tiny = showing.DemoSizes(images=20, sample_sets=1, sample_images=2, repeats=1, labels=5)
+def test_it_fits_estimates_labels_and_compares(options, rendered, tmp_path, monkeypatch, capsys):
+    shutil.copytree(rendered, tmp_path / "data")
+    tiny = showing.DemoSizes(N_IMAGES, sample_sets=1, sample_images=2, repeats=1, labels=5)
     monkeypatch.setattr(showing, "DemoSizes", lambda: tiny)
     assert main(["demo", "--work-dir", str(tmp_path), "--held-back", "fog", *options]) == 0
     paragraph = " ".join(capsys.readouterr().out.strip().rpartition("\n\n")[2].split())

@@ -7,8 +7,8 @@ import pytest
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER, pair_rows
-from autoeval.estimation.protocol import leave_one_source_out
+from autoeval.estimation.pair_table import FEATURES, pair_rows
+from autoeval.published.methods.leave_one_out import leave_one_source_out
 from autoeval.regression import Prior, Scaling
 
 
@@ -75,16 +75,6 @@ def test_a_score_that_is_undefined_counts_as_the_least_that_it_can_be():
     nothing = table.iloc[:1].assign(expected_ap=0.0, likely_share=0.0, box_size=-1.8)
     undefined = table.iloc[:1].assign(**dict.fromkeys(FEATURES, np.nan))
     assert estimator.predict(nothing)[0].raw == estimator.predict(undefined)[0].raw
-
-
-def test_a_score_that_some_pairs_lack_is_not_read():
-    """Joined tables hold nan where a pass was not made; it must not count as agreement of 0."""
-    table = pair_table()
-    half = table.assign(**{WITH_TEACHER: table["expected_ap"]})
-    half.loc[:7, WITH_TEACHER] = np.nan
-    assert BayesianRegression().fit(half).features_ == FEATURES
-    half.loc[:7, list(FEATURES)] = np.nan
-    assert BayesianRegression().fit(half).features_ == (*FEATURES, WITH_TEACHER)
 
 
 def score_table(**options):

@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.cli import main
 from autoeval.errors import InputError
-from autoeval.estimation.bench import bench, paired_p_value
+from autoeval.published.methods.bench import bench, paired_p_value
 
 N_SOURCES, N_SETS, REPEATS = 6, 8, 2
 

@@ -4,17 +4,17 @@ import pytest
 
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.categories import (
-    PartialPooling,
-    estimate_categories,
-    shrunken_means,
-)
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.observation.observing import Tally
 from autoeval.estimation.observation.presets import PassSettings
 from autoeval.estimation.pair_table import stack_categories
-from autoeval.estimation.score_table import Rows
 from autoeval.metasets.sample_set import NO_PIXELS, Sample
+from autoeval.published.methods.categories import (
+    PartialPooling,
+    estimate_categories,
+    shrunken_means,
+)
+from autoeval.published.methods.score_rows import Rows
 
 OFFSET = {"car": 0.1, "person": -0.1, "van": 0.0}
 

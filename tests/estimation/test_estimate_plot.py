@@ -7,7 +7,7 @@ from test_protocol import WORLDS, make_table
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.regressions import SourceRegression
+from autoeval.published.methods.source_regression import SourceRegression
 
 ESTIMATE = Estimate(0.4, 0.02, 0.3, 0.55, 0.9, "by source", "mAP", "bos", 12, warnings=("few",))
 

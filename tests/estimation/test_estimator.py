@@ -8,9 +8,11 @@ import pytest
 from test_protocol import WORLDS, make_table
 
 from autoeval.errors import InputError
+from autoeval.estimation.any_estimator import load_any_estimator
 from autoeval.estimation.artefact import write_artefact
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.regressions import SourceRegression
+from autoeval.published.methods.published_estimator import PublishedEstimator
+from autoeval.published.methods.source_regression import SourceRegression
 
 CONTEXT = {"detector": {"weights": "abc", "score_thr": 0.05}, "dropout": {"stages": [1, 2]}}
 
@@ -22,7 +24,7 @@ def unlabelled(bos, *, n_images=100, skipped=0.0, repeats=1):
 
 
 def test_estimates_on_the_fitted_line_and_clips():
-    estimator = AccuracyEstimator("bos").fit_rows(make_table(WORLDS))
+    estimator = PublishedEstimator("bos").fit(make_table(WORLDS))
     assert estimator.predict_rows(unlabelled(0.6)).value == pytest.approx(0.4)
     assert estimator.predict_rows(unlabelled(9.0)).value == 1
     assert estimator.predict_rows(unlabelled(-9.0)).value == 0
@@ -41,7 +43,7 @@ def test_estimates_on_the_fitted_line_and_clips():
     ],
 )
 def test_every_guard_speaks_alone(rows, backbone, reason):
-    estimator = AccuracyEstimator("bos").fit_rows(make_table(WORLDS))
+    estimator = PublishedEstimator("bos").fit(make_table(WORLDS))
     estimate = estimator.predict_rows(rows, backbone=backbone)
     matching = [warning for warning in estimate.warnings if reason and reason in warning]
     assert len(matching) == bool(reason)
@@ -52,36 +54,36 @@ def test_every_guard_speaks_alone(rows, backbone, reason):
 
 def test_saved_and_loaded_estimators_agree(tmp_path):
     path = tmp_path / "estimator.parquet"
-    estimator = AccuracyEstimator("bos", level=0.8).fit_rows(
+    estimator = PublishedEstimator("bos", level=0.8).fit(
         make_table(WORLDS, repeats=2, noise=0.1), context=CONTEXT
     )
     estimator.save(path)
-    loaded = AccuracyEstimator.load(path)
+    loaded = PublishedEstimator.load(path)
     rows = unlabelled(0.6, repeats=2)
     assert loaded.predict_rows(rows) == estimator.predict_rows(rows)
     assert loaded.context_ == CONTEXT
-    loaded.check_context(CONTEXT)
+    loaded.pass_.check_context(CONTEXT)
 
 
 def test_the_work_dir_of_a_fit_stands_for_the_estimator_in_it(tmp_path):
-    fitted = AccuracyEstimator("bos").fit_rows(make_table(WORLDS))
+    fitted = PublishedEstimator("bos").fit(make_table(WORLDS))
     fitted.save(tmp_path / "estimator.parquet")
-    assert AccuracyEstimator.load(tmp_path).table_.equals(fitted.table_)
+    assert PublishedEstimator.load(tmp_path).table_.equals(fitted.table_)
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"No estimator .*empty/estimator\.parquet"):
-        AccuracyEstimator.load(tmp_path / "empty")
+        PublishedEstimator.load(tmp_path / "empty")
 
 
 def test_another_detector_is_refused_and_the_difference_is_named():
-    estimator = AccuracyEstimator("bos").fit_rows(make_table(WORLDS), context=CONTEXT)
+    estimator = PublishedEstimator("bos").fit(make_table(WORLDS), context=CONTEXT)
     other = {"detector": {"weights": "abc", "score_thr": 0.3}, "dropout": {"stages": [1, 2]}}
     with pytest.raises(InputError, match=r"detector.score_thr: fitted with 0.05, now 0.3") as error:
-        estimator.check_context(other)
+        estimator.pass_.check_context(other)
     assert "weights" not in str(error.value)
 
 
 def test_more_repeats_than_fitted_are_refused():
-    estimator = AccuracyEstimator("bos").fit_rows(make_table(WORLDS, repeats=2))
+    estimator = PublishedEstimator("bos").fit(make_table(WORLDS, repeats=2))
     with pytest.raises(InputError, match="at most as many repeats"):
         estimator.predict_rows(unlabelled(0.6, repeats=3))
 
@@ -89,13 +91,13 @@ def test_more_repeats_than_fitted_are_refused():
 def test_a_file_that_is_no_estimator_is_refused(tmp_path):
     path = tmp_path / "x.parquet"
     with pytest.raises(InputError, match=r"x\.parquet"):
-        AccuracyEstimator.load(path)
+        PublishedEstimator.load(path)
     path.write_bytes(b"not parquet")
     with pytest.raises(InputError, match=r"x\.parquet"):
-        AccuracyEstimator.load(path)
+        PublishedEstimator.load(path)
     make_table(WORLDS).to_parquet(path)
     with pytest.raises(InputError, match="saved by autoeval"):
-        AccuracyEstimator.load(path)
+        PublishedEstimator.load(path)
 
 
 def spoiled(path, **changes):
@@ -115,35 +117,35 @@ def spoiled(path, **changes):
     [
         ({"level": 5}, r"level.*over 0 and under 1.*got 5"),
         ({"level": "wide"}, r"'estimator\.level' is 'wide'"),
-        ({"method": None}, r"'estimator\.method' is None"),
+        ({"method": "bayes"}, r"that of `autoeval\.AccuracyEstimator`"),
         ({"method": "astrology"}, "out of ac, .*'astrology'"),
         ({"target": "beauty"}, "'beauty'"),
-        ({"estimator": [1]}, r"'estimator\.method' is None"),
+        ({"estimator": [1]}, r"'estimator\.target' is None"),
         ({"context": "none"}, "'context' is 'none'"),
         ({"format": 7}, "another version"),
     ],
 )
 def test_a_spoiled_file_is_one_clear_error_with_its_name(tmp_path, changes, message):
     path = tmp_path / "spoiled.parquet"
-    AccuracyEstimator("bos").fit_rows(make_table(WORLDS)).save(path)
+    PublishedEstimator("bos").fit(make_table(WORLDS)).save(path)
     spoiled(path, **changes)
     with pytest.raises(InputError, match=rf"spoiled\.parquet.*{message}"):
-        AccuracyEstimator.load(path)
+        PublishedEstimator.load(path)
 
 
 def test_what_has_changed_on_disk_is_refused(tmp_path):
     """Every flipped bit is either refused or changes nothing."""
     path = tmp_path / "e.parquet"
-    estimator = AccuracyEstimator("bos").fit_rows(make_table(WORLDS), context={"seed": 12345})
+    estimator = PublishedEstimator("bos").fit(make_table(WORLDS), context={"seed": 12345})
     estimator.save(path)
-    whole, table = path.read_bytes(), AccuracyEstimator.load(path).table_
+    whole, table = path.read_bytes(), PublishedEstimator.load(path).table_
     refused = 0
     for at in range(0, len(whole), 37):
         changed = bytearray(whole)
         changed[at] ^= 1 << at % 8
         path.write_bytes(changed)
         try:
-            loaded = AccuracyEstimator.load(path)
+            loaded = PublishedEstimator.load(path)
         except InputError as error:
             assert str(path) in str(error)
             refused += 1
@@ -158,7 +160,7 @@ def test_what_has_changed_on_disk_is_refused(tmp_path):
     notes[b"autoeval"] = notes[b"autoeval"].replace(b"12345", b"12346")
     pyarrow.parquet.write_table(arrow.replace_schema_metadata(notes), path)
     with pytest.raises(InputError, match="does not match its checksum"):
-        AccuracyEstimator.load(path)
+        PublishedEstimator.load(path)
 
 
 @pytest.mark.parametrize(
@@ -174,24 +176,24 @@ def test_what_has_changed_on_disk_is_refused(tmp_path):
 def test_a_table_that_cannot_be_is_refused(tmp_path, change, message):
     table = change(make_table(WORLDS))
     with pytest.raises(InputError, match=message):
-        AccuracyEstimator("bos").fit_rows(table)
+        PublishedEstimator("bos").fit(table)
     write_artefact(
         tmp_path / "x.parquet",
         table,
         {"estimator": {"method": "bos", "target": "mAP", "level": 0.9}, "context": {}},
     )
     with pytest.raises(InputError, match=rf"x\.parquet holds .*{message}"):
-        AccuracyEstimator.load(tmp_path / "x.parquet")
+        PublishedEstimator.load(tmp_path / "x.parquet")
 
 
 @pytest.mark.parametrize("level", [1.5, 0, 1, True, "0.9", math.nan])
 def test_a_level_that_is_none_is_refused(level):
     with pytest.raises(InputError, match="over 0 and under 1"):
-        AccuracyEstimator("bos", level=level).fit_rows(make_table(WORLDS))
+        PublishedEstimator("bos", level=level).fit(make_table(WORLDS))
 
 
 def test_an_unfitted_estimator_says_so(tmp_path):
-    estimator = AccuracyEstimator("bos")
+    estimator = PublishedEstimator("bos")
     for use in (
         lambda: estimator.predict_rows(unlabelled(0.6)),
         lambda: estimator.save(tmp_path / "x.parquet"),
@@ -200,12 +202,12 @@ def test_an_unfitted_estimator_says_so(tmp_path):
     ):
         with pytest.raises(InputError, match="not fitted: "):
             use()
-    assert repr(estimator) == "<AccuracyEstimator of mAP by 'bos', level 0.9, not fitted>"
-    assert "fitted on 3 sources>" in repr(estimator.fit_rows(make_table(WORLDS)))
+    assert repr(estimator) == "<PublishedEstimator of mAP by 'bos', level 0.9, not fitted>"
+    assert "fitted on 3 sources>" in repr(estimator.fit(make_table(WORLDS)))
 
 
 def test_estimates_turn_into_json_and_rows():
-    fitted = AccuracyEstimator("bos").fit_rows(make_table({"a": 0.2, "b": 0.3}))
+    fitted = PublishedEstimator("bos").fit(make_table({"a": 0.2, "b": 0.3}))
     estimate = fitted.predict_rows(unlabelled(0.6))
     plain = json.loads(json.dumps(estimate.to_dict()))
     assert plain["lower"] is None and plain["interval_method"] == "none: fewer than 3 sources"
@@ -221,3 +223,25 @@ def test_left_out_estimates_are_those_of_estimators_that_never_saw_the_source():
             assert estimates[k] == pytest.approx(apart.predict_repeats(rows.loc[[k]]).item())
     two = make_table({"a": 0.2, "b": 0.3})
     assert np.isnan(SourceRegression("bos").fit(two).predict_left_out()).all()
+
+
+def test_the_default_estimator_refuses_the_file_of_a_published_method_and_names_the_way(tmp_path):
+    PublishedEstimator("bos").fit(make_table(WORLDS)).save(tmp_path / "e.parquet")
+    with pytest.raises(InputError, match="published method 'bos': use it with `autoeval estim"):
+        AccuracyEstimator.load(tmp_path / "e.parquet")
+    assert isinstance(load_any_estimator(tmp_path / "e.parquet"), PublishedEstimator)
+
+
+def test_files_of_earlier_versions_load_and_say_their_method(tmp_path):
+    """A default estimator was saved with its method beside target and level."""
+    rows = make_table(WORLDS).assign(expected_ap=0.5, likely_share=0.5, box_size=0.0)
+    rows = rows[rows["kind"] == "seed"].assign(category="car")
+    AccuracyEstimator(level=0.8).fit_rows(rows).save(tmp_path / "new.parquet")
+    AccuracyEstimator(level=0.8).fit_rows(rows).save(tmp_path / "old.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "old.parquet")
+    note = json.loads(table.schema.metadata[b"autoeval"])
+    note["estimator"]["method"] = "bayes"
+    write_artefact(tmp_path / "old.parquet", table.to_pandas(), note)
+    old, new = (load_any_estimator(tmp_path / f"{name}.parquet") for name in ("old", "new"))
+    assert isinstance(old, AccuracyEstimator) and old.get_params() == new.get_params()
+    assert old.predict_rows(rows.iloc[:1]).value == new.predict_rows(rows.iloc[:1]).value

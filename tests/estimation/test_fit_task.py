@@ -1,6 +1,7 @@
 import json
 import math
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from autoeval.estimation.observation.presets import preset
 from autoeval.estimation.pair_table import FEATURES
 from autoeval.metasets import MetaSetConfig
 from autoeval.published.fitting.fit_task import fit_task
+from autoeval.published.methods.published_estimator import PublishedEstimator
 
 SETTINGS = preset("paper", repeats=2, seed=1)
 # these two keep the rectangles' brightness, which the stand-in detector is sensitive to
@@ -101,12 +103,11 @@ def test_a_second_run_observes_only_what_is_not_there_or_has_changed(detector, t
 
 
 def test_estimates_on_a_plain_folder(known, detector, tmp_path):
-    fitted = known[0]
+    fitted, root, task = known
     folder = write_world(tmp_path / "new", 205, n_images=8, seed=9) / "images"
     (folder / "broken.png").write_bytes(b"not an image")
-    default = AccuracyEstimator().fit_rows(
-        fitted.table_, context=fitted.context_, calibration=fitted.calibration_
-    )
+    shutil.copytree(root / "work", tmp_path / "work")  # with its rows: nothing is observed again
+    default = fit(detector, task, tmp_path / "work", methods=["bayes"])
     own = fitted.table_[fitted.table_["kind"] == "seed"].groupby("source")["mAP"].first()
     for estimator in (fitted, default):
         estimate = estimator.predict(detector, images=folder)
@@ -124,13 +125,13 @@ def test_estimates_on_a_plain_folder(known, detector, tmp_path):
 
 def test_a_saved_estimator_refuses_another_detector_or_preset(known):
     _, root, task = known
-    estimator = AccuracyEstimator.load(root / "work" / "estimator.parquet")
+    estimator = PublishedEstimator.load(root / "work" / "estimator.parquet")
     files = load_image_folder(task.seed_sets[0].img_dir)
     with pytest.raises(InputError, match=r"detector\.score_thr: fitted with 0\.05, now 0\.3"):
         estimator.predict(RectangleDetector(score_thr=0.3), images=files)
     with pytest.raises(InputError, match=r"pass\.dropout\.position"):
         other = preset("released", repeats=2, seed=1)
-        estimator.check_context(Observer(RectangleDetector(), task, other).context())
+        estimator.pass_.check_context(Observer(RectangleDetector(), task, other).context())
 
 
 def test_a_failing_sample_set_is_named_and_the_rest_goes_on(task, tmp_path):
@@ -160,14 +161,14 @@ def test_two_sources_give_an_estimator_that_is_not_evaluated(detector, task, tmp
     rows = result.table_[result.table_["kind"] == "seed"].head(2)
     estimate = result.predict_rows(rows)
     assert estimate.interval_method == "predictive" and estimate.upper - estimate.lower > 0.3
-    published = AccuracyEstimator("bos").fit_rows(result.table_).predict_rows(rows)
+    published = PublishedEstimator("bos").fit(result.table_).predict_rows(rows)
     assert published.interval_method == "none: fewer than 3 sources"
 
 
 def test_by_default_each_image_is_seen_as_the_default_method_needs(detector, task, tmp_path):
     result = autoeval.fit_task(task, autoeval.Detector(detector, batch_size=2), work_dir=tmp_path)
-    assert result.method == "bayes" and result.detector_ is detector
-    assert repr(result) == "<AccuracyEstimator of mAP by 'bayes', level 0.9, fitted on 4 sources>"
+    assert result.detector_ is detector
+    assert repr(result) == "<AccuracyEstimator of mAP, level 0.9, fitted on 4 sources>"
     assert repr(result.fit_result_).startswith(
         "<FitResult of 4 rows, evaluated: 'bayes', 'constant', left out: "
     )

@@ -85,10 +85,6 @@ def test_other_passes_and_methods_are_refused():
         join_fits({"a": fit("a"), "c": by_files})
     with pytest.raises(InputError, match="in more than one of a, b"):
         join_fits({"a": fit("a"), "b": fit("a")})
-    published = fit("c")
-    published.method = "bos"
-    with pytest.raises(InputError, match="c is a fit by 'bos'"):
-        join_fits({"a": fit("a"), "c": published})
 
 
 def test_a_set_by_two_names_is_recognised_by_its_rows():

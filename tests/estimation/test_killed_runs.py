@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-KILLS = 20
+KILLS = 10
 TESTS = Path(__file__).resolve().parents[1]
 
 

@@ -11,6 +11,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.operating_curve import expected_curve
 from autoeval.labels.plan import BY_CHANCE
 from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.results.labels.plan_report import WidthToExpect
 from tests.commands.predicted_world import write_world
 
 N = 40
@@ -83,6 +84,36 @@ def test_a_plan_is_a_simple_random_sample_and_its_labels_measure_0(estimator, wo
     assert (result.value, result.lower) == pytest.approx((0, 0), abs=1e-6)
     assert 0 <= result.upper < 0.05  # 20 images without a true positive leave room for a few
     assert set(result.per_category) == {f"thing {k}" for k in range(12)}
+    assert "nothing-found" not in {warning.code for warning in result.warnings}  # labels decide it
+    assert "nan" not in WidthToExpect(plan).headline()
+
+
+def compared(estimator, world, *files, **options):
+    fits = dict.fromkeys(("first", "second"), estimator)
+    given = [world / name for name in files]
+    return autoeval.compare(fits, given, images=world / "images.json", **options)
+
+
+def test_a_comparison_names_the_detector_that_found_nothing(estimator, world):
+    result = compared(estimator, world, "no_boxes.json", "site_predictions.json")
+    found = [of for of in result.warnings if of.code == "nothing-found"]
+    assert [of.startswith(f"first: nothing found in {N} images") for of in found] == [True]
+
+
+def test_detectors_that_found_nothing_are_compared_by_labels_alone(estimator, world):
+    with pytest.raises(InputError, match=f"nothing found in {N} images"):
+        compared(estimator, world, "no_boxes.json", "no_boxes.json")
+    labels = world / "site_labels.json"
+    result = compared(estimator, world, "no_boxes.json", "no_boxes.json", labels=labels)
+    assert result.ranking["value"].tolist() == [0, 0]
+    assert (result.lower, result.value, result.upper) == (0, 0, 0)
+
+
+def test_no_threshold_is_chosen_where_nothing_was_found(estimator, world):
+    with pytest.raises(InputError, match=f"no threshold to choose: nothing found in {N} images"):
+        autoeval.threshold(
+            estimator, world / "no_boxes.json", images=world / "images.json", recall=0.5
+        )
 
 
 def test_the_labelled_categories_alone_count(estimator, world, tmp_path):

@@ -8,7 +8,6 @@ import pytest
 from rectangles import RectangleDetector, rectangle_task, write_world
 from test_protocol import WORLDS, make_table
 
-from autoeval import AccuracyEstimator
 from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
@@ -17,6 +16,7 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import BY_PRODUCTS, SourceDomain, preset
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.metasets import Task
+from autoeval.published.methods.published_estimator import PublishedEstimator
 from autoeval.scores.agreement import ScaleAP
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 
@@ -38,12 +38,12 @@ TASK = Task("boxes", ("box",), (), {"crate": "box"})
 
 @pytest.fixture
 def estimator(tmp_path):
-    fitted = AccuracyEstimator("bos").fit_rows(
+    fitted = PublishedEstimator("bos").fit(
         make_table(WORLDS, repeats=2, noise=0.01),
         context=Observer(Crates(), TASK, SETTINGS).context(),
     )
     fitted.save(tmp_path / "estimator.parquet")
-    return AccuracyEstimator.load(tmp_path / "estimator.parquet")
+    return PublishedEstimator.load(tmp_path / "estimator.parquet")
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_images_may_come_in_any_form(estimator, world):
 
 
 def test_what_is_remembered_comes_back(estimator):
-    observer = estimator.observer(Crates())
+    observer = estimator.pass_.observer(Crates())
     assert observer.settings == replace(SETTINGS, wants=BY_PRODUCTS)
     assert observer.task.categories == TASK.categories
     assert observer.lookup.tolist() == [0, -1]
@@ -88,8 +88,8 @@ def test_no_more_passes_than_an_estimate_needs():
         ("constant", []),
         ("scale_ap", ["half_size"]),
     ):
-        fitted = AccuracyEstimator(method).fit_rows(table, context=made)
-        settings = fitted.observer(Crates()).settings
+        fitted = PublishedEstimator(method).fit(table, context=made)
+        settings = fitted.pass_.observer(Crates()).settings
         assert list(settings.wants) == [*BY_PRODUCTS, *more] and settings.repeats == 0
 
 
@@ -103,8 +103,8 @@ def test_another_detector_is_refused_and_what_differs_is_named(estimator, world)
 def test_an_estimator_that_does_not_know_its_pass_says_so(world):
     new = {"boxes": Crates(), "images": world / "images"}
     with pytest.raises(InputError, match="not fitted"):
-        AccuracyEstimator("bos").predict(**new)
-    fitted = AccuracyEstimator("bos").fit_rows(make_table(WORLDS))
+        PublishedEstimator("bos").predict(**new)
+    fitted = PublishedEstimator("bos").fit(make_table(WORLDS))
     with pytest.raises(InputError, match="does not know how its scores were made"):
         fitted.predict(**new)
 
@@ -121,16 +121,16 @@ def test_scores_of_the_training_domain_need_it():
     domain = SourceDomain("there", None, 0.4)
     table = make_table(WORLDS).rename(columns={"bos": "fd"})
     made = Observer(Crates(), TASK, replace(SETTINGS, domain=domain)).context()
-    estimator = AccuracyEstimator("fd").fit_rows(table, context=made)
+    estimator = PublishedEstimator("fd").fit(table, context=made)
     with pytest.raises(InputError, match=r"uses fd.*--preset reference="):
-        estimator.observer(Crates())
-    assert estimator.observer(Crates(), domain=domain).settings.domain is domain
+        estimator.pass_.observer(Crates())
+    assert estimator.pass_.observer(Crates(), domain=domain).settings.domain is domain
 
 
 def test_words_that_task_and_detector_share_need_no_mapping(tmp_path):
     made = Observer(RectangleDetector(), rectangle_task(tmp_path), SETTINGS).context()
-    fitted = AccuracyEstimator("bos").fit_rows(make_table(WORLDS), context=made)
-    assert fitted.observer(RectangleDetector()).task.lookup(("box",)).tolist() == [0]
+    fitted = PublishedEstimator("bos").fit(make_table(WORLDS), context=made)
+    assert fitted.pass_.observer(RectangleDetector()).task.lookup(("box",)).tolist() == [0]
 
 
 @pytest.mark.parametrize("part", ["dropout", "stability", "seed"])
@@ -138,7 +138,7 @@ def test_a_damaged_memory_of_the_pass_is_told(part):
     made = Observer(Crates(), TASK, SETTINGS).context()
     del made["pass"][part]
     with pytest.raises(InputError, match=f"damaged.*{part}.*fit it again"):
-        AccuracyEstimator("bos").fit_rows(make_table(WORLDS), context=made).observer(Crates())
+        PublishedEstimator("bos").fit(make_table(WORLDS), context=made).pass_.observer(Crates())
 
 
 def test_a_counting_estimator_predicts_from_images(world):
@@ -147,9 +147,9 @@ def test_a_counting_estimator_predicts_from_images(world):
     table = table.assign(count_mae=10 * (1 - table["mAP"]))
     measured = replace(SETTINGS, measures=(CountingErrorSettings(),))
     made = Observer(Crates(), TASK, measured).context()
-    fitted = AccuracyEstimator("bos", target="count_mae").fit_rows(table, context=made)
+    fitted = PublishedEstimator("bos", target="count_mae").fit(table, context=made)
     estimate = fitted.predict(Crates(), images=world / "images")
     assert estimate.target == "count_mae" and estimate.value >= 0
     other = replace(SETTINGS, measures=(CountingErrorSettings(score_thr=0.7),))
     with pytest.raises(InputError, match=r"pass\.measures"):
-        fitted.check_context(Observer(Crates(), TASK, other).context())
+        fitted.pass_.check_context(Observer(Crates(), TASK, other).context())

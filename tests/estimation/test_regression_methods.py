@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.methods import BestThreshold, Fused, make_method, methods, readable
-from autoeval.estimation.score_table import Rows
+from autoeval.published.methods import BestThreshold, Fused, make_method, methods, readable
+from autoeval.published.methods.published_estimator import PublishedEstimator
+from autoeval.published.methods.score_rows import Rows
 from autoeval.scores.base import feature_names
 
 N_SOURCES, N_SETS = 6, 8
@@ -148,7 +148,7 @@ def test_a_score_that_never_varies_is_refused():
     table = pd.DataFrame(world(mAP=rng_column(9), bos=np.full(n, 0.5), repeat=np.zeros(n)))
     table = table.assign(sample_set=np.arange(n).astype(str), n_images=60)
     with pytest.raises(InputError, match="Expected bos to vary"):
-        AccuracyEstimator("bos").fit_rows(table)
+        PublishedEstimator("bos").fit(table)
 
 
 def test_one_sample_set_of_a_source_is_enough():

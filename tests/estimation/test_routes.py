@@ -1,7 +1,6 @@
 """The same boxes by prediction files and by a callable give the same estimator and estimates."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from autoeval.cli import main
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER
+from autoeval.estimation.pair_table import FEATURES
 from tests.labelled_colours import write_detector, write_distinct, write_predictions
 
 LABELS, IMAGES = "annotations.json", "images"
@@ -129,34 +128,106 @@ def test_by_name_the_detector_is_loaded_again(sites, tmp_path):
 
 
 def test_params_and_representation(both):
-    params = {"method": "bayes", "target": "mAP50", "level": 0.8}
+    params = {"target": "mAP50", "level": 0.8}
     estimator = AccuracyEstimator(**params)
     assert estimator.get_params() == estimator.get_params(deep=False) == params
-    assert repr(estimator) == "<AccuracyEstimator of mAP50 by 'bayes', level 0.8, not fitted>"
+    assert repr(estimator) == "<AccuracyEstimator of mAP50, level 0.8, not fitted>"
     for fitted in both:
-        assert repr(fitted) == (
-            "<AccuracyEstimator of mAP by 'bayes', level 0.9, fitted on 1 sources>"
-        )
+        assert repr(fitted) == ("<AccuracyEstimator of mAP, level 0.9, fitted on 1 sources>")
         assert repr(fitted.fit_result_).startswith("<FitResult of 2 rows, evaluated: nothing, ")
 
 
-def test_a_reference_detector_that_knows_no_bus_is_not_dropped_in_silence(sites, tmp_path):
+def perfect(folder, file, category=None):
+    """Write what a reference finds that knows all labels; or those of one category alone."""
+    content = json.loads((folder / LABELS).read_text())
+    words = {of["id"]: of["name"] for of in content["categories"]}
+    names = {of["id"]: of["file_name"] for of in content["images"]}
+    rows = [
+        {
+            "image_id": of["image_id"],
+            "file_name": names[of["image_id"]],
+            "category": words[of["category_id"]],
+            "bbox": of["bbox"],
+            "score": 0.9,
+        }
+        for of in content["annotations"]
+        if category in (None, words[of["category_id"]])
+    ]
+    file.write_text(json.dumps(rows))
+    return file
+
+
+def test_a_reference_detector_that_knows_no_bus_is_read_for_cars(sites, tmp_path):
     known = sites[3][sites[0]][0]
-    rows = [row for row in json.loads(known.read_text()) if row["category"] == "car"]
-    cars = tmp_path / "cars.json"
-    cars.write_text(json.dumps(rows))
-    taught = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=cars))
-    assert WITH_TEACHER not in taught.regression_.features_
-    (warning,) = [w for w in taught.fit_result_.warnings if "--teacher" in w]
-    assert re.search(r"is read for no category, since .* 1 of 2: bus of annotations\.", warning)
-    both = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=known))
-    assert WITH_TEACHER in both.regression_.features_
-    assert not any("--teacher" in w for w in both.fit_result_.warnings)
-    at = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=known), target="recall@0.3")
-    assert any("--teacher) is not read: it is a score" in w for w in at.fit_result_.warnings)
+    cars = perfect(sites[0], tmp_path / "cars.json", "car")
+    fitted = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=cars))
+    assert "reference_ap" in fitted.regression_.features_
+    warnings = [w for w in fitted.fit_result_.warnings if "reference detector" in w]
+    assert warnings == [
+        "the reference detector has no box of 1 of 2 categories, which are estimated without it: "
+        "bus of annotations"
+    ]
+    new = perfect(sites[1], tmp_path / "new.json", "car")
+    clean = sites[3][sites[1]][0]
+    given = Predictions(clean, reference=new)
+    estimate = fitted.predict(given, images=sites[1] / LABELS)
+    assert any("which are estimated without it: bus" in w for w in estimate.warnings)
+    fitted.save(tmp_path / "fit.parquet")
+    again = autoeval.AccuracyEstimator.load(tmp_path / "fit.parquet")
+    assert numbers_of(again.predict(given, images=sites[1] / LABELS)) == numbers_of(estimate)
 
 
-def test_routes_do_not_mix(both, sites):
+def test_a_comparison_reads_the_reference_detector_of_its_fits(sites, tmp_path):
+    known, clean = sites[3][sites[0]][0], sites[3][sites[1]][0]
+    better, new = (perfect(sites[k], tmp_path / f"perfect{k}.json") for k in (0, 1))
+    one = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=better))
+    plain = autoeval.fit(sites[0] / LABELS, known)
+    moved = tmp_path / "moved.json"
+    rows = json.loads(clean.read_text())
+    moved.write_text(json.dumps([{**row, "score": row["score"] / 2} for row in rows]))
+
+    def compared(a, b, reference):
+        boxes = [Predictions(of, reference=reference) for of in (clean, moved)]
+        return autoeval.compare({"a": a, "b": b}, boxes, images=sites[1] / LABELS)
+
+    with_it, without = compared(one, one, new), compared(plain, plain, None)
+    values = [dict(of.ranking.set_index("detector")["value"]) for of in (with_it, without)]
+    assert values[0] != pytest.approx(values[1])
+    with pytest.raises(InputError, match="fitted without a reference detector"):
+        compared(plain, plain, new)
+
+
+def test_a_reference_detector_is_not_read_where_it_cannot_help(sites, tmp_path):
+    known = sites[3][sites[0]][0]
+    itself = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=known))
+    plain = autoeval.fit(sites[0] / LABELS, known)
+    assert itself.regression_.features_ == plain.regression_.features_ == FEATURES
+    assert any("it is no stronger" in w for w in itself.fit_result_.warnings)
+    clean, images = sites[3][sites[1]][0], sites[1] / LABELS
+    found = itself.predict(Predictions(clean, reference=clean), images=images)
+    assert numbers_of(found) == numbers_of(plain.predict(clean, images=images))
+    better = perfect(sites[0], tmp_path / "better.json")
+    at = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=better), target="recall@0.3")
+    assert any("is evidence of average precision" in w for w in at.fit_result_.warnings)
+
+
+def test_numbers_of_a_reference_have_words_of_their_own(sites, tmp_path):
+    """Its numbers are 7 and 9, of words that no file of the detector has."""
+    known, words = sites[3][sites[0]][0], {"car": 7, "bus": 9}
+    file = perfect(sites[0], tmp_path / "reference.json")
+    rows = json.loads(file.read_text())
+    rows = [{"category_id": words[row.pop("category")], **row} for row in rows]
+    file.write_text(json.dumps(rows))
+    names = {"7": "car", "9": "bus"}
+    given = Predictions(known, reference=file, reference_names=names)
+    assert "reference_ap" in autoeval.fit(sites[0] / LABELS, given).regression_.features_
+    swapped = Predictions(known, reference=file, reference_names={"7": "bus", "9": "car"})
+    assert autoeval.fit(sites[0] / LABELS, swapped).regression_.features_ == FEATURES
+    with pytest.raises(InputError, match="`reference_names` belongs to the boxes of a reference"):
+        autoeval.fit(sites[0] / LABELS, Predictions(known, reference_names=names))
+
+
+def test_routes_do_not_mix(both, sites, tmp_path):
     by_files, by_callable = both
     with pytest.raises(InputError, match="fitted on prediction files"):
         by_files.predict(images=sites[1] / IMAGES)
@@ -167,10 +238,12 @@ def test_routes_do_not_mix(both, sites):
     without = by_files.predict(clean, images=sites[1] / LABELS)
     assert numbers_of(without) == numbers_of(predict_by_files(by_files, sites))
     known = sites[3][sites[0]][0]
-    taught = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=known))
-    with pytest.raises(InputError, match=r"a teacher: give its predictions .*\(--teacher\)"):
+    better = perfect(sites[0], tmp_path / "better.json")
+    taught = autoeval.fit(sites[0] / LABELS, Predictions(known, reference=better))
+    with pytest.raises(InputError, match=r"a reference detector: give its boxes .*\(--reference\)"):
         taught.predict(clean, images=sites[1] / LABELS)
-    found = taught.predict(Predictions(clean, reference=clean), images=sites[1] / LABELS)
+    new = perfect(sites[1], tmp_path / "new.json")
+    found = taught.predict(Predictions(clean, reference=new), images=sites[1] / LABELS)
     assert numbers_of(found) and np.isfinite(found.value)
     with pytest.raises(InputError, match="predictions, or images"):
         by_callable.predict()

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.detections import Detections, Evidence
-from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.published.methods.published_estimator import PublishedEstimator
 from autoeval.published.scores.confidence_scores import AverageConfidence
 from autoeval.scores.score_set import resampled_counts
 
@@ -28,7 +28,7 @@ def fitted(rng):
             {**ids, "kind": kind, "sample_set": f"{source}-{k}", "ac": level, "mAP": accuracy}
             for k, kind in enumerate(kinds)
         ]
-    return AccuracyEstimator("ac").fit_rows(pd.DataFrame(rows))
+    return PublishedEstimator("ac").fit(pd.DataFrame(rows))
 
 
 def estimate(estimator, rng, level, n_images):

@@ -5,15 +5,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from autoeval.estimation.intervals import (
+from autoeval.estimation.intervals import bootstrap_std
+from autoeval.estimation.observation.samples import blocks_of_read
+from autoeval.published.methods.source_intervals import (
     Interval,
-    bootstrap_std,
     inside,
     sampling_error,
     source_interval,
     widened,
 )
-from autoeval.estimation.observation.samples import blocks_of_read
 from autoeval.scores.score_set import resampled_counts
 
 BY_SOURCE = Interval(0.2, 0.8, "jackknife+")

@@ -6,8 +6,8 @@ import pytest
 from test_protocol import WORLDS, make_table
 
 from autoeval.errors import InputError
-from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.protocol import leave_one_source_out
+from autoeval.published.methods.leave_one_out import leave_one_source_out
+from autoeval.published.methods.published_estimator import PublishedEstimator
 from autoeval.targets import find_target
 
 
@@ -40,12 +40,12 @@ def test_unknown_targets_are_refused_with_the_known_ones(name):
     with pytest.raises(InputError, match=rf"mAP, mAP50.*count_mae.*'{name}'"):
         find_target(name)
     with pytest.raises(InputError, match=name):
-        AccuracyEstimator("bos", target=name).fit_rows(make_table(WORLDS))
+        PublishedEstimator("bos", target=name).fit(make_table(WORLDS))
 
 
 def test_counting_errors_above_one_are_estimated():
     table = counting_table()
-    estimator = AccuracyEstimator("bos", target="count_mae").fit_rows(table)
+    estimator = PublishedEstimator("bos", target="count_mae").fit(table)
     new = table[(table["source"] == "b") & (table["kind"] == "seed")]
     estimate = estimator.predict_rows(new)
     assert estimate.value == pytest.approx(14)  # mAP .3
@@ -71,5 +71,5 @@ def test_a_long_tail_moves_the_mean_but_not_the_median():
 def test_a_small_counting_error_is_no_reason_for_doubt():
     table = counting_table().assign(count_mae=lambda t: t["count_mae"] / 200)
     new = table[table["kind"] == "seed"].iloc[:1]
-    fitted = AccuracyEstimator("bos", target="count_mae").fit_rows(table)
+    fitted = PublishedEstimator("bos", target="count_mae").fit(table)
     assert fitted.predict_rows(new).warnings == ()

@@ -10,6 +10,7 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.labels.label_warnings import (
+    exchanged_words,
     label_warnings,
     labelled_twice,
     labels_elsewhere,
@@ -206,3 +207,21 @@ def test_damaged_labels_of_real_photographs(shared):
         assert unlabelled_objects(found, truth.where(rng.random(len(truth)) > 1 / 3))
         other = replace(truth, image=(truth.image + 1) % len(truth.images))
         assert labels_elsewhere(found, other) and unlabelled_objects(found, other)
+
+
+def test_words_that_count_from_another_number_are_named():
+    """Half of the images hold a car, half a bus; the detector calls each by the next word."""
+    words = ("car", "bus", "van")
+    half = np.arange(N) < N // 2
+    labelled = replace(truth(range(N), words), label=np.where(half, 0, 1))
+    shifted = replace(found(np.full(N, 0.9), words), label=np.where(half, 1, 2))
+    (warning,) = exchanged_words(shifted, labelled)
+    assert warning.code == "words-exchanged"
+    assert "of 100 confident boxes on labelled objects 0 have the word" in warning
+    assert "bus on car, van on bus" in warning
+    # right words; a single word that is always wrong; wrong at random; too few boxes
+    assert exchanged_words(replace(shifted, label=labelled.label), labelled) == ()
+    assert exchanged_words(replace(shifted, label=np.full(N, 2)), labelled) == ()
+    mixed = np.where(np.arange(N) % 4 < 2, 2, np.where(half, 1, 0))
+    assert exchanged_words(replace(shifted, label=mixed), labelled) == ()
+    assert exchanged_words(shifted.where(np.arange(N) < 19), labelled) == ()

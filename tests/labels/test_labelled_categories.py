@@ -47,7 +47,7 @@ def test_a_labelled_category_without_a_box_counts_as_zero(site, assistance):
     car, bus, _ = true_values(site)
     assert found.value == pytest.approx((car + bus + 0) / 3)
     assert found.interval == pytest.approx((found.value, found.value))
-    assert found.per_category["van"].combined.estimate.value == 0
+    assert found.by_category["van"].combined.estimate.value == 0
     assert "nothing likely was detected" in " ".join(found.warnings)
     assert "van" in " ".join(found.warnings)
 
@@ -93,7 +93,7 @@ def test_a_detected_category_that_the_labels_do_not_have_is_left_out(site, assis
     only_cars = replace(labels, categories=("car",), boxes=boxes, numbers=("1",))
     found = estimate_with_labels(plan_of(site, assistance, n=20), only_cars, planned=False)
     assert set(found.per_category) == {"car"}
-    assert found.recommended == found.per_category["car"].combined.estimate
+    assert found.recommended == found.by_category["car"].combined.estimate
     assert "that the labels do not have" in " ".join(found.warnings)
     assert "bus" in " ".join(found.warnings)
     unlisted = replace(only_cars, numbers=())  # a format that names what it holds alone

@@ -49,7 +49,7 @@ def warnings(plan, labels, **options):
 
 
 def test_predicted_influence_goes_with_the_true_one(assistance, site):
-    predicted = assistance.predict(site.pool)[0].mean(axis=0)
+    predicted = next(assistance.predict(site.pool)).mean(axis=0)
     assert predicted.mean() == pytest.approx(0, abs=1e-9)
     assert np.corrcoef(predicted, true_influence(site.rankings[0]))[0, 1] > 0.3
 
@@ -74,6 +74,24 @@ def test_all_labels_give_the_truth(plan, site):
     assert found.whole["mAP75"].sample.value == pytest.approx(truth[5])
     assert found.more_labels(0.01) == 0
     assert [size for size, _ in found.history] == [120]  # nothing is estimated anew
+    every = estimate_with_labels(whole, label_set(site, range(120)), planned=False)
+    assert "no-plan" not in {of.code for of in every.warnings}  # no image is left to draw
+    some = estimate_with_labels(whole, label_set(site, range(60)), planned=False)
+    assert "no-plan" in {of.code for of in some.warnings}
+
+
+def test_over_a_threshold_without_a_box_precision_is_not_defined(plan, site):
+    text = str(estimate_with_labels(plan, label_set(site, plan.drawn), score_thr=0.9999))
+    assert "precision@0.9999: not defined, no box of the labelled images is over" in text
+    assert "recall@0.9999: 0.0 ± 0.0" in text
+
+
+def test_a_prior_with_another_interval_than_the_label_free_estimate_says_so(assistance, site):
+    """An error measured elsewhere has degrees of freedom; a stated one has a normal interval."""
+    for prior, differs in ((ValueWithError(0.4, 0.1, 6), True), (ValueWithError(0.4, 0.1), False)):
+        plan = make_plan(site.pool, assistance, n=20, priors={"mAP": prior})
+        found = estimate_with_labels(plan, label_set(site, plan.drawn))
+        assert ("weighed by the error" in str(found)) == differs
 
 
 def test_few_labels_come_near_the_truth(plan, site, labels):
@@ -193,12 +211,12 @@ def test_a_category_that_is_not_seen_moves_with_the_level_alone(assistance):
         return estimate_with_labels(plan, label_set(only_cars, plan.drawn))
 
     found = estimate(0.1)
-    assert (found.n_behind, found.per_category["bus"].measured) == (1, False)
-    car, bus = (found.per_category[name].combined.estimate for name in ("car", "bus"))
+    assert (found.n_behind, found.by_category["bus"].measured) == (1, False)
+    car, bus = (found.by_category[name].combined.estimate for name in ("car", "bus"))
     assert bus.value - 0.3 == pytest.approx(car.value - 0.5)
     assert found.recommended.value == pytest.approx((car.value + bus.value) / 2)
     assert "labels measure 1 of 2 categories" in " ".join(found.warnings)
-    apart = estimate(0.1 / math.sqrt(2)).per_category["bus"].combined.estimate
+    apart = estimate(0.1 / math.sqrt(2)).by_category["bus"].combined.estimate
     assert apart.value == pytest.approx(0.3) and apart.error == pytest.approx(0.1)
 
 
@@ -225,14 +243,14 @@ class TestThreeCategoriesOfWhichLabelsMeasureTwo:
         assert found.n_behind == 2
         assert found.recommended.value == pytest.approx(same.recommended.value, abs=0.02)
         assert found.recommended.error > 0.2 / 3
-        assert found.per_category["van"].combined.estimate.error > 0.2
+        assert found.by_category["van"].combined.estimate.error > 0.2
 
     def test_it_gets_what_the_label_free_mean_leaves(self, estimated):
         """By hand: 3 * .4 - 2 * .5 = .2."""
-        found = estimated({"mAP": ValueWithError(0.4, 0.05)}).per_category["van"]
+        found = estimated({"mAP": ValueWithError(0.4, 0.05)}).by_category["van"]
         same = estimated(
             {"mAP": ValueWithError(0.4, 0.05), "mAP/van": ValueWithError(0.2, 0.25)}
-        ).per_category["van"]
+        ).by_category["van"]
         assert found.combined.estimate.value == pytest.approx(same.combined.estimate.value)
 
 
@@ -267,7 +285,7 @@ class TestAtAThreshold:
             whole = found.whole[f"{name}@0.4"].combined.estimate
             assert whole.value == pytest.approx(value_of(name, np.sum(counts, axis=0)))
             assert whole.error == 0
-        car = found.per_category["car"].combined.estimate.value
+        car = found.by_category["car"].combined.estimate.value
         assert car == pytest.approx(value_of("recall", counts[0]))
         assert found.whole["mAP"].sample.value == pytest.approx(
             np.mean([of.average_precision().mean() for of in two.rankings])
@@ -287,7 +305,7 @@ class TestAtAThreshold:
         mine = (plan.found.label == 1) & (plan.found.scores > 0.4) & (plan.found.image == 7)
         assert expected[0, 7] == pytest.approx(plan.probabilities[mine].sum(), rel=1e-5)
         assert expected[1, 7] == mine.sum()
-        assert expected[2, 7] == pytest.approx(plan.objects[1, 7])
+        assert expected[2, 7] == pytest.approx(plan.objects[0][1, 7])
 
     def test_any_threshold_can_be_estimated_from_a_plan_of_another(self, plan, two, tmp_path):
         save_plan(plan, tmp_path)

@@ -1,8 +1,11 @@
 """Which warnings come first, and how many of them are printed."""
 
+from pathlib import Path
+
 import pytest
 
-from autoeval.report.warning_lines import MOST, Importance, importance, warning_lines
+from autoeval.notices import Notice
+from autoeval.report.warning_lines import MOST, OF_INPUT, Importance, importance, warning_lines
 
 
 @pytest.mark.parametrize(
@@ -30,3 +33,15 @@ def test_each_is_printed_once_the_most_important_first_and_five_at_most():
     assert lines[5] == "1 more warning is on the page; --verbose prints it"
     assert warning_lines(given)[-1] == "warning: boxes, left out: 2"
     assert warning_lines([]) == []
+
+
+def test_inputs_that_do_not_belong_together_come_before_all_else():
+    given = [*"abcde", Notice("labels-displaced", "labels lie beside the boxes")]
+    assert warning_lines(given, MOST)[0] == "warning: labels lie beside the boxes"
+    prefixed = given[-1].prefixed("gate")
+    assert warning_lines([*given[:-1], prefixed], MOST)[0].startswith("warning: gate: labels lie")
+
+
+def test_codes_of_the_input_are_codes_that_exist():
+    page = Path(__file__).parents[2] / "docs/reference/warnings.md"
+    assert [code for code in OF_INPUT if f"| `{code}` |" not in page.read_text()] == []

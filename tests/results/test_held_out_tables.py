@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from autoeval.report.tables import format_cells
-from autoeval.results.method_comparison import formats_of, method_table, source_table
+from autoeval.results.held_out_tables import formats_of, method_table, source_table
 from autoeval.targets import find_target
 
 RESULTS = pd.DataFrame(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from made import evidence, found
 
-from autoeval.estimation.methods import compared_methods, make_method, methods
+from autoeval.published.methods import compared_methods, make_method, methods
 from autoeval.scores.base import Direction, RatioScore, rising
 from autoeval.scores.box_stability import image_stabilities
 from autoeval.scores.box_stability_settings import BoxStabilitySettings

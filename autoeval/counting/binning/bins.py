@@ -79,6 +79,8 @@ def load_bins(path: str | os.PathLike[str], name: str | None = None) -> CountBin
             names = ", ".join(content)
             raise InputError(f"{path} holds several lists of bin edges ({names}): {fault}.")
         content = content[name]
+    elif name:
+        raise InputError(f"{path} holds one list of bin edges, which has no name: leave out name=.")
     entry = content if isinstance(content, dict) else {"edges": content}
     try:
         edges = tuple(float(edge) for edge in entry["edges"])
@@ -233,5 +235,7 @@ def published_bins(name: str) -> CountBins:
 def find_bins(name: str, list_name: str | None = None) -> CountBins:
     """Return the published bins of a name, unless a file is called so, or read that file."""
     if name in PUBLISHED and not Path(name).exists():
+        if list_name:
+            raise InputError(f"name={list_name} is for a file of bins, and {name} are published.")
         return published_bins(name)
     return load_bins(name, list_name)

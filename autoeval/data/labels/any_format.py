@@ -66,7 +66,11 @@ def load_labels(
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
-        raise InputError(f"Labels {path} as {chosen.name}: {error}.") from error
+        unknown = str(error).rpartition("argument ")[2].strip("'")
+        raise InputError(
+            f"Labels {path} are read as {chosen.name}, which has no option `{unknown}`: leave it "
+            "out."
+        ) from error
 
 
 def _recognised(path: Path) -> LabelFormat:

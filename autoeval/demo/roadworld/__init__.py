@@ -1,6 +1,6 @@
 """A rendered road world with exact boxes, and a small detector trained on it.
 
-Rooms of a picture, bottom to top: `camera`, `panels`, `vehicles` and `props` (shapes), `roads`,
+Modules for a picture, bottom to top: `camera`, `panels`, `vehicles` and `props` (shapes), `roads`,
 `light`, `environments` (ranges), `traffic` and `scenery` (placing), `scene`, `ground`, `sky`,
 `shadows`, `lamps`, `drawing`, `rendering`, `weather` (air and sensor), `labels`, `picture`,
 `dataset`.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
@@ -81,7 +81,7 @@ def change_between(
     raw, slope_std = (float(part[0]) for part in model.slopes.predict(x[None]))
     again, _ = model.slopes.predict(model.moves(drawn_before, drawn_after, map_before))
     sampling = float(again.std())
-    half = float(norm.ppf((1 + level) / 2)) * float(np.hypot(slope_std, sampling))
+    half = float(ndtri((1 + level) / 2)) * float(np.hypot(slope_std, sampling))
     value = min(max(raw, -map_before), 1 - map_before)
     low, high = np.clip([raw - half, raw + half], -1, 1)  # the level before is not exact
     parts = dict(zip(model.names, (x * model.slopes.mean).tolist(), strict=True))

@@ -14,7 +14,6 @@ from autoeval.data.image_folder import ImageFile
 from autoeval.data.same_files import file_stamp
 from autoeval.detections import Detections
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.detector_identity import LoadDetector, TravellingObserver
 from autoeval.estimation.observation.observing import ImageDetector, Observer
@@ -32,6 +31,7 @@ Signals = Callable[[np.ndarray], Mapping[str, float]]
 IN_BATCH = 128
 ROOT = "."
 HALF = "half_size"
+OTHER_PASSES = {"teacher": "the boxes of a reference detector (--reference)"}
 
 
 @dataclass(frozen=True)
@@ -71,19 +71,13 @@ def site_images(
 def needed_passes(estimator: AccuracyEstimator) -> frozenset[str]:
     """Return the passes beside the plain one that an estimator reads: none, or that at half size.
 
-    Raises InputError if the estimator is of another method than ``bayes``, the only one that models
-    how errors of sites depend on each other, or reads a pass that is not kept of each image.
+    Raises InputError if the estimator reads a pass that is not kept of each image.
     """
-    if not isinstance(estimator.regression_, BayesianRegression):
-        raise InputError(
-            f"Expected an estimator of the method '{DEFAULT_METHOD}', the default, but this one is "
-            f"of '{estimator.method}': it does not model how the errors of several sites depend on "
-            "each other. Fit again without --method."
-        )
     needed = needs_of(estimator.regression_.features_)
     if more := sorted(needed - {HALF, "clean"}):
+        names = [OTHER_PASSES.get(name, name) for name in more]
         raise InputError(
-            f"This estimator needs {', '.join(more)} of each image, and of the images of sites "
+            f"This estimator needs {', '.join(names)} of each image, and of the images of sites "
             "only the boxes at full and at half the input size are kept. Fit without it."
         )
     return frozenset(needed - {"clean"})

@@ -17,7 +17,6 @@ from autoeval.estimation.bayesian_regression import BayesianRegression, outside_
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.nothing_found import HIGHEST, nothing_found_text, nothing_over_text
-from autoeval.estimation.regressions import Regression
 from autoeval.estimation.warnings import estimate_warnings, unseen_warning
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
 from autoeval.monitoring.periods import WHOLE
@@ -28,6 +27,7 @@ from autoeval.scores.registry import revisions
 from autoeval.targets import IOUS, OperatingPoint, find_target, points_at
 
 ESTIMATED = ["estimate", "lower", "upper", "raw", "warnings"]
+NOTICES = "notices"  # the warnings of a row, each by itself; not a column of `SiteTable`
 DRAWS = 4000
 FOUND_ON = "n_images/"
 ENDS = {"": "value", "_lower": "lower", "_upper": "upper"}
@@ -40,7 +40,8 @@ class SiteTable:
 
     `rows` has one row for each site (``period`` empty) and each of its periods: ``group``,
     ``period``, ``first``, ``last`` (times), ``n_images``, ``n_unreadable``, the scores,
-    ``signal/NAME``, ``estimate``, ``lower``, ``upper``, ``raw``, ``warnings`` (of the estimate),
+    ``signal/NAME``, ``estimate``, ``lower``, ``upper``, ``raw``, ``warnings`` (of the estimate, as
+    one text; those of a whole site each by itself are in `notices`),
     where sites have several categories ``estimate/CATEGORY`` and the like (NaN at sites without),
     and of sites ``rank`` (1 is the worst) and ``p_worst`` (probability to be among the `k` worst;
     NaN where there are no more sites). Neither is known of a site without an image that can be
@@ -54,6 +55,7 @@ class SiteTable:
     k: int
     level_of: Callable[[Sequence[CameraImage]], float]  # accuracy, in [0, 1], of a site's records
     categories: SiteCategories = field(default_factory=lambda: SiteCategories(()))
+    notices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each site's estimate
 
     @property
     def sites(self) -> pd.DataFrame:
@@ -78,7 +80,7 @@ def site_table(
 ) -> SiteTable:
     """Estimate the accuracy at every site of a store, and put the sites in order.
 
-    estimator: of the method ``bayes``, for the target by which sites are put in order.
+    estimator: for the target by which sites are put in order.
     categories: which are estimated at each site.
     backbone: class name of the detector's backbone, for the warnings.
     unseen: share, in [0, 1], of the range of confidence that is missing, of each site; 0 by
@@ -93,10 +95,9 @@ def site_table(
     known = known or {}
     _check_known(estimator, known)
     regression = estimator.regression_
-    assert isinstance(regression, BayesianRegression)
     points = () if score_thr is None else points_at(score_thr, iou)[:2]
     regressions = list(estimator.regressions_of(points).values())
-    read: list[Regression] = [regression, *(of for of in regressions if of is not None)]
+    read: list[BayesianRegression] = [regression, *(of for of in regressions if of is not None)]
     features = tuple(dict.fromkeys(name for of in read for name in of.features_))
     score = partial(
         score_group,
@@ -122,6 +123,7 @@ def site_table(
         defined = np.isfinite(drawn[0])
         whole, drawn = whole[defined], drawn[:, defined]
     order = {"rank": ranks(drawn.mean(axis=0)), "p_worst": among_worst(drawn, k)}
+    each: pd.Series = estimates.pop(NOTICES)
     rows = rows.join(estimates).join(pd.DataFrame(order, index=whole.index))
     if score_thr is not None:
         beside = _at_threshold(regressions, seen, points, unseen or {})
@@ -129,10 +131,14 @@ def site_table(
         beside[rows["n_boxes"] == 0] = 0.0  # by definition, and no box is a false alarm
         rows = rows.join(beside if estimator.target != points[1] else beside.iloc[:, -1])
     empty = rows["nothing_found"]
-    rows.loc[empty, "warnings"] = [nothing_found_text(int(n)) for n in rows.loc[empty, "n_images"]]
+    of_empty = {k: (nothing_found_text(int(n)),) for k, n in rows.loc[empty, "n_images"].items()}
+    rows.loc[empty, "warnings"] = [str(text) for (text,) in of_empty.values()]
+    said = {**each, **of_empty}
+    of_sites = rows.loc[rows["period"] == WHOLE, "group"]
+    notices = {str(name): said.get(k, ()) for k, name in of_sites.items()}
     rows = rows.assign(warnings=rows["warnings"].fillna(""))
     rows = _of_one_category(rows)
-    return SiteTable(rows, drawn, tuple(whole["group"]), k, level_of, categories)
+    return SiteTable(rows, drawn, tuple(whole["group"]), k, level_of, categories, notices)
 
 
 def with_changes(table: SiteTable, changes: pd.DataFrame) -> SiteTable:
@@ -187,7 +193,7 @@ def _estimated(
 ) -> pd.DataFrame:
     """Estimate each row, as `BayesianRegression.predict_rows` would on its own."""
     if rows.empty:
-        return pd.DataFrame(columns=ESTIMATED)
+        return pd.DataFrame(columns=[*ESTIMATED, NOTICES])
     sites, values = _sites(regression, rows, unseen, known), []
     intervals, none_over = sites.predict(), sites.none_over
     for of, none, row in zip(intervals, none_over, rows.to_dict("records"), strict=True):
@@ -202,9 +208,9 @@ def _estimated(
         )
         missing = unseen_warning(unseen.get(str(row["group"]), 0.0))
         found = (nothing_over_text(regression.target),) if none else found
-        warnings = "; ".join((*outside_range(of), *missing, *found))
-        values.append((of.value, of.lower, of.upper, of.raw, warnings))
-    table = pd.DataFrame(values, index=rows.index, columns=ESTIMATED)
+        warnings = (*outside_range(of), *missing, *found)
+        values.append((of.value, of.lower, of.upper, of.raw, "; ".join(warnings), warnings))
+    table = pd.DataFrame(values, index=rows.index, columns=[*ESTIMATED, NOTICES])
     return table.join(_by_category(sites, rows)) if len(categories_in(rows)) > 1 else table
 
 
@@ -241,21 +247,21 @@ def _of_one_category(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _at_threshold(
-    regressions: Sequence[Regression | None],
+    regressions: Sequence[BayesianRegression | None],
     rows: pd.DataFrame,
     points: Sequence[str],
     unseen: Mapping[str, float],
 ) -> pd.DataFrame:
     """Estimate recall with its interval, and false alarms an image: boxes less true positives."""
     of_precision, of_recall = regressions
-    assert isinstance(of_recall, BayesianRegression)
+    assert of_recall is not None
     of_alarms = f"{FALSE_ALARMS}{points[1].partition('@')[2]}"
     if rows.empty:
         names = [f"{points[1]}{end}" for end in ENDS]
         return pd.DataFrame(columns=[*names, of_alarms], dtype=np.float64)
     sites = _sites(of_recall, rows, unseen)
     recall, precision = sites.predict(), np.full(len(rows), np.nan)
-    if isinstance(of_precision, BayesianRegression):
+    if of_precision is not None:
         precision = np.array([of.value for of in _sites(of_precision, rows, unseen).predict()])
     boxes = rows[[name for name in rows if str(name).startswith(f"{WEIGHT}{points[0]}")]]
     an_image = boxes.fillna(0).sum(axis=1) / rows["n_images"]

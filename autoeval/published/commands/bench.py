@@ -23,10 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate every method on every table; print and write."""
-    from autoeval.estimation.methods import compared_methods
-    from autoeval.estimation.score_table import read_scores
+    from autoeval.published.methods import compared_methods
+    from autoeval.published.methods.score_rows import read_scores
+    from autoeval.published.reports.method_comparison import compare_methods
     from autoeval.report.terminal import written_files
-    from autoeval.results.method_comparison import compare_methods
 
     tables = {
         path.name if path.is_dir() else f"{path.parent.name}_{path.stem}": read_scores(path)

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from autoeval.estimation.observation.presets import PassSettings
     from autoeval.metasets.recipe import MetaSetConfig
     from autoeval.metasets.task import Task
+    from autoeval.published.methods.published_estimator import PublishedEstimator
+    from autoeval.report.sections import Report
+
+    Fitted = AccuracyEstimator | PublishedEstimator
 
 OF_FIT = (
     *("metaset", "n_sets", "n_images", "method", "target", "count_thr", "bins", "bins_name"),
@@ -42,7 +46,7 @@ WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     run_options.add_detector_options(parser)
-    run_options.add_teacher_options(parser)
+    run_options.add_reference_options(parser)
     task_options.add_data_options(parser, images="estimate mAP on")
     method = parser.add_argument_group("method")
     method.add_argument(
@@ -92,7 +96,6 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace, shards: Shards) -> int:
     from autoeval.report.terminal import print_report
     from autoeval.results.estimate.about import about
-    from autoeval.results.estimate.estimate_page import estimate_page
 
     estimator = _estimator(args, shards)
     known = (estimator.loading_.get("detector") or {}).get("name", "detector")
@@ -111,12 +114,20 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
         checkpoint=args.checkpoint,
         estimator=args.estimator,
     )
-    report = estimate_page(
-        f"{name} on {task}", estimator, estimate=estimate, detector=name, given=given
-    )
+    report = _page(f"{name} on {task}", estimator, estimate=estimate, detector=name, given=given)
     before = estimator.fit_result_.files if estimator.fit_result_ else ()
     print_report(report, args.work_dir, before=before, as_json=args.json)
     return 0
+
+
+def _page(title: str, estimator: Fitted, **shown: Any) -> Report:
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.published.reports.method_page import method_page
+    from autoeval.results.estimate.estimate_page import estimate_page
+
+    if isinstance(estimator, AccuracyEstimator):
+        return estimate_page(title, estimator, **shown)
+    return method_page(title, estimator, **shown)
 
 
 def _assume(args: argparse.Namespace) -> None:
@@ -141,18 +152,19 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("--estimator needs --images PATH, the images to estimate on.")
     reason = "is for a fit, and --estimator carries its own: leave it out."
     refuse_beside(args, OF_FIT, reason)
-    if not args.reference:
+    if not args.domain_source:
         refuse_beside(
             args, ["task", "data_root"], "goes with --estimator where --preset reference= does."
         )
 
 
-def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
+def _estimator(args: argparse.Namespace, shards: Shards) -> Fitted:
     """Load the estimator, or fit one on the task."""
-    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.any_estimator import load_any_estimator
 
     if args.estimator:
-        return AccuracyEstimator.load(args.estimator)
+        loaded: Fitted = load_any_estimator(args.estimator)
+        return loaded
     estimator = _fit_detector(args)
     if shards.leads and estimator.fit_result_:
         for warning in estimator.fit_result_.warnings:
@@ -160,7 +172,7 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> AccuracyEstimator:
     return estimator
 
 
-def _fit_detector(args: argparse.Namespace) -> AccuracyEstimator:
+def _fit_detector(args: argparse.Namespace) -> Fitted:
     from autoeval.estimation.given_boxes import Detector
     from autoeval.estimation.observation.observing import Observer
     from autoeval.metasets import load_metaset_config
@@ -169,7 +181,7 @@ def _fit_detector(args: argparse.Namespace) -> AccuracyEstimator:
 
     run = Detector(
         run_options.required_detector(args),
-        reference=run_options.named_teacher(args),
+        reference=run_options.named_reference(args),
         batch_size=args.batch_size,
         executor=run_options.make_executor(args),
     )
@@ -191,8 +203,8 @@ def _fit_detector(args: argparse.Namespace) -> AccuracyEstimator:
     folder = meta_set_options.work_dir(args, task.name)
     settings = replace(settings, teacher=run.teacher)
     observer: Observer = Observer(run.loaded, task, settings, batch_size=run.batch_size)
-    if args.reference is not None:
-        observer = observer.changed(domain=reference_domain(observer, args.reference, folder))
+    if args.domain_source is not None:
+        observer = observer.changed(domain=reference_domain(observer, args.domain_source, folder))
     return fit_task(
         observer,
         task.load_seed_sets(),
@@ -230,19 +242,17 @@ def _road_world_task(
     return task
 
 
-def _estimate(
-    args: argparse.Namespace, estimator: AccuracyEstimator, shards: Shards
-) -> Estimate | None:
+def _estimate(args: argparse.Namespace, estimator: Fitted, shards: Shards) -> Estimate | None:
     """Estimate the new images, where there are any."""
     if not args.images:
         return None
-    estimate = site_options.predict_site(
-        args,
-        estimator,
-        shards=shards,
-        repeats=args.repeats if args.estimator else None,
-        domain=_domain(args, estimator) if args.reference else None,
-    )
+    running: dict[str, Any] = {"shards": shards}
+    if args.estimator and args.repeats is not None:
+        running["repeats"] = args.repeats
+    if args.domain_source:
+        running["domain"] = _domain(args, estimator)
+    _check_running(estimator, running)
+    estimate = site_options.predict_site(args, estimator, **running)
     if estimate is None or estimate.site is None or estimator.fit_result_ is None:
         return estimate
     from autoeval.metasets.inspection import shared_with_sources
@@ -252,7 +262,25 @@ def _estimate(
     return replace(estimate, warnings=(*estimate.warnings, *shared))
 
 
-def _domain(args: argparse.Namespace, estimator: AccuracyEstimator) -> object:
+def _check_running(estimator: Fitted, running: dict[str, Any]) -> None:
+    """Refuse what the default method does not read of how a detector is run."""
+    from autoeval.estimation.estimator import AccuracyEstimator
+
+    if not isinstance(estimator, AccuracyEstimator):
+        return
+    if "domain" in running:
+        raise InputError(
+            "No score of the default method compares with a training domain: leave out "
+            "--preset reference=."
+        )
+    if "repeats" in running:
+        raise InputError(
+            "The default method makes as many perturbed passes as it was fitted with: leave out "
+            "--preset repeats=."
+        )
+
+
+def _domain(args: argparse.Namespace, estimator: Fitted) -> object:
     """Observe the training domain again, for a saved estimator that compares with it."""
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import PassSettings
@@ -263,4 +291,4 @@ def _domain(args: argparse.Namespace, estimator: AccuracyEstimator) -> object:
     observer: Observer = Observer(
         detector, meta_set_options.named_task(args), settings, batch_size=args.batch_size
     )
-    return reference_domain(observer, args.reference, args.work_dir)
+    return reference_domain(observer, args.domain_source, args.work_dir)

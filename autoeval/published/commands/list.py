@@ -36,7 +36,7 @@ def _scores() -> Mapping[str, str]:
 
 
 def _methods() -> Mapping[str, str]:
-    from autoeval.estimation.methods import methods
+    from autoeval.published.methods import methods
 
     return {name: method.meaning for name, method in sorted(methods().items())}
 

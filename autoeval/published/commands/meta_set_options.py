@@ -127,6 +127,7 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
             "reference",
             "seed set of the task that stands for the detector's training domain: adds the Fréchet "
             "distance and the original ATC",
+            "domain_source",
         ),
         Detail(
             "views",
@@ -175,12 +176,12 @@ def pass_settings(args: argparse.Namespace) -> PassSettings:
 
 def _needs(args: argparse.Namespace) -> frozenset[str]:
     """Return the evidence that the methods named read, and what a training domain is for."""
-    from autoeval.estimation.methods import make_method
+    from autoeval.published.methods import make_method
     from autoeval.scores.registry import needs_of
 
     methods = getattr(args, "method", None) or ()
     columns = [column for name in methods for column in make_method(name).features]
-    return needs_of(columns) | ({"features"} if args.reference else frozenset())
+    return needs_of(columns) | ({"features"} if args.domain_source else frozenset())
 
 
 def work_dir(args: argparse.Namespace, task: str) -> Path:

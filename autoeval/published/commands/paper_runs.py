@@ -46,7 +46,7 @@ class PaperRun:
     @property
     def training_domain(self) -> SeedSet | None:
         """The source that stands for the detector's training domain, where it is at hand."""
-        name = self.options.reference or REFERENCE
+        name = self.options.domain_source or REFERENCE
         return next((s for s in self.available.seed_sets if s.name == name), None)
 
     def rate(self) -> float:
@@ -122,7 +122,7 @@ def find_runs(
             continue
         try:
             at_first = copy(options)  # the training domain is observed when the run starts
-            at_first.reference = None
+            at_first.domain_source = None
             settings, size = pass_settings(at_first), options.batch_size
             detector = load_named_detector(options)
             observer: Observer = Observer(detector, available.task, settings, batch_size=size)

@@ -289,7 +289,7 @@ def _report(args: argparse.Namespace, study: Study) -> StudyReport:
     """Call the study with what it starts from and its settings."""
     import pandas as pd
 
-    from autoeval.estimation.score_table import read_scores
+    from autoeval.published.methods.score_rows import read_scores
 
     make = study.function(args.study)
     every = read_settings(args.set, {**study.settings, **study.passes})
@@ -426,7 +426,7 @@ def _labelled_files(args: argparse.Namespace, fit_on: Sequence[str]) -> tuple[li
 def _pairs(path: Path) -> pd.DataFrame:
     """Read a score table that has the scores of the default method."""
     from autoeval.estimation.pair_table import FEATURES
-    from autoeval.estimation.score_table import read_scores
+    from autoeval.published.methods.score_rows import read_scores
 
     table = read_scores(path)
     missing = set(FEATURES) - {str(name).partition("/")[0] for name in table}

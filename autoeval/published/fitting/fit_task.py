@@ -12,26 +12,24 @@ import pandas as pd
 
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import checked_sets
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.labelling import assistance_of
-from autoeval.estimation.methods import make_method
 from autoeval.estimation.observation.detector_identity import LoadDetector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES, unread_teacher
+from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
 from autoeval.estimation.protocol import (
     BASELINE,
     FitResult,
     evaluate_pairs,
     has_families,
-    leave_one_source_out,
     worse_than_constant,
 )
 from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.score_table import SEED, seed_rows, sources
+from autoeval.estimation.score_table import SEED, sources
 from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.estimation.training_set import set_of_detector
 from autoeval.labels.labelled_site import with_pseudo_labels
@@ -39,6 +37,10 @@ from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, sa
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.notices import Notice, prefixed
 from autoeval.published.fitting.meta_set import BOXES_FILE, apart, recorded_sites, score_meta_set
+from autoeval.published.methods import make_method
+from autoeval.published.methods.leave_one_out import leave_one_source_out
+from autoeval.published.methods.published_estimator import PublishedEstimator
+from autoeval.published.methods.score_rows import seed_rows
 from autoeval.report.tables import counted
 from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
@@ -62,7 +64,7 @@ def fit_task(
     pseudo_words: Mapping[str, str] | None = None,
     loading: Mapping[str, Any] | None = None,
     calibrate: bool = True,
-) -> AccuracyEstimator:
+) -> AccuracyEstimator | PublishedEstimator:
     """Score a detector on a meta-set, evaluate methods by leaving sources out, fit the first one.
 
     Writes ``recipes.json``, ``scores.parquet``, ``boxes.parquet`` and ``estimator.parquet`` into
@@ -76,6 +78,7 @@ def fit_task(
         evaluated pair by pair of source and category.
     pseudo_labels: folder with a second detector's boxes on the sources; see `with_pseudo_labels`.
     loading: how the detector is loaded; kept with the estimator.
+    Returned: `AccuracyEstimator` where the first method is the default, else `PublishedEstimator`.
     """
     at_threshold = OperatingPoint.of(target) is not None
     if at_threshold and set(methods) != {DEFAULT_METHOD}:
@@ -129,23 +132,27 @@ def fit_task(
         check = calibrated.check if calibrated else ConfidenceCheck()
         of_sets, statistics = checked_sets(sets, check)
         warnings += [*of_sets, *statistics.warnings]
-    estimator = AccuracyEstimator(methods[0], target=target, level=level)
     write_table(files[0], table)
     statistics = replace(statistics, categories=tuple(observer.detector.categories))
-    estimator.fit_rows(
-        table,
-        context={**observer.context(), "boxes": statistics.to_dict()},
-        calibration=calibrated.calibration if calibrated else None,
-        label_assistance=assistance,
-        loading=loading,
-        detector=observer.detector,
-    )
-    if isinstance(estimator.regression_, BayesianRegression):
-        warnings += unread_teacher(table, estimator.regression_.features_)
+    made_with: dict[str, Any] = {
+        "context": {**observer.context(), "boxes": statistics.to_dict()},
+        "loading": loading,
+        "detector": observer.detector,
+    }
+    estimator: AccuracyEstimator | PublishedEstimator
     pairs = None
-    if at_threshold:
-        assert isinstance(estimator.regression_, BayesianRegression)
-        pairs = estimator.regression_.rows_
+    if methods[0] == DEFAULT_METHOD:
+        estimator = AccuracyEstimator(target=target, level=level).fit_rows(
+            table,
+            calibration=calibrated.calibration if calibrated else None,
+            label_assistance=assistance,
+            **made_with,
+        )
+        pairs = estimator.regression_.rows_ if at_threshold else None
+    else:
+        estimator = PublishedEstimator(methods[0], target=target, level=level)
+        estimator.fit(table, **made_with)
+    if pairs is not None:
         results = [*evaluate_pairs(pairs, target=target, level=level)]
     else:
         results = _evaluate(table, evaluated, target, level, warnings)

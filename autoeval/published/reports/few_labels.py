@@ -14,13 +14,13 @@ from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.labelling import error_elsewhere, site_of_set, with_error
 from autoeval.estimation.pair_table import pair_rows
-from autoeval.estimation.score_table import read_scores
 from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_site import LabelledSite, with_pseudo_labels
 from autoeval.labels.prior import OF_ONE_SET
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.published.fitting.meta_set import read_sites
+from autoeval.published.methods.score_rows import read_scores
 from autoeval.published.studies.label_backtest import (
     FEWEST_IMAGES,
     EvaluatedPair,

@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from autoeval.errors import InputError
-from autoeval.estimation.bench import paired_p_value
-from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
-from autoeval.estimation.score_table import mean_over_repeats
+from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.published.methods.bench import paired_p_value
+from autoeval.published.methods.leave_one_out import leave_one_source_out
+from autoeval.published.methods.score_rows import mean_over_repeats
 from autoeval.published.studies.correlation import PAPER, best_thresholds, correlation, thresholds
 from autoeval.report.plots import figure_of, plot_curves, plot_scatter_grid
 from autoeval.report.sections import Part, StudyReport, interval_cells

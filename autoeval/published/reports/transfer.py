@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
-from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER
+from autoeval.estimation.pair_table import FEATURES
 from autoeval.published.studies import transfer
 from autoeval.published.studies.transfer import in_hindsight
 from autoeval.report.plots import plot_curves
@@ -56,19 +56,10 @@ def transfer_report(
     ways = _ways(sites, sets, chosen, without, options)
     table = pd.concat([_cells(name, evaluated) for name, evaluated in ways], ignore_index=True)
     few = _few(sites, chosen, sizes, draws, seed, options)
-    kinds: dict[str, Sequence[str]] = {"boxes alone (1 pass)": FEATURES}
-    if {*FEATURES, WITH_TEACHER} <= set(sites):
-        kinds["and agreement with a teacher (its pass more)"] = (*FEATURES, WITH_TEACHER)
-    cells = [
-        _cells(name, transfer.groups_left_out(sites, **{**options, "features": features}))
-        for name, features in kinds.items()
-    ]
-    evidence = pd.concat(cells, ignore_index=True)
     best = _hindsight(sites, options)
     parts = [
         Part("transfer", table, _for_people(table, "fitted on")),
         Part("transfer_sizes", few, _for_people(few, "families")),
-        Part("transfer_evidence", evidence, _for_people(evidence, "scores")),
         Part("transfer_hindsight", best, _for_people(best, "line")[ERRORS]),
     ]
     if len(sets):

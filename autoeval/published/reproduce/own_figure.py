@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import split_threshold
+from autoeval.published.methods.score_rows import split_threshold
 from autoeval.published.reports.box_quality import box_level_report
 from autoeval.published.reports.errors_by_size import (
     meta_set_size_report,

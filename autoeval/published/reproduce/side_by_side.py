@@ -12,8 +12,9 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.pair_table import stack_categories
-from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
+from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.estimation.score_table import sources
+from autoeval.published.methods.leave_one_out import leave_one_source_out
 from autoeval.published.reproduce.printed import Column, PrintedTable, not_as_printed
 from autoeval.report.compared_with_print import ComparedWithPrint
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from typing_extensions import Self
 
 from autoeval.boxes import box_iou
@@ -35,6 +34,8 @@ def flatness_cost(clean: Classified, perturbed: Classified, *, weight: float = 1
     p, q = (np.maximum(of.probabilities.astype(np.float64), LEAST) for of in (perturbed, clean))
     divergence = (p * np.log(p)).sum(axis=1)[:, None] - p @ np.log(q).T
     cost = weight * divergence - overlaps
+    from scipy.optimize import linear_sum_assignment  # a quarter of a second
+
     return float(cost[linear_sum_assignment(cost)].mean())
 
 

@@ -11,7 +11,8 @@ import pandas as pd
 from scipy import stats
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import feature_columns, labelled_sample_sets, split_threshold
+from autoeval.estimation.score_table import feature_columns
+from autoeval.published.methods.score_rows import labelled_sample_sets, split_threshold
 from autoeval.scores.score_set import resampled_counts
 
 RESAMPLES = 1000

@@ -11,9 +11,10 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.estimation.methods import make_method, readable
-from autoeval.estimation.score_table import SEED, Rows, check_score_table, sources
+from autoeval.estimation.score_table import SEED, sources
 from autoeval.metasets.transforms import get_transform
+from autoeval.published.methods import make_method, readable
+from autoeval.published.methods.score_rows import Rows, check_score_table
 from autoeval.published.studies.correlation import RESAMPLES, percentile_interval
 from autoeval.scores.score_set import resampled_counts
 from autoeval.targets import find_target
@@ -26,7 +27,7 @@ _STEP = re.compile(r"(?P<name>\w+) (?P<severity>[1-5])")
 class StudySettings:
     """What is estimated, by which methods, and how errors are summed up.
 
-    Methods are names in `autoeval.estimation.methods.methods`; intervals resample sources.
+    Methods are names in `autoeval.published.methods.methods`; intervals resample sources.
     """
 
     methods: Sequence[str]

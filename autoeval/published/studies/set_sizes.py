@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.methods import make_method
-from autoeval.estimation.score_table import SAMPLE, SEED, Rows, sample_rows, sources
+from autoeval.estimation.score_table import SAMPLE, SEED, sources
 from autoeval.metrics.mean_ap import MeanAP
+from autoeval.published.methods import make_method
+from autoeval.published.methods.score_rows import Rows, sample_rows
 from autoeval.published.studies.held_out import StudySettings, estimate_held_out, held_out_errors
 from autoeval.published.studies.kept_boxes import Observations, ObservedSet
 from autoeval.runtime.progress import progress_bar

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.estimation.calibrating import CALIBRATED, CONFIDENCE, calibration_error
-from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.methods import make_method
 from autoeval.estimation.operating_curve import ENDS, ThresholdChoice
+from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.score_table import feature_columns
 from autoeval.report.interactive import ScatterChart
 from autoeval.report.page import Page
@@ -25,6 +24,36 @@ from autoeval.targets import TARGETS, Target, find_target
 LEFT_OUT = "held-out estimate"
 KEYS = ["source", "sample_set", "kind", "transforms"]
 COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
+
+
+class FittedRegression(Protocol):
+    """What a page shows of a regression."""
+
+    training_range_: dict[str, tuple[float, float]]
+    sources_: list[str]
+
+    @property
+    def residuals_(self) -> np.ndarray:
+        """Mean absolute errors of what was left out."""
+
+    def predict_left_out(self) -> np.ndarray:
+        """Estimate each row of the table of the fit without its source."""
+
+
+class Fitted(Protocol):
+    """What a page shows of an estimator, whichever its method."""
+
+    target: str
+    context_: dict[str, Any]
+    fit_result_: FitResult | None
+
+    @property
+    def table_(self) -> pd.DataFrame:
+        """The rows that it was fitted on."""
+
+    @property
+    def regression_(self) -> FittedRegression:
+        """The regression on them."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +107,12 @@ class PlottedScores:
     about: Sequence[str]
 
 
-def scores_to_plot(estimator: AccuracyEstimator) -> PlottedScores:
+def scores_to_plot(
+    estimator: Fitted, method: str, line: tuple[str, RegressionBand] | None = None
+) -> PlottedScores:
     """Gather every score of the training table, and the held-out estimates.
 
-    The score that the method uses comes first where it is a single one, else the held-out
+    The score of `line` comes first, where the method uses a single one, else the held-out
     estimates. Scores of single categories are left out.
     """
     target = find_target(estimator.target)
@@ -94,14 +125,14 @@ def scores_to_plot(estimator: AccuracyEstimator) -> PlottedScores:
     used = [name for name in estimator.regression_.training_range_ if name in table]
     others = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
     scores = list(dict.fromkeys([*used, LEFT_OUT, *others]))
-    single = make_method(estimator.method).features
-    if len(single) != 1:
+    if line is None:
         scores = list(dict.fromkeys([LEFT_OUT, *scores]))
     lines: dict[str, RegressionBand] = {}
     about = []
-    if len(single) == 1:
-        lines[single[0]] = _regression(estimator, single[0])
-        about.append(f"Grey around the line of ‘{single[0]}’ is its prediction interval.")
+    if line is not None:
+        name, band = line
+        lines[name] = band
+        about.append(f"Grey around the line of ‘{name}’ is its prediction interval.")
     if table[LEFT_OUT].isna().all():
         scores.remove(LEFT_OUT)
     else:
@@ -110,26 +141,13 @@ def scores_to_plot(estimator: AccuracyEstimator) -> PlottedScores:
             ends, ends / target.scale, none, none, "where it would be right"
         )
         about.append(
-            f"‘{LEFT_OUT}’ is what ‘{estimator.method}’ says of each sample set ({target.unit}) "
+            f"‘{LEFT_OUT}’ is what ‘{method}’ says of each sample set ({target.unit}) "
             "when it was fitted without its source."
         )
     names = ["n_images", "n_boxes", target.name, *scores]
     present = [name for name in dict.fromkeys(names) if name in table]
     points = table.groupby(KEYS, sort=False)[present].mean().reset_index()
     return PlottedScores(points, scores, lines, about)
-
-
-def _regression(estimator: AccuracyEstimator, name: str) -> RegressionBand:
-    """Trace the estimate along the only feature."""
-    repeats = sorted(set(estimator.table_["repeat"]))
-    x = np.linspace(*estimator.regression_.training_range_[name], 50)
-    rows = [pd.DataFrame({"repeat": repeats, "n_images": 0, name: at}) for at in x]
-    estimates = [estimator.predict_rows(row) for row in rows]
-    value, lower, upper = (
-        np.array([getattr(estimate, part) for estimate in estimates])
-        for part in ("value", "lower", "upper")
-    )
-    return RegressionBand(x, value, lower, upper, "the regression in use")
 
 
 @dataclass(frozen=True)
@@ -192,14 +210,14 @@ class ThresholdCurve(Section):
     def show(self, page: Page) -> None:
         page.add_heading("Precision, recall and F1 by score threshold")
         if self.choice is not None:
-            page.add_text(*str(self.choice).splitlines())
+            page.add_text(*self.choice.headline())
         for _, figure in self.figures():
             page.add_figure(figure, "All categories together; bands are intervals")
         for part in self.parts():
             part.show(page, "In points of 100")
 
     def headline(self) -> str:
-        return "" if self.choice is None else str(self.choice)
+        return "" if self.choice is None else "\n".join(self.choice.headline())
 
     def text(self) -> str:
         (part,) = self.parts()

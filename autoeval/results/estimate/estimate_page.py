@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.operating_curve import expected_curve
@@ -19,6 +19,8 @@ from autoeval.results.estimate.about import about_section
 from autoeval.results.estimate.answer import Answer, estimates_by_category, labelled_pairs, star
 from autoeval.results.estimate.estimate_charts import (
     LEFT_OUT,
+    Fitted,
+    PlottedScores,
     ReliabilityDiagram,
     ScoreScatter,
     ThresholdCurve,
@@ -62,25 +64,55 @@ def estimate_page(
     --------
     >>> import pandas as pd
     >>> rows = [("a", .5), ("b", .6), ("c", .8)]
-    >>> kinds = [("sample", .1), ("seed", 0.)]
     >>> table = pd.DataFrame(
     ...     [
-    ...         dict(source=s, sample_set=s + k, kind=k, transforms="", repeat=0, n_images=60,
-    ...              bos=v - d, mAP=v - d)
-    ...         for s, v in rows for k, d in kinds
+    ...         dict(source=s, sample_set=s, kind="seed", transforms="", repeat=0, n_images=60,
+    ...              expected_ap=v, likely_share=v, box_size=0., mAP=v)
+    ...         for s, v in rows
     ...     ]
     ... )
-    >>> report = estimate_page("a table of mine", AccuracyEstimator("bos").fit_rows(table))
+    >>> report = estimate_page("a table of mine", AccuracyEstimator().fit_rows(table))
     >>> report.text()[:50]
     'Mean absolute error on the 3 sources when each was'
     """
     if estimate is not None and estimate.site is not None:
         estimator = estimator.at_floor(estimate.site.floor)
+    regression = estimator.regression_
+    pairs = labelled_pairs(regression.rows_, regression.features_, find_target(estimator.target))
+    from_files = "boxes" in estimator.context_ and "detector" not in estimator.context_
+    return page_of_method(
+        title,
+        estimator,
+        DEFAULT_METHOD,
+        scores_to_plot(estimator, DEFAULT_METHOD),
+        estimate=estimate,
+        detector=detector,
+        given=given,
+        curve=tuple(_curve(estimator, estimate)),
+        own=(pairs, missing_scores(regression.features_, from_files)),
+    )
+
+
+def page_of_method(
+    title: str,
+    estimator: Fitted,
+    method: str,
+    plotted: PlottedScores,
+    *,
+    estimate: Estimate | None,
+    detector: str,
+    given: Mapping[str, str] | None,
+    curve: Sequence[Section] = (),
+    own: Sequence[Section] = (),
+) -> Report:
+    """Compose the page of an estimator by any method; see `estimate_page`.
+
+    curve, own: sections that this method alone has.
+    """
     target, fit = find_target(estimator.target), estimator.fit_result_
     results = fit.cross_validation if fit else ()
     by_category = bool(fit and fit.by_category)
     site = estimate.site if estimate else None
-    plotted = scores_to_plot(estimator)
     at = star(estimate, site.row, LEFT_OUT) if estimate and site else None
     unreadable = str(site.row.get("unreadable", "")) if site else ""
     times = time_table(fit.table if fit else None, site.row if site else None)
@@ -94,16 +126,13 @@ def estimate_page(
         ScoreScatter(title, plotted, target, at),
         UnseenSources(results, _known_error(estimator), by_category=by_category),
         estimates_by_category(estimate.per_category if estimate else {}, target),
-        *_curve(estimator, estimate),
+        *curve,
     ]
     if site:
         sections += [LeastCertainExamples(site), LeastStableExamples(site)]
-    if isinstance(estimator.regression_, BayesianRegression):
-        regression = estimator.regression_
-        sections.append(labelled_pairs(regression.rows_, regression.features_, target))
-        from_files = "boxes" in estimator.context_ and "detector" not in estimator.context_
-        sections.append(missing_scores(regression.features_, from_files))
-    sections.append(WhatWasRun(facts(estimator, detector, estimate), plotted, target, times))
+    sections += own
+    what = facts(estimator, method, detector, estimate)
+    sections.append(WhatWasRun(what, plotted, target, times))
     return Report(title, sections)
 
 
@@ -117,7 +146,7 @@ def _curve(estimator: AccuracyEstimator, estimate: Estimate | None) -> Iterator[
             yield ThresholdCurve(curve, point.score_thr)
 
 
-def _known_error(estimator: AccuracyEstimator) -> str:
+def _known_error(estimator: Fitted) -> str:
     """State what a saved estimator alone knows of its error on a new source."""
     regression = estimator.regression_
     n_sources = len(regression.sources_)

@@ -12,7 +12,7 @@ from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Section
 from autoeval.report.tables import format_cells, to_terminal
-from autoeval.results.method_comparison import formats_of, method_table, source_table
+from autoeval.results.held_out_tables import formats_of, method_table, source_table
 from autoeval.targets import find_target
 
 ABOUT_R2 = (

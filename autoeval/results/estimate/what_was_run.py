@@ -12,10 +12,9 @@ import pandas as pd
 
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Section, Tables
-from autoeval.results.estimate.estimate_charts import PlottedScores
+from autoeval.results.estimate.estimate_charts import Fitted, PlottedScores
 from autoeval.targets import Target
 from autoeval.version import __version__
 
@@ -82,7 +81,9 @@ def missing_scores(features: Sequence[str], from_files: bool) -> Tables:
     return Tables(shown if from_files else [], sortable=False)
 
 
-def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None) -> dict[str, str]:
+def facts(
+    estimator: Fitted, method: str, detector: str, estimate: Estimate | None
+) -> dict[str, str]:
     """Say in words what an estimator was made with, as far as it remembers.
 
     The detector's name may be empty; the pass of `estimate` may have had fewer repeats.
@@ -105,7 +106,7 @@ def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None
         "detector": detector or ("" if of_detector else "its predictions"),
         "detector fingerprint": fingerprint(of_detector) if of_detector else "",
         "task": made_with.get("task", {}).get("name", ""),
-        "method": f"{estimator.method}, estimating {estimator.target}",
+        "method": f"{method}, estimating {estimator.target}",
         "scores": ", ".join(estimator.regression_.training_range_),
         "sources": ", ".join(map(str, estimator.regression_.sources_)),
         "sample sets": f"{n_sets}, with their recipes' ids in the last table",
@@ -117,7 +118,7 @@ def facts(estimator: AccuracyEstimator, detector: str, estimate: Estimate | None
     return {name: value for name, value in known.items() if value}
 
 
-def _repeats(estimator: AccuracyEstimator, estimate: Estimate | None) -> str:
+def _repeats(estimator: Fitted, estimate: Estimate | None) -> str:
     fitted = estimator.table_["repeat"].nunique()
     evidence = estimate.site.evidence if estimate and estimate.site else None
     seen = len(evidence[0].perturbed) if evidence else 0

@@ -15,6 +15,7 @@ from autoeval.labels.with_labels import GOALS, LabelledEstimate
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section, Tables
 from autoeval.results.estimate.about import about_section
+from autoeval.results.labels.category_sections import CategoriesInOrder
 
 ESTIMATORS = ("label-free", "sample estimate", "difference estimator", "combined")
 
@@ -71,7 +72,8 @@ def by_estimator(estimate: LabelledEstimate) -> Tables:
         )
     ]
     part = _part("estimators", pd.DataFrame(rows))
-    return Tables([(part, "Values and half-widths in points of 100")], "By estimator")
+    caption = "Values and half-widths in points of 100. " + estimate.about_label_free
+    return Tables([(part, caption.strip())], "By estimator")
 
 
 def by_category(estimate: LabelledEstimate) -> Tables:
@@ -87,14 +89,14 @@ def by_category(estimate: LabelledEstimate) -> Tables:
             "objects": of.n_true,
             "from": "labels" if of.measured else "few labels" if of.n_holding else "label-free",
         }
-        for name, of in estimate.per_category.items()
+        for name, of in estimate.by_category.items()
     ]
     if len(rows) < 2:
         return Tables([])
     behind = f"labels measure {estimate.n_behind} of {len(rows)} categories"
-    part = _part("categories", pd.DataFrame(rows))
+    part = _part("categories", pd.DataFrame(rows).sort_values("value", ignore_index=True))
     caption = f"{estimate.target} in points of 100; {behind}"
-    return Tables([(part, caption)], "Category by category")
+    return Tables([(part, caption)], "Category by category, the lowest first")
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,13 @@ def label_report(
 def label_sections(estimate: LabelledEstimate) -> list[Section]:
     """Return all that an estimate with labels shows."""
     shown = Recommended(estimate), Shrinking(estimate)
-    return [*shown, by_estimator(estimate), by_category(estimate)]
+    return [
+        shown[0],
+        CategoriesInOrder(estimate),
+        shown[1],
+        by_estimator(estimate),
+        by_category(estimate),
+    ]
 
 
 def _part(name: str, table: pd.DataFrame) -> Part:

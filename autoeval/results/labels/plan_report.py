@@ -93,8 +93,9 @@ class WidthToExpect(Section):
     def headline(self) -> str:
         table = self.table()
         rows = list(table.itertuples(index=False))
-        widths = ", ".join(f"±{100 * row.half_width:.1f} with {row.labels}" for row in rows)
-        text = f"expected of {self.what}: {widths}"
+        known = [row for row in rows if row.half_width == row.half_width]
+        widths = ", ".join(f"±{100 * row.half_width:.1f} with {row.labels}" for row in known)
+        text = f"expected of {self.what}: {widths or 'not known before there are labels'}"
         if "categories_measured" not in table:
             return text
         counts = ", ".join(f"{row.categories_measured:.0f} with {row.labels}" for row in rows)

@@ -106,10 +106,10 @@ def _facts(row: Mapping[str, Any], watched: Watched, target: Target) -> Iterator
     for name, head in (
         ("moved", "moved: "),
         ("unwatched", "no change estimated: "),
-        ("warnings", ""),
     ):
         if row.get(name):
             yield from (f"{head}{part}" for part in str(row[name]).split("; "))
+    yield from watched.table.notices.get(str(row["group"]), ())
 
 
 def _marks(row: Mapping[str, Any], by: str, periods: pd.DataFrame) -> list[str]:

@@ -92,7 +92,7 @@ def test_who_was_fitted_with_a_teacher_needs_one_at_a_new_place(table, tmp_path)
     with pytest.raises(InputError, match="fitted with a teacher"):
         estimator.predict(BrightnessDetector(), images=images)
     with pytest.raises(InputError, match="fitted with a teacher"):
-        on_task.observer(BrightnessDetector())
+        on_task.pass_.observer(BrightnessDetector())
     here = PredictionsTeacher(tmp_path / "annotations.json")
     asked = {"cup": ["cup"], "spoon": ["spoon"]}
     found = estimator.predict(

@@ -1,7 +1,6 @@
 """The estimate of a site is that of its folder; the probabilities of ranks."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from monitoring.fake_cameras import detector, estimator, observe, write_camera
 from scipy.stats import norm
@@ -62,18 +61,15 @@ def test_nothing_is_observed_twice(world, seen):
     assert again.rows.equals(table.rows)
 
 
-@pytest.mark.parametrize(
-    ("method", "columns", "message"),
-    [("ac", (), "method 'bayes'"), ("bayes", ("teacher_ap@0.30",), "needs teacher of each image")],
-)
-def test_an_estimator_that_sites_cannot_serve_is_refused(method, columns, message):
+REFERENCE = ("reference_ap", "reference_ap50", "reference_ap75")
+
+
+def test_an_estimator_that_sites_cannot_serve_is_refused():
     fitted = estimator()
     again = fitted.table_["expected_ap"]
-    rows = fitted.table_.assign(ac=again, **dict.fromkeys(columns, again))
-    if method != "bayes":
-        rows = pd.concat([rows, rows.assign(kind="sample", ac=rows["ac"] + 0.01)])
-    other = AccuracyEstimator(method).fit_rows(rows, context=fitted.context_)
-    with pytest.raises(InputError, match=message):
+    rows = fitted.table_.assign(**dict.fromkeys(REFERENCE, again), reference_true_ap=1.0)
+    other = AccuracyEstimator().fit_rows(rows, context=fitted.context_)
+    with pytest.raises(InputError, match="needs the boxes of a reference detector"):
         site_observer(other, detector())
 
 

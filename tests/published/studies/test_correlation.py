@@ -4,7 +4,8 @@ from scipy import stats
 from score_tables import WORLDS, score_table
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import feature_columns, read_scores
+from autoeval.estimation.score_table import feature_columns
+from autoeval.published.methods.score_rows import read_scores
 from autoeval.published.studies.correlation import (
     SquaredCorrelation,
     best_thresholds,

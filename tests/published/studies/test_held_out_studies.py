@@ -3,9 +3,9 @@ import pytest
 from score_tables import WORLDS, score_table
 
 from autoeval.errors import InputError
-from autoeval.estimation.methods import Fused
-from autoeval.estimation.protocol import leave_one_source_out
-from autoeval.estimation.score_table import Rows
+from autoeval.published.methods import Fused
+from autoeval.published.methods.leave_one_out import leave_one_source_out
+from autoeval.published.methods.score_rows import Rows
 from autoeval.published.studies.held_out import (
     StudySettings,
     error_by,

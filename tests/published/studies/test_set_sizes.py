@@ -3,7 +3,7 @@ import pytest
 from observations import found, image, observations, shaky_world, shaky_worlds
 
 from autoeval.errors import InputError
-from autoeval.estimation.protocol import leave_one_source_out
+from autoeval.published.methods.leave_one_out import leave_one_source_out
 from autoeval.published.reports.image_examples import examples
 from autoeval.published.studies.held_out import StudySettings
 from autoeval.published.studies.set_sizes import (

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.results.estimate.estimate_charts import LEFT_OUT, scores_to_plot
+from autoeval.published.methods.published_estimator import PublishedEstimator
+from autoeval.published.reports.method_page import plotted_scores
+from autoeval.results.estimate.estimate_charts import LEFT_OUT
 
 
 def score_table(*sources):
@@ -35,7 +36,7 @@ def score_table(*sources):
 
 
 def test_the_score_in_use_comes_first_with_its_regression():
-    plotted = scores_to_plot(AccuracyEstimator("bos").fit_rows(score_table("a", "b", "c")))
+    plotted = plotted_scores(PublishedEstimator("bos").fit(score_table("a", "b", "c")))
     assert list(plotted.scores) == ["bos", LEFT_OUT, "ac"]
     line = plotted.lines["bos"]
     np.testing.assert_allclose(line.y, line.x / 2 + 0.1)
@@ -43,7 +44,7 @@ def test_the_score_in_use_comes_first_with_its_regression():
 
 
 def test_held_out_estimates_are_in_the_unit_of_the_target_and_right_on_their_line():
-    plotted = scores_to_plot(AccuracyEstimator("bos").fit_rows(score_table("a", "b", "c")))
+    plotted = plotted_scores(PublishedEstimator("bos").fit(score_table("a", "b", "c")))
     points, line = plotted.points, plotted.lines[LEFT_OUT]
     assert len(points) == 12  # repeats are averaged
     np.testing.assert_allclose(points[LEFT_OUT], 100 * points["mAP"])
@@ -55,10 +56,10 @@ def test_held_out_estimates_are_in_the_unit_of_the_target_and_right_on_their_lin
 def test_without_a_single_score_the_held_out_estimates_come_first(method):
     table = score_table("a", "b", "c").rename(columns={"bos": "pcr_consistency"})
     table["pcr_reliability"] = np.linspace(0, 1, 24) ** 2
-    plotted = scores_to_plot(AccuracyEstimator(method).fit_rows(table))
+    plotted = plotted_scores(PublishedEstimator(method).fit(table))
     assert plotted.scores[0] == LEFT_OUT and set(plotted.lines) == {LEFT_OUT}
 
 
 def test_two_sources_have_no_held_out_estimates():
-    plotted = scores_to_plot(AccuracyEstimator("bos").fit_rows(score_table("a", "b")))
+    plotted = plotted_scores(PublishedEstimator("bos").fit(score_table("a", "b")))
     assert list(plotted.scores) == ["bos", "ac"] and LEFT_OUT not in plotted.lines

@@ -5,8 +5,8 @@ import json
 import pytest
 from test_plotted_scores import score_table
 
-from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.results.estimate.estimate_page import estimate_page
+from autoeval.published.methods.published_estimator import PublishedEstimator
+from autoeval.published.reports.method_page import method_page
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from autoeval.results.estimate.estimate_page import estimate_page
     ],
 )
 def test_a_saved_estimator_says_what_is_known_of_its_error(sources, said, tmp_path):
-    report = estimate_page("t", AccuracyEstimator("bos").fit_rows(score_table(*sources)))
+    report = method_page("t", PublishedEstimator("bos").fit(score_table(*sources)))
     page, folder, result = report.write(tmp_path, tmp_path / "elsewhere" / "page.html")
     assert said in page.read_text() and said in report.text()
     assert page == tmp_path / "elsewhere" / "page.html" and folder == page.with_suffix("")
@@ -32,11 +32,9 @@ def test_an_estimator_tells_what_it_remembers_of_its_making():
         "pass": {"dropout": {"position": "after", "stages": [1, 2], "rate": 0.15}, "seed": 7},
         "task": {"name": "vehicle"},
     }
-    estimator = AccuracyEstimator("bos").fit_rows(score_table(*"abc"), context=made_with)
-    facts = estimate_page("t", estimator, detector="nano").to_dict()["facts"]
+    estimator = PublishedEstimator("bos").fit(score_table(*"abc"), context=made_with)
+    facts = method_page("t", estimator, detector="nano").to_dict()["facts"]
     assert facts["detector"] == "nano" and facts["task"] == "vehicle" and facts["seed"] == "7"
     assert facts["dropout"] == "after stages [1, 2], rate 0.15" and facts["repeats"] == "2"
-    bare = estimate_page("t", AccuracyEstimator("bos").fit_rows(score_table(*"abc"))).to_dict()[
-        "facts"
-    ]
+    bare = method_page("t", PublishedEstimator("bos").fit(score_table(*"abc"))).to_dict()["facts"]
     assert "dropout" not in bare and bare["sources"] == "a, b, c"

@@ -1,8 +1,8 @@
 """Regressors from scores to mAP, by name."""
 
-from autoeval.estimation.methods.fused import Fused
-from autoeval.estimation.methods.linear import BestThreshold, Constant, Linear
-from autoeval.estimation.methods.registry import (
+from autoeval.published.methods.fused import Fused
+from autoeval.published.methods.linear import BestThreshold, Constant, Linear
+from autoeval.published.methods.registry import (
     Method,
     compared_methods,
     make_method,

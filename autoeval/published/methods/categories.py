@@ -10,10 +10,12 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.intervals import MIN_SOURCES, inside, source_interval
-from autoeval.estimation.methods import Method, make_method, readable
+from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.pair_table import stack_categories
-from autoeval.estimation.score_table import SEED, Rows, seed_rows, sources
+from autoeval.estimation.score_table import SEED, sources
+from autoeval.published.methods import Method, make_method, readable
+from autoeval.published.methods.score_rows import Rows, seed_rows
+from autoeval.published.methods.source_intervals import inside, source_interval
 from autoeval.targets import find_target
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.estimation.methods.linear import MOST_UNDEFINED, check_precision
-from autoeval.estimation.score_table import SEED, Rows
+from autoeval.estimation.score_table import SEED
+from autoeval.published.methods.linear import MOST_UNDEFINED, check_precision
+from autoeval.published.methods.score_rows import Rows
 from autoeval.scores.agreement import ScaleAP, StabilityAP
 from autoeval.scores.base import feature_names
 from autoeval.scores.registry import direction_of
@@ -98,6 +98,8 @@ class _Training:
         spread = np.sqrt(np.average((self.x - centre) ** 2, axis=0, weights=self.weights))
         spread = np.where(spread > 1e-12, spread, np.inf)
         n_scores = self.x.shape[1]
+        from scipy.optimize import nnls  # a quarter of a second that most commands save
+
         design = np.vstack(
             [(self.x - centre) / spread * root[:, None], np.sqrt(penalty) * np.eye(n_scores)]
         )

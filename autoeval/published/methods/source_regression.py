@@ -1,4 +1,4 @@
-"""What a regression has to offer, and which one a method takes."""
+"""The regression of a published method on sample sets, and which one a method takes."""
 
 from __future__ import annotations
 
@@ -7,33 +7,30 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import LeaveOneGroupOut
 from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.intervals import (
-    MIN_SOURCES,
-    check_level,
-    inside,
-    sampling_error,
-    source_interval,
-    widened,
-)
-from autoeval.estimation.methods import Method, make_method, readable
-from autoeval.estimation.panel_prior import FULL
-from autoeval.estimation.score_table import (
-    SEED,
+from autoeval.estimation.intervals import MIN_SOURCES, check_level
+from autoeval.estimation.score_table import SEED, sources
+from autoeval.estimation.warnings import estimate_warnings
+from autoeval.published.methods import Method, make_method, readable
+from autoeval.published.methods.score_rows import (
     Rows,
     check_features,
     check_score_table,
     check_target,
     check_varies,
     sample_rows,
-    sources,
 )
-from autoeval.estimation.warnings import estimate_warnings
+from autoeval.published.methods.source_intervals import (
+    inside,
+    sampling_error,
+    source_interval,
+    widened,
+)
+from autoeval.regression.left_out import leave_one_group_out
 from autoeval.targets import find_target
 
 
@@ -68,7 +65,7 @@ class SourceRegression:
         if len(self.sources_) >= MIN_SOURCES:
             residuals = []
             source, _ = pd.factorize(rows["source"])  # numbered in the order of `sources_`
-            for rest, held_out in LeaveOneGroupOut().split(source, groups=source):
+            for rest, held_out in leave_one_group_out(source):
                 fitted = self._fit_repeats(rows.where(rest))
                 own = rows.where(held_out).of_kind(SEED)
                 residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))
@@ -187,16 +184,20 @@ class SourceRegression:
         )
 
 
-Regression = BayesianRegression | SourceRegression
+class PairRegression(BayesianRegression):
+    """The default regression on a score table with repeats, compared with published methods."""
+
+    def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
+        """Return the estimate for each repeat: no score that it reads differs between them."""
+        repeats = rows["repeat"].nunique() if "repeat" in rows else 1
+        return np.full(repeats, self.predict_mean(self.site_rows(rows)).value)
 
 
-def make_regression(
-    method: str, *, target: str = "mAP", level: float = 0.9, floor: float = FULL
-) -> Regression:
-    """Make the regression that a method takes: on pairs for ``bayes``, else on sample sets.
+Regression = PairRegression | SourceRegression
 
-    floor: see `BayesianRegression`; other methods have no prior that depends on it.
-    """
+
+def make_regression(method: str, *, target: str = "mAP", level: float = 0.9) -> Regression:
+    """Make the regression that a method takes: on pairs for ``bayes``, else on sample sets."""
     if method == DEFAULT_METHOD:
-        return BayesianRegression(method, target=target, level=level, floor=floor)
+        return PairRegression(target=target, level=level)
     return SourceRegression(method, target=target, level=level)

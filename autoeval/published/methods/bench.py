@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import check_level
-from autoeval.estimation.methods import methods
-from autoeval.estimation.protocol import LeaveOneSourceOut, leave_one_source_out
+from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.published.methods import methods
+from autoeval.published.methods.leave_one_out import leave_one_source_out
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,9 @@ def paired_p_value(errors: np.ndarray, baseline: np.ndarray) -> float:
         return float("nan")
     if not difference.any():
         return 1.0
-    test = stats.permutation_test(
+    from scipy.stats import permutation_test  # half a second that estimates save
+
+    test = permutation_test(
         (difference,),
         np.mean,
         permutation_type="samples",

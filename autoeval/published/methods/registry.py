@@ -12,9 +12,9 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.errors import InputError
-from autoeval.estimation.methods.fused import Fused
-from autoeval.estimation.methods.linear import Bayes, BestThreshold, Constant, Linear
-from autoeval.estimation.score_table import Rows
+from autoeval.published.methods.fused import Fused
+from autoeval.published.methods.linear import Bayes, BestThreshold, Constant, Linear
+from autoeval.published.methods.score_rows import Rows
 from autoeval.scores.base import Score, feature_names
 from autoeval.scores.registry import score_of, scores
 

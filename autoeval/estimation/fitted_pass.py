@@ -1,10 +1,10 @@
-"""Predictions of new images, and the passes that find them, as in the fit of an estimator."""
+"""Predictions of new images, and the passes that find them, as in a fit."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,81 +16,78 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings, SourceDomain, light
 from autoeval.estimation.observation.teacher_boxes import OF_FILES, Teacher, load_teacher
 from autoeval.estimation.pair_table import CATEGORY
 from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.regressions import Regression
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.estimation.site_boxes import PASSES, PathLike
-from autoeval.labels.assistance import LabelAssistance
+from autoeval.estimation.warnings import SCORE_THR
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.metasets.task import Task
 from autoeval.scores.registry import needs_of, of_domain
 
-SCORE_THR = 0.05
 REMEMBERED = {"detector", "pass", "task"}
 UNREAD = {
     "half_size": "a pass at half the size (`half_size=`)",
-    "teacher": "a reference detector (`reference`, --teacher)",
+    "teacher": "a reference detector (`reference`, --reference)",
 }
 """What a pass that a fit did not have is called."""
 WANTS = (*BY_PRODUCTS, "half_size", "views", "reweighted", "prototypes")
 
 
-class EstimatorPasses:
-    """Reads predictions of new images, or runs the detector on them, as an estimator was fitted.
+@dataclass(frozen=True, eq=False)
+class FittedPass:
+    """The pass over the images of a fit, which those of a new site get, too.
 
-    The base of `AccuracyEstimator`, which describes the attributes.
+    context, loading: as an estimator holds them; see `AccuracyEstimator`.
+    features: scores that the regression reads; compared: those with a range in the fit.
+    table: rows of the fit.
+    of_labels: passes that label assistance reads.
     """
 
-    method: str
-    regression_: Regression
-    context_: dict[str, Any]
-    label_assistance_: LabelAssistance | None
-    loading_: dict[str, Any]
-    detector_: ImageDetector | None
+    context: Mapping[str, Any]
+    loading: Mapping[str, Any]
+    features: tuple[str, ...]
+    compared: tuple[str, ...]
+    table: pd.DataFrame
+    of_labels: frozenset[str] = frozenset()
 
     @property
-    def _fitted(self) -> Regression:
-        if not hasattr(self, "regression_"):
-            raise InputError(
-                f"This estimator by '{self.method}' is not fitted: make one with `autoeval.fit`, "
-                "`fit_rows` of a score table, or `load`."
-            )
-        return self.regression_
-
-    @property
-    def statistics_(self) -> ReferenceStatistics:
+    def statistics(self) -> ReferenceStatistics:
         """How the boxes of the fit look; refused where it was fitted on rows alone."""
-        if "boxes" not in self.context_:
+        if "boxes" not in self.context:
             raise InputError(
                 "This estimator does not know what the boxes of its fit look like, so new "
                 "predictions cannot be compared with them: fit it by `autoeval.fit`."
             )
-        return ReferenceStatistics.from_dict(self.context_["boxes"])
+        return ReferenceStatistics.from_dict(self.context["boxes"])
 
     @property
-    def expected_categories_(self) -> Categories | None:
+    def repeated_warnings(self) -> tuple[str, ...]:
+        """What was found wrong in the fit, which every estimate repeats."""
+        return self.statistics.warnings if "boxes" in self.context else ()
+
+    @property
+    def expected_categories(self) -> Categories | None:
         """The categories of the task of all sources, with the detector's words, if they are of one.
 
         They are expected in all images.
         """
-        fitted, task = self._fitted, self.context_.get("task")
-        if task is None or (fitted.table_["kind"] == CATEGORY).any():
+        task = self.context.get("task")
+        if task is None or (self.table["kind"] == CATEGORY).any():
             return None
         return {name: list(words) for name, words in task["words"].items()}
 
     @property
     def score_thr(self) -> float:
         """Boxes with a lower score count in no score."""
-        stability = self.context_.get("pass", {}).get("stability", {})
+        stability = self.context.get("pass", {}).get("stability", {})
         return float(stability.get("score_thr", SCORE_THR))
 
-    def _site_of_predictions(
+    def read_predictions(
         self,
         files: Predictions,
         images: Images | None,
@@ -98,11 +95,6 @@ class EstimatorPasses:
         categories: Categories | None,
     ) -> Site:
         """Read the predictions of new images, by default those of the plan of the labels."""
-        if not isinstance(self._fitted, BayesianRegression):
-            raise InputError(
-                f"The method '{self.method}' reads scores that need the detector itself: "
-                f"fit by '{DEFAULT_METHOD}' to estimate from predictions."
-            )
         known: PathLike | Sequence[LabelledImage] | None
         listed: Sequence[UnlabelledImage] = ()
         if images is None or isinstance(images, str | os.PathLike):
@@ -112,9 +104,9 @@ class EstimatorPasses:
             known = [LabelledImage(of.image_id, _file_name(of), None) for of in listed]
         if images is None and labels is not None and (Path(labels).parent / PLAN).exists():
             known = load_plan(Path(labels).parent).found.images
-        site = site_of_files(files, self.statistics_, images=known, categories=categories)
-        self._check_read(site.boxes.passes)
-        missing = sorted(needs_of(self._fitted.features_) - site.boxes.passes)
+        site = site_of_files(files, self.statistics, images=known, categories=categories)
+        self.check_read(site.boxes.passes)
+        missing = sorted(needs_of(self.features) - site.boxes.passes)
         if missing:
             raise InputError(
                 f"This estimator was fitted with {PASSES.get(missing[0], missing[0])}, or fit "
@@ -122,55 +114,23 @@ class EstimatorPasses:
             )
         return replace(site, images=listed) if listed else site
 
-    def _check_read(self, passes: Iterable[str]) -> None:
+    def check_read(self, passes: Iterable[str]) -> None:
         """Refuse passes beside the clean one that the fit did not have: nothing reads them."""
-        of_pass = self.context_.get("pass", {})
-        known = needs_of(self._fitted.table_.columns) | {name for name in of_pass if of_pass[name]}
-        if self.label_assistance_ is not None:
-            known |= self.label_assistance_.needs
-        unread = sorted(set(passes) - known)
+        of_pass = self.context.get("pass", {})
+        known = needs_of(self.table.columns) | {name for name in of_pass if of_pass[name]}
+        unread = sorted(set(passes) - known - self.of_labels)
         if unread:
             raise InputError(
                 f"This estimator was fitted without {UNREAD[unread[0]]}, so it would not be read: "
                 "leave it out, or fit again with it."
             )
 
-    def check_running(
-        self, *, repeats: int | None, domain: SourceDomain | None, teacher: Teacher | None
-    ) -> None:
-        """Refuse what is given to run a detector and would not be read; see `read_site`."""
-        self._check_read(["teacher"] if teacher is not None else [])
-        if domain is not None and not of_domain(self._fitted.training_range_):
-            raise InputError(
-                f"No score of this estimator by '{self.method}' compares with a training domain: "
-                "leave out `domain` (--preset reference=)."
-            )
-        if repeats is not None and isinstance(self._fitted, BayesianRegression):
-            raise InputError(
-                f"The method '{DEFAULT_METHOD}' makes as many perturbed passes as it was fitted "
-                "with: leave out `repeats`."
-            )
-
-    def check_known(self, site: str | None = None, group: str | None = None) -> None:
-        """Make sure that the fit has a site or a group, and a method that reads what it knows."""
-        if site is None and group is None:
-            return
-        if not isinstance(self._fitted, BayesianRegression):
-            raise InputError(
-                f"The method '{self.method}' has no part that is particular to a site or a group: "
-                f"fit by '{DEFAULT_METHOD}' to name one (--site, --group)."
-            )
-        if site is not None:
-            self._fitted.known_site(site)
-        if group is not None:
-            self._fitted.check_group(group)
-
-    def load_detector(self) -> ImageDetector:
-        """Load the detector that it was fitted with, where it knows how."""
-        if self.detector_ is not None:
-            return self.detector_
-        if not self.loading_:
-            known = "detector" in self.context_
+    def load_detector(self, detector: ImageDetector | None) -> ImageDetector:
+        """Load the detector that it was fitted with, where it knows how; `detector` if given."""
+        if detector is not None:
+            return detector
+        if not self.loading:
+            known = "detector" in self.context
             raise InputError(
                 "This estimator does not know how its detector is loaded: pass `detector` "
                 "(--detector)."
@@ -179,11 +139,11 @@ class EstimatorPasses:
                 "new images (--predictions), or fit it with the detector (`autoeval fit --labels "
                 "PATH --detector ALIAS`)."
             )
-        return DetectorSpec.from_dict(self.loading_["detector"])()
+        return DetectorSpec.from_dict(self.loading["detector"])()
 
     def load_teacher(self) -> Teacher | None:
         """Load the teacher that it was fitted with, where that was a detector."""
-        spec = self.loading_.get("teacher")
+        spec = self.loading.get("teacher")
         return load_teacher(DetectorSpec.from_dict(spec)) if spec else None
 
     def observer(
@@ -200,16 +160,15 @@ class EstimatorPasses:
         It collects no more evidence than the scores need. Refused for another detector, more
         repeats, and where a training domain or a teacher is needed and there is none.
         """
-        context = getattr(self, "context_", {})
+        context = self.context
         if not context.keys() >= REMEMBERED:
             raise InputError(
                 "This estimator does not know how its scores were made: it was not fitted, or "
                 "without `context`. Load one that `autoeval estimate-map` or `fit_task` wrote, or "
                 "pass it rows that you made yourself (`predict_rows`)."
             )
-        fitted = self._fitted
         refuse_differences(context["detector"], detector.settings, "detector.")
-        needed = of_domain(fitted.features_)
+        needed = of_domain(self.features)
         if needed and domain is None:
             raise InputError(
                 f"This estimator uses {' and '.join(needed)}, which compare with the detector's "
@@ -217,10 +176,10 @@ class EstimatorPasses:
                 "`autoeval.published.fitting.kept_domain.observe_source_domain` from the "
                 "seed set that --preset reference= named when it was fitted."
             )
-        _check_teacher(fitted.features_, teacher)
-        needs, wanted = needs_of(fitted.features_), 0
+        _check_teacher(self.features, teacher)
+        needs, wanted = needs_of(self.features), 0
         if "perturbed" in needs or repeats:
-            known = _fitted_repeats(fitted.table_)
+            known = _fitted_repeats(self.table)
             wanted = known if repeats is None else repeats
             if not min(1, known) <= wanted <= known:
                 raise InputError(
@@ -250,13 +209,11 @@ class EstimatorPasses:
 
         Its categories are the detector's own words, so that one pass serves all categories.
         """
-        _check_teacher(self._fitted.features_, teacher)
+        _check_teacher(self.features, teacher)
         self.check_detector(detector)
-        settings, needs = light(), set(needs_of(self._fitted.features_))
-        if self.label_assistance_ is not None:
-            needs |= self.label_assistance_.needs
+        settings, needs = light(), needs_of(self.features) | self.of_labels
         if "perturbed" in needs:
-            repeats = _fitted_repeats(self._fitted.table_)
+            repeats = _fitted_repeats(self.table)
             settings = self.observer(detector, repeats=repeats, teacher=teacher).settings
         wants = tuple(name for name in ("half_size", *BY_PRODUCTS) if name in needs)
         settings = replace(settings, teacher=teacher, wants=wants)
@@ -264,23 +221,21 @@ class EstimatorPasses:
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs."""
-        if "detector" not in self.context_:
+        if "detector" not in self.context:
             raise InputError(
                 "This estimator was fitted on prediction files, so it cannot tell whether a "
                 "detector is theirs: give the predictions of the new images, or fit it with the "
                 "detector."
             )
-        refuse_differences(self.context_["detector"], detector.settings, "detector.")
+        refuse_differences(self.context["detector"], detector.settings, "detector.")
 
     def check_context(self, context: Mapping[str, Any]) -> None:
         """Make sure that rows made with ``context`` may be given to `predict_rows`."""
-        fitted: Mapping[str, Any] = {k: v for k, v in self.context_.items() if k != "boxes"}
+        fitted: Mapping[str, Any] = {k: v for k, v in self.context.items() if k != "boxes"}
         ignored = {"measures"} - context.get("pass", {}).keys()  # they need labels
-        if not of_domain(self._fitted.training_range_):
+        if not of_domain(self.compared):
             ignored |= {"domain"}
-        if "teacher" not in needs_of(self._fitted.training_range_) or (
-            _by_files(fitted) and _by_files(context)
-        ):
+        if "teacher" not in needs_of(self.compared) or (_by_files(fitted) and _by_files(context)):
             ignored |= {"teacher"}
         refuse_differences(_without(fitted, ignored), _without(context, ignored))
 
@@ -300,8 +255,8 @@ def _file_name(image: UnlabelledImage) -> str:
 def _check_teacher(features: Sequence[str], teacher: Teacher | None) -> None:
     if teacher is None and "teacher" in needs_of(features):
         raise InputError(
-            "This estimator was fitted with a teacher: give the same one for these images "
-            "(--teacher), as a detector or by its predictions."
+            "This estimator was fitted with a reference detector: give the same one for these "
+            "images (--reference), as a detector or by its boxes."
         )
 
 

@@ -12,8 +12,9 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import FEATURES, WITH_TEACHER
-from autoeval.estimation.score_table import SAMPLE, SEED, Rows
+from autoeval.estimation.pair_table import FEATURES
+from autoeval.estimation.score_table import SAMPLE, SEED
+from autoeval.published.methods.score_rows import Rows
 
 OF_PAIRS = ("family", "category")
 # Share of the rows that may lack a score that is to be selected among others.
@@ -149,8 +150,8 @@ def check_precision(method: str, target: str) -> None:
 class Bayes:
     """The line of `BayesianRegression`, fitted on the sources' own images."""
 
-    features: tuple[str, ...] = (*FEATURES, WITH_TEACHER)
-    optional: tuple[str, ...] = (WITH_TEACHER,)
+    features: tuple[str, ...] = FEATURES
+    optional: tuple[str, ...] = ()
 
     def fit(self, rows: Rows, target: str) -> Self:
         """Fit on the rows of the training sources."""

@@ -1,0 +1,72 @@
+"""What is said of a reference detector: whether it is read, and where it has no box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.wording import listed
+from autoeval.estimation.pair_table import REFERENCE_AP, REFERENCE_TRUE, pair_rows
+from autoeval.notices import Notice
+from autoeval.targets import OperatingPoint
+
+if TYPE_CHECKING:
+    from autoeval.estimation.bayesian_regression import BayesianRegression
+
+
+def reference_of_fit(table: pd.DataFrame, regression: BayesianRegression) -> tuple[str, ...]:
+    """Warn where the agreement with a reference detector is not read, of all or of some pairs.
+
+    table: that of the fit, with columns that hold no value.
+    """
+    rows = pair_rows(table)
+    if REFERENCE_TRUE not in rows:
+        return ()
+    if OperatingPoint.of(regression.target):
+        return (_not_read("it is evidence of average precision, not of precision, recall or F1"),)
+    strength = regression.reference_strength_
+    if strength is None:
+        return (
+            _not_read(
+                "it has no box in any labelled category. Are its boxes of these images, and are "
+                "its words those of the labels (--reference FILE names=FILE)?"
+            ),
+        )
+    if not regression.reference_weight_:
+        why = "it agrees with the detector more than with the labels, as detectors of one family do"
+        if not strength.stronger:
+            why = "it is no stronger than the detector"
+        return (_not_read(f"{why} ({strength})"),)
+    lacking = rows[rows[REFERENCE_AP].isna()]
+    if lacking.empty:
+        return ()
+    names = [" of ".join(map(str, of)) for of in lacking[["category", "source"]].to_numpy()]
+    return (_without(names, len(rows)),)
+
+
+def reference_at_site(rows: pd.DataFrame, features: Sequence[str]) -> tuple[str, ...]:
+    """Warn of categories of a site in which the reference detector has no box.
+
+    features: those that the regression reads.
+    """
+    read = [name for name in features if name.startswith(REFERENCE_AP)]
+    if not read or "category" not in rows:
+        return ()
+    lacking = ~np.isfinite(rows[read[0]].to_numpy(np.float64))
+    names = [str(name) for name in rows.loc[lacking, "category"]]
+    return (_without(names, len(rows)),) if names else ()
+
+
+def _not_read(why: str) -> Notice:
+    return Notice("reference-not-read", f"the reference detector (--reference) is not read: {why}")
+
+
+def _without(names: Sequence[str], n: int) -> Notice:
+    return Notice(
+        "reference-without-boxes",
+        f"the reference detector has no box of {len(names)} of {n} categories, which are "
+        f"estimated without it: {listed(names, 10)}",
+    )

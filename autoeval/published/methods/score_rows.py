@@ -1,0 +1,174 @@
+"""What published methods read of a score table: checks, rows of a kind, columns as arrays."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow
+
+from autoeval.errors import InputError
+from autoeval.estimation.score_table import REQUIRED, SAMPLE, SEED, sources
+from autoeval.targets import Target
+
+ROUNDING = 1e-9
+_THRESHOLDED = re.compile(r"(?P<family>.+)@(?P<threshold>\d\.\d\d)")
+
+
+def check_score_table(table: pd.DataFrame, columns: tuple[str, ...]) -> None:
+    """Make sure that a table can be fitted on."""
+    missing = [c for c in REQUIRED if c not in table]
+    if missing:
+        raise InputError(
+            f"Expected a score table with columns {', '.join(REQUIRED)} "
+            f"but {', '.join(missing)} are missing."
+        )
+    if table.empty:
+        raise InputError("Expected a score table with rows but it is empty: did every job fail?")
+    check_features(table, columns)
+
+
+def check_features(rows: pd.DataFrame, features: Sequence[str]) -> None:
+    """Make sure that rows hold the features that a method reads."""
+    missing = [name for name in features if name not in rows]
+    if missing:
+        reasons = json.loads(rows["absent"].iloc[0]) if "absent" in rows and len(rows) else {}
+        reasons_given = "; ".join(f"{score}: {reason}" for score, reason in reasons.items())
+        raise InputError(
+            f"Expected the columns {', '.join(missing)} but they are missing from these rows."
+            + (f" Absent in this pass: {reasons_given}." if reasons_given else "")
+        )
+    for name in features:
+        if not pd.api.types.is_numeric_dtype(rows[name]):
+            raise InputError(f"Expected numbers in the column {name}, got {rows[name].dtype}.")
+
+
+def check_target(values: pd.Series, target: Target) -> None:
+    """Make sure that true values are possible ones."""
+    known = values[np.isfinite(values)]
+    impossible = known[(known < -ROUNDING) | (known > target.upper + ROUNDING)]
+    if len(impossible):
+        raise InputError(
+            f"Expected {target.name} in 0 to {target.upper:g} but {len(impossible)} of "
+            f"{len(values)} rows are outside, such as {impossible.iloc[0]:g}: is it in another "
+            "unit?"
+        )
+
+
+def check_varies(rows: pd.DataFrame, features: Sequence[str]) -> None:
+    """Make sure that a regression has something to go by."""
+    if features and len(rows) > 1 and rows[list(features)].nunique().max() == 1:
+        raise InputError(
+            f"Expected {', '.join(features)} to vary over the sample sets but the value is the "
+            "same on all of them: such a score predicts nothing."
+        )
+
+
+def families(table: pd.DataFrame) -> dict[str, str]:
+    """Return the family of each source, its own name where the table tells none."""
+    if "family" not in table:
+        return {name: name for name in sources(table)}
+    family_of = table.drop_duplicates("source").set_index("source")["family"]
+    return {str(name): str(name if pd.isna(f) else f) for name, f in family_of.items()}
+
+
+def seed_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the sources' own images."""
+    return table[table["kind"] == SEED]
+
+
+def sample_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the transformed sample sets."""
+    return table[table["kind"] == SAMPLE]
+
+
+class Rows:
+    """Columns of a score table as arrays: what fitting a thousand regressors can afford, (N,) each.
+
+    >>> rows = Rows(source=np.array(["a", "b"]), bos=np.array([.5, .7]))
+    >>> rows.where(rows["source"] == "b").matrix(["bos"])
+    array([[0.7]])
+    """
+
+    def __init__(self, **columns: np.ndarray) -> None:
+        self._columns = columns
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, names: Sequence[str]) -> Rows:
+        """Take columns of a table; of those that identify a row, the ones it has."""
+        present = [name for name in dict.fromkeys((*REQUIRED, *names)) if name in table]
+        return cls(**{name: table[name].to_numpy() for name in present})
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values())))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._columns
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._columns[name]
+
+    def where(self, mask: np.ndarray) -> Rows:
+        """Keep the rows that a mask of shape (N,) selects."""
+        return Rows(**{name: values[mask] for name, values in self._columns.items()})
+
+    def of_kind(self, kind: str) -> Rows:
+        """Keep the rows of a kind, `SEED` or `SAMPLE`."""
+        return self.where(self["kind"] == kind)
+
+    def matrix(self, names: Sequence[str]) -> np.ndarray:
+        """Stack columns to an array of shape (N, len(names)), float64."""
+        columns = [self._columns[name].astype(np.float64) for name in names]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(self), 0))
+
+
+def read_scores(path: Path) -> pd.DataFrame:
+    """Read a score table.
+
+    path: Parquet file, or a work dir of ``estimate-map``, which holds ``scores.parquet``.
+    """
+    file = path / "scores.parquet" if path.is_dir() else path
+    if not file.is_file():
+        raise InputError(
+            f"No score table {file}: expected scores.parquet or a work dir that holds it, as "
+            "written by estimate-map."
+        )
+    try:
+        table = pd.read_parquet(file)
+    except pyarrow.ArrowException as error:
+        raise InputError(f"{file} is no Parquet file: {error}") from error
+    check_score_table(table, ())
+    return table
+
+
+def split_threshold(feature: str) -> tuple[str, float] | None:
+    """Part the name of a thresholded score; None for any other.
+
+    >>> split_threshold("ps@0.95"), split_threshold("bos")
+    (('ps', 0.95), None)
+    """
+    found = _THRESHOLDED.fullmatch(feature)
+    return (found["family"], float(found["threshold"])) if found else None
+
+
+def mean_over_repeats(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Average columns over the dropout repeats: one row a sample set, in order of appearance."""
+    check_features(table, columns)
+    keys = ["source", "sample_set", "kind"]
+    return table.groupby(keys, sort=False)[list(dict.fromkeys(columns))].mean().reset_index()
+
+
+def labelled_sample_sets(table: pd.DataFrame, features: Sequence[str], target: str) -> pd.DataFrame:
+    """Return one row for each sample set with a known accuracy, averaged over repeats."""
+    means = sample_rows(mean_over_repeats(table, [*features, target]))
+    labelled = means[np.isfinite(means[target])].reset_index(drop=True)
+    if len(labelled) < 3 or labelled[target].nunique() < 2:
+        raise InputError(
+            f"Expected at least three sample sets of different {target} but got {len(labelled)} "
+            f"with {labelled[target].nunique()} different values: score more sample sets."
+        )
+    return labelled

@@ -1,0 +1,73 @@
+"""The page of a published method: of its fit, of an estimate, or of both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from autoeval.estimation.estimate import Estimate
+from autoeval.published.methods import make_method
+from autoeval.published.methods.published_estimator import PublishedEstimator
+from autoeval.report.plots import RegressionBand
+from autoeval.report.sections import Report
+from autoeval.results.estimate.estimate_charts import PlottedScores, scores_to_plot
+from autoeval.results.estimate.estimate_page import page_of_method
+
+
+def method_page(
+    title: str,
+    estimator: PublishedEstimator,
+    *,
+    estimate: Estimate | None = None,
+    detector: str = "",
+    given: Mapping[str, str] | None = None,
+) -> Report:
+    """Compose the page; see `autoeval.results.estimate.estimate_page.estimate_page`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = [("a", .5), ("b", .6), ("c", .8)]
+    >>> kinds = [("sample", .1), ("seed", 0.)]
+    >>> table = pd.DataFrame(
+    ...     [
+    ...         dict(source=s, sample_set=s + k, kind=k, transforms="", repeat=0, n_images=60,
+    ...              bos=v - d, mAP=v - d)
+    ...         for s, v in rows for k, d in kinds
+    ...     ]
+    ... )
+    >>> report = method_page("a table of mine", PublishedEstimator("bos").fit(table))
+    >>> report.text()[:50]
+    'Mean absolute error on the 3 sources when each was'
+    """
+    return page_of_method(
+        title,
+        estimator,
+        estimator.method,
+        plotted_scores(estimator),
+        estimate=estimate,
+        detector=detector,
+        given=given,
+    )
+
+
+def plotted_scores(estimator: PublishedEstimator) -> PlottedScores:
+    """Gather the scores of the training table, with the line of a method of one feature."""
+    features = make_method(estimator.method).features
+    line = (features[0], _band(estimator, features[0])) if len(features) == 1 else None
+    return scores_to_plot(estimator, estimator.method, line)
+
+
+def _band(estimator: PublishedEstimator, name: str) -> RegressionBand:
+    """Trace the estimate along the only feature."""
+    repeats = sorted(set(estimator.table_["repeat"]))
+    x = np.linspace(*estimator.regression_.training_range_[name], 50)
+    rows = [pd.DataFrame({"repeat": repeats, "n_images": 0, name: at}) for at in x]
+    estimates = [estimator.predict_rows(row) for row in rows]
+    value, lower, upper = (
+        np.array([getattr(estimate, part) for estimate in estimates])
+        for part in ("value", "lower", "upper")
+    )
+    return RegressionBand(x, value, lower, upper, "the regression in use")

@@ -1,0 +1,67 @@
+"""Which categories an estimate with labels names first, of a made site of eight."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from label_worlds import label_set, make_site
+
+from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.plan import make_plan
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.results.labels.category_sections import CategoriesInOrder, lowest, most_helpful
+
+WORDS = tuple(f"word{k}" for k in range(8))
+
+
+@pytest.fixture(scope="module")
+def site():
+    return make_site(7, n_images=80, categories=WORDS)
+
+
+@pytest.fixture(scope="module")
+def plan(site):
+    assistance = fit_assistance([make_site(seed) for seed in range(3)])
+    priors = {f"mAP/{name}": ValueWithError(0.4, 0.15) for name in WORDS}
+    priors["mAP"] = ValueWithError(0.4, 0.1)
+    return make_plan(site.pool, assistance, n=12, priors=priors)
+
+
+@pytest.fixture(scope="module")
+def estimate(site, plan):
+    return estimate_with_labels(plan, label_set(site, plan.drawn))
+
+
+def test_the_lowest_come_first(estimate):
+    rows = lowest(estimate)
+    values = sorted(of.combined.estimate.value for of in estimate.by_category.values())
+    assert rows["value"].tolist() == pytest.approx(np.clip(values[:5], 0, 1))
+
+
+def test_labels_that_help_narrow_the_interval(estimate):
+    rows = most_helpful(estimate)
+    assert len(rows) and (np.diff(rows["half_width"]) >= 0).all()
+    assert (rows["half_width"] < estimate.recommended.half_width()).all()
+
+
+def test_where_all_images_are_labelled_no_more_labels_help(site, plan):
+    whole = estimate_with_labels(replace(plan, n=80), label_set(site, np.arange(80)))
+    assert whole.recommended.error == 0 and not len(most_helpful(whole))
+    assert "help" not in CategoriesInOrder(whole).headline()
+
+
+def test_terminal_page_and_picture(estimate, tmp_path):
+    section = CategoriesInOrder(estimate)
+    first = section.headline().splitlines()[0]
+    assert first == f"labels measure {estimate.n_behind} of 8 categories"
+    ((name, figure),) = section.figures()
+    labels = [of.get_text() for of in figure.axes[0].get_yticklabels()]
+    assert (name, len(labels), labels[0]) == ("categories", 9, "all categories")
+    assert labels[-1] == lowest(estimate)["category"][0]
+
+
+def test_one_category_is_not_put_in_order(estimate):
+    one = replace(estimate, by_category=dict(list(estimate.by_category.items())[:1]))
+    section = CategoriesInOrder(one)
+    assert section.headline() == "" and not list(section.figures()) and not section.parts()
