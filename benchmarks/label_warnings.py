@@ -20,7 +20,12 @@ import pandas as pd
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import FoundBoxes
-from autoeval.labels.label_warnings import labels_elsewhere, shifted_labels, unlabelled_objects
+from autoeval.labels.label_warnings import (
+    exchanged_words,
+    labels_elsewhere,
+    shifted_labels,
+    unlabelled_objects,
+)
 from autoeval.report.tables import to_markdown
 from benchmarks.foreign_predictions import TASKS, WORDS, read
 
@@ -29,6 +34,7 @@ WARNINGS = {
     "boxes without a label": unlabelled_objects,
     "labels elsewhere": labels_elsewhere,
     "shifted labels": shifted_labels,
+    "words exchanged": exchanged_words,
 }
 
 
@@ -41,6 +47,11 @@ def moved(pixels: float) -> Change:
 def without(share: float) -> Change:
     """Leave out labels at random."""
     return lambda truth, rng: truth.where(rng.random(len(truth)) >= share)
+
+
+def renumbered(step: int) -> Change:
+    """Shift category numbers; the last one becomes the first."""
+    return lambda truth, rng: replace(truth, label=(truth.label + step) % len(truth.categories))
 
 
 def exchanged(share: float) -> Change:
@@ -65,7 +76,11 @@ CHANGES: dict[str, Change] = {
     "a tenth of the images exchanged": exchanged(0.1),
     "a third of the images exchanged": exchanged(1 / 3),
     "all images exchanged": exchanged(1),
+    "category numbers one too high": renumbered(1),
+    "category numbers one too low": renumbered(-1),
 }
+OF_SEVERAL = ("category numbers one too high", "category numbers one too low")
+"""Changes of sets with several categories; other sets are left out of their rows."""
 
 
 def sets(data: Path, predictions: Path) -> Iterator[tuple[str, FoundBoxes, Truth]]:
@@ -82,17 +97,18 @@ def sets(data: Path, predictions: Path) -> Iterator[tuple[str, FoundBoxes, Truth
 def table(data: Path, predictions: Path) -> pd.DataFrame:
     """Count the sets with each warning after each change."""
     rng = np.random.default_rng(0)
-    counts = {name: dict.fromkeys((*WARNINGS, "any"), 0) for name in CHANGES}
-    n_sets = 0
+    counts = {name: dict.fromkeys((*WARNINGS, "any", "sets"), 0) for name in CHANGES}
     for _, found, truth in sets(data, predictions):
-        n_sets += 1
         for name, change in CHANGES.items():
+            if name in OF_SEVERAL and len(truth.categories) < 2:
+                continue
+            counts[name]["sets"] += 1
             changed = change(truth, rng)
             warned = [what for what, of in WARNINGS.items() if of(found, changed)]
             for what in [*warned, *(["any"] if warned else [])]:
                 counts[name][what] += 1
     rows = [{"detector": predictions.name, "labels": name, **of} for name, of in counts.items()]
-    return pd.DataFrame(rows).assign(sets=n_sets)
+    return pd.DataFrame(rows)
 
 
 def main() -> None:

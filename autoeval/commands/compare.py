@@ -8,13 +8,12 @@ labels the difference is estimated; labels of a few images make it certain. Stat
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 from typing import Any
 
 from autoeval.commands import run_options, site_options
 from autoeval.commands.next_step import after_compare
-from autoeval.commands.site_options import OF_A_RUN
+from autoeval.commands.site_options import OF_A_RUN, accuracy_in_points
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
 from autoeval.targets import MEASURES, named_target
@@ -152,16 +151,7 @@ def _said(name: str, value: str) -> bool | float:
         if value not in ("yes", "no"):
             raise InputError(f"Expected {TRAINED_HERE}=yes or =no but got {name}={value}.")
         return value == "yes"
-    try:
-        points = float(value)
-    except ValueError:
-        points = math.nan
-    if not (points == 0 or 1 <= points <= 100):
-        raise InputError(
-            f"Expected {KNOWN}=POINTS, the accuracy in points of 100 such as {KNOWN}=31.2, but got "
-            f"{name}={value}."
-        )
-    return points / 100
+    return accuracy_in_points(value, KNOWN)
 
 
 def _named(texts: list[str]) -> Any:

@@ -40,6 +40,25 @@ RARE = (
     *("prometheus", "webhook", "quiet", "checkpoint", "cfg_options", "device", "detector"),
     *("batch_size", "launcher", "site_category", "images_list", "verbose"),
 )
+REFERENCE_FILES = (
+    Detail(
+        "reference",
+        "the results of a reference detector, under the same names",
+        "reference_predictions",
+    ),
+    Detail(
+        "reference_names",
+        "words of the detector for the numbers of its categories: data.yaml, or a text file",
+    ),
+)
+REFERENCE_RUN = (
+    Detail(
+        "reference",
+        "a reference detector that is run, too, an alias or FILE.py:NAME (default: that of the "
+        "fit, where it had one)",
+    ),
+    Detail("reference_checkpoint", "its weights"),
+)
 SHIPPED = ""  # slopes of change, where --changes names no file
 
 
@@ -53,7 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_sites(parser)
     run_options.add_predictions_options(
-        parser, "folder with COCO results, one file a site, or one file with a folder a site"
+        parser,
+        "folder with COCO results, one file a site, or one file with a folder a site",
+        REFERENCE_FILES,
     )
     parser.add_argument(
         "--images-list",
@@ -63,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_changes(parser)
     _add_outputs(parser)
-    run_options.add_detector_options(parser)
+    run_options.add_detector_options(parser, REFERENCE_RUN)
     about = "boxes of all images, report and tables (%(default)s)"
     run_options.add_run_options(parser, "work_dirs/monitor", about, json=False)
 
@@ -102,6 +123,12 @@ def run(args: argparse.Namespace) -> int:
 def _refuse_unused(args: argparse.Namespace) -> None:
     """Refuse options that have no effect beside, or without, others."""
     site_options.refuse_of_other_inputs(args)
+    if args.predictions:
+        reason = "is run on images: give its results as --predictions PATH reference=PATH."
+        refuse_beside(args, ["reference"], reason)
+    elif args.reference is None:
+        reason = "is of a reference detector that is run: give reference=, too."
+        refuse_beside(args, ["reference_checkpoint"], reason)
     if args.changes is None:
         refuse_beside(args, ["labelled"], "is the level of a baseline: give --changes, too.")
     if args.quiet + args.json_lines + args.verbose > 1:
@@ -192,6 +219,13 @@ def _add_changes(parser: argparse.ArgumentParser) -> None:
                 "DIR with its boxes, SITE.json for each site; with --images it is run",
                 "against_predictions",
             ),
+            Detail(
+                "known",
+                "SITE=POINTS,...: its accuracy at sites where it was measured, of 100; then this "
+                "detector's there follows, with the interval of the difference",
+                "against_known",
+                site_options.known_at_sites,
+            ),
         ),
         metavar="FILE",
         help="its work dir or estimator.parquet: where it would be better, and where worse",
@@ -242,6 +276,7 @@ def _watch_images(
 ) -> tuple[Watched | None, dict[str, Path]]:
     from autoeval.data.find_images import find_images
     from autoeval.data.image_folder import ImageFile
+    from autoeval.estimation.observation.teacher_boxes import load_teacher
     from autoeval.monitoring.observing.signals import image_signals
     from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_records import RecordStore
@@ -265,6 +300,7 @@ def _watch_images(
         executor=executor,
         shards=shards,
         load=load,
+        reference=load_teacher(run_options.named_reference(args)),
     )
     for skipped in found.skipped:
         print(f"note: {skipped}", file=sys.stderr)
@@ -272,7 +308,6 @@ def _watch_images(
 
 
 def _watch_predictions(args: argparse.Namespace, estimator: AccuracyEstimator) -> Watched:
-    from autoeval.data.predictions.category_words import read_names
     from autoeval.monitoring.site_records import RecordStore
     from autoeval.monitoring.watch_sites import watch_predictions
 
@@ -282,13 +317,21 @@ def _watch_predictions(args: argparse.Namespace, estimator: AccuracyEstimator) -
         RecordStore(args.work_dir),
         _plan(args),
         half_size_predictions=args.half_size_predictions,
+        reference_predictions=args.reference_predictions,
         images_list=args.images_list,
         categories=site_options.named_categories(args.category),
         site_categories=_of_sites(args),
-        names=read_names(Path(args.names)) if args.names else None,
+        names=_words_in(args.names),
+        reference_names=_words_in(args.reference_names),
         truncated=not args.complete,
         time_form=args.time,
     )
+
+
+def _words_in(path: str | None) -> dict[str, str] | None:
+    from autoeval.data.predictions.category_words import read_names
+
+    return read_names(Path(path)) if path else None
 
 
 def _of_sites(args: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
@@ -406,13 +449,17 @@ def _candidate(
             args.predictions,
             args.against_predictions,
             images_list=args.images_list,
+            reference=args.reference_predictions,
+            reference_names=_words_in(args.reference_names),
             categories=categories,
             site_categories=of_sites.of_site,
         )
     else:
         stores = RecordStore(args.work_dir), RecordStore(args.work_dir / CANDIDATE)
         sites = sites_of_records(*stores, of_sites)
-    table, not_compared = compare_at_sites(current, candidate, sites, categories=categories)
+    table, not_compared = compare_at_sites(
+        current, candidate, sites, categories=categories, known=args.against_known
+    )
     return table, (*lost, *not_compared)
 
 
@@ -426,6 +473,8 @@ def _observe_candidate(
     from autoeval.api import load_estimator
     from autoeval.data.image_folder import ImageFile
     from autoeval.detectors.detector_spec import DetectorSpec
+    from autoeval.estimation.observation.teacher_boxes import load_teacher
+    from autoeval.estimation.pair_table import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_records import RecordStore
@@ -433,6 +482,7 @@ def _observe_candidate(
 
     estimator = load_estimator(args.against)
     kept = estimator.loading_.get("detector")
+    with_one = REFERENCE_AP in estimator.table_
     observe_candidate(
         [ImageFile(name, path) for name, path in files.items()],
         estimator,
@@ -444,6 +494,7 @@ def _observe_candidate(
         executor=executor,
         shards=shards,
         load=DetectorSpec.from_dict(kept) if kept else None,
+        reference=load_teacher(run_options.named_reference(args)) if with_one else None,
     )
 
 

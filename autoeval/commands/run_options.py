@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,13 +75,13 @@ RAY_DETAILS = (
 )
 
 
-def add_detector_options(parser: argparse.ArgumentParser) -> None:
-    """Declare them, as MMDetection's users expect them."""
+def add_detector_options(parser: argparse.ArgumentParser, more: Sequence[Detail] = ()) -> None:
+    """Declare them, as MMDetection's users expect them; `more` are facts of one command."""
     detector = parser.add_argument_group("detector")
     add_input(
         detector,
         "--detector",
-        DETECTOR_DETAILS,
+        (*DETECTOR_DETAILS, *more),
         metavar="NAME",
         alone=None,  # facts about the detector of an estimator
         help="one of configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or "
@@ -176,9 +176,15 @@ def read_cfg_options(words: list[str] | None) -> dict | None:
     return parser.parse_args(["--cfg-options", *words]).cfg_options
 
 
-def add_predictions_options(group: argparse._ActionsContainer, what: str) -> None:
-    """Declare predictions of any detector, for which no network is run; `what` are they."""
-    add_input(group, "--predictions", PREDICTIONS_DETAILS, metavar="PATH", help=what)
+def add_predictions_options(
+    group: argparse._ActionsContainer, what: str, more: Sequence[Detail] = ()
+) -> None:
+    """Declare predictions of any detector, for which no network is run; `what` are they.
+
+    `more` are facts of one command.
+    """
+    details = (*PREDICTIONS_DETAILS, *more)
+    add_input(group, "--predictions", details, metavar="PATH", help=what)
 
 
 def add_image_list_option(group: argparse._ActionsContainer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -129,6 +130,31 @@ def named_pairs(texts: Sequence[str], option: str, form: str) -> list[tuple[str,
             raise InputError(f"Expected {option} {form} but got '{text}'.")
         pairs.append((name, value))
     return pairs
+
+
+def accuracy_in_points(text: str, name: str) -> float:
+    """Read a known accuracy in points of 100, which a share such as .312 is not, as in [0, 1]."""
+    try:
+        points = float(text)
+    except ValueError:
+        points = math.nan
+    if not (points == 0 or 1 <= points <= 100):
+        raise InputError(
+            f"Expected {name}=POINTS, the accuracy in points of 100 such as {name}=31.2, but got "
+            f"{name}={text}."
+        )
+    return points / 100
+
+
+def known_at_sites(text: str) -> dict[str, float]:
+    """Read ``SITE=POINTS,SITE=POINTS`` behind ``known=``: the known accuracy at each site."""
+    pairs = named_pairs(text.split(","), "known=", "SITE=POINTS,..., such as gate=31.2,")
+    found: dict[str, float] = {}
+    for site, points in pairs:
+        value = accuracy_in_points(points, site)
+        if found.setdefault(site, value) != value:
+            raise InputError(f"known= gives the site '{site}' two accuracies: expected one.")
+    return found
 
 
 def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:

@@ -169,7 +169,7 @@ def _common_categories(
     if not wanted:  # then labels alone say what there is
         if not labelled:
             n_images = len(next(iter(sites.values())).boxes)
-            nothing = nothing_found_text(n_images)
+            nothing = nothing_found_text(n_images, next(iter(fits.values())).target)
             raise InputError(f"No detector finds anything to compare: {nothing}.")
         wanted = dict.fromkeys(sorted(labelled), "")
     kept, warnings = list[str](), list[str]()

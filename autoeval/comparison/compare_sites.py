@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -75,11 +75,15 @@ def compare_sites(
         Side.of(name, fits[name], site, trained_here=name in trained_here)
         for name, site in common.items()
     ]
+    of_sites: dict[str, list[str]] = {}  # the detectors that each warning is about
     for name, site in common.items():
         found = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
-        warnings += prefixed(name, found)
         if paired is None and not len(site.boxes.likely):
-            warnings += prefixed(name, [nothing_found_text(len(site.boxes))])
+            found = (*found, nothing_found_text(len(site.boxes), target))
+        for warning in found:
+            of_sites.setdefault(warning, []).append(name)
+    for warning, names in of_sites.items():  # fits on one labelled set have its warnings in common
+        warnings += prefixed(", ".join(dict.fromkeys(names)), [warning])
     at_threshold = OperatingPoint.of(target) is not None  # counts of categories are summed
     levels = {
         of.name: of.whole.value if at_threshold else float(np.mean(of.values)) for of in sides
@@ -171,13 +175,13 @@ def _differences(
     rows = []
     for category, found in zip((*names, ALL), (*each, whole), strict=True):
         of = found.combined
-        lower, upper = of.interval(level)
+        lower, upper = _in_range(of.interval(level))
         rows.append(
             {
                 "a": a.name,
                 "b": b.name,
                 "category": category,
-                "difference": of.value,
+                "difference": _in_range([of.value])[0],
                 "lower": lower,
                 "upper": upper,
                 "p_better": of.probability_positive,
@@ -227,12 +231,12 @@ def _ranked(
     rows = []
     for i in order:
         behind = _difference(whole, names[i], names[order[0]])
-        lower, upper = behind.interval(level)
+        lower, upper = _in_range(behind.interval(level))
         rows.append(
             {
                 "detector": names[i],
                 "value": float(np.clip(accuracies[i], 0, 1)),
-                "behind": behind.value,
+                "behind": _in_range([behind.value])[0],
                 "lower": lower,
                 "upper": upper,
                 "p_best": float(best[i]),
@@ -243,6 +247,11 @@ def _ranked(
             around = np.clip([accuracies[i] - half, accuracies[i] + half], 0, 1)
             rows[-1] |= dict(zip(("value_lower", "value_upper"), map(float, around), strict=True))
     return pd.DataFrame(rows)
+
+
+def _in_range(differences: Sequence[float]) -> list[float]:
+    """Clip differences of two accuracies in [0, 1] to what they can be."""
+    return [float(of) for of in np.clip(differences, -1, 1)]
 
 
 def _difference(whole: Mapping[tuple[str, str], ValueWithError], a: str, b: str) -> ValueWithError:

@@ -210,7 +210,7 @@ def plan_site(
         holding=_holding(site, pool),
     )
     if site.nothing_found:
-        plan = replace(plan, warnings=(*plan.warnings, nothing_found_text(len(site.boxes))))
+        plan = replace(plan, warnings=(*plan.warnings, nothing_found_text(len(site.boxes), target)))
     unreadable = site.row.get("unreadable")
     lost = (
         [Notice("images-unreadable", f"images that cannot be read: {unreadable}")]

@@ -49,18 +49,25 @@ def undefined_at(target: str) -> bool:
     return OperatingPoint.of(target) is not None and math.isnan(without_boxes(target).value)
 
 
-def nothing_found_text(n_images: int) -> Notice:
+def nothing_found_text(n_images: int, target: str = "mAP") -> Notice:
     """State what it means that nothing was found in so many images, and what helps.
 
-    >>> nothing_found_text(1)[:25]
-    'nothing found in 1 image:'
+    >>> nothing_found_text(1, "recall@0.3")[49:72]
+    'The recall@0.3 is near 0'
     """
+    point = OperatingPoint.of(target)
+    meaning = (
+        f"The {target} is near 0 if there are objects of the detector's categories, and not "
+        "defined if there are none; which of these it is cannot be known without labels"
+    )
+    if point and point.measure == "precision":  # of the boxes alone
+        meaning = (
+            f"The {target} is near 0 if a box is over the threshold, and not defined if none is"
+        )
     return Notice(
         "nothing-found",
-        f"nothing found in {counted(n_images, 'image')}: no box is likely to be right. The mAP is "
-        "near 0 if there are objects of the detector's categories, and not defined if there are "
-        "none; which of these it is cannot be known without labels. Images to label are drawn as "
-        "ever (`autoeval label plan`)",
+        f"nothing found in {counted(n_images, 'image')}: no box is likely to be right. {meaning}. "
+        "Images to label are drawn as ever (`autoeval label plan`)",
     )
 
 

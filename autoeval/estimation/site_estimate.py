@@ -207,7 +207,7 @@ def _nothing_found(
         n_images=n_images,
         warnings=site.warnings,
         beside=known,
-        width_warning=nothing_found_text(n_images),
+        width_warning=nothing_found_text(n_images, regression.target),
         undefined=undefined,
         site=replace(site, nothing_found=True, row={**site.row, "rows": pd.DataFrame()}),
     )

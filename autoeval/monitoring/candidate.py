@@ -12,12 +12,14 @@ import pandas as pd
 from autoeval.comparison.common_ground import check_fits
 from autoeval.comparison.compare_sites import compare_sites
 from autoeval.comparison.comparison import distinguishable
-from autoeval.data.predictions.reading import files_by_place
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.pair_table import REFERENCE_AP
 from autoeval.estimation.site import Categories, Site
 from autoeval.estimation.site_boxes import PathLike, SiteBoxes
+from autoeval.monitoring.observing.results_files import find_results
 from autoeval.monitoring.periods import in_time
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import RecordStore
@@ -25,6 +27,7 @@ from autoeval.monitoring.site_records import RecordStore
 ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT, CANDIDATE = "current", "candidate"
 COLUMNS = ["site", "n_images", "difference", "lower", "upper", "p_better", "result"]
+OF_KNOWN = ["known", "by_known", "by_known_lower", "by_known_upper"]
 
 
 def compare_at_sites(
@@ -34,6 +37,7 @@ def compare_at_sites(
     *,
     categories: Categories | None = None,
     level: float = 0.9,
+    known: Mapping[str, float] | None = None,
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Compare two detectors at every site; InputError if `check_fits` refuses them.
 
@@ -42,20 +46,34 @@ def compare_at_sites(
     site, the greatest gain first: ``site``, ``n_images``, ``difference`` (candidate less current),
     ``lower``, ``upper``, ``p_better`` (that the candidate is), and ``result``: ``better``,
     ``worse`` or ``not distinguishable``; and which sites could not be compared, and why.
+
+    `known` has the accuracy of the candidate, in [0, 1], at sites where it was measured; InputError
+    if there is no such site. The rows then have it as ``known``, and what follows from it for the
+    current detector, known less difference, as ``by_known`` with ``by_known_lower`` and
+    ``by_known_upper``: NaN at other sites. It is of the same images and categories.
     """
+    known = known or {}
     candidate = candidate.for_target(current.target)
     fits = {CURRENT: current, CANDIDATE: candidate}
     check_fits(fits)
+    if unknown := [site for site in known if site not in sites]:
+        raise InputError(
+            f"known= behind --against names {listed(unknown)}. Expected sites where both detectors "
+            f"were run: {listed(list(sites), 10)}."
+        )
     rows, warnings = [], []
     for site, read in sites.items():
         try:
             found = dict(zip(fits, read(), strict=True))
-            result = compare_sites(fits, found, categories=categories, level=level)
+            given = {CANDIDATE: known[site]} if site in known else None
+            result = compare_sites(fits, found, categories=categories, level=level, known=given)
         except InputError as error:
             warnings.append(f"{site}: {error}")
             continue
         rows.append({"site": site, "n_images": result.n_images, **_of_candidate(result.overall)})
-    table = pd.DataFrame(rows, columns=COLUMNS)
+        if given:
+            rows[-1] |= _of_current(result.ranking, known[site])
+    table = pd.DataFrame(rows, columns=[*COLUMNS, *(OF_KNOWN if known else ())])
     return table.sort_values("difference", ascending=False, ignore_index=True), tuple(warnings)
 
 
@@ -66,13 +84,16 @@ def sites_of_predictions(
     against: PathLike,
     *,
     images_list: PathLike | None = None,
+    reference: PathLike | None = None,
+    reference_names: Mapping[str, str] | None = None,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
 ) -> tuple[dict[str, ReadSites], tuple[str, ...]]:
     """Find the sites of which there are predictions of both detectors.
 
     `predictions` and `against` are folders with ``SITE.json`` of each, `images_list` one with
-    ``SITE.txt``, ``SITE.json`` or a folder ``SITE``: all images of a site. Returns readers of the
+    ``SITE.txt``, ``SITE.json`` or a folder ``SITE``: all images of a site, `reference` one with
+    ``SITE.json`` of a reference detector, for the fits that had one. Returns readers of the
     sites, and which lack predictions of the candidate. Raises InputError if a path is no folder, or
     no site is in both.
     """
@@ -81,7 +102,7 @@ def sites_of_predictions(
             raise InputError(
                 f"{path} is no folder: --against compares folders with SITE.json for each site."
             )
-    mine, other = (files_by_place(Path(path)) for path in (predictions, against))
+    mine, other = (_files_by_site(path) for path in (predictions, against))
     common = [site for site in mine if site in other]
     if not common:
         raise InputError(
@@ -92,10 +113,17 @@ def sites_of_predictions(
         images = _images_of(site, images_list)
         named = (site_categories or {}).get(site, categories)
         first, second = (
-            fitted.read_site(path, images=images, categories=named)
+            fitted.read_site(_with_reference(fitted, path, site), images=images, categories=named)
             for fitted, path in ((current, mine[site]), (candidate, other[site]))
         )
         return first, second
+
+    beside = _files_by_site(reference) if reference else {}
+
+    def _with_reference(fitted: AccuracyEstimator, path: Path, site: str) -> Predictions:
+        if site not in beside or REFERENCE_AP not in fitted.table_:
+            return Predictions(path)
+        return Predictions(path, reference=beside[site], reference_names=reference_names or {})
 
     lost = tuple(f"{site}: no predictions of the candidate" for site in mine if site not in other)
     return {site: partial(read, site) for site in common}, lost
@@ -123,6 +151,11 @@ def sites_of_records(
     return {str(site): partial(read, str(site)) for site in indices[0]["group"].unique()}
 
 
+def _files_by_site(folder: PathLike) -> dict[str, Path]:
+    """Return the results file of each site, at any depth, as a monitor names them."""
+    return {file.name: file.path for file in find_results(folder)}
+
+
 def _of_candidate(pairs: pd.DataFrame) -> Mapping[str, object]:
     row = pairs.iloc[0].to_dict()
     sign = 1 if row["a"] == CANDIDATE else -1
@@ -135,6 +168,13 @@ def _of_candidate(pairs: pd.DataFrame) -> Mapping[str, object]:
         "p_better": row["p_better"] if sign > 0 else 1 - row["p_better"],
         "result": result if distinguishable(row) else "not distinguishable",
     }
+
+
+def _of_current(ranking: pd.DataFrame, known: float) -> Mapping[str, object]:
+    """Return what the known accuracy of the candidate says of the current detector."""
+    row = ranking[ranking["detector"] == CURRENT].iloc[0]
+    values = (known, *(row[name] for name in ("value", "value_lower", "value_upper")))
+    return dict(zip(OF_KNOWN, map(float, values), strict=True))
 
 
 def _images_of(site: str, folder: PathLike | None) -> Path | None:

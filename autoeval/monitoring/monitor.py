@@ -60,28 +60,30 @@ def monitor(
     Raises
     ------
     InputError
-        As `autoeval.monitoring.watch_sites.watch_sites` and `watch_predictions`, or if a reference
-        detector is given, which a monitor does not read.
+        As `autoeval.monitoring.watch_sites.watch_sites` and `watch_predictions`.
     """
     fitted = (
         estimator if isinstance(estimator, AccuracyEstimator) else AccuracyEstimator.load(estimator)
     )
     given = None if boxes is None else given_boxes(boxes)
-    if given is not None and given.reference is not None:
-        raise InputError("A monitor reads no reference detector: leave it out.")
     store, plan = RecordStore(Path(work_dir)), plan or WatchPlan()
     if isinstance(given, Predictions):
-        words = given.names
+        words, reference_words = (
+            read_names(Path(of)) if isinstance(of, str | os.PathLike) else of
+            for of in (given.names, given.reference_names)
+        )
         return watch_predictions(
             given.path,
             fitted,
             store,
             plan,
             half_size_predictions=given.half_size,
+            reference_predictions=given.reference,
             images_list=images,
             categories=categories,
             site_categories=site_categories,
-            names=read_names(Path(words)) if isinstance(words, str | os.PathLike) else words,
+            names=words,
+            reference_names=reference_words,
             truncated=not given.complete,
             time_form=time,
         )
@@ -104,6 +106,7 @@ def monitor(
         batch_size=run.batch_size,
         executor=run.executor,
         load=run.spec,
+        reference=run.teacher,
     )
     assert watched is not None  # of a single process
     return watched

@@ -26,6 +26,7 @@ from autoeval.runtime.store import DamagedRowsError, RowStore, read_row_file
 
 SIGNAL = "signal/"
 PASSES = ("clean", "half_size")
+TEACHER = "teacher"  # boxes of a reference detector: columns of the rows that have them
 TYPES = {"boxes": "<f4", "scores": "<f4", "labels": "<i4"}
 NOTE, ROWS, WORDS = "observed_with.json", "images", "words.json"
 INDEX = ("file_name", "stamp", "group", "taken", "taken_from", "unreadable", "observed_s", "number")
@@ -44,16 +45,20 @@ class CameraImage:
     clean: Detections  # of the plain pass: xyxy, pixels
     half_size: Detections | None = None  # in the image's own coordinates; None if not needed
     signals: Mapping[str, float] = field(default_factory=dict)  # see `image_signals`
+    teacher: Detections | None = None  # of a reference detector; None without one
 
     def evidence(self) -> Evidence:
         """Return what scores are made of."""
-        return Evidence(self.file_name, self.size, self.clean, half_size=self.half_size)
+        return Evidence(
+            self.file_name, self.size, self.clean, half_size=self.half_size, teacher=self.teacher
+        )
 
 
 def row_of(record: CameraImage) -> dict[str, Any]:
     """Return a record as plain values; see `record_of`."""
+    passes = PASSES if record.teacher is None else (*PASSES, TEACHER)
     boxes = {
-        f"{name}/{part}": _packed(getattr(record, name), part) for name in PASSES for part in TYPES
+        f"{name}/{part}": _packed(getattr(record, name), part) for name in passes for part in TYPES
     }
     return {
         "file_name": record.file_name,
@@ -88,6 +93,7 @@ def record_of(row: Mapping[str, Any]) -> CameraImage:
             for name, value in row.items()
             if name.startswith(SIGNAL) and not pd.isna(value)
         },
+        _unpacked(row, TEACHER),
     )
 
 
@@ -96,8 +102,8 @@ def _packed(found: Detections | None, part: str) -> bytes | None:
 
 
 def _unpacked(row: Mapping[str, Any], name: str) -> Detections | None:
-    packed = {part: row[f"{name}/{part}"] for part in TYPES}
-    if packed["scores"] is None:
+    packed: dict[str, Any] = {part: row.get(f"{name}/{part}") for part in TYPES}
+    if not isinstance(packed["scores"], bytes):  # NaN where only other rows of the file have them
         return None
     arrays = {part: np.frombuffer(packed[part], kind) for part, kind in TYPES.items()}
     return Detections(arrays["boxes"].reshape(-1, 4), arrays["scores"], arrays["labels"])

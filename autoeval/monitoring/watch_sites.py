@@ -17,12 +17,16 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.observation.detector_identity import LoadDetector, identity_warnings
 from autoeval.estimation.observation.observing import ImageDetector
+from autoeval.estimation.observation.teacher_boxes import Teacher
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import BLACK_BOX, Categories, any_task
 from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes
 from autoeval.monitoring.observing.reading_results import ResultsReader, read_results
 from autoeval.monitoring.observing.results_files import PathLike, find_results
 from autoeval.monitoring.observing.site_pass import (
+    HALF,
+    NO_REFERENCE,
+    REFERENCE,
     Signals,
     SiteImage,
     SitePass,
@@ -139,6 +143,7 @@ def watch_sites(
     executor: Executor | None = None,
     shards: Shards | None = None,
     load: LoadDetector | None = None,
+    reference: Teacher | None = None,
 ) -> Watched | None:
     """Observe the images that the store lacks, and estimate all sites.
 
@@ -161,6 +166,8 @@ def watch_sites(
         Changes no number.
     executor, shards
         Who observes; see `observe_sites`.
+    reference : Teacher, optional
+        A stronger detector that is run, too; by default that of the fit, where it had one.
 
     Returns
     -------
@@ -173,7 +180,7 @@ def watch_sites(
         If the estimator or the store is of another detector, or no image of any site can be read.
     """
     plan.check(estimator)
-    observer = site_observer(estimator, detector, batch_size=batch_size)
+    observer = site_observer(estimator, detector, reference=reference, batch_size=batch_size)
     expected = estimator.expected_categories_
     chosen = SiteCategories(detector.categories, expected, categories, site_categories or {})
     for given in filter(None, (categories, *chosen.of_site.values())):
@@ -210,9 +217,10 @@ def observe_candidate(
     executor: Executor | None = None,
     shards: Shards | None = None,
     load: LoadDetector | None = None,
+    reference: Teacher | None = None,
 ) -> None:
     """Observe with another detector the images that its store lacks; see `watch_sites`."""
-    observer = site_observer(estimator, detector, batch_size=batch_size)
+    observer = site_observer(estimator, detector, reference=reference, batch_size=batch_size)
     images, _ = site_images(files, depth=depth)
     work = SitePass(observer, clock, no_signals, load=load)
     observe_sites(images, work, store, executor=executor, shards=shards)
@@ -232,10 +240,12 @@ def watch_predictions(
     plan: WatchPlan,
     *,
     half_size_predictions: PathLike | None = None,
+    reference_predictions: PathLike | None = None,
     images_list: PathLike | None = None,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
     names: Mapping[str, str] | None = None,
+    reference_names: Mapping[str, str] | None = None,
     truncated: bool = False,
     time_form: str = AUTO,
 ) -> Watched:
@@ -243,7 +253,7 @@ def watch_predictions(
 
     Parameters
     ----------
-    predictions, half_size_predictions, images_list
+    predictions, half_size_predictions, reference_predictions, images_list
         See `find_results`.
     estimator : AccuracyEstimator
         Of the method ``bayes``, fitted on predictions of the same detector.
@@ -251,8 +261,9 @@ def watch_predictions(
     plan : WatchPlan
     categories, site_categories : mapping, optional
         Names and words of all sites, and of single ones; see `SiteCategories`.
-    names : mapping of str to str, optional
-        Word of each category number, where neither the files nor the labels have it.
+    names, reference_names : mapping of str to str, optional
+        Word of each category number, where neither the files nor the labels have it; and the
+        detector's word for each of the reference.
     truncated : bool
         Whether it is known that boxes with low scores were left out.
     time_form : str
@@ -277,15 +288,32 @@ def watch_predictions(
             f"Expected --time as a form of the time in file names, such as %Y%m%d_%H%M%S, but got "
             f"{time_form!r}: results files hold no images to read it from."
         )
-    if needed_passes(estimator) and not half_size_predictions:
+    needed = needed_passes(estimator)
+    if reference_predictions:
+        estimator.pass_.check_read([REFERENCE])
+    elif reference_names:
+        raise InputError(
+            "`reference_names` belongs to the boxes of a reference detector, and there are none: "
+            "give `reference`, too, or leave it out."
+        )
+    elif REFERENCE in needed:
+        raise InputError(NO_REFERENCE.format("--predictions PATH reference=PATH"))
+    if HALF in needed and not half_size_predictions:
         raise InputError(
             "This estimator was fitted with a pass at half the size: give that of these images, "
             "too (--predictions ... half_size=DIR), or fit again without."
         )
     # Periods of a site are compared with each other: files of all of them begin where the fit does.
     statistics, clock = replace(estimator.statistics_, floors=()), Clock(time_form)
-    reader = ResultsReader(statistics, clock, plan.depth, names or {}, truncated)
-    files = find_results(predictions, half_size=half_size_predictions, image_list=images_list)
+    reader = ResultsReader(
+        statistics, clock, plan.depth, names or {}, truncated, reference_names or {}
+    )
+    files = find_results(
+        predictions,
+        half_size=half_size_predictions,
+        reference=reference_predictions,
+        image_list=images_list,
+    )
     began = time.time()
     warnings, unseen = read_results(files, reader, store)
     index, words = store.index(), store.add_words(statistics.categories)
@@ -361,7 +389,7 @@ def _watched(
     ]
     sites = table.sites[table.sites["nothing_found"]]
     empty = [
-        nothing_found_text(int(row["n_images"])).prefixed(row["group"])
+        nothing_found_text(int(row["n_images"]), estimator.target).prefixed(row["group"])
         for row in sites.to_dict("records")
     ]
     every = (*warnings, *empty, *times)

@@ -20,6 +20,10 @@ OTHER_CASES = {
         "predictions": (WATCH, "--predictions watched_others"),
         "names": (WATCH, f"--predictions watched {NAMES}"),
         "half_size_predictions": (WATCH, "--predictions watched half_size=nowhere"),
+        "reference_predictions": (WATCH, "--predictions watched reference=watched"),
+        "reference_names": (WATCH, "--predictions watched reference_names=words.txt"),
+        "reference": (WATCH_BY_RUN, "--detector reference=nowhere.py:detector"),
+        "reference_checkpoint": (WATCH_BY_RUN, "--detector reference_checkpoint=nowhere.pth"),
         "complete": (WATCH_CUT, "--predictions watched_cut complete=no"),
         "images": ("monitor --estimator run/estimator.parquet", "--images nowhere"),
         "img_dir": (WATCH_BY_RUN, "--images w1/annotations.json img_dir=nowhere"),
@@ -40,6 +44,10 @@ OTHER_CASES = {
         "against_predictions": (
             f"{WATCH} --against other predictions=watched_others",
             "--against other predictions=nowhere",
+        ),
+        "against_known": (
+            f"{WATCH} --against other predictions=watched_others",
+            "--against other predictions=watched_others known=gate=40",
         ),
         "changes": (WATCH_BY_RUN, "--changes nowhere.json"),
         "baseline": (f"{WATCH} --changes", "--changes baseline=soon"),

@@ -9,6 +9,7 @@ import pytest
 from chromium import LAPTOP, PHONE, Visit, chromium
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
 
+import autoeval
 from autoeval.cli import main
 from autoeval.commands.compare import WORSE
 from autoeval.comparison.planning import BY_DIFFERENCE
@@ -220,3 +221,54 @@ def test_another_detector_at_the_sites_of_a_monitor(world, tmp_path, capsys):
     assert rows["a"]["difference"] > 0 and rows["other"]["difference"] < rows["a"]["difference"]
     assert main([*given, *against[:2]]) == 2
     assert "predictions=DIR" in capsys.readouterr().err
+
+
+def test_the_known_accuracy_of_another_detector_at_a_site_of_a_monitor(world, tmp_path, capsys):
+    """The detector's own is known less difference, as `compare known=` has it on that site."""
+    folders = {name: tmp_path / name for name in ("strong", "weak")}
+    for name, folder in folders.items():
+        folder.mkdir()
+        (path,) = site_predictions(world, name)
+        for site in ("gate", "yard"):
+            shutil.copy(path, folder / f"{site}.json")
+    given = ["monitor", "--estimator", str(world / "weak/estimator.parquet")]
+    given += ["--predictions", str(folders["weak"]), "--work-dir", str(tmp_path / "out")]
+    given += ["--category", "thing 0", "--against", str(world / "strong")]
+    given += [f"predictions={folders['strong']}"]
+    assert main([*given, "known=gate=85.5"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "by_known: the current detector by the known accuracy of the candidate" in shown
+    result = json.loads((tmp_path / "out/result.json").read_text())["candidate"]
+    rows = {row["site"]: row for row in result}
+    gate, yard = rows["gate"], rows["yard"]
+    assert gate["known"] == 0.855 and gate["difference"] == yard["difference"] != 0
+    ends = [gate["by_known"], gate["by_known_lower"], gate["by_known_upper"]]
+    law = [0.855 - gate["difference"], 0.855 - gate["upper"], 0.855 - gate["lower"]]
+    assert ends == pytest.approx(law)
+    assert yard["known"] is None and yard["by_known"] is None
+    compared = autoeval.compare(
+        {"weak": world / "weak", "strong": world / "strong"},
+        [folders["weak"] / "gate.json", folders["strong"] / "gate.json"],
+        categories={"thing 0": ["thing 0"]},
+        known={"strong": 0.855},
+    ).ranking.set_index("detector")
+    assert ends[0] == pytest.approx(compared.loc["weak", "value"])
+    page = (tmp_path / "out/report.html").read_text()
+    assert "by_known_lower" in page and "85.5" in page
+    assert f"{100 * ends[0]:.1f}" in shown
+    assert main([*given, "known=shed=45.5"]) == 2
+    assert "Expected sites where both detectors were run: gate, yard" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ("gate=.455", "accuracy in points of 100 such as gate=31.2"),
+        ("gate", "Expected known= SITE=POINTS"),
+        ("gate=30,gate=31", "gives the site 'gate' two accuracies"),
+    ],
+)
+def test_known_accuracies_that_are_none(known, message, capsys):
+    given = ["monitor", "--estimator", "a", "--predictions", "b", "--against", "c"]
+    assert status([*given, f"known={known}"]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())

@@ -267,7 +267,7 @@ def influence(tmp_path, world):
     made = load_plan(tmp_path / "site")
     truth = Truth.of(load_labels(world / "new" / "annotations.json"), made.found.categories)
     true = [true_influence(ranking) for ranking in rank_categories(made.found, truth)]
-    return np.corrcoef(np.ravel(true), made.influence.mean(axis=1).ravel())[0, 1]
+    return np.corrcoef(np.ravel(true), made.predicted("mAP")[:-1].ravel())[0, 1]
 
 
 def test_what_cannot_be_read_is_named(world, plan, tmp_path, capsys):

@@ -1,5 +1,6 @@
 """A site where the detector found nothing: no estimate, but a plan, and labels that measure it."""
 
+import copy
 import json
 
 import numpy as np
@@ -11,6 +12,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.operating_curve import expected_curve
 from autoeval.labels.plan import BY_CHANCE
 from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.notices import Notice
 from autoeval.results.labels.plan_report import WidthToExpect
 from tests.commands.predicted_world import write_world
 
@@ -86,6 +88,8 @@ def test_a_plan_is_a_simple_random_sample_and_its_labels_measure_0(estimator, wo
     assert set(result.per_category) == {f"thing {k}" for k in range(12)}
     assert "nothing-found" not in {warning.code for warning in result.warnings}  # labels decide it
     assert "nan" not in WidthToExpect(plan).headline()
+    every = estimator.plan_labels(estimated(estimator, world, way), n=N)
+    assert f"expected of mAP: ±0.0 with {N} (all images: exact)" in WidthToExpect(every).headline()
 
 
 def compared(estimator, world, *files, **options):
@@ -98,6 +102,29 @@ def test_a_comparison_names_the_detector_that_found_nothing(estimator, world):
     result = compared(estimator, world, "no_boxes.json", "site_predictions.json")
     found = [of for of in result.warnings if of.code == "nothing-found"]
     assert [of.startswith(f"first: nothing found in {N} images") for of in found] == [True]
+
+
+def test_a_difference_of_recall_stays_within_100_points_and_names_recall(estimator, world):
+    files = ("no_boxes.json", "site_predictions.json")
+    result = compared(estimator, world, *files, target="recall@0.3")
+    ends = result.pairs[["difference", "lower", "upper"]].to_numpy()
+    assert np.abs(ends).max() <= 1 and (np.abs(result.ranking["behind"]) <= 1).all()
+    assert (np.abs(result.ranking[["lower", "upper"]].to_numpy()) <= 1).all()
+    (nothing,) = [of for of in result.warnings if of.code == "nothing-found"]
+    assert "The recall@0.3 is near 0" in nothing and "mAP" not in nothing
+
+
+def test_a_warning_of_a_fit_that_detectors_share_is_given_once(estimator, world):
+    content = json.loads((world / "site_predictions.json").read_text())
+    other = [of | {"score": of["score"] ** 1.01} for of in content]
+    (world / "surer.json").write_text(json.dumps(other))
+    warned = copy.deepcopy(estimator)
+    odd = warned.statistics_.warning(Notice("few-images", "set: few images"))
+    warned.context_["boxes"] = odd.to_dict()
+    result = compared(warned, world, "site_predictions.json", "surer.json")
+    assert [of for of in result.warnings if "few images" in of] == [
+        "first, second: set: few images"
+    ]
 
 
 def test_detectors_that_found_nothing_are_compared_by_labels_alone(estimator, world):

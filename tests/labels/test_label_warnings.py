@@ -225,3 +225,7 @@ def test_words_that_count_from_another_number_are_named():
     mixed = np.where(np.arange(N) % 4 < 2, 2, np.where(half, 1, 0))
     assert exchanged_words(replace(shifted, label=mixed), labelled) == ()
     assert exchanged_words(shifted.where(np.arange(N) < 19), labelled) == ()
+    # numbers off by one, and a fifth of all boxes with a wrong word: 20 cars are called vans
+    some = np.where(half & (np.arange(N) < 20), 2, shifted.label)
+    (warning,) = exchanged_words(replace(shifted, label=some), labelled)
+    assert "van on bus, bus on car" in warning

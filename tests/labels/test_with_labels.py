@@ -147,6 +147,24 @@ def test_a_plan_survives_its_file_and_grows(plan, labels, tmp_path):
         load_plan(tmp_path / "nowhere")
 
 
+def test_a_plan_of_format_3_has_arrays_of_all_images_and_thresholds(plan, tmp_path):
+    """Levels by hand: mAP is the mean over the ten thresholds, mAP50 the first, mAP75 the sixth."""
+    save_plan(plan, tmp_path)
+    with np.load(tmp_path / "pool.npz") as stored:
+        parts = ("influence_", "objects_")
+        arrays = {name: of for name, of in stored.items() if not name.startswith(parts)}
+    rng, n = np.random.default_rng(0), plan.n_pool
+    influence, objects = rng.normal(size=(1, 10, n)), rng.poisson(3, (1, n)).astype(float)
+    np.savez(tmp_path / "pool.npz", influence=influence, objects=objects, **arrays)
+    document = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps(document | {"format": 3}))
+    again = load_plan(tmp_path)
+    expected = {"mAP": influence.mean(axis=1), "mAP50": influence[:, 0], "mAP75": influence[:, 5]}
+    for target, values in expected.items():
+        assert again.predicted(target)[0] == pytest.approx(values[0], rel=2e-4)
+    assert (again.objects[0] == objects).all()
+
+
 def test_frames_are_drawn_apart_and_counted_as_clusters(assistance, site):
     blocks = np.arange(120) // 40
     plan = make_plan(site.pool, assistance, n=12, priors={}, blocks=blocks)

@@ -71,7 +71,7 @@ def test_options_of_the_plan_and_of_the_files_act(world, watched, tmp_path):
     again = autoeval.monitor(world / "fit", world / "sites", **options)
     assert len(again.alarms) > 0 and len(watched.alarms) == 0
     given = autoeval.Predictions(world / "sites", reference=world / "sites")
-    with pytest.raises(InputError, match="reads no reference detector"):
+    with pytest.raises(InputError, match="fitted without a reference detector"):
         autoeval.monitor(world / "fit", given, work_dir=tmp_path / "other")
     with pytest.raises(InputError, match="Expected predictions, or images"):
         autoeval.monitor(world / "fit", work_dir=tmp_path / "other")

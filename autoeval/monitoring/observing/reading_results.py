@@ -39,11 +39,15 @@ class ResultsReader:
     depth: int | None = None  # see `ResultsFile.site`
     names: Mapping[str, str] = field(default_factory=dict)  # word of each category number
     truncated: bool = False  # boxes with low scores are known to be left out
+    reference_names: Mapping[str, str] = field(default_factory=dict)  # as `names`, of a reference
 
-    def made_with(self, *, half_size: bool) -> dict[str, Any]:
+    def made_with(self, *, half_size: bool, reference: bool = False) -> dict[str, Any]:
         """Return what records depend on beside the files, as nested plain values."""
+        predictions: dict[str, Any] = {"half_size": half_size, "names": dict(self.names)}
+        if reference:
+            predictions["reference"] = dict(self.reference_names)
         return {
-            "predictions": {"half_size": half_size, "names": dict(self.names)},
+            "predictions": predictions,
             "words of the detector": sorted(self.statistics.categories),
             "depth": self.depth,
             "time": self.clock.source,
@@ -58,7 +62,12 @@ class ResultsReader:
         and a note: ``warnings`` of the file, its ``sites``, and ``unseen``, see `Site.unseen`.
         """
         files = Predictions(
-            file.path, file.half_size, names=self.names, complete=not self.truncated
+            file.path,
+            file.half_size,
+            file.reference,
+            self.names,
+            complete=not self.truncated,
+            reference_names=self.reference_names,
         )
         site = site_of_files(files, self.statistics, images=file.images)
         own = site.boxes.clean.categories
@@ -89,6 +98,7 @@ class ResultsReader:
             file.site(name, self.depth),
             boxes.clean.detections(k),
             boxes.half_size.detections(k) if boxes.half_size else None,
+            teacher=boxes.teacher.detections(k) if boxes.teacher else None,
         )
         row = row_of(record)
         content = hashlib.sha256(repr(sorted(row.items())).encode()).hexdigest()[:20]
@@ -106,7 +116,10 @@ def read_results(
     `Site.unseen` of the files of each site. Raises InputError if the store holds records that were
     made with other settings.
     """
-    store.check(reader.made_with(half_size=any(file.half_size for file in files)))
+    half_size, reference = (
+        any(getattr(file, name) for file in files) for name in ("half_size", "reference")
+    )
+    store.check(reader.made_with(half_size=half_size, reference=reference))
     store.tidy()
     path = store.folder / READ
     notes: dict[str, dict[str, Any]] = read_json(path, "notes") if path.exists() else {}

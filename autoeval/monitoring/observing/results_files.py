@@ -30,13 +30,15 @@ class ResultsFile:
     path: Path
     name: str = ""  # path below the folder, without suffix; empty for a single file of all sites
     half_size: Path | None = None  # results of a second pass at half the input size
+    reference: Path | None = None  # results of a reference detector
     image_list: Path | None = None  # all images; see `read_image_list`
     folder: str = ""  # with which the file names in that list begin that are of this file
 
     @property
     def stamp(self) -> str:
         """Sizes and times of the files: another one means that they have changed."""
-        return "; ".join(path_stamp(p) for p in (self.path, self.half_size, self.image_list) if p)
+        files = (self.path, self.half_size, self.image_list, self.reference)
+        return "; ".join(path_stamp(p) for p in files if p)
 
     @cached_property
     def images(self) -> tuple[LabelledImage, ...] | None:
@@ -75,21 +77,24 @@ def find_results(
     predictions: PathLike,
     *,
     half_size: PathLike | None = None,
+    reference: PathLike | None = None,
     image_list: PathLike | None = None,
 ) -> list[ResultsFile]:
     """Find the results files of all sites; none is opened.
 
     `predictions` is a folder with results files, at any depth, or one file whose images are named
     by ``file_name`` in a folder for each site; `half_size` the same of a second pass at half the
-    input size. `image_list` is for a folder of results files a folder that holds, for each
-    ``NAME.json`` among them, ``NAME.txt``, ``NAME.json`` or a folder ``NAME`` of images; or a
-    single list of file names in a folder for each site. Raises InputError if there is no results
-    file, two have the same name, or what belongs to one is missing.
+    input size, `reference` of a reference detector. `image_list` is for a folder of results files a
+    folder that holds, for each ``NAME.json`` among them, ``NAME.txt``, ``NAME.json`` or a folder
+    ``NAME`` of images; or a single list of file names in a folder for each site. Raises InputError
+    if there is no results file, two have the same name, or what belongs to one is missing.
     """
     path = Path(predictions)
-    half, lists = (None if p is None else Path(p) for p in (half_size, image_list))
+    half, stronger, lists = (
+        None if p is None else Path(p) for p in (half_size, reference, image_list)
+    )
     if path.is_file():
-        return [ResultsFile(path, "", half, lists)]
+        return [ResultsFile(path, "", half, stronger, lists)]
     if not path.is_dir():
         raise InputError(f"No results file or folder {path}: check the path.")
     names = [name for name in walk(path) if RESULTS.search(name) and not HIDDEN.search(name)]
@@ -100,16 +105,24 @@ def find_results(
             "results format."
         )
     found = [
-        ResultsFile(path / name, own, half and half / name, *_list_of(lists, own))
+        ResultsFile(
+            path / name,
+            own,
+            half and half / name,
+            stronger and stronger / name,
+            *_list_of(lists, own),
+        )
         for name in names
         for own in [RESULTS.sub("", printable(name))]
     ]
     for of in found:
-        if of.half_size and not of.half_size.is_file():
-            raise InputError(
-                f"Expected {of.half_size}, the results at half the size of {of.name}, but there "
-                "is none."
-            )
+        beside = {
+            "the results at half the size": of.half_size,
+            "the results of the reference detector": of.reference,
+        }
+        for what, needed in beside.items():
+            if needed and not needed.is_file():
+                raise InputError(f"Expected {needed}, {what} of {of.name}, but there is none.")
     for one, other in pairwise(found):
         if one.name == other.name:
             raise InputError(

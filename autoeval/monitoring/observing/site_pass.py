@@ -19,6 +19,7 @@ from autoeval.estimation.observation.detector_identity import LoadDetector, Trav
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
+from autoeval.estimation.observation.teacher_boxes import PredictionsTeacher, Teacher
 from autoeval.estimation.site import own_words
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
@@ -28,10 +29,13 @@ from autoeval.runtime.shards import Shards, Undivided
 from autoeval.scores.registry import needs_of
 
 Signals = Callable[[np.ndarray], Mapping[str, float]]
+NO_REFERENCE = (
+    "This estimator was fitted with a reference detector: give the same one at the sites, too "
+    "({}), or fit again without."
+)
 IN_BATCH = 128
 ROOT = "."
-HALF = "half_size"
-OTHER_PASSES = {"teacher": "the boxes of a reference detector (--reference)"}
+HALF, REFERENCE = "half_size", "teacher"
 
 
 @dataclass(frozen=True)
@@ -69,30 +73,48 @@ def site_images(
 
 
 def needed_passes(estimator: AccuracyEstimator) -> frozenset[str]:
-    """Return the passes beside the plain one that an estimator reads: none, or that at half size.
+    """Return the passes beside the plain one that an estimator reads: `HALF`, `REFERENCE` or none.
 
     Raises InputError if the estimator reads a pass that is not kept of each image.
     """
     needed = needs_of(estimator.regression_.features_)
-    if more := sorted(needed - {HALF, "clean"}):
-        names = [OTHER_PASSES.get(name, name) for name in more]
+    if more := sorted(needed - {HALF, REFERENCE, "clean"}):
         raise InputError(
-            f"This estimator needs {', '.join(names)} of each image, and of the images of sites "
-            "only the boxes at full and at half the input size are kept. Fit without it."
+            f"This estimator needs {', '.join(more)} of each image, and of the images of sites "
+            "only the boxes at full and at half the input size and those of a reference detector "
+            "are kept. Fit without it."
         )
     return frozenset(needed - {"clean"})
 
 
 def site_observer(
-    estimator: AccuracyEstimator, detector: ImageDetector, *, batch_size: int = 4
+    estimator: AccuracyEstimator,
+    detector: ImageDetector,
+    *,
+    reference: Teacher | None = None,
+    batch_size: int = 4,
 ) -> Observer:
     """Make the pass that an estimator needs of sites: the plain one, and that at half the size.
 
-    In the detector's own words. Raises as `needed_passes`, and if the detector is another one.
+    In the detector's own words. `reference` is run beside it; by default that of the fit, where it
+    was a detector. Raises as `needed_passes`, if the detector is another one, and if a reference is
+    missing, is read by nothing, or is predictions.
     """
-    half_size = HALF in needed_passes(estimator)
+    needed = needed_passes(estimator)
     estimator.check_detector(detector)
-    settings = replace(light(), wants=(HALF,) if half_size else ())
+    if isinstance(reference, PredictionsTeacher):
+        raise InputError(
+            "Beside a detector that is run on the images of sites a reference detector is run, too "
+            "(--detector reference=ALIAS): its results files belong to predictions "
+            "(--predictions PATH reference=PATH)."
+        )
+    if reference is not None:
+        estimator.pass_.check_read([REFERENCE])
+    elif REFERENCE in needed:
+        reference = estimator.pass_.load_teacher()
+        if reference is None:
+            raise InputError(NO_REFERENCE.format("--detector reference=ALIAS"))
+    settings = replace(light(), wants=(HALF,) if HALF in needed else (), teacher=reference)
     return Observer(detector, own_words(detector), settings, batch_size=batch_size)
 
 
@@ -133,6 +155,7 @@ class SitePass(TravellingObserver):
                 evidence.clean,
                 evidence.half_size,
                 self.signals(sample.image),
+                evidence.teacher,
             )
             rows.append(self._row(record, image))
             advance(1)

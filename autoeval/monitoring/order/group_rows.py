@@ -87,6 +87,7 @@ def score_group(
     *,
     calibration: ScoreCalibration | None,
     score_thr: float,
+    reference_calibration: ScoreCalibration | None = None,
 ) -> dict[str, Any]:
     """Compute what an estimate is made of, as a pass over the images themselves would.
 
@@ -99,7 +100,11 @@ def score_group(
     site = seen[0].group
     names = categories.names(site)
     evidence = [record.evidence() for record in categories.select(site, seen)]
-    boxes = replace(SiteBoxes.of_evidence(evidence, names), calibration=calibration)
+    boxes = replace(
+        SiteBoxes.of_evidence(evidence, names),
+        calibration=calibration,
+        reference_calibration=reference_calibration,
+    )
     named = names if categories.expects(site) else ()
     scores = site_scores(boxes, features, named=named, score_thr=score_thr)
     rows = [of.row() for of in scores]

@@ -17,6 +17,7 @@ from autoeval.estimation.bayesian_regression import BayesianRegression, outside_
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.nothing_found import HIGHEST, nothing_found_text, nothing_over_text
+from autoeval.estimation.reference_warnings import reference_at_site
 from autoeval.estimation.warnings import estimate_warnings, unseen_warning
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
 from autoeval.monitoring.periods import WHOLE
@@ -105,10 +106,13 @@ def site_table(
         features=features,
         calibration=estimator.calibration_,
         score_thr=estimator.score_thr,
+        reference_calibration=estimator.reference_calibration_,
     )
     level_of = partial(_level, regression, score)
-    calibration = estimator.calibration_ and estimator.calibration_.to_dict()
-    made_with = repr((features, calibration, categories, estimator.score_thr, revisions()))
+    calibrations = [
+        of and of.to_dict() for of in (estimator.calibration_, estimator.reference_calibration_)
+    ]
+    made_with = repr((features, calibrations, categories, estimator.score_thr, revisions()))
     rows = group_rows(store, score, by=by, made_with=made_with)
     if rows.empty:
         rows, drawn = rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0))
@@ -131,7 +135,10 @@ def site_table(
         beside[rows["n_boxes"] == 0] = 0.0  # by definition, and no box is a false alarm
         rows = rows.join(beside if estimator.target != points[1] else beside.iloc[:, -1])
     empty = rows["nothing_found"]
-    of_empty = {k: (nothing_found_text(int(n)),) for k, n in rows.loc[empty, "n_images"].items()}
+    of_empty = {
+        k: (nothing_found_text(int(n), estimator.target),)
+        for k, n in rows.loc[empty, "n_images"].items()
+    }
     rows.loc[empty, "warnings"] = [str(text) for (text,) in of_empty.values()]
     said = {**each, **of_empty}
     of_sites = rows.loc[rows["period"] == WHOLE, "group"]
@@ -208,7 +215,8 @@ def _estimated(
         )
         missing = unseen_warning(unseen.get(str(row["group"]), 0.0))
         found = (nothing_over_text(regression.target),) if none else found
-        warnings = (*outside_range(of), *missing, *found)
+        lacking = reference_at_site(_with_names(row, regression.features_), regression.features_)
+        warnings = (*outside_range(of), *lacking, *missing, *found)
         values.append((of.value, of.lower, of.upper, of.raw, "; ".join(warnings), warnings))
     table = pd.DataFrame(values, index=rows.index, columns=[*ESTIMATED, NOTICES])
     return table.join(_by_category(sites, rows)) if len(categories_in(rows)) > 1 else table
@@ -226,6 +234,14 @@ def _only_scores(row: Mapping[Any, Any], features: Sequence[str]) -> dict[str, f
         return {}
     only = found_on[0].removeprefix(FOUND_ON)
     return {name: row[f"{name}/{only}"] for name in features}
+
+
+def _with_names(row: Mapping[Any, Any], features: Sequence[str]) -> pd.DataFrame:
+    """Return the scores of a site, a row for each of its categories."""
+    found_on = [str(of) for of, n in row.items() if str(of).startswith(FOUND_ON) and n == n]
+    names = [of.removeprefix(FOUND_ON) for of in found_on]
+    each = [{"category": of, **{name: row[f"{name}/{of}"] for name in features}} for of in names]
+    return pd.DataFrame(each)
 
 
 def _by_category(sites: NewSites, rows: pd.DataFrame) -> pd.DataFrame:

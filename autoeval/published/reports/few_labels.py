@@ -117,7 +117,7 @@ def labels_from_files_report(
         evaluated += evaluated_pairs(
             fit_assistance([site_of_set(one)]),
             [labelled_sites[of.name] for of in others],
-            _priors_from(one, others, target),
+            priors_from(one, others, target),
             fewest=fewest,
             target=target,
         )
@@ -186,7 +186,7 @@ def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], ValueWithError]:
     return priors
 
 
-def _priors_from(
+def priors_from(
     labelled: TrainingSet, sites: Sequence[TrainingSet], target: str = "mAP"
 ) -> dict[tuple[str, str], ValueWithError]:
     """Estimate every pair, each as of a new site, by a regression on one labelled set."""

@@ -94,7 +94,11 @@ class WidthToExpect(Section):
         table = self.table()
         rows = list(table.itertuples(index=False))
         known = [row for row in rows if row.half_width == row.half_width]
-        widths = ", ".join(f"±{100 * row.half_width:.1f} with {row.labels}" for row in known)
+        widths = ", ".join(
+            f"±{100 * row.half_width:.1f} with {row.labels}"
+            + (" (all images: exact)" if row.labels == self.plan.n_pool else "")
+            for row in known
+        )
         text = f"expected of {self.what}: {widths or 'not known before there are labels'}"
         if "categories_measured" not in table:
             return text

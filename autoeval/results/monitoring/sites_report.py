@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from autoeval.data.wording import listed
+from autoeval.monitoring.candidate import OF_KNOWN
 from autoeval.monitoring.order.site_table import FALSE_ALARMS
 from autoeval.monitoring.watched import ALARM, BELOW, Watched
 from autoeval.report.interactive import Board
@@ -64,15 +65,32 @@ class CandidateAtSites(Section):
     table: pd.DataFrame
     warnings: tuple[str, ...]
 
+    @property
+    def of_known(self) -> list[str]:
+        """Columns about known accuracies of the candidate."""
+        return [name for name in OF_KNOWN if name in self.table]
+
     def sentence(self) -> str:
         """Count the sites by result."""
         counts = self.table["result"].value_counts()
         n = [int(counts.get(of, 0)) for of in ("better", "worse", "not distinguishable")]
         return f"The candidate is better at {n[0]} sites, worse at {n[1]}, undecided at {n[2]}"
 
+    def about_known(self) -> str:
+        """Say what the known accuracies of the candidate show; empty without any."""
+        if not self.of_known:
+            return ""
+        return (
+            "by_known: the current detector by the known accuracy of the candidate, which is "
+            "measured: known less difference, with the interval of the difference. The order of "
+            "the sites does not use it"
+        )
+
     def show(self, page: Page) -> None:
         page.add_heading("Another detector at these sites")
         page.add_text(self.sentence())
+        if self.of_known:
+            page.add_text(f"{self.about_known()}.")
         for part in self.parts():
             part.show(page, "Candidate less current detector, points of 100")
         page.add_warnings(self.warnings, "Not compared")
@@ -82,16 +100,19 @@ class CandidateAtSites(Section):
 
     def headline(self) -> str:
         part = self.parts()[0]
-        return f"{self.sentence()}\n{to_terminal(format_cells(part.for_people, part.formats))}"
+        table = to_terminal(format_cells(part.for_people, part.formats))
+        return "\n".join(filter(None, [self.sentence(), table, self.about_known()]))
 
     def parts(self) -> list[Part]:
-        points = ["difference", "lower", "upper", "p_better"]
-        shown = self.table.assign(**{name: 100 * self.table[name] for name in points})
-        formats = dict.fromkeys(points[:3], "{:+.1f}") | {"p_better": "{:.0f}"}
+        formats = dict.fromkeys(("difference", "lower", "upper"), "{:+.1f}") | {
+            "p_better": "{:.0f}"
+        }
+        formats |= dict.fromkeys(self.of_known, "{:.1f}")
+        shown = self.table.assign(**{name: 100 * self.table[name] for name in formats})
         return [Part("candidate", self.table, shown, formats)]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"candidate": self.table.to_dict("records")}
+        return {"candidate": known_rows(self.table)}
 
 
 @dataclass(frozen=True)

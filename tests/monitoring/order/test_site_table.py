@@ -69,7 +69,7 @@ def test_an_estimator_that_sites_cannot_serve_is_refused():
     again = fitted.table_["expected_ap"]
     rows = fitted.table_.assign(**dict.fromkeys(REFERENCE, again), reference_true_ap=1.0)
     other = AccuracyEstimator().fit_rows(rows, context=fitted.context_)
-    with pytest.raises(InputError, match="needs the boxes of a reference detector"):
+    with pytest.raises(InputError, match="fitted with a reference detector: give the same one"):
         site_observer(other, detector())
 
 

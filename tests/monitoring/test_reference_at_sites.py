@@ -1,0 +1,195 @@
+"""A monitor with a reference detector: each site is what `predict` gives with its boxes there."""
+
+import json
+import shutil
+
+import pytest
+from commands.predicted_world import write_world
+
+import autoeval
+from autoeval.cli import main
+from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.errors import InputError
+from tests.labelled_colours import write_detector, write_distinct
+
+SITES = {"north/gate": 0.6, "roof": 0.4}
+FEW = {"n_images": 40, "n_categories": 3}
+ENDS = ("value", "lower", "upper")
+
+
+def write_site(folder, name, seed, skill):
+    """Write NAME.json of a detector of that skill; the objects are those of the seed."""
+    (folder / "made").mkdir(parents=True, exist_ok=True)
+    _, made = write_world(folder / "made", "site", seed=seed, skill=skill, **FEW)
+    boxes = json.loads(made.read_text())
+    path = folder / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    named = [{**box, "file_name": f"{box.pop('image_id'):04}.jpg"} for box in boxes]
+    path.write_text(json.dumps(named))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A fit with a much stronger reference, and two sites with the boxes of both."""
+    folder = tmp_path_factory.mktemp("reference")
+    (folder / "better").mkdir()
+    labels, weak = write_world(folder, "val", seed=0, skill=0.5, **FEW)
+    _, better = write_world(folder / "better", "val", seed=0, skill=0.98, **FEW)
+    boxes = autoeval.Predictions(weak, reference=better)
+    autoeval.fit(labels, boxes, work_dir=folder / "fit")
+    autoeval.fit(labels, weak, work_dir=folder / "plain")
+    for k, (name, skill) in enumerate(SITES.items()):
+        write_site(folder / "sites", name, k + 1, skill)
+        write_site(folder / "reference", name, k + 1, 0.98)
+    for made in (folder / "sites/made", folder / "reference/made"):
+        shutil.rmtree(made)
+    return folder
+
+
+def watch(world, work_dir, fit="fit", **given):
+    boxes = autoeval.Predictions(world / "sites", **{"reference": world / "reference", **given})
+    return autoeval.monitor(world / fit, boxes, work_dir=work_dir)
+
+
+def of_predict(world, name, reference=None):
+    reference = reference or world / "reference" / f"{name}.json"
+    boxes = autoeval.Predictions(world / "sites" / f"{name}.json", reference=reference)
+    return autoeval.AccuracyEstimator.load(world / "fit").predict(boxes)
+
+
+def test_a_site_is_estimated_as_by_predict_with_its_reference(world, tmp_path):
+    assert "reference_ap" in autoeval.AccuracyEstimator.load(world / "fit").regression_.features_
+    watched = watch(world, tmp_path)
+    for name in SITES:
+        expected, site = of_predict(world, name), watched[name]
+        assert [getattr(site, end) for end in ENDS] == pytest.approx(
+            [getattr(expected, end) for end in ENDS], abs=1e-6
+        )
+        assert site.per_category.keys() == expected.per_category.keys()
+
+
+def test_a_reference_that_has_changed_is_read_again(world, tmp_path):
+    """Half of the boxes of the roof's reference go: the estimate follows; the gate's stays."""
+    shutil.copytree(world / "reference", tmp_path / "reference")
+    given = {"reference": tmp_path / "reference"}
+    before = watch(world, tmp_path / "work", **given)
+    path = tmp_path / "reference/roof.json"
+    path.write_text(json.dumps(json.loads(path.read_text())[::2]))
+    after = watch(world, tmp_path / "work", **given)
+    assert after["north/gate"].value == before["north/gate"].value
+    assert after["roof"].value != pytest.approx(before["roof"].value, abs=1e-3)
+    assert after["roof"].value == pytest.approx(of_predict(world, "roof", path).value, abs=1e-6)
+
+
+def test_categories_without_a_box_of_the_reference_are_named(world, tmp_path):
+    shutil.copytree(world / "reference", tmp_path / "reference")
+    path = tmp_path / "reference/roof.json"
+    boxes = [box for box in json.loads(path.read_text()) if box["category_id"] != 2]
+    path.write_text(json.dumps(boxes))
+    watched = watch(world, tmp_path / "work", reference=tmp_path / "reference")
+    lacking = "has no box of 1 of 3 categories, which are estimated without it: thing 1"
+    assert [lacking in str(watched[name].warnings) for name in SITES] == [False, True]
+
+
+def test_what_does_not_belong_together_is_refused(world, tmp_path):
+    refused = {
+        "give the same one at the sites": {"reference": None},
+        "fitted without a reference detector": {"fit": "plain"},
+        "the results of the reference detector of north/gate": {"reference": tmp_path},
+        "`reference_names` belongs to": {"reference": None, "reference_names": {"1": "thing 0"}},
+    }
+    for k, (message, given) in enumerate(refused.items()):
+        with pytest.raises(InputError, match=message):
+            watch(world, tmp_path / f"{k}", **given)
+
+
+def test_the_command_reads_the_reference_of_each_site(world, tmp_path, capsys):
+    words = ["monitor", "--estimator", str(world / "fit"), "--work-dir", str(tmp_path / "out")]
+    words += ["--predictions", str(world / "sites")]
+    assert main([*words, f"reference={world / 'reference'}"]) == 0
+    capsys.readouterr()
+    sites = json.loads((tmp_path / "out/result.json").read_text())["sites"]
+    for site in sites:
+        expected = of_predict(world, site["group"]).value
+        assert site["estimate"] == pytest.approx(expected, abs=1e-6)
+    words[-1:] = [str(world / "sites"), "--detector", "reference=other.py:detector"]
+    assert main(words) == 2
+    assert "give its results as --predictions PATH reference=PATH" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A fit with a detector and a reference that are run, and the images of two sites."""
+    folder = tmp_path_factory.mktemp("run")
+    known = write_distinct(folder / "known", 0, n_images=40)
+    reference = write_detector(folder, 60)
+    text = (folder / "mine.py").read_text()
+    (folder / "weak.py").write_text(text.replace("(255 - level) / 15", "(255 - level) / 15 + 4"))
+    boxes = autoeval.Detector(f"{folder / 'weak.py'}:detector", reference=DetectorSpec(reference))
+    labels, images = known / "annotations.json", known / "images"
+    autoeval.fit(labels, boxes, img_dir=images, work_dir=folder / "fit")
+    for k, name in enumerate(("gate", "yard")):
+        new = write_distinct(folder / f"new{k}", k + 1, n_images=12)
+        shutil.copytree(new / "images", folder / "cameras" / name)
+    return folder
+
+
+def test_a_reference_that_is_run_at_the_sites(run, tmp_path, capsys):
+    estimator = autoeval.AccuracyEstimator.load(run / "fit")
+    assert "reference_ap" in estimator.regression_.features_
+    words = ["monitor", "--estimator", str(run / "fit"), "--images", str(run / "cameras")]
+    of_fit = [
+        *words,
+        "--work-dir",
+        str(tmp_path / "of_fit"),
+    ]  # the reference that it was fitted with
+    named = [*words, "--work-dir", str(tmp_path / "named")]
+    named += ["--detector", f"reference={run / 'mine.py'}:detector"]
+    assert main(of_fit) == main(named) == 0
+    for name in ("of_fit", "named"):
+        sites = json.loads((tmp_path / name / "result.json").read_text())["sites"]
+        assert {site["group"] for site in sites} == {"gate", "yard"}
+        for site in sites:
+            expected = estimator.predict(images=run / "cameras" / site["group"])
+            assert site["estimate"] == pytest.approx(expected.value, abs=1e-6)
+    capsys.readouterr()
+    (tmp_path / "boxes.json").write_text("[]")
+    by_files = ["--detector", f"reference={tmp_path / 'boxes.json'}"]
+    assert main([*words, "--work-dir", str(tmp_path / "c"), *by_files]) == 2
+    assert "--predictions PATH reference=PATH" in capsys.readouterr().err
+
+
+def test_another_detector_with_the_same_reference(world, tmp_path, capsys):
+    """The comparison at a site is that of `compare` with the reference there."""
+    (tmp_path / "other").mkdir()
+    labels, other = write_world(tmp_path / "other", "val", seed=0, skill=0.7, **FEW)
+    autoeval.fit(
+        labels,
+        autoeval.Predictions(other, reference=world / "better/val_predictions.json"),
+        work_dir=tmp_path / "other_fit",
+    )
+    for k, name in enumerate(SITES):
+        write_site(tmp_path / "other_sites", name, k + 1, 0.8)
+    shutil.rmtree(tmp_path / "other_sites/made")
+    words = ["monitor", "--estimator", str(world / "fit"), "--work-dir", str(tmp_path / "out")]
+    words += ["--predictions", str(world / "sites"), f"reference={world / 'reference'}"]
+    words += ["--category", "thing 0", "--against", str(tmp_path / "other_fit")]
+    assert main([*words, f"predictions={tmp_path / 'other_sites'}"]) == 0
+    capsys.readouterr()
+    rows = json.loads((tmp_path / "out/result.json").read_text())["candidate"]
+    assert {row["site"] for row in rows} == SITES.keys()
+    for row in rows:
+        result = autoeval.compare(
+            {"current": world / "fit", "candidate": tmp_path / "other_fit"},
+            [
+                autoeval.Predictions(
+                    folder / f"{row['site']}.json",
+                    reference=world / f"reference/{row['site']}.json",
+                )
+                for folder in (world / "sites", tmp_path / "other_sites")
+            ],
+            categories={"thing 0": ["thing 0"]},
+        )
+        (expected,) = result.overall.to_dict("records")
+        sign = 1 if expected["a"] == "candidate" else -1
+        assert row["difference"] == pytest.approx(sign * expected["difference"])
