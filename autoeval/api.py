@@ -48,6 +48,7 @@ def fit(
     target: str = "mAP",
     level: float = 0.9,
     calibrate: bool = True,
+    trained_here: bool = False,
     work_dir: PathLike | None = None,
 ) -> AccuracyEstimator:
     """Fit an estimator on one labelled set.
@@ -75,6 +76,9 @@ def fit(
     calibrate : bool
         Learn from the labels how confidences of this detector go with being right; otherwise the
         usual calibration of detectors is taken. See docs/explanation/calibration.md.
+    trained_here : bool
+        Whether the detector was trained on other images of the same site. It is then overconfident
+        elsewhere, and estimates of other sites are lower; see docs/results/fine_tuned.md.
     work_dir : path-like, optional
         Where the estimator, its score table and what was observed are written: the same call goes
         on where one was interrupted.
@@ -92,6 +96,7 @@ def fit(
     check_level(level)
     folder, given = _folder(work_dir), given_boxes(boxes)
     wanted: dict[str, Any] = {"target": target, "level": level, "calibrate": calibrate}
+    wanted["trained_here"] = trained_here
     origin: dict[str, Any] = {"img_dir": img_dir, "family": group, "categories": categories}
     if isinstance(given, Predictions):
         return _written(fit_files(given, labels=labels, **origin, **wanted), folder)

@@ -7,7 +7,7 @@ were trained on COCO alone (NAME=PREDICTIONS as in ``benchmarks/panel.py``), on 
 the labelled set: both are fitted on its images that nobody was trained on, and estimated at the
 sites of other groups, but at the home of neither. Estimates are by priors that have seen neither
 the kin of the detector nor the group of the home nor a quarter of the groups. Writes
-``meta_sets/panel/fine_tuned_pairs.csv``, which `benchmarks/compare.py` reads.
+``meta_sets/panel/fine_tuned_pairs.csv``.
 """
 
 from __future__ import annotations
@@ -108,6 +108,8 @@ def read_detectors(
 
 def fitted(name: str, sets: dict[str, TrainingSet], home: str) -> Scored | None:
     """Fit a detector on a labelled set, and estimate the sites of other groups."""
+    if Path(home).name not in sets:
+        return None
     own = sets[Path(home).name]
     without = PARENT if name.startswith(TUNED) else kin(name)
     try:

@@ -36,7 +36,7 @@ from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
-from autoeval.targets import OperatingPoint, points_at
+from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at
 from benchmarks.fine_tuned import HOMES, home_categories, site_images
 from benchmarks.fine_tuned import sites as read_sites
 from benchmarks.operating_point import TABLE as OPERATING_POINTS
@@ -149,17 +149,16 @@ def priors(home_family: str, fold: int) -> dict[str, tuple[Sequence[str], Scalin
     """Fit the priors of all targets without YOLOX, a home's group and a quarter of the groups."""
     panel, points = read_panel()[0], pd.read_csv(OPERATING_POINTS)
     found = {}
-    for target in TARGETS:
-        measure = target.partition("@")[0]
-        rows = panel if measure == target else points
-        left_out = {home_family, *folds()[fold]}
-        rows = rows[(rows["detector"].map(kin) != PARENT) & ~rows["family"].isin(left_out)]
-        if measure == target:
-            found[target] = fit_prior(rows)
-        elif (fitted := found.get(measure)) is None:
-            found[target] = found[measure] = prior_of(measure, rows)
-        else:
-            found[target] = fitted
+    left_out = {home_family, *folds()[fold]}
+    panel, points = (
+        of[(of["detector"].map(kin) != PARENT) & ~of["family"].isin(left_out)]
+        for of in (panel, points)
+    )
+    for target in AP_TARGETS:
+        found[target] = fit_prior(panel, target=target)
+    for measure in MEASURES:
+        fitted = prior_of(measure, points)
+        found |= {f"{measure}@{threshold:g}": fitted for threshold in THRESHOLDS}
     return found
 
 

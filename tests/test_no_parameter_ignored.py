@@ -48,6 +48,7 @@ def of_fit(w):
             "target": {"target": "mAP50"},
             "level": {"level": 0.8},
             "calibrate": {"calibrate": False},
+            "trained_here": {"trained_here": True},
             "work_dir": {"work_dir": w / "kept_fit"},
         },
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.commands import run_options, site_options, task_options
-from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.given_input import Detail, add_input, yes_or_no
 from autoeval.commands.next_step import after_fit
 from autoeval.commands.typed_options import refuse_all_but, refuse_beside
 from autoeval.errors import InputError
@@ -36,6 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         (
             Detail("img_dir", "its images, where its format needs them", "label_images"),
             Detail("group", "its origin, if others that it is joined with share it"),
+            Detail(
+                "trained_here",
+                "yes: the detector was trained on other images of this site",
+                "trained_here",
+                read=yes_or_no,
+                default=False,
+            ),
         ),
         metavar="PATH",
         help="COCO JSON, or a folder of YOLO or VOC",
@@ -98,6 +105,7 @@ def run(args: argparse.Namespace) -> int:
             if args.labels:
                 origin: dict[str, Any] = {"img_dir": args.label_images, "group": args.group}
                 origin["categories"] = site_options.named_categories(args.category)
+                options["trained_here"] = args.trained_here
                 estimator = fit(args.labels, boxes, **origin, **options)
             else:
                 refuse_beside(args, ["category"], "is for --labels: a task names its categories.")

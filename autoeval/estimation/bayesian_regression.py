@@ -28,13 +28,14 @@ from autoeval.estimation.nothing_found import (
 from autoeval.estimation.pair_table import (
     CONFIDENCE,
     ONLY,
+    TRAINED_HERE,
     category_weights,
     features_at,
     pair_rows,
     pairs_of,
     with_target,
 )
-from autoeval.estimation.panel_prior import FULL, regression_prior
+from autoeval.estimation.panel_prior import FULL, away_prior, regression_prior
 from autoeval.estimation.reference_prior import (
     READ_BY,
     ReferencePrior,
@@ -46,6 +47,7 @@ from autoeval.estimation.score_table import sources
 from autoeval.estimation.warnings import estimate_warnings, width_warning
 from autoeval.notices import Notice
 from autoeval.regression import (
+    Away,
     MixedModel,
     Mixture,
     Pairs,
@@ -73,6 +75,8 @@ class BayesianRegression:
     scaling, prior: units of these scores and what is believed of their slopes; by default what the
         panel of detectors says.
     floor: score from which on boxes are in the files of the rows; see `regression_prior`.
+    away: what is known of detectors away from the site that they were trained on, for rows with
+        `TRAINED_HERE`; by default what the shipped detectors say.
     reference_prior: what agreement with a reference detector adds; by default what is shipped.
     table_: the score table that it was fitted on; for a target at a threshold its pairs.
     reference_strength_, reference_weight_: of the reference detector on the labelled images, None
@@ -90,6 +94,7 @@ class BayesianRegression:
         scaling: Scaling | None = None,
         prior: Prior | None = None,
         floor: float = FULL,
+        away: Away | None = None,
         reference_prior: ReferencePrior | None = None,
     ) -> None:
         self.target = target
@@ -98,6 +103,7 @@ class BayesianRegression:
         self.scaling = scaling
         self.prior = prior
         self.floor = floor
+        self.away = away
         self.reference_prior = reference_prior
 
     def fit(self, table: pd.DataFrame) -> Self:
@@ -137,6 +143,7 @@ class BayesianRegression:
         self._true = self.rows_[self.target].to_numpy(np.float64)
         self._model = self._mixed_model().fit(self._pairs, self._true)
         self.__dict__.pop("cross_validated_", None)
+        self.__dict__.pop("trained_share_", None)
         return self
 
     def _add_reference(self, rows: pd.DataFrame) -> None:
@@ -202,6 +209,10 @@ class BayesianRegression:
             site = self.known_site(str(rows[SITE].iloc[0]))
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
             method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
+        elif self.trained_share_:
+            home = f"{100 * self._home:.1f}"
+            left = "" if self._away else ", which does not correct this measure"
+            method += f"; trained at the labelled site, {self.target} {home}{left}"
         if self.reference_ and not none_over and not interval.refused:
             method += f"; reference detector with a weight of {self.reference_weight_:.2f}"
         effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
@@ -244,7 +255,8 @@ class BayesianRegression:
         """
         new = self._new_pairs(rows)
         if SITE not in rows:
-            return self._model.predict(new, average=average)
+            found = self._model.predict(new, average=average)
+            return found if GROUP in rows else self._of_away(found)
         site = self.known_site(str(rows[SITE].iloc[0]))
         model = self._mixed_model().fit(site.fitted, self._true)
         pairs, ratio = site.of_new(new, self.features_.index(CONFIDENCE))
@@ -252,6 +264,32 @@ class BayesianRegression:
         return model.predict(pairs, average=average).shifted(
             change if average is None else average @ change
         )
+
+    @cached_property
+    def trained_share_(self) -> float:
+        """Share of the pairs that are of a site that the detector was trained on."""
+        return float(self._trained.mean())
+
+    @property
+    def _trained(self) -> np.ndarray:
+        if TRAINED_HERE not in self.rows_:
+            return np.zeros(len(self.rows_), bool)
+        return self.rows_[TRAINED_HERE].eq(True).to_numpy()
+
+    @property
+    def _home(self) -> float:
+        """Mean accuracy at the sites that the detector was trained on."""
+        return float(self._true[self._trained].mean())
+
+    @property
+    def _away(self) -> Away | None:
+        """What corrects a prediction; None without a site of training, and for precision."""
+        return (self.away or away_prior(self.target)) if self.trained_share_ else None
+
+    def _of_away(self, predicted: Mixture) -> Mixture:
+        """Correct a prediction for a detector that was trained where it is labelled."""
+        away = self._away
+        return away.predict(predicted, self._home, self.trained_share_) if away else predicted
 
     def known_site(self, name: str) -> KnownSite:
         """Return a site of the fit; see `KnownSite`."""
@@ -269,7 +307,9 @@ class BayesianRegression:
 
     def draw(self, rows: pd.DataFrame, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
-        return self._model.draw(self._new_pairs(rows), draws=draws, seed=seed)
+        found = self._model.draw(self._new_pairs(rows), draws=draws, seed=seed)
+        away = self._away
+        return away.draws(found, self._home, self.trained_share_) if away else found
 
     @property
     def single(self) -> bool:

@@ -22,6 +22,7 @@ from autoeval.estimation.pair_table import (
     REFERENCE_AP,
     REFERENCE_FEATURES,
     REFERENCE_TRUE,
+    TRAINED_HERE,
 )
 from autoeval.estimation.score_table import SEED
 from autoeval.estimation.site_boxes import SiteBoxes
@@ -211,8 +212,9 @@ def labelled_rows(
             row[REFERENCE_TRUE] = _true_ap_of_reference(labelled, k)
         rows.append({**row, "n_boxes": int(ranking.n_true.sum()), **precision, **counts})
     kind = SEED if labelled.everywhere else CATEGORY
+    trained = {TRAINED_HERE: True} if labelled.trained_here else {}
     named = {"source": labelled.name, "family": labelled.family, "sample_set": labelled.name}
-    return pd.DataFrame(rows).assign(**named, kind=kind, repeat=0)
+    return pd.DataFrame(rows).assign(**named, **trained, kind=kind, repeat=0)
 
 
 def _true_ap_of_reference(labelled: TrainingSet, category: int) -> float:

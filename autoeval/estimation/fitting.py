@@ -190,13 +190,16 @@ def fit_sets(
     *,
     context: Mapping[str, Any],
     calibrate: bool = True,
+    trained_here: bool = False,
     **options: Any,
 ) -> AccuracyEstimator:
     """Fit on labelled sets whose boxes are known, and evaluate by leaving groups out.
 
+    trained_here: whether the detector was trained on other images of all these sites.
     **options: ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
         `fit_rows`.
     """
+    sets = [of.changed(trained_here=True) for of in sets] if trained_here else sets
     sets = with_calibrated_reference(sets, calibrate=calibrate)
     calibrated = CalibratedSets.of(sets, calibrate=calibrate)
     warnings, together = checked_sets(sets, calibrated.check)

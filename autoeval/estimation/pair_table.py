@@ -4,7 +4,8 @@ Columns: ``kind`` (``"seed"``: a place's images as they come; ``"category"``: th
 labelled set that hold the category), ``source`` (place), ``family`` (sources of one origin),
 ``category``, ``n_images``, one column a score, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1], here of
 the category alone. ``counts`` and ``expected_counts`` hold a `CountCurve` each as bytes, from which
-precision, recall and F1 at any threshold follow.
+precision, recall and F1 at any threshold follow. ``trained_here`` is true of a place that the
+detector was trained on other images of; it may be missing.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ COUNTS, EXPECTED_COUNTS = "counts", "expected_counts"
 # What a score counts as where a category is not found; others as 0.
 NOTHING_FOUND = {"box_size": -1.8}
 
+TRAINED_HERE = "trained_here"  # column: whether the detector was trained at the place
 CATEGORY = "category"  # kind of a row that a labelled set has of one category
 ONLY = "all"  # category of a table that has no column for it
 

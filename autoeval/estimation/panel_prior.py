@@ -18,7 +18,7 @@ import numpy as np
 from autoeval.calibration import CalibrationPrior, Usual
 from autoeval.data.config_file import shipped_config
 from autoeval.errors import InputError
-from autoeval.regression import Prior, Scaling
+from autoeval.regression import Away, Prior, Scaling
 from autoeval.targets import OperatingPoint
 
 FILES = ("panel_prior.json", "operating_point_prior.json")
@@ -41,6 +41,7 @@ SYNONYMS = {
     )
 }
 """Other words of labels and detectors for a category that the prior knows by name."""
+TRAINED = "trained_here_prior.json"
 FULL = 0.0  # floor of files as they come, from .05 on or lower
 
 
@@ -81,6 +82,16 @@ def regression_prior(
         f"No prior of a regression of {target} on {', '.join(features)}. The panel has those on "
         f"{known}."
     )
+
+
+def away_prior(target: str) -> Away | None:
+    """Return what is known of detectors away from the site that they were trained on.
+
+    None for precision and F1: the fall of precision of detectors that were left out was not
+    predicted (docs/results/fine_tuned.md).
+    """
+    numbers = _content(TRAINED).get(_kind(target))
+    return Away(**numbers) if numbers else None
 
 
 def with_synonyms(prior: Prior) -> Prior:

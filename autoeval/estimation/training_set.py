@@ -47,6 +47,7 @@ class TrainingSet:
     statistics: of the boxes in the detector's own words; its warnings are those of this set.
     everywhere: whether it is of a task, whose categories are evaluated on all its images; otherwise
         each is on those that hold it.
+    trained_here: whether the detector was trained on other images of this site.
     """
 
     name: str
@@ -56,6 +57,7 @@ class TrainingSet:
     statistics: ReferenceStatistics
     everywhere: bool = False
     left_out: tuple[str, ...] = ()
+    trained_here: bool = False
 
     @cached_property
     def matches(self) -> tuple[np.ndarray, np.ndarray]:
