@@ -52,7 +52,7 @@ def undefined_at(target: str) -> bool:
 def nothing_found_text(n_images: int, target: str = "mAP") -> Notice:
     """State what it means that nothing was found in so many images, and what helps.
 
-    >>> nothing_found_text(1, "recall@0.3")[49:72]
+    >>> nothing_found_text(1, "recall@0.3").split(". ")[1][:24]
     'The recall@0.3 is near 0'
     """
     point = OperatingPoint.of(target)

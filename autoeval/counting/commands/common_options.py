@@ -12,6 +12,7 @@ from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.run_options import add_json, positive, read_cfg_options
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.counting import DEFAULT_MODE, MODES
+from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.counting.counters import Counter
@@ -22,14 +23,7 @@ Make = Callable[[str, Mapping[str, Any]], "tuple[Section, Sequence[str]]"]
 BATCH_SIZE = 8  # as in `autoeval.counting.prompting`
 
 
-def _folder(text: str) -> Path:
-    """Read a folder that has to be there."""
-    if not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"no folder {text}")
-    return Path(text)
-
-
-REPEATABLE: dict[str, Any] = {"type": _folder, "nargs": "+", "action": "extend", "default": []}
+REPEATABLE: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
 
 
 def add_mode(parser: Any, details: str = "") -> None:
@@ -57,6 +51,14 @@ def add_work_dir(parser: argparse.ArgumentParser, default: str) -> None:
 def add_predictions(parser: Any, details: str) -> None:
     """Declare ``--predictions``; `parser` is a parser or a group of one."""
     parser.add_argument("--predictions", **REPEATABLE, metavar="DIR", help=details)
+
+
+def prediction_folders(args: argparse.Namespace) -> list[Path]:
+    """Return the folders behind ``--predictions``; InputError where one is not there."""
+    for folder in args.predictions:
+        if not folder.is_dir():
+            raise InputError(f"No folder {folder}: --predictions takes folders of predictions.")
+    return list(args.predictions)
 
 
 def _files(text: str) -> list[Path]:

@@ -25,6 +25,7 @@ from autoeval.counting.commands.common_options import (
     add_work_dir,
     check_praco_data,
     load_counters,
+    prediction_folders,
 )
 from autoeval.errors import InputError
 
@@ -203,7 +204,7 @@ def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[Any]:
     from autoeval.counting.praco.released_csv import evaluate_files, find_released
 
     results: list[Any] = []
-    for folder in args.predictions:
+    for folder in prediction_folders(args):
         models = find_released(folder, counting_set.name, multi_class=args.multi_class)
         if not models:
             form = f"Inference_Test1_MODEL_{counting_set.name}.csv"

@@ -14,7 +14,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from autoeval.counting.commands.common_options import add_reproduce_options, reproduce
+from autoeval.counting.commands.common_options import (
+    add_reproduce_options,
+    prediction_folders,
+    reproduce,
+)
 
 if TYPE_CHECKING:
     from autoeval.report.sections import Section
@@ -43,14 +47,15 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.data.config_file import read_paper
 
     printed = read_paper(PAPER, [POOLED])[0][POOLED]
-    files = find_count_files(args.predictions, (row.partition(" ")[2] for row in printed["rows"]))
+    folders = prediction_folders(args)
+    files = find_count_files(folders, (row.partition(" ")[2] for row in printed["rows"]))
     own, warnings = pooled_figures(files, mode=args.mode)
 
     def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
         if name == BINS:
             return bins_table(name, entry, args.data_root)
         if name == GAME:
-            return game_table(name, entry, args.data_root, args.predictions, mode=args.mode)
+            return game_table(name, entry, args.data_root, folders, mode=args.mode)
         if name == POOLED:
             found = binned_table(name, entry, own, mode=args.mode, notes=warnings)
             return found, [] if files else [f"No predictions: expected files {FORM}."]

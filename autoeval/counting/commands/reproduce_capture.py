@@ -14,7 +14,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from autoeval.counting.commands.common_options import add_reproduce_options, reproduce
+from autoeval.counting.commands.common_options import (
+    add_reproduce_options,
+    prediction_folders,
+    reproduce,
+)
 
 if TYPE_CHECKING:
     from autoeval.report.sections import Section
@@ -45,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     )
 
     data = read_capture_data(args.data_root)
-    answers = read_all_answers(args.predictions)
+    answers = read_all_answers(prediction_folders(args))
 
     def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
         if name == STATISTICS:

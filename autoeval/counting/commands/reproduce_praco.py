@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from autoeval.counting.commands.common_options import (
     EXCLUDE,
     add_reproduce_options,
+    prediction_folders,
     reproduce,
 )
 
@@ -48,11 +49,12 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.data.config_file import read_paper
 
     known = read_paper(PAPER, [MAIN])[0][MAIN]["rows"]
+    folders = prediction_folders(args)
 
     def models(entry: Mapping[str, Any]) -> tuple[Models, list[str]]:
         return read_models(
             args.data_root,
-            args.predictions,
+            folders,
             entry["split"],
             known=entry.get("rows", known),
             by_folder=entry.get("by_folder"),
