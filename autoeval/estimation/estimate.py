@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SMALL, LARGE = 14, 70
 NOT_DEFINED = "not defined, no box is over the threshold"
+WIDEST_TEXT = f"±{100 * WIDEST:.0f} points"
 
 
 STAR: dict[str, Any] = {"marker": "*", "ls": "", "color": "red", "ms": 16, "mec": "black"}
@@ -178,17 +179,18 @@ class Estimate:
                 yield f"{name}: {NOT_DEFINED}"
             elif of["value"] == of["value"]:
                 yield f"{name}: {text(of['value'])} ({text(of['lower'])} to {text(of['upper'])})"
+            elif self.value == self.value:
+                yield f"{name}: no estimate, its interval would be wider than {WIDEST_TEXT}"
 
     def _by_category(self) -> Iterator[str]:
         text = find_target(self.target).text
         for category, of in self.per_category.items():
             if of["value"] != of["value"]:
-                widest = f"±{100 * WIDEST:.0f} points"
                 yield (
                     f"{category}: no estimate, no box is over the threshold or the interval would "
-                    f"be wider than {widest}"
+                    f"be wider than {WIDEST_TEXT}"
                     if OperatingPoint.of(self.target)
-                    else f"{category}: no estimate, its interval would be wider than {widest}"
+                    else f"{category}: no estimate, its interval would be wider than {WIDEST_TEXT}"
                 )
                 continue
             around = "no interval: fewer than three sources hold the category"

@@ -1,6 +1,7 @@
 """Precision, recall and F1 at a threshold without labels: counts, scores, regression, estimate."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -213,3 +214,10 @@ class TestBadInput:
         unlabelled = estimator.table_.assign(counts=None)
         with pytest.raises(InputError, match=r"None of the 20 pairs .* has a recall@0\.3"):
             BayesianRegression(target="recall@0.3").fit(unlabelled)
+
+
+def test_a_measure_beside_that_has_no_estimate_is_named(estimator, site):
+    estimate = estimator.predict_site(site, 0.4)
+    without = {"recall@0.4": dict.fromkeys(("value", "lower", "upper"), np.nan)}
+    lines = replace(estimate, beside={**estimate.beside, **without}).headline()
+    assert "recall@0.4: no estimate, its interval would be wider than ±42 points" in lines
