@@ -209,7 +209,7 @@ class BayesianRegression:
             site = self.known_site(str(rows[SITE].iloc[0]))
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
             method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
-        elif self.trained_share_:
+        elif self._away:
             home = 100 * self._home
             method += f"; trained at the labelled site, {self.target} {home:.1f}"
         if self.reference_ and not none_over and not interval.refused:
@@ -255,7 +255,8 @@ class BayesianRegression:
         new = self._new_pairs(rows)
         if SITE not in rows:
             found = self._model.predict(new, average=average)
-            return self._of_away(found) if self.trained_share_ and GROUP not in rows else found
+            away = None if GROUP in rows else self._away
+            return away.predict(found, self._home, self.trained_share_) if away else found
         site = self.known_site(str(rows[SITE].iloc[0]))
         model = self._mixed_model().fit(site.fitted, self._true)
         pairs, ratio = site.of_new(new, self.features_.index(CONFIDENCE))
@@ -263,6 +264,10 @@ class BayesianRegression:
         return model.predict(pairs, average=average).shifted(
             change if average is None else average @ change
         )
+
+    def uncorrected(self, rows: pd.DataFrame) -> Mixture:
+        """Predict rows of a new site as if the detector was trained elsewhere."""
+        return self._model.predict(self._new_pairs(rows))
 
     @cached_property
     def trained_share_(self) -> float:
@@ -280,11 +285,10 @@ class BayesianRegression:
         """Mean accuracy at the sites that the detector was trained on."""
         return float(self._true[self._trained].mean())
 
-    def _of_away(self, predicted: Mixture) -> Mixture:
-        """Correct a prediction for a detector that was trained where it is labelled."""
-        return (self.away or away_prior(self.target)).predict(
-            predicted, self._home, self.trained_share_
-        )
+    @property
+    def _away(self) -> Away | None:
+        """What corrects predictions of a detector that was trained where it is labelled."""
+        return (self.away or away_prior(self.target)) if self.trained_share_ else None
 
     def known_site(self, name: str) -> KnownSite:
         """Return a site of the fit; see `KnownSite`."""
@@ -303,10 +307,8 @@ class BayesianRegression:
     def draw(self, rows: pd.DataFrame, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
         found = self._model.draw(self._new_pairs(rows), draws=draws, seed=seed)
-        if not self.trained_share_:
-            return found
-        away = self.away or away_prior(self.target)
-        return away.draws(found, self._home, self.trained_share_)
+        away = self._away
+        return away.draws(found, self._home, self.trained_share_) if away else found
 
     @property
     def single(self) -> bool:
@@ -392,6 +394,7 @@ class BayesianRegression:
                 scaling=self.scaling,
                 prior=self.prior,
                 floor=self.floor,
+                away=self.away,
                 reference_prior=self.reference_prior,
             )
             estimates[own] = regression.fit(rows.iloc[rest]).distribution(rows.iloc[own]).mean

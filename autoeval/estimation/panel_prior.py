@@ -84,9 +84,13 @@ def regression_prior(
     )
 
 
-def away_prior(target: str) -> Away:
-    """Return what is known of detectors away from the site that they were trained on."""
-    return Away(**_content(TRAINED)[_kind(target)])
+def away_prior(target: str) -> Away | None:
+    """Return what is known of detectors away from the site that they were trained on.
+
+    None for precision, whose errors away from home nothing predicts.
+    """
+    known = _content(TRAINED).get(_kind(target))
+    return Away(**known) if known else None
 
 
 def with_synonyms(prior: Prior) -> Prior:

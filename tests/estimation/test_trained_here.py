@@ -1,0 +1,59 @@
+"""Fits that know that the detector was trained at the labelled site."""
+
+import numpy as np
+import pytest
+from commands.predicted_world import write_world
+
+import autoeval
+from autoeval.cli import main
+from autoeval.estimation.panel_prior import away_prior
+
+CODE = "precision-not-corrected"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained")
+    return *write_world(folder, "home", seed=0, skill=0.4), write_world(
+        folder, "site", seed=1, skill=0.4
+    )[1]
+
+
+def codes(result):
+    return {warning.code for warning in result.warnings}
+
+
+def test_recall_and_average_precision_fall_and_precision_is_left_with_a_warning(files):
+    labels, boxes, site = files
+    plain, told = (autoeval.fit(labels, boxes, trained_here=of) for of in (False, True))
+    one, other = (of.predict(site, score_thr=0.3) for of in (plain, told))
+    assert other.value < one.value
+    assert other.beside["recall@0.3"]["value"] < one.beside["recall@0.3"]["value"]
+    assert other.beside["precision@0.3"] == one.beside["precision@0.3"]
+    assert CODE in codes(other) and CODE not in codes(one)
+    assert CODE not in codes(told.predict(site))  # no precision is printed
+    ends = [of.for_target("precision@0.3").predict(site).interval_method for of in (plain, told)]
+    assert ends[0] == ends[1]
+    thresholds = [autoeval.threshold(of, site, precision=0.5) for of in (plain, told)]
+    assert [CODE in codes(of) for of in thresholds] == [False, True]
+    curves = [of.curve.query("measure == 'precision'")["value"] for of in thresholds]
+    np.testing.assert_array_equal(*curves)
+
+
+def test_new_images_of_the_labelled_site_are_not_away(files):
+    labels, boxes, _ = files
+    plain, told = (autoeval.fit(labels, boxes, trained_here=of) for of in (False, True))
+    name = plain.regression_.sources_[0]
+    found = [of.predict(boxes, site=name).value for of in (plain, told)]
+    assert found[0] == found[1]
+
+
+def test_there_is_no_correction_of_precision():
+    assert away_prior("precision@0.3") is None and away_prior("recall@0.3").fall > 0
+
+
+def test_the_fact_is_of_a_labelled_set_and_refused_behind_a_task(files, capsys):
+    boxes = str(files[1])
+    with pytest.raises(SystemExit):
+        main(["fit", "--task", "task.py", "trained_here=yes", "--predictions", boxes])
+    assert "got 'trained_here=yes'" in capsys.readouterr().err
