@@ -78,7 +78,8 @@ def fit(
         usual calibration of detectors is taken. See docs/explanation/calibration.md.
     trained_here : bool
         Whether the detector was trained on other images of the same site. It is then overconfident
-        elsewhere, and estimates of other sites are lower; see docs/results/fine_tuned.md.
+        elsewhere, and estimates of other sites are lower, but for precision; see
+        docs/results/fine_tuned.md. Joined fits keep it for the sites that it was said of.
     work_dir : path-like, optional
         Where the estimator, its score table and what was observed are written: the same call goes
         on where one was interrupted.
@@ -305,6 +306,7 @@ def threshold(
         THRESHOLDS,
         check_wanted,
         choose_threshold,
+        curve_warnings,
         expected_curve,
         labelled_curve,
     )
@@ -322,7 +324,8 @@ def threshold(
         if estimate.site.nothing_found:
             raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
         curve = expected_curve(fitted, estimate, iou)
-        return choose_threshold(curve, warnings=estimate.site.warnings, **wanted)
+        warnings = curve_warnings(fitted, estimate)
+        return choose_threshold(curve, warnings=warnings, **wanted)
     estimate = fitted.predict(boxes, score_thr=THRESHOLDS[0], iou=iou, **site)
     plan, content = fitted.plan_labels(estimate, n=1), read_labels(Path(labels), img_dir)
     of_labels: dict[str, Any] = {"words": words, "planned": False}

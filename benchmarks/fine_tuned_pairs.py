@@ -1,13 +1,16 @@
 """Compare detectors that were trained on different sites, at other sites.
 
     python -m benchmarks.fine_tuned_pairs table DATA NAME=PREDICTIONS ... --boxes OUT
+    python -m benchmarks.fine_tuned_pairs evaluate
 
 `table` compares every two detectors, those of `benchmarks/fine_tuned.py` in OUT and others that
 were trained on COCO alone (NAME=PREDICTIONS as in ``benchmarks/panel.py``), on each home in turn as
 the labelled set: both are fitted on its images that nobody was trained on, and estimated at the
 sites of other groups, but at the home of neither. Estimates are by priors that have seen neither
 the kin of the detector nor the group of the home nor a quarter of the groups. Writes
-``meta_sets/panel/fine_tuned_pairs.csv``.
+``meta_sets/panel/fine_tuned_pairs.csv``. `evaluate` predicts the differences of that table by the
+shipped ``configs/compare_prior.json``, which was fitted on none of the detectors that were trained
+on one site, with one at home declared (``trained_here=yes``) and without, and prints the errors.
 """
 
 from __future__ import annotations
@@ -18,17 +21,20 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
 from autoeval.calibration import CalibrationPrior
+from autoeval.comparison.pair_model import pair_prior
 from autoeval.data.coco import read_coco
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.estimation.training_set import TrainingSet
-from benchmarks.compare import Scored, pair_rows
+from autoeval.report.tables import to_markdown
+from benchmarks.compare import Scored, described_pairs, pair_rows
 from benchmarks.fine_tuned import HOMES, home_categories
 from benchmarks.fine_tuned_panel import PARENT, folds, labelled, read_sets
 from benchmarks.panel import (
@@ -48,6 +54,7 @@ from benchmarks.panel import (
 TABLE = FOLDER / "fine_tuned_pairs.csv"
 TUNED = "tuned_"
 USUAL = ("vehicle", "person")
+LEVEL, SURE = 0.9, 0.9  # of intervals; probability from which on a sign is stated
 
 
 def parse_args() -> argparse.Namespace:
@@ -57,15 +64,58 @@ def parse_args() -> argparse.Namespace:
     table = commands.add_parser("table")
     add_detectors(table)
     table.add_argument("--boxes", type=Path, required=True, help="of benchmarks/fine_tuned.py")
+    commands.add_parser("evaluate")
     return parser.parse_args()
 
 
 def main() -> None:
-    """Write the table."""
+    """Run one of the steps."""
     args = parse_args()
+    if args.command == "evaluate":
+        print(to_markdown(evaluated_pairs(pd.read_csv(TABLE)).reset_index()))
+        return
     rows = [pair_rows(a, b).assign(labelled=home) for a, b, home in pairs(args)]
     found = pd.concat(rows, ignore_index=True)
     found.drop(columns=["noise"]).to_csv(TABLE, index=False, float_format="%.5g")
+
+
+def evaluated_pairs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the errors of predicted differences by kind of comparison, in points of 100."""
+    rows = rows.assign(kind=kinds(rows))
+    described, at_home = described_pairs(rows), rows["kind"].str.contains("at home")
+    parts = []
+    for declared in ("no", "yes"):
+        found = pair_prior().predict(described.assign(trained=at_home & (declared == "yes")))
+        value, half_width, positive = np.array(
+            [(of.value, of.half_width(LEVEL), of.probability_positive) for of in found]
+        ).T
+        true = (rows["true_a"] - rows["true_b"]).to_numpy()
+        sure = np.maximum(positive, 1 - positive) > SURE
+        of = {
+            "mae": 100 * np.abs(value - true),
+            "difference of 0": 100 * np.abs(true),
+            "carried over": 100 * (rows["carried"] - true).abs(),
+            "coverage": 100.0 * (np.abs(value - true) <= half_width),
+            "half_width": 100 * half_width,
+            "sure": 100.0 * sure,
+            "sure and wrong": np.where(sure, 100.0 * ((value > 0) != (true > 0)), np.nan),
+        }
+        shown = rows.assign(declared=declared, **of)
+        shown = shown if declared == "no" else shown[at_home]
+        groups = shown.groupby(["kind", "declared"])
+        parts.append(groups[list(of)].mean().round(1).assign(n=groups.size()))
+    return pd.concat(parts).sort_index()
+
+
+def kinds(rows: pd.DataFrame) -> np.ndarray:
+    """Name how many of two detectors were trained on one site, and whether one is at home."""
+    home = TUNED + rows["labelled"].str.partition("/")[2]
+    tuned = rows["a"].str.startswith(TUNED).astype(int) + rows["b"].str.startswith(TUNED)
+    where = np.where((rows["a"] == home) | (rows["b"] == home), "one at home", "at a third site")
+    names = np.array(["none", "one", "both"])[tuned]
+    return np.where(
+        tuned == 0, "none trained on one site", names + " trained on one site, " + where
+    )
 
 
 def pairs(args: argparse.Namespace) -> Iterator[tuple[Scored, Scored, str]]:

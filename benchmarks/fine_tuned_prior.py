@@ -5,8 +5,9 @@
 
 `prior` fits `autoeval.regression.Away` on what ``benchmarks/fine_tuned_panel.py`` measured and
 writes ``configs/trained_here_prior.json``. `evaluate` fits it on the other detectors and prints the
-errors of each, with ``trained_here=yes`` and without. Whether a measure has a fall at all is chosen
-by the errors on detectors left out, and so is by how much the errors exceed the stated ones.
+errors of each, with ``trained_here=yes`` and without; precision is left as it is. Whether a measure
+has a fall at all is chosen by the errors on detectors left out, and so is by how much the errors
+exceed the stated ones.
 """
 
 from __future__ import annotations
@@ -33,13 +34,11 @@ from benchmarks.panel import ROOT, enough, tabulated
 
 PRIOR = ROOT / "configs/trained_here_prior.json"
 TARGETS = (*AP_TARGETS, *(f"{of}@{at:g}" for of in MEASURES for at in THRESHOLDS))
-CORRECTED = (*AP_TARGETS, "recall")
-"""Measures that the product corrects. The fall of precision was not predicted for detectors left
-out, so neither it nor F1, which depends on it, is corrected."""
 DOF, LEVEL = 8, 0.9
 START = (1.5, -3.5, -1.0)  # fall, and the logarithms of the two parts of the standard deviation
 PULL = (1.5, 0.7, 0.7)  # standard deviations around it
 WIDEST = 1.6
+NOT_CORRECTED = "precision"  # corrected, its intervals are too wide for an estimate
 
 
 def parse_args() -> argparse.Namespace:
@@ -57,13 +56,13 @@ def main() -> None:
     rows = predictions(pd.read_csv(TABLE))
     groups = rows.groupby("measure", sort=False)
     if args.command == "prior":
-        fitted = {name: rounded(fit(own)) for name, own in groups if name in CORRECTED}
+        fitted = {name: rounded(fit(own)) for name, own in groups if name != NOT_CORRECTED}
         PRIOR.write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
         return
     found = pd.concat([left_out(own) for _, own in tqdm(groups, "measures")])
     found["declared"] = "yes"
     every = pd.concat([found, with_intervals(rows, None).assign(declared="no")])
-    shown = every[every["target"].isin(["mAP", *(of for of in TARGETS if of[0] in "pr")])]
+    shown = every[every["target"].isin(["mAP", *(of for of in TARGETS if "@" in of)])]
     shown = shown.dropna(subset=["estimate"])
     for by in (["target", "declared"], ["target", "detector", "declared"]):
         table = tabulated(shown, by, "carried over", shown["carried"]).round(1).reset_index()
@@ -195,6 +194,8 @@ def with_intervals(rows: pd.DataFrame, away: Away | None) -> pd.DataFrame:
 
 def left_out(rows: pd.DataFrame) -> pd.DataFrame:
     """Estimate the sites of each detector by what was fitted on the others."""
+    if (rows["measure"] == NOT_CORRECTED).all():
+        return with_intervals(rows, None)
     return pd.concat([with_intervals(own, fit(others)) for others, own in without_each(rows)])
 
 

@@ -77,7 +77,12 @@ def run(args: argparse.Namespace) -> int:
 def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str], float] | None:
     """Return the curve, the warnings of what it rests on, and the level of its intervals."""
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.operating_curve import exact_curve, expected_curve, labelled_curve
+    from autoeval.estimation.operating_curve import (
+        curve_warnings,
+        exact_curve,
+        expected_curve,
+        labelled_curve,
+    )
     from autoeval.estimation.training_set import labels_with_files, read_labels
     from autoeval.labels.plan_file import load_plan
     from autoeval.labels.with_labels import warnings_with_labels
@@ -101,7 +106,7 @@ def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str], float
         if estimate.site.nothing_found:
             raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
         curve = expected_curve(estimator, estimate, args.iou)
-        return curve, estimate.site.warnings, estimator.level
+        return curve, curve_warnings(estimator, estimate), estimator.level
     files = run_options.named_predictions(args)
     if not args.labels or files is None:
         raise InputError(

@@ -34,7 +34,8 @@ class Side:
     rows: pd.DataFrame  # the pairs of source and category that it was fitted on
     each: list[ValueWithError]  # label-free accuracy in each category
     whole: ValueWithError  # in all categories together
-    trained_here: bool = False  # on images like the labelled ones
+    trained_here: bool  # on images like the labelled ones
+    uncorrected: np.ndarray  # `values` as if that were not known, (K,)
 
     @property
     def values(self) -> np.ndarray:
@@ -45,7 +46,10 @@ class Side:
     def of(
         cls, name: str, fitted: AccuracyEstimator, site: Site, *, trained_here: bool = False
     ) -> Side:
-        """Estimate each category by an estimator of the default method."""
+        """Estimate each category by an estimator of the default method.
+
+        A fit that says that its detector was trained at the labelled site counts as `trained_here`.
+        """
         regression = fitted.regression_
         scores = site.scores(regression.features_, fitted.score_thr)
         rows = pd.DataFrame([of.row() for of in scores])
@@ -57,7 +61,12 @@ class Side:
             )
         unit = quantile(regression.level, np.inf)
         *each, whole = (ValueWithError(of.raw, of.reach / unit) for of in intervals)
-        return cls(name, site, regression.rows_, each, whole, trained_here)
+        at_home = bool(regression.trained_share_)
+        plain = [of.raw for of in intervals[:-1]]
+        if at_home:  # the prior of pairs was fitted on estimates that are not corrected
+            plain = regression.uncorrected(rows).mean.tolist()
+        trained_here = trained_here or at_home
+        return cls(name, site, regression.rows_, each, whole, trained_here, np.clip(plain, 0, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +109,8 @@ def compare_label_free(
     words = [(name, *categories.get(name, ())) for name in names]
     table = pd.DataFrame(
         {
-            "estimate_a": a.values,
-            "estimate_b": b.values,
+            "estimate_a": a.uncorrected,
+            "estimate_b": b.uncorrected,
             "log_odds": [log_odds_on_labels(a.rows, b.rows, target, of) for of in words],
             "expected": [of.value for of in found],
             "disagreement": u,

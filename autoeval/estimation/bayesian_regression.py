@@ -209,10 +209,9 @@ class BayesianRegression:
             site = self.known_site(str(rows[SITE].iloc[0]))
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
             method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
-        elif self.trained_share_:
-            home = f"{100 * self._home:.1f}"
-            left = "" if self._away else ", which does not correct this measure"
-            method += f"; trained at the labelled site, {self.target} {home}{left}"
+        elif self._away:
+            home = 100 * self._home
+            method += f"; trained at the labelled site, {self.target} {home:.1f}"
         if self.reference_ and not none_over and not interval.refused:
             method += f"; reference detector with a weight of {self.reference_weight_:.2f}"
         effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
@@ -256,7 +255,8 @@ class BayesianRegression:
         new = self._new_pairs(rows)
         if SITE not in rows:
             found = self._model.predict(new, average=average)
-            return found if GROUP in rows else self._of_away(found)
+            away = None if GROUP in rows else self._away
+            return away.predict(found, self._home, self.trained_share_) if away else found
         site = self.known_site(str(rows[SITE].iloc[0]))
         model = self._mixed_model().fit(site.fitted, self._true)
         pairs, ratio = site.of_new(new, self.features_.index(CONFIDENCE))
@@ -264,6 +264,10 @@ class BayesianRegression:
         return model.predict(pairs, average=average).shifted(
             change if average is None else average @ change
         )
+
+    def uncorrected(self, rows: pd.DataFrame) -> Mixture:
+        """Predict rows of a new site as if the detector was trained elsewhere."""
+        return self._model.predict(self._new_pairs(rows))
 
     @cached_property
     def trained_share_(self) -> float:
@@ -283,13 +287,8 @@ class BayesianRegression:
 
     @property
     def _away(self) -> Away | None:
-        """What corrects a prediction; None without a site of training, and for precision."""
+        """What corrects predictions of a detector that was trained where it is labelled."""
         return (self.away or away_prior(self.target)) if self.trained_share_ else None
-
-    def _of_away(self, predicted: Mixture) -> Mixture:
-        """Correct a prediction for a detector that was trained where it is labelled."""
-        away = self._away
-        return away.predict(predicted, self._home, self.trained_share_) if away else predicted
 
     def known_site(self, name: str) -> KnownSite:
         """Return a site of the fit; see `KnownSite`."""
@@ -395,6 +394,7 @@ class BayesianRegression:
                 scaling=self.scaling,
                 prior=self.prior,
                 floor=self.floor,
+                away=self.away,
                 reference_prior=self.reference_prior,
             )
             estimates[own] = regression.fit(rows.iloc[rest]).distribution(rows.iloc[own]).mean

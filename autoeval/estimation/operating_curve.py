@@ -13,6 +13,7 @@ from autoeval.data.labels.content import LabelSet
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.site_estimate import NOT_CORRECTED
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.with_labels import estimate_targets
 from autoeval.metrics.average_precision import RankedDetections
@@ -60,6 +61,13 @@ def expected_curve(
 
     points = [of for of in _points(iou) if of.score_thr < best and _is_known(estimator, of)]
     return _table((point, predict(point)) for point in points)
+
+
+def curve_warnings(estimator: AccuracyEstimator, estimate: Estimate) -> tuple[str, ...]:
+    """Return the warnings of `expected_curve`."""
+    assert estimate.site is not None
+    at_home = not estimate.site.group and estimator.regression_.trained_share_
+    return (*estimate.site.warnings, *(NOT_CORRECTED if at_home else ()))
 
 
 def labelled_curve(

@@ -87,11 +87,10 @@ def regression_prior(
 def away_prior(target: str) -> Away | None:
     """Return what is known of detectors away from the site that they were trained on.
 
-    None for precision and F1: the fall of precision of detectors that were left out was not
-    predicted (docs/results/fine_tuned.md).
+    None for precision, whose errors away from home nothing predicts.
     """
-    numbers = _content(TRAINED).get(_kind(target))
-    return Away(**numbers) if numbers else None
+    known = _content(TRAINED).get(_kind(target))
+    return Away(**known) if known else None
 
 
 def with_synonyms(prior: Prior) -> Prior:

@@ -49,6 +49,13 @@ OF_PRECISION = (
         "nobody labelled count as false: label a few images to measure it",
     ),
 )
+NOT_CORRECTED = (
+    Notice(
+        "precision-not-corrected",
+        "precision is not corrected for a detector that was trained at the labelled site: nothing "
+        "predicts how it falls elsewhere, and it is usually lower than estimated",
+    ),
+)
 
 
 def tightness(rows: pd.DataFrame, estimates: Mapping[str, float]) -> tuple[str, ...]:
@@ -247,7 +254,9 @@ def _with_other_targets(
         of_threshold = (nothing_over_text(none_over[0]),)
     elif any(name.startswith("precision@") for name in values):
         unknown = [name for name, of in others.items() if of is None]
-        of_threshold = (*OF_PRECISION, *map(no_box_in_fit, unknown))
+        elsewhere = SITE not in rows and GROUP not in rows
+        at_home = NOT_CORRECTED if regression.trained_share_ and elsewhere else ()
+        of_threshold = (*OF_PRECISION, *at_home, *map(no_box_in_fit, unknown))
     return replace(
         estimate,
         beside=beside,

@@ -301,6 +301,17 @@ def test_a_detector_trained_at_the_labelled_site(world):
         compared(world, trained_here=["nobody"])
 
 
+def test_a_fit_that_knows_where_its_detector_was_trained_counts_as_told(world, tmp_path):
+    """The difference is that of `trained_here`; the detector's own level is corrected."""
+    boxes = world / "set_strong_predictions.json"
+    fit(world / "set.json", boxes, trained_here=True, work_dir=tmp_path / "strong")
+    files = site_predictions(world, "weak", "strong")
+    told = compared(world, trained_here=["strong"])
+    known = compare([world / "weak", tmp_path / "strong"], files, images=site_labels(world))
+    pd.testing.assert_frame_equal(known.pairs, told.pairs)
+    assert any("strong: trained on images like the labelled ones" in of for of in known.warnings)
+
+
 def test_a_known_accuracy_brings_the_other_one_to_the_truth(world):
     """With labels of all images the difference is exact, and so is the other detector."""
     weak, strong = (true_precision(world, name).mean() for name in ("weak", "strong"))

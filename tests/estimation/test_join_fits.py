@@ -9,6 +9,7 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import join_fits
+from autoeval.estimation.panel_prior import away_prior
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from tests.estimation.test_bayesian_regression import pair_table
 
@@ -109,3 +110,21 @@ def test_sets_of_one_name_with_other_labels_are_named_after_their_fits():
     assert set(joined.context_["calibrations"]) == {"a/annotations", "b/annotations"}
     with pytest.raises(InputError, match="in more than one of"):
         join_fits({"a": one, "b": one})
+
+
+def test_each_site_keeps_whether_the_detector_was_trained_there(tmp_path):
+    """The correction is made by the share of the pairs that are of such sites."""
+    at_home, other = fit("a"), fit("b")
+    at_home.fit_rows(at_home.table_.assign(trained_here=True), context=at_home.context_)
+    plain = join_fits({"a": fit("a"), "b": other}).regression_
+    joined = join_fits({"a": at_home, "b": other})
+    joined.save(tmp_path / "joined.parquet")
+    away = away_prior("mAP")
+    for found in (joined, AccuracyEstimator.load(tmp_path / "joined.parquet")):
+        regression = found.regression_
+        rows = other.table_.iloc[:1].assign(expected_ap=0.4)
+        assert (at_home.regression_.trained_share_, regression.trained_share_) == (1.0, 0.5)
+        home = at_home.table_["mAP"].mean()
+        expected = plain.distribution(rows).mean * np.exp(-away.fall * home * 0.5)
+        np.testing.assert_allclose(regression.distribution(rows).mean, expected)
+        np.testing.assert_allclose(regression.uncorrected(rows).mean, plain.distribution(rows).mean)

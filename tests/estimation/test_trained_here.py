@@ -1,15 +1,67 @@
-"""A fit whose detector was trained at the labelled site."""
+"""Fits that know that the detector was trained at the labelled site."""
 
 import numpy as np
 import pytest
+from commands.predicted_world import write_world
 
+import autoeval
+from autoeval.cli import main
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.pair_table import TRAINED_HERE
 from autoeval.estimation.panel_prior import away_prior
 from autoeval.regression import Away
 from tests.estimation.test_bayesian_regression import pair_table
 
+CODE = "precision-not-corrected"
 NEW = pair_table().iloc[[0, 5]].drop(columns="mAP")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained")
+    return *write_world(folder, "home", seed=0, skill=0.4), write_world(
+        folder, "site", seed=1, skill=0.4
+    )[1]
+
+
+def codes(result):
+    return {warning.code for warning in result.warnings}
+
+
+def test_recall_and_average_precision_fall_and_precision_is_left_with_a_warning(files):
+    labels, boxes, site = files
+    plain, told = (autoeval.fit(labels, boxes, trained_here=of) for of in (False, True))
+    one, other = (of.predict(site, score_thr=0.3) for of in (plain, told))
+    assert other.value < one.value
+    assert other.beside["recall@0.3"]["value"] < one.beside["recall@0.3"]["value"]
+    assert other.beside["precision@0.3"] == one.beside["precision@0.3"]
+    assert CODE in codes(other) and CODE not in codes(one)
+    assert CODE not in codes(told.predict(site))  # no precision is printed
+    ends = [of.for_target("precision@0.3").predict(site).interval_method for of in (plain, told)]
+    assert ends[0] == ends[1]
+    thresholds = [autoeval.threshold(of, site, precision=0.5) for of in (plain, told)]
+    assert [CODE in codes(of) for of in thresholds] == [False, True]
+    curves = [of.curve.query("measure == 'precision'")["value"] for of in thresholds]
+    np.testing.assert_array_equal(*curves)
+
+
+def test_new_images_of_the_labelled_site_are_not_away(files):
+    labels, boxes, _ = files
+    plain, told = (autoeval.fit(labels, boxes, trained_here=of) for of in (False, True))
+    name = plain.regression_.sources_[0]
+    found = [of.predict(boxes, site=name).value for of in (plain, told)]
+    assert found[0] == found[1]
+
+
+def test_there_is_no_correction_of_precision():
+    assert away_prior("precision@0.3") is None and away_prior("recall@0.3").fall > 0
+
+
+def test_the_fact_is_of_a_labelled_set_and_refused_behind_a_task(files, capsys):
+    boxes = str(files[1])
+    with pytest.raises(SystemExit):
+        main(["fit", "--task", "task.py", "trained_here=yes", "--predictions", boxes])
+    assert "got 'trained_here=yes'" in capsys.readouterr().err
 
 
 def test_estimates_of_other_sites_are_corrected_by_the_model_of_detectors_away():
@@ -19,7 +71,6 @@ def test_estimates_of_other_sites_are_corrected_by_the_model_of_detectors_away()
     factor = np.exp(-2.0 * table["mAP"].mean())
     for before, after in zip(usual, fitted.predict(NEW), strict=True):
         assert after.value == pytest.approx(factor * before.value, abs=1e-9)
-    assert "trained at the labelled site" in fitted.predict_rows(NEW).interval_method
 
 
 def test_a_join_is_corrected_by_the_share_of_the_pairs_that_it_holds_for():
@@ -27,13 +78,6 @@ def test_a_join_is_corrected_by_the_share_of_the_pairs_that_it_holds_for():
     half = table.assign(**{TRAINED_HERE: table.index < len(table) // 2})
     home = table["mAP"].iloc[: len(table) // 2].mean()
     usual = BayesianRegression().fit(table).predict(NEW)
-    for before, after in zip(
-        usual, BayesianRegression(away=away).fit(half).predict(NEW), strict=True
-    ):
+    found = BayesianRegression(away=away).fit(half).predict(NEW)
+    for before, after in zip(usual, found, strict=True):
         assert after.value == pytest.approx(np.exp(-2.0 * home / 2) * before.value, abs=1e-9)
-
-
-@pytest.mark.parametrize("target", ["precision@0.3", "f1@0.3"])
-def test_precision_and_f1_are_not_corrected(target):
-    assert away_prior(target) is None
-    assert away_prior("recall@0.3").fall > 0
