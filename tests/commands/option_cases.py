@@ -83,6 +83,7 @@ CASES = {
         "labels": (FIT, "--labels nowhere.json"),
         "label_images": (FIT_BY_RUN, "--labels img_dir=nowhere"),
         "group": (FIT, "--labels group=town"),
+        "trained_here": (FIT, "--labels trained_here=yes"),
         "category": (FIT, "--category any=thing\\ 1,thing\\ 2"),
         "task": ("fit --predictions new_predictions.json", "--task nowhere.py"),
         "data_root": ("fit --predictions new_predictions.json", "--task task.py data_root=nowhere"),
