@@ -20,6 +20,8 @@ from autoeval.counting.commands import (
     reproduce_capture,
     reproduce_praco,
 )
+from autoeval.counting.commands.common_options import prediction_folders
+from autoeval.errors import InputError
 
 COUNTER = """
 import numpy as np
@@ -192,7 +194,8 @@ def test_folders_may_be_given_together_or_one_by_one_and_lists_by_commas(tmp_pat
     reproduce_praco.add_arguments(parser)
     args = parser.parse_args(["--predictions", "a", "b", "--predictions", "c"])
     assert list(map(str, args.predictions)) == ["a", "b", "c"]
-    with pytest.raises(SystemExit):
-        parser.parse_args(["--predictions", "nowhere"])
+    assert prediction_folders(args) == args.predictions
+    with pytest.raises(InputError, match="No folder nowhere: --predictions takes"):
+        prediction_folders(parser.parse_args(["--predictions", "nowhere"]))
     args = parser.parse_args(["--data-root", "data", "exclude=a,b"])
     assert list(map(str, args.exclude)) == ["a", "b"]
