@@ -121,3 +121,11 @@ def test_a_sheet_takes_any_number_of_pictures_and_any_name(tmp_path):
         sheet = picture_rows([(picture, r"$\frac_<img>.jpg")] * n, "title")
         sheet.savefig(tmp_path / "sheet.png")
         assert sum(ax.has_data() for ax in sheet.axes) == n
+
+
+def test_commands_of_warnings_are_code_and_stay_text():
+    page = Page("a page")
+    page.add_warnings([f"see `{HOSTILE}` and `b`", "one ` alone"])
+    html = page.render()
+    assert f"<li>see <code>{ESCAPED}</code> and <code>b</code></li>" in html
+    assert "<li>one ` alone</li>" in html

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimate import WIDEST_TEXT, Estimate
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Section, Tables
 from autoeval.report.tables import counted
@@ -42,7 +42,6 @@ class Answer(Section):
         interval = f"No interval ({estimate.interval_method})"
         if low == low:
             interval = f"{estimate.level:.0%} interval: {target.text(low)} to {target.text(high)}"
-        page.add_warnings(filter(None, [estimate.width_warning]), "Before you act on it")
         images = counted(estimate.n_images, "unlabelled image")
         repeats = f"; ± {target.text(estimate.std)} over the dropout repeats"
         if estimate.std != estimate.std:
@@ -55,11 +54,16 @@ class Answer(Section):
             f"{repeats}{_sampling(estimate, target)}.",
             on_scale=(100 * value, 100 * low, 100 * high) if target.upper == 1 else None,
         )
+        page.add_warnings(filter(None, [estimate.width_warning]), "Before you act on it")
         beside = []
         for name, of in estimate.beside.items():
             if of["value"] == of["value"]:
                 shown, *ends = (find_target(name).text(of[k]) for k in ("value", *BOUNDS))
                 beside.append(f"{name}: {shown} ({' to '.join(ends)})")
+            elif value == value and name not in estimate.undefined:
+                beside.append(
+                    f"{name}: no estimate, its interval would be wider than {WIDEST_TEXT}"
+                )
         if beside:
             page.add_text(f"From the same pass, {'; '.join(beside)}. {TIGHTNESS}")
 
