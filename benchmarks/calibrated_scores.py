@@ -20,8 +20,8 @@ from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 
 from autoeval.estimation.calibrating import fit_calibration
 from autoeval.estimation.category_scores import SCORE_THR, CategoryScores, labelled_rows
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import TrainingSet
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.scores.calibrated import LIKELY
 from benchmarks.panel import LABELLED, TASKS, WIDE, add_detectors, read_sets
@@ -61,7 +61,7 @@ def main() -> None:
     print(to_markdown(format_cells(table, dict.fromkeys(SCALES, "{:.1f}"))))
 
 
-def scored(sets: list[TrainingSet]) -> Iterator[pd.DataFrame]:
+def scored(sets: list[LabelledSet]) -> Iterator[pd.DataFrame]:
     """Yield the scores of each site by both scales, and its mAP, one row a category."""
     own = [of for of in sets if of.name == LABELLED]
     calibration = fit_calibration(own, [np.ones(len(of.boxes), bool) for of in own], WIDE)

@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from autoeval.calibration import LEAST, ScoreCalibration, fit_missed, image_terms
 from autoeval.estimation.calibrating import FOLDS
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.training_set import TrainingSet
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.labels.pool import image_sizes
 from autoeval.report.tables import to_markdown
 from autoeval.scores.calibrated import FOUND, relative_sides
@@ -92,7 +92,7 @@ def chosen(found: Mapping[str, pd.DataFrame], detector: str) -> str:
     return str(mae[mae.index.get_level_values("detector") != detector].mean().idxmin())
 
 
-def score(sets: Sequence[TrainingSet], form: str) -> pd.DataFrame:
+def score(sets: Sequence[LabelledSet], form: str) -> pd.DataFrame:
     """Make the pair table of one detector, calibrated on the labelled set."""
     own = next(of for of in sets if of.name == LABELLED)
     every = np.ones(len(own.boxes), bool)
@@ -110,7 +110,7 @@ def score(sets: Sequence[TrainingSet], form: str) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def inputs(of: TrainingSet) -> np.ndarray:
+def inputs(of: LabelledSet) -> np.ndarray:
     """Return the confidence and the relative side of each box, (2, N)."""
     found = of.boxes.clean
     area = image_sizes(found)[0].prod(axis=1)[found.image]
@@ -118,7 +118,7 @@ def inputs(of: TrainingSet) -> np.ndarray:
     return np.stack([np.clip(found.scores.astype(float), LEAST, 1 - LEAST), sides])
 
 
-def fit(of: TrainingSet, images: np.ndarray, form: str) -> Probabilities:
+def fit(of: LabelledSet, images: np.ndarray, form: str) -> Probabilities:
     """Fit a form on some images of a labelled set, for each IoU threshold."""
     hits, ignored = of.matches
     labelled = np.array([ranking.n_true.any() for ranking in of.rankings])
@@ -138,7 +138,7 @@ def fit(of: TrainingSet, images: np.ndarray, form: str) -> Probabilities:
     )
 
 
-def missed_objects(of: TrainingSet, p: np.ndarray) -> ScoreCalibration:
+def missed_objects(of: LabelledSet, p: np.ndarray) -> ScoreCalibration:
     """Fit the model of missed objects to probabilities (N,) at IoU .5."""
     terms, missed = [], []
     for k, ranking in enumerate(of.rankings):

@@ -30,7 +30,7 @@ from autoeval.estimation.calibrating import (
     roc_area,
 )
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.training_set import TrainingSet
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.report.tables import to_markdown
 from benchmarks.known_sites import part_of, priors_without
 from benchmarks.panel import LABELLED, add_detectors, enough, evaluable, evaluated, read_sets
@@ -63,7 +63,7 @@ def main() -> None:
     print(to_markdown(shown.reset_index()))
 
 
-def drawn(of: TrainingSet, n_boxes: float, draw: int) -> TrainingSet:
+def drawn(of: LabelledSet, n_boxes: float, draw: int) -> LabelledSet:
     """Draw images until they hold so many labelled boxes."""
     order = np.random.default_rng(draw).permutation(len(of.boxes))
     n = np.sum([ranking.n_true for ranking in of.rankings], axis=0)[order].cumsum()
@@ -71,7 +71,7 @@ def drawn(of: TrainingSet, n_boxes: float, draw: int) -> TrainingSet:
     return replace(part, everywhere=of.everywhere)
 
 
-def curve(name: str, sets: Sequence[TrainingSet]) -> pd.DataFrame:
+def curve(name: str, sets: Sequence[LabelledSet]) -> pd.DataFrame:
     """Estimate all sites by fits on more and more labelled boxes."""
     scaling, prior, of_boxes = priors_without(name)
     (labelled,) = (of for of in sets if of.name == LABELLED)
@@ -101,7 +101,7 @@ def by_size(rows: pd.DataFrame) -> pd.DataFrame:
     return table.rename(index=lambda size: "all" if np.isinf(size) else f"{size:.0f}")
 
 
-def checks(sets: Sequence[TrainingSet]) -> Iterator[dict[str, Any]]:
+def checks(sets: Sequence[LabelledSet]) -> Iterator[dict[str, Any]]:
     """Check confidences as they are, shuffled over the boxes of a set, and all equal."""
     for of in sets:
         n_true = sum(ranking.n_true.sum() for ranking in of.rankings)

@@ -50,8 +50,8 @@ from autoeval.comparison.pair_model import (
     differences,
     log_odds_on_labels,
 )
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import fit_variance_prior
@@ -96,7 +96,7 @@ class Scored:
     """One detector on all sites."""
 
     name: str
-    sites: Mapping[str, TrainingSet]
+    sites: Mapping[str, LabelledSet]
     rows: pd.DataFrame  # its pairs on the labelled set
     calibration: ScoreCalibration
     estimates: pd.DataFrame  # of each site and category, by a prior that has seen neither
@@ -205,7 +205,7 @@ def read_detector(name: str, data: Path, predictions: Path, panel: pd.DataFrame)
     return Scored(name, every, rows, calibration, pd.concat(estimates))
 
 
-def with_roots(of: TrainingSet) -> TrainingSet:
+def with_roots(of: LabelledSet) -> LabelledSet:
     """Take the square roots of all scores."""
     clean = of.boxes.clean
     return replace(of, boxes=replace(of.boxes, clean=replace(clean, scores=np.sqrt(clean.scores))))
@@ -308,7 +308,7 @@ def calibrated(a: Scored, b: Scored, name: str) -> tuple[SiteBoxes, ...]:
 
 
 def influence_moments(
-    a: TrainingSet, b: TrainingSet, k: int, predicted: np.ndarray
+    a: LabelledSet, b: LabelledSet, k: int, predicted: np.ndarray
 ) -> tuple[float, ...]:
     """Return the moments of the predicted and the true influence on a difference."""
     true = true_influence(a.rankings[k]) - true_influence(b.rankings[k])

@@ -31,8 +31,8 @@ from autoeval.data.coco import read_coco
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.panel_prior import read_calibration_prior
-from autoeval.estimation.training_set import TrainingSet
 from autoeval.report.tables import to_markdown
 from benchmarks.compare import Scored, described_pairs, pair_rows
 from benchmarks.fine_tuned import HOMES, home_categories
@@ -147,7 +147,7 @@ def compared(data: Path) -> Iterator[tuple[tuple[str, ...], list[str]]]:
 
 def read_detectors(
     args: argparse.Namespace, names: Sequence[str], homes: Sequence[str]
-) -> Iterator[tuple[str, dict[str, TrainingSet]]]:
+) -> Iterator[tuple[str, dict[str, LabelledSet]]]:
     """Read the sites with the boxes of each detector, in some categories."""
     folders = {
         f"{TUNED}{Path(home).name}": args.boxes / "predictions" / Path(home).name for home in homes
@@ -156,7 +156,7 @@ def read_detectors(
         yield name, {of.name: of for of in read_sets(args.data, folder, names)}
 
 
-def fitted(name: str, sets: dict[str, TrainingSet], home: str) -> Scored | None:
+def fitted(name: str, sets: dict[str, LabelledSet], home: str) -> Scored | None:
     """Fit a detector on a labelled set, and estimate the sites of other groups."""
     if Path(home).name not in sets:
         return None

@@ -31,9 +31,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.labelled_set import LabelledSet, labelled_set
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, features_at, with_target
 from autoeval.estimation.panel_prior import read_calibration_prior
-from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at
@@ -90,7 +90,7 @@ def main() -> None:
         print(to_markdown(summary(estimates, by).round(1).reset_index()) + "\n")
 
 
-def read_sets(data: Path, folder: Path, categories: Sequence[str]) -> Iterator[TrainingSet]:
+def read_sets(data: Path, folder: Path, categories: Sequence[str]) -> Iterator[LabelledSet]:
     """Read the sites with the boxes of a detector, ``<task>/<site>.json``, in some categories."""
     for site, content in read_sites(data):
         names = tuple(name for name in content.categories if name in categories)
@@ -106,7 +106,7 @@ def read_sets(data: Path, folder: Path, categories: Sequence[str]) -> Iterator[T
         found, truth = found.on_images(kept), truth.on_images(kept)
         name = Path(site).name
         try:
-            yield training_set(found, truth, name=name, family=family(name), everywhere=True)
+            yield labelled_set(found, truth, name=name, family=family(name), everywhere=True)
         except InputError as error:
             print(f"{file}: {error}")
 
@@ -118,7 +118,7 @@ def calibration_without_parent() -> CalibrationPrior:
     return read_calibration_prior(fit_calibration_prior(known))
 
 
-def labelled(home: TrainingSet) -> TrainingSet:
+def labelled(home: LabelledSet) -> LabelledSet:
     """Return a home as a user's labelled set: each category on the images that hold it."""
     return replace(home, everywhere=False)
 

@@ -24,8 +24,8 @@ from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows, site_scores
+from autoeval.estimation.labelled_set import LabelledSet, labelled_set
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 from benchmarks.panel import family
@@ -42,7 +42,7 @@ def read(
     return read_predictions(path, images=content.images).as_categories(categories, words)
 
 
-def sites(data: Path, predictions: Path, half_size: Path | None) -> list[TrainingSet]:
+def sites(data: Path, predictions: Path, half_size: Path | None) -> list[LabelledSet]:
     """Read every site."""
     sets = []
     for task, categories in TASKS.items():
@@ -54,11 +54,11 @@ def sites(data: Path, predictions: Path, half_size: Path | None) -> list[Trainin
             )
             name = {"name": path.stem, "family": family(path.stem)}
             truth = Truth.of(content, categories)
-            sets.append(training_set(SiteBoxes(found, half), truth, everywhere=True, **name))
+            sets.append(labelled_set(SiteBoxes(found, half), truth, everywhere=True, **name))
     return sets
 
 
-def rows_of(sets: Sequence[TrainingSet], calibration: ScoreCalibration) -> pd.DataFrame:
+def rows_of(sets: Sequence[LabelledSet], calibration: ScoreCalibration) -> pd.DataFrame:
     """Return a pair for every category of every set, by the calibration of another."""
     return pd.concat([labelled_rows(of, calibration) for of in sets], ignore_index=True)
 
@@ -91,7 +91,7 @@ def estimated(training: pd.DataFrame, requested: pd.DataFrame) -> pd.DataFrame:
 
 
 def without_families(
-    sets: Sequence[TrainingSet], further: Sequence[TrainingSet] = ()
+    sets: Sequence[LabelledSet], further: Sequence[LabelledSet] = ()
 ) -> pd.DataFrame:
     """Estimate every pair without its family, by the others and further sets."""
     parts = []
@@ -156,10 +156,10 @@ def many_categories(*folders: Path | None) -> list[dict[str, object]]:
     return rows
 
 
-def coco(*of: Path | str | None) -> TrainingSet:
+def coco(*of: Path | str | None) -> LabelledSet:
     """Read a split of coco_mini."""
     found, half, truth = split(*of)
-    return training_set(SiteBoxes(found, half), truth, name="coco_mini", family="coco")
+    return labelled_set(SiteBoxes(found, half), truth, name="coco_mini", family="coco")
 
 
 def main() -> None:

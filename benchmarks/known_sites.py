@@ -26,10 +26,10 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.known_site import SITE
+from autoeval.estimation.labelled_set import LabelledSet, truth_of_samples
 from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import TrainingSet, truth_of_samples
 from autoeval.monitoring.site_records import record_of
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
@@ -84,7 +84,7 @@ def main() -> None:
     print(to_markdown(summary(estimates).round(1).reset_index()))
 
 
-def of_sites(data: Path, predictions: Path) -> Iterator[TrainingSet]:
+def of_sites(data: Path, predictions: Path) -> Iterator[LabelledSet]:
     """Read the sites of vehicles and persons with the boxes of a detector."""
     for of in read_sets(data, predictions):
         if of.everywhere and set(of.truth.categories) <= CATEGORIES:
@@ -101,7 +101,7 @@ def priors_without(name: str) -> tuple[Scaling, Prior, CalibrationPrior]:
 
 
 def halves(
-    sets: Sequence[TrainingSet],
+    sets: Sequence[LabelledSet],
     draw: int,
     scaling: Scaling,
     prior: Prior,
@@ -126,22 +126,22 @@ def halves(
     return pd.concat(parts, ignore_index=True)
 
 
-def divided(of: TrainingSet, draw: int) -> tuple[TrainingSet, TrainingSet]:
+def divided(of: LabelledSet, draw: int) -> tuple[LabelledSet, LabelledSet]:
     """Divide the images of a site at random into two halves."""
     order = np.random.default_rng([draw, len(of.boxes)]).permutation(len(of.boxes))
     first, second = (np.sort(part) for part in np.array_split(order, 2))
     return part_of(of, first), part_of(of, second)
 
 
-def part_of(of: TrainingSet, images: np.ndarray) -> TrainingSet:
+def part_of(of: LabelledSet, images: np.ndarray) -> LabelledSet:
     """Keep some images of a site."""
     boxes, truth = of.boxes.on_images(images), of.truth.on_images(images)
-    return TrainingSet(of.name, of.family, boxes, truth, of.statistics, everywhere=True)
+    return LabelledSet(of.name, of.family, boxes, truth, of.statistics, everywhere=True)
 
 
-def observed_sites(work_dir: Path) -> list[dict[str, TrainingSet]]:
+def observed_sites(work_dir: Path) -> list[dict[str, LabelledSet]]:
     """Read the untouched and the changed images of each site; by change, "" for untouched."""
-    sites: dict[str, dict[str, TrainingSet]] = {}
+    sites: dict[str, dict[str, LabelledSet]] = {}
     for path in sorted(work_dir.glob("*.parquet")):
         rows = pd.read_parquet(path)
         first, records = rows.iloc[0], [record_of(row) for row in rows.to_dict("records")]
@@ -152,7 +152,7 @@ def observed_sites(work_dir: Path) -> list[dict[str, TrainingSet]]:
             (own.reshape(-1, 4), label, crowd) for own, label, crowd in zip(*parts, strict=True)
         ]
         name, truth = str(first["source"]), truth_of_samples(boxes.clean, labels)
-        made = TrainingSet(
+        made = LabelledSet(
             name, family(name), boxes, truth, ReferenceStatistics.of(boxes.clean), everywhere=True
         )
         sites.setdefault(name, {})[str(first["transforms"])] = made
@@ -160,7 +160,7 @@ def observed_sites(work_dir: Path) -> list[dict[str, TrainingSet]]:
 
 
 def changes(
-    site: dict[str, TrainingSet],
+    site: dict[str, LabelledSet],
     scaling: Scaling,
     prior: Prior,
     of_boxes: CalibrationPrior,

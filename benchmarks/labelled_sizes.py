@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.training_set import TrainingSet
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.report.tables import to_markdown
 from benchmarks.known_sites import part_of, priors_without
 from benchmarks.panel import (
@@ -59,7 +59,7 @@ def main() -> None:
         print(to_markdown(table.round(1).reset_index()) + "\n")
 
 
-def of_detector(name: str, sets: Sequence[TrainingSet]) -> pd.DataFrame:
+def of_detector(name: str, sets: Sequence[LabelledSet]) -> pd.DataFrame:
     """Estimate all sites by fits on more and more labelled images."""
     panel, (_, _, of_boxes) = read_panel()[0], priors_without(name)
     quarter = quarters(panel)
@@ -78,7 +78,7 @@ def of_detector(name: str, sets: Sequence[TrainingSet]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def drawn(labelled: TrainingSet) -> Iterator[tuple[int, int, TrainingSet]]:
+def drawn(labelled: LabelledSet) -> Iterator[tuple[int, int, LabelledSet]]:
     """Draw parts of the labelled set, the whole last, with their number of images."""
     n = len(labelled.boxes)
     for size in SIZES:

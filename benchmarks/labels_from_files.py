@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.estimation.training_set import TrainingSet
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.labels.prior import OF_ONE_SET
 from autoeval.published.reports.few_labels import labels_from_files_report
 from benchmarks.panel import LABELLED, read_sets
@@ -26,9 +26,9 @@ CATEGORIES = ("vehicle", "person")
 FIRST = 3  # sites of each category that are fitted on
 
 
-def single_sites(sites: Sequence[TrainingSet]) -> list[TrainingSet]:
+def single_sites(sites: Sequence[LabelledSet]) -> list[LabelledSet]:
     """Choose the largest sites of each category, one of a family."""
-    chosen: list[TrainingSet] = []
+    chosen: list[LabelledSet] = []
     for category in CATEGORIES:
         own = [site for site in sites if site.truth.categories == (category,)]
         own.sort(key=lambda site: (-len(site.boxes), site.name))

@@ -20,8 +20,8 @@ import pandas as pd
 
 from autoeval.data.coco import read_coco
 from autoeval.errors import InputError
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.labelling import site_of_set
-from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.published.reports.few_labels import priors_from
 from autoeval.published.studies.label_backtest import EvaluatedPair, backtest, evaluated_pairs
@@ -45,7 +45,7 @@ FORMATS = {
 
 def coco_fits(
     data: Path, folders: Sequence[Path]
-) -> Iterator[tuple[str, TrainingSet, list[TrainingSet]]]:
+) -> Iterator[tuple[str, LabelledSet, list[LabelledSet]]]:
     """Yield the name of each detector, its labelled set, and the sites of vehicles and persons."""
     for folder in folders:
         sets = list(read_sets(data, folder))
@@ -53,7 +53,7 @@ def coco_fits(
         yield folder.name, known, [of for of in sets if set(of.truth.categories) <= set(CATEGORIES)]
 
 
-def fits(args: argparse.Namespace) -> Iterator[tuple[str, str, TrainingSet, list[TrainingSet]]]:
+def fits(args: argparse.Namespace) -> Iterator[tuple[str, str, LabelledSet, list[LabelledSet]]]:
     """Yield the kind and name of each detector, its labelled set, and the sites it is tried on."""
     names = args.detectors or sorted(of.name for of in args.predictions.iterdir() if of.is_dir())
     for found in coco_fits(args.data, [args.predictions / name for name in names]):
@@ -66,7 +66,7 @@ def fits(args: argparse.Namespace) -> Iterator[tuple[str, str, TrainingSet, list
         yield TUNED, known.name, labelled(known), sets
 
 
-def pairs_of_detector(known: TrainingSet, sites: list[TrainingSet]) -> list[EvaluatedPair]:
+def pairs_of_detector(known: LabelledSet, sites: list[LabelledSet]) -> list[EvaluatedPair]:
     """Return the pairs of site and category in other groups that hold objects enough."""
     others = [of for of in sites if of.family != known.family and len(of.boxes) >= FEWEST_IMAGES]
     pairs = evaluated_pairs(

@@ -28,11 +28,11 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.labelled_set import LabelledSet, labelled_set
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.score_floors import fits_above
 from autoeval.estimation.site_boxes import SiteBoxes, check_floor
-from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.estimation.warnings import unseen_share, unseen_warning
 from autoeval.labels.label_warnings import overconfident
 from autoeval.metrics.coco_matching import rank_categories
@@ -100,10 +100,10 @@ class Site:
     truth: Truth
     everywhere: bool = True
 
-    def changed(self, change: Change) -> TrainingSet:
+    def changed(self, change: Change) -> LabelledSet:
         """Return it after a change of its confidences."""
         boxes, name = SiteBoxes(change(self.found)), self.name
-        return training_set(
+        return labelled_set(
             boxes, self.truth, name=name, family=family(name), everywhere=self.everywhere
         )
 

@@ -31,10 +31,10 @@ from tqdm import tqdm
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.labelling import site_of_set
 from autoeval.estimation.operating_curve import choose_threshold, exact_curve
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, features_at, with_target
-from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on, value_of
@@ -136,7 +136,7 @@ def fit_floor(floor: float) -> dict[str, Any]:
 
 
 def pairs_of(
-    name: str, sets: Sequence[TrainingSet], thresholds: Sequence[float] = THRESHOLDS
+    name: str, sets: Sequence[LabelledSet], thresholds: Sequence[float] = THRESHOLDS
 ) -> pd.DataFrame:
     """Return true and expected values of every pair, calibrated on the labelled set."""
     own = [of for of in sets if of.name == LABELLED]

@@ -39,9 +39,9 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.labelled_set import LabelledSet, labelled_set
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, pairs_of
 from autoeval.estimation.panel_prior import read_calibration_prior
-from autoeval.estimation.training_set import TrainingSet, training_set
 from autoeval.regression import Pairs, Prior, Scaling
 from autoeval.regression.variances import Shared, Variances, level_scale, possible_variances
 from autoeval.report.tables import to_markdown
@@ -144,7 +144,7 @@ def family(site: str) -> str:
     return next((origin for origin in ORIGINS if site.startswith(origin)), site)
 
 
-def read_sets(data: Path, predictions: Path) -> Iterator[TrainingSet]:
+def read_sets(data: Path, predictions: Path) -> Iterator[LabelledSet]:
     """Read the labelled sets with the boxes of one detector; of coco_mini the `val` images."""
     for task, categories in TASKS.items():
         for path in sorted((predictions / task).glob("*.json")):
@@ -166,7 +166,7 @@ def read_sets(data: Path, predictions: Path) -> Iterator[TrainingSet]:
                 continue
             site = path.stem != LABELLED
             try:
-                yield training_set(
+                yield labelled_set(
                     boxes, truth, name=path.stem, family=family(path.stem), everywhere=site
                 )
             except InputError as error:
@@ -202,7 +202,7 @@ def add_detector(name: str, data: Path, predictions: Path) -> None:
     (FOLDER / "calibrations.json").write_text(text, encoding="utf-8")
 
 
-def evaluable(of: TrainingSet, rows: pd.DataFrame) -> pd.DataFrame:
+def evaluable(of: LabelledSet, rows: pd.DataFrame) -> pd.DataFrame:
     """Add ``n_held``, see `with_held`, and leave out what is too rare."""
     rows = with_held(of, rows)
     return rows[common(rows)]
@@ -213,7 +213,7 @@ def common(rows: pd.DataFrame) -> pd.Series:
     return (rows["n_boxes"] >= 8) & (rows["n_held"] >= 5)
 
 
-def with_held(of: TrainingSet, rows: pd.DataFrame) -> pd.DataFrame:
+def with_held(of: LabelledSet, rows: pd.DataFrame) -> pd.DataFrame:
     """Add ``n_held``, the number of images with a category."""
     held = {
         category: int(np.sum(ranking.n_true > 0))

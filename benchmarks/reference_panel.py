@@ -28,9 +28,9 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, REFERENCE_FEATURES, REFERENCE_TRUE
 from autoeval.estimation.reference_prior import ReferencePrior, ReferenceStrength
-from autoeval.estimation.training_set import TrainingSet
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
 from benchmarks.panel import (
@@ -64,7 +64,7 @@ class CalibratedDetector:
     probabilities (10, N) of its boxes on each, by calibrations that have not seen the labels there.
     """
 
-    sets: dict[str, TrainingSet]
+    sets: dict[str, LabelledSet]
     calibration: ScoreCalibration
     probabilities: dict[str, np.ndarray]
 

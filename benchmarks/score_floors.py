@@ -24,9 +24,9 @@ from tqdm import tqdm
 
 from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.score_floors import rows_above
-from autoeval.estimation.training_set import TrainingSet
 from autoeval.report.tables import to_markdown
 from benchmarks.panel import (
     FEWEST_LABELS,
@@ -77,7 +77,7 @@ def main() -> None:
             print(to_markdown(table.reset_index()) + "\n")
 
 
-def add_floors(name: str, sets: Sequence[TrainingSet]) -> None:
+def add_floors(name: str, sets: Sequence[LabelledSet]) -> None:
     """Score all sites by the boxes of one detector over each floor; see the module."""
     parts, missed = [], {}
     for floor in FLOORS[1:]:
@@ -124,7 +124,7 @@ def evaluated_at_floors(data: Path, detectors: Sequence[tuple[str, Path]]) -> pd
     return pd.concat(parts, ignore_index=True)
 
 
-def mixed_rows(name: str, sets: Sequence[TrainingSet], floor: float) -> pd.DataFrame:
+def mixed_rows(name: str, sets: Sequence[LabelledSet], floor: float) -> pd.DataFrame:
     """Score sites cut at a floor by a calibration on a labelled set that is not."""
     own = [of for of in sets if of.name == LABELLED]
     boxes = fit_calibration(own, [np.ones(len(of.boxes), bool) for of in own], WIDE).boxes

@@ -26,10 +26,10 @@ from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.labelled_set import labelled_set
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings, light
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import training_set
 from autoeval.metasets import Task
 from autoeval.mmdet_metric import LabelFreeMAP
 from autoeval.published.methods.published_estimator import PublishedEstimator
@@ -159,7 +159,7 @@ def test_precision_recall_and_f1_at_a_threshold(folder, detector, tmp_path):
     """An estimator of the default method, made as if this detector had found random boxes."""
     sites = {f"s{k}": random_found(k) for k in range(3)}
     sets = [
-        training_set(SiteBoxes(found), truth_from(found), name=name, everywhere=True)
+        labelled_set(SiteBoxes(found), truth_from(found), name=name, everywhere=True)
         for name, found in sites.items()
     ]
     fitted = fit_sets(sets, context={})

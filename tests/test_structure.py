@@ -42,7 +42,7 @@ ESTIMATION = [
     {"observation"},
     {"bayesian_regression", "category_scores", "estimate", "given_boxes", "site", "site_boxes"}
     | {"warnings"}
-    | {"known_site", "panel_prior", "reference_prior", "reference_statistics", "training_set"},
+    | {"known_site", "panel_prior", "reference_prior", "reference_statistics", "labelled_set"},
     {"modules"},
 ]
 LAYER = {part: layer for layer, parts in enumerate(ESTIMATION) for part in parts}

@@ -77,13 +77,13 @@ def run(args: argparse.Namespace) -> int:
 def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str], float] | None:
     """Return the curve, the warnings of what it rests on, and the level of its intervals."""
     from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.labelled_set import labels_with_files, read_labels
     from autoeval.estimation.operating_curve import (
         curve_warnings,
         exact_curve,
         expected_curve,
         labelled_curve,
     )
-    from autoeval.estimation.training_set import labels_with_files, read_labels
     from autoeval.labels.plan_file import load_plan
     from autoeval.labels.with_labels import warnings_with_labels
 

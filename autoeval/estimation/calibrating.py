@@ -18,8 +18,8 @@ from autoeval.calibration import (
 )
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.fit_assistance import FOLDS, image_folds
 from autoeval.metrics.coco_matching import IOU_THRESHOLDS, match_categories
 from autoeval.notices import Notice
@@ -46,7 +46,7 @@ class ConfidenceCheck:
     warnings: tuple[str, ...] = ()
 
 
-def check_confidences(sets: Sequence[TrainingSet]) -> ConfidenceCheck:
+def check_confidences(sets: Sequence[LabelledSet]) -> ConfidenceCheck:
     """Evaluate confidences on all labelled boxes together, at IoU .5."""
     scores, hits = labelled_boxes(sets)
     n_right, n_wrong = int(hits.sum()), int((~hits).sum())
@@ -86,7 +86,7 @@ def check_confidences(sets: Sequence[TrainingSet]) -> ConfidenceCheck:
     return ConfidenceCheck(max(poor if poor > NOTICEABLE else 0.0, drop), tuple(warnings))
 
 
-def labelled_boxes(sets: Sequence[TrainingSet]) -> tuple[np.ndarray, np.ndarray]:
+def labelled_boxes(sets: Sequence[LabelledSet]) -> tuple[np.ndarray, np.ndarray]:
     """Return confidences (N,) and which boxes are right (N,), matched in a random order."""
     scores, hits = [np.zeros(0)], [np.zeros(0, bool)]
     for of in sets:
@@ -98,7 +98,7 @@ def labelled_boxes(sets: Sequence[TrainingSet]) -> tuple[np.ndarray, np.ndarray]
     return np.concatenate(scores), np.concatenate(hits)
 
 
-def counted_boxes(labelled: TrainingSet) -> np.ndarray:
+def counted_boxes(labelled: LabelledSet) -> np.ndarray:
     """Return which clean boxes are not ignored, (N,) bool, of categories that the set labels."""
     known = np.array([ranking.n_true.any() for ranking in labelled.rankings])
     return np.asarray(~labelled.matches[1][0] & known[labelled.boxes.clean.label])
@@ -154,7 +154,7 @@ class CalibratedSets:
     probabilities: tuple[np.ndarray, ...] = ()
 
     @classmethod
-    def of(cls, sets: Sequence[TrainingSet], *, calibrate: bool = True) -> CalibratedSets:
+    def of(cls, sets: Sequence[LabelledSet], *, calibrate: bool = True) -> CalibratedSets:
         """Check and calibrate the confidences, and score the sets; see `calibrated_rows`."""
         prior = calibration_prior(min(of.statistics.floor for of in sets))
         if not calibrate:
@@ -166,7 +166,7 @@ class CalibratedSets:
 
 
 def calibrated_rows(
-    sets: Sequence[TrainingSet],
+    sets: Sequence[LabelledSet],
     *,
     calibrate: bool = True,
     prior: CalibrationPrior | None = None,
@@ -197,7 +197,7 @@ def calibrated_rows(
 
 
 def cross_fitted(
-    sets: Sequence[TrainingSet], prior: CalibrationPrior | None = None
+    sets: Sequence[LabelledSet], prior: CalibrationPrior | None = None
 ) -> list[np.ndarray]:
     """Return the probabilities (10, N) of the boxes of each set, by the other folds."""
     folds, calibrations = without_each_fold(sets, prior)
@@ -210,7 +210,7 @@ def cross_fitted(
 
 
 def without_each_fold(
-    sets: Sequence[TrainingSet], prior: CalibrationPrior | None = None
+    sets: Sequence[LabelledSet], prior: CalibrationPrior | None = None
 ) -> tuple[list[np.ndarray], dict[int, ScoreCalibration]]:
     """Return the fold of each image of each set, and the calibration by the others of each fold."""
     folds = image_folds([of.family for of in sets], [len(of.boxes) for of in sets])
@@ -224,7 +224,7 @@ def without_each_fold(
 
 
 def fit_calibration(
-    sets: Sequence[TrainingSet], images: Sequence[np.ndarray], prior: CalibrationPrior
+    sets: Sequence[LabelledSet], images: Sequence[np.ndarray], prior: CalibrationPrior
 ) -> ScoreCalibration:
     """Fit a calibration on some images, (M,) bool, of each labelled set.
 
@@ -243,7 +243,7 @@ def fit_calibration(
 
 
 def fit_missed_objects(
-    sets: Sequence[TrainingSet],
+    sets: Sequence[LabelledSet],
     images: Sequence[np.ndarray],
     boxes: np.ndarray,
     prior: CalibrationPrior,
@@ -258,7 +258,7 @@ def fit_missed_objects(
 
 
 def _missed(
-    of: TrainingSet, chosen: np.ndarray, calibration: ScoreCalibration
+    of: LabelledSet, chosen: np.ndarray, calibration: ScoreCalibration
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return terms (3, M) and false negatives (M,) of images with labels or likely boxes."""
     found, p = of.boxes.clean, calibration.at_half(of.boxes.clean.scores)
@@ -276,7 +276,7 @@ def _missed(
     return np.concatenate(terms, axis=1), np.concatenate(missed)
 
 
-def reliability(sets: Sequence[TrainingSet], probabilities: Sequence[np.ndarray]) -> pd.DataFrame:
+def reliability(sets: Sequence[LabelledSet], probabilities: Sequence[np.ndarray]) -> pd.DataFrame:
     """Compare predicted with observed true positives at IoU .5, by calibration and by confidence.
 
     probabilities (10, N): of the boxes of each, by calibrations that have not seen their labels.

@@ -13,6 +13,7 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.known_site import sampling_stds
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.nothing_found import HIGHEST
 from autoeval.estimation.pair_table import (
     CATEGORY,
@@ -26,7 +27,6 @@ from autoeval.estimation.pair_table import (
 )
 from autoeval.estimation.score_table import SEED
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import TrainingSet
 from autoeval.estimation.warnings import SCORE_THR
 from autoeval.metrics.mean_ap import coco_summary
 from autoeval.metrics.operating_point import CountCurve
@@ -185,7 +185,7 @@ def site_scores(
 
 
 def labelled_rows(
-    labelled: TrainingSet,
+    labelled: LabelledSet,
     calibration: ScoreCalibration,
     *,
     probabilities: np.ndarray | None = None,
@@ -217,7 +217,7 @@ def labelled_rows(
     return pd.DataFrame(rows).assign(**named, **trained, kind=kind, repeat=0)
 
 
-def _true_ap_of_reference(labelled: TrainingSet, category: int) -> float:
+def _true_ap_of_reference(labelled: LabelledSet, category: int) -> float:
     """Return the average precision of the reference detector where the labels are known."""
     ranking = labelled.reference_rankings[category]
     if not labelled.everywhere:

@@ -19,6 +19,11 @@ from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
+from autoeval.estimation.labelled_set import (
+    LabelledSet,
+    labels_with_files,
+    task_with_files,
+)
 from autoeval.estimation.labelling import assistance_of, site_of_set
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
 from autoeval.estimation.pair_table import CONFIDENCE, pair_rows
@@ -41,11 +46,6 @@ from autoeval.estimation.reference_warnings import reference_of_fit
 from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
 from autoeval.estimation.site import Categories, any_task, words_of
 from autoeval.estimation.site_boxes import PathLike
-from autoeval.estimation.training_set import (
-    TrainingSet,
-    labels_with_files,
-    task_with_files,
-)
 from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.notices import prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
@@ -186,7 +186,7 @@ def fit_sources(
 
 @one_blas_thread
 def fit_sets(
-    sets: Sequence[TrainingSet],
+    sets: Sequence[LabelledSet],
     *,
     context: Mapping[str, Any],
     calibrate: bool = True,
@@ -221,7 +221,7 @@ def fit_sets(
 
 
 def checked_sets(
-    sets: Sequence[TrainingSet], check: ConfidenceCheck
+    sets: Sequence[LabelledSet], check: ConfidenceCheck
 ) -> tuple[list[str], ReferenceStatistics]:
     """Return the warnings of a fit on some sets, and how their boxes look together.
 

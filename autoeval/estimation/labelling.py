@@ -18,10 +18,10 @@ from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.nothing_found import nothing_found_text, nothing_over
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.fit_assistance import fit_assistance
@@ -40,7 +40,7 @@ MOST_IMAGES = 300  # of a labelled set
 FEWEST_FAMILIES = 5
 
 
-def site_of_set(labelled: TrainingSet) -> LabelledSite:
+def site_of_set(labelled: LabelledSet) -> LabelledSite:
     """Take at most `MOST_IMAGES` images of a labelled set, drawn by a fixed seed."""
     boxes, truth = labelled.boxes, labelled.truth
     if len(boxes) > MOST_IMAGES:

@@ -11,20 +11,20 @@ import numpy as np
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Detector
-from autoeval.estimation.observation.kept_observer import keeping
-from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import light
-from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.site import any_task, own_words
-from autoeval.estimation.site_boxes import PathLike, SiteBoxes
-from autoeval.estimation.training_set import (
-    TrainingSet,
+from autoeval.estimation.labelled_set import (
+    LabelledSet,
     is_labelled_enough,
     read_labels,
     set_of_detector,
     too_few_labels,
     truth_of_samples,
 )
+from autoeval.estimation.observation.kept_observer import keeping
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.samples import PassLog
+from autoeval.estimation.site import any_task, own_words
+from autoeval.estimation.site_boxes import PathLike, SiteBoxes
 from autoeval.metasets.task import Task
 from autoeval.notices import Notice
 
@@ -39,7 +39,7 @@ def observed_labels(
     img_dir: PathLike | None = None,
     family: str | None = None,
     folder: Path | None = None,
-) -> tuple[TrainingSet, dict[str, Any]]:
+) -> tuple[LabelledSet, dict[str, Any]]:
     """Run a detector once over a labelled set; every category that both know is a source.
 
     labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
@@ -77,7 +77,7 @@ def observed_labels(
 
 def observed_sources(
     run: Detector, task: Task, *, folder: Path | None = None
-) -> tuple[list[TrainingSet], dict[str, Any]]:
+) -> tuple[list[LabelledSet], dict[str, Any]]:
     """Run a detector once over the sources of a task; see `observed_labels`.
 
     The categories of the task are expected in all images of its sources.
@@ -104,7 +104,7 @@ def _observer(run: Detector, task: Task) -> Observer:
 
 def _observed(
     run: Detector, seed_set: SeedSet, task: Task, *, folder: Path | None, **of_set: Any
-) -> TrainingSet:
+) -> LabelledSet:
     """Run a detector over the images of a seed set, in its own words, and translate its boxes."""
     from autoeval.metasets import SampleSet, own_images
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.calibrating import cross_fitted, fit_calibration
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import TrainingSet
 
 
 def with_calibrated_reference(
-    sets: Sequence[TrainingSet], *, calibrate: bool = True
-) -> list[TrainingSet]:
+    sets: Sequence[LabelledSet], *, calibrate: bool = True
+) -> list[LabelledSet]:
     """Return labelled sets whose reference detector is calibrated, where they have one.
 
     The probabilities of a set are by calibrations that have not seen its labels: else a reference
@@ -45,7 +45,7 @@ def with_calibrated_reference(
     ]
 
 
-def reference_calibration(sets: Sequence[TrainingSet]) -> ScoreCalibration | None:
+def reference_calibration(sets: Sequence[LabelledSet]) -> ScoreCalibration | None:
     """Return the calibration that `with_calibrated_reference` gave the sets; None without one."""
     found = (of.boxes.reference_calibration for of in sets)
     return next((of for of in found if of is not None), None)
@@ -57,7 +57,7 @@ def _calibrated(
     return replace(boxes, reference_calibration=calibration, reference_probabilities=probabilities)
 
 
-def _reference_as_detector(labelled: TrainingSet) -> TrainingSet:
+def _reference_as_detector(labelled: LabelledSet) -> LabelledSet:
     """Return the same set with the boxes of the reference in place of the detector's."""
     found = labelled.boxes.teacher
     assert found is not None

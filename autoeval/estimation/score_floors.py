@@ -20,9 +20,9 @@ import pandas as pd
 from autoeval.calibration import CalibrationPrior, ScoreCalibration
 from autoeval.estimation.calibrating import CalibratedSets, fit_missed_objects
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.reference_statistics import SAME_FLOOR
-from autoeval.estimation.training_set import TrainingSet
 
 FLOORS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 FLOOR = "floor"  # column of the saved rows
@@ -41,7 +41,7 @@ class FloorFit:
         return {"calibration": self.calibration.to_dict(), "of_sites": dict(self.of_sites)}
 
 
-def fits_above(sets: Sequence[TrainingSet], known: CalibratedSets) -> dict[float, FloorFit]:
+def fits_above(sets: Sequence[LabelledSet], known: CalibratedSets) -> dict[float, FloorFit]:
     """Fit labelled sets at every floor above those of their files.
 
     known: what was fitted on all their boxes. A floor over which no box is left is left out.
@@ -58,14 +58,14 @@ def fits_above(sets: Sequence[TrainingSet], known: CalibratedSets) -> dict[float
     return found
 
 
-def share_above(sets: Sequence[TrainingSet], floor: float) -> float:
+def share_above(sets: Sequence[LabelledSet], floor: float) -> float:
     """Return the share of the boxes of all sets that score higher."""
     scores = np.concatenate([of.boxes.clean.scores for of in sets])
     return float(np.mean(scores >= np.float32(floor)))
 
 
 def rows_above(
-    sets: Sequence[TrainingSet],
+    sets: Sequence[LabelledSet],
     floor: float,
     boxes: np.ndarray,
     probabilities: Sequence[np.ndarray] | None,

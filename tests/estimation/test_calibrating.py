@@ -19,9 +19,9 @@ from autoeval.estimation.calibrating import (
 )
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.labelled_set import labelled_set
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import training_set
 from tests.made_sites import random_found, truth_from
 
 PRIOR = calibration_prior()
@@ -32,7 +32,7 @@ def labelled(name, seed, *, by=None, **options):
     found = random_found(seed)
     truth = truth_from(found if by is None else replace(found, scores=by(found.scores)))
     made = {"name": name, "everywhere": True, **options}
-    return training_set(SiteBoxes(found), truth, **made)
+    return labelled_set(SiteBoxes(found), truth, **made)
 
 
 def every_image(sets):
@@ -111,7 +111,7 @@ def test_equal_confidences_are_refused():
     found = random_found(0)
     boxes = SiteBoxes(replace(found, scores=np.full_like(found.scores, 0.7)))
     with pytest.raises(InputError, match="are all equal"):
-        check_confidences([training_set(boxes, truth_from(found), name="a", everywhere=True)])
+        check_confidences([labelled_set(boxes, truth_from(found), name="a", everywhere=True)])
 
 
 def test_the_order_of_several_boxes_on_an_object_counts_for_nothing():
@@ -122,7 +122,7 @@ def test_the_order_of_several_boxes_on_an_object_counts_for_nothing():
     scores = np.random.default_rng(0).random(len(four)).astype("f4")
     columns = {name: getattr(found, name)[four] for name in ("image", "label", "boxes")}
     boxes = SiteBoxes(replace(found, scores=scores, **columns))
-    made = training_set(boxes, truth_from(found), name="a", everywhere=True)
+    made = labelled_set(boxes, truth_from(found), name="a", everywhere=True)
     assert roc_area(scores, made.matches[0][0])[0] > 0.7
     known, hits = labelled_boxes([made])
     area, error = roc_area(known, hits)

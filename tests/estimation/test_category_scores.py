@@ -16,10 +16,10 @@ from autoeval.estimation.category_scores import (
     labelled_rows,
     site_scores,
 )
+from autoeval.estimation.labelled_set import labelled_set
 from autoeval.estimation.pair_table import FEATURES, values_of
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site_boxes import SiteBoxes, columns_of
-from autoeval.estimation.training_set import training_set
 from autoeval.scores.agreement import ScaleAP
 from autoeval.scores.base import ConfidenceScore
 from autoeval.scores.calibrated import CalibratedScores
@@ -175,7 +175,7 @@ def test_half_size_of_other_images_is_refused():
 
 
 def training(found, truth, **options):
-    return training_set(SiteBoxes(found), truth, name="val", **options)
+    return labelled_set(SiteBoxes(found), truth, name="val", **options)
 
 
 def test_a_pair_is_evaluated_on_the_images_that_hold_its_category_and_scored_where_it_is_found():
@@ -265,10 +265,10 @@ def test_scores_and_accuracy_by_hand(monkeypatch):
     0.7, a recall of 0.609. Of 1.9 vans 0.6 with 0.6, a recall of 0.316, and 1 with 0.5, 0.526.
     """
     for name in ("FEWEST_IMAGES", "FEWEST_BOXES"):
-        monkeypatch.setattr(f"autoeval.estimation.training_set.{name}", 1)
+        monkeypatch.setattr(f"autoeval.estimation.labelled_set.{name}", 1)
     boxes, truth = hand_made()
     same = ScoreCalibration(np.tile([0.0, 1, 1], (10, 1)), np.array([np.log(0.45), 0, 0]))
-    labelled = training_set(boxes, truth, name="x")
+    labelled = labelled_set(boxes, truth, name="x")
     car, van = labelled_rows(labelled, same).to_dict("records")
     assert (car["n_images"], car["n_boxes"], car["mAP"]) == (2, 2, pytest.approx(1.0))
     assert car["expected_ap"] == pytest.approx((40 * 0.9 + 21 * 0.7) / 101)

@@ -12,10 +12,10 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.labelled_set import labelled_set
 from autoeval.estimation.pair_table import category_weights, features_at, with_target
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import training_set
 from autoeval.metrics.operating_point import image_counts, value_of
 from autoeval.targets import MEASURES, OperatingPoint, points_at
 from tests.made_sites import N_IMAGES, random_found, truth_from
@@ -23,7 +23,7 @@ from tests.made_sites import N_IMAGES, random_found, truth_from
 
 def labelled(name, seed, **options):
     found = random_found(seed)
-    return training_set(SiteBoxes(found), truth_from(found), name=name, **options)
+    return labelled_set(SiteBoxes(found), truth_from(found), name=name, **options)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_a_category_of_a_labelled_set_is_counted_on_the_images_that_hold_it():
     found = random_found(0)
     truth = truth_from(found)
     truth = truth.where((truth.label != 0) | (truth.image > 5))  # no car in the first images
-    own = training_set(SiteBoxes(found), truth, name="s")
+    own = labelled_set(SiteBoxes(found), truth, name="s")
     rows = with_target(labelled_rows(own, fit_sets([own], context={}).calibration_), "recall@0.4")
     holding = own.rankings[0].take(np.flatnonzero(own.rankings[0].n_true))
     assert rows["recall@0.4"][0] == pytest.approx(value_of("recall", image_counts(holding, 0.4)))
@@ -133,7 +133,7 @@ def test_an_estimate_has_the_three_measures_beside_or_in_its_place(estimator, si
         assert f"estimated {name}: " in str(estimate)
         json.dumps(estimate.to_dict(), allow_nan=False)
     truth = truth_from(site.boxes.clean)
-    known = training_set(site.boxes, truth, name="new")
+    known = labelled_set(site.boxes, truth, name="new")
     counts = np.sum([image_counts(of, 0.4) for of in known.rankings], axis=0)
     for name, measure in zip(points_at(0.4), MEASURES, strict=True):
         assert beside[name]["lower"] < value_of(measure, counts) < beside[name]["upper"]
@@ -194,7 +194,7 @@ def test_precision_over_a_threshold_that_no_box_of_the_fit_reaches_has_no_estima
 
 def labelled_where(of, kept):
     boxes = SiteBoxes(of.boxes.clean.where(kept))
-    return training_set(boxes, of.truth, name=of.name, everywhere=True)
+    return labelled_set(boxes, of.truth, name=of.name, everywhere=True)
 
 
 def test_labels_alone_measure_recall_where_no_box_is_over_the_threshold(estimator, site):

@@ -11,20 +11,20 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets, join_fits
+from autoeval.estimation.labelled_set import labelled_set
 from autoeval.estimation.pair_table import FEATURES, features_at
 from autoeval.estimation.panel_prior import calibration_prior, regression_prior
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.score_floors import FLOORS
 from autoeval.estimation.site import Site, as_in_fit
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import training_set
 from tests.made_sites import WORDS, random_found, truth_from
 
 
 def labelled(seed, name="val", floor=0.0):
     found = random_found(seed)
     truth = truth_from(found)
-    return training_set(SiteBoxes(found.where(found.scores >= floor)), truth, name=name)
+    return labelled_set(SiteBoxes(found.where(found.scores >= floor)), truth, name=name)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def site_of(found, statistics):
 def test_boxes_over_a_score_match_as_before():
     full = labelled(3)
     above = full.above(0.3)
-    again = training_set(above.boxes, full.truth, name="again")
+    again = labelled_set(above.boxes, full.truth, name="again")
     assert 0 < len(above.boxes.clean) < len(full.boxes.clean)
     for ours, theirs in zip(above.matches, again.matches, strict=True):
         np.testing.assert_array_equal(ours, theirs)

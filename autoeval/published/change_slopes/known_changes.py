@@ -15,10 +15,10 @@ from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, without_each_fold
+from autoeval.estimation.labelled_set import LabelledSet, labelled_set, truth_of_samples
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import TrainingSet, training_set, truth_of_samples
 from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes, own_images
 from autoeval.metasets.sample_set import Sample
 from autoeval.metasets.seed_set import SeedSet
@@ -202,7 +202,7 @@ def known_changes(
     for images in untouched.values():
         boxes = SiteBoxes.of_evidence([of.evidence() for of in images.records], categories)
         truth = truth_of_samples(boxes.clean, images.truth)
-        one = training_set(boxes, truth, name=images.site, family=images.family, everywhere=True)
+        one = labelled_set(boxes, truth, name=images.site, family=images.family, everywhere=True)
         sets.append(one)
     if len({of.family for of in sets}) < 2:
         raise InputError(
@@ -263,7 +263,7 @@ def positions(base: ChangedImages, images: ChangedImages) -> list[int]:
 
 
 def _estimated_levels(
-    sets: Sequence[TrainingSet], calibrations: Mapping[str, ScoreCalibration]
+    sets: Sequence[LabelledSet], calibrations: Mapping[str, ScoreCalibration]
 ) -> pd.DataFrame:
     """Estimate every untouched site and category by the sites of other families."""
     probabilities = [calibrations[of.name].probabilities(of.boxes.clean.scores) for of in sets]

@@ -17,6 +17,7 @@ from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import checked_sets
 from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.estimation.labelled_set import set_of_detector
 from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.observation.detector_identity import LoadDetector
 from autoeval.estimation.observation.observing import Observer
@@ -31,7 +32,6 @@ from autoeval.estimation.protocol import (
 from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.score_table import SEED, sources
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import set_of_detector
 from autoeval.labels.labelled_site import with_pseudo_labels
 from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet

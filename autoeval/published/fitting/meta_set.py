@@ -16,6 +16,7 @@ import pandas as pd
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
+from autoeval.estimation.labelled_set import truth_of_samples
 from autoeval.estimation.observation.detector_identity import (
     LoadDetector,
     TravellingObserver,
@@ -23,7 +24,6 @@ from autoeval.estimation.observation.detector_identity import (
 )
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.score_table import SAMPLE, SEED
-from autoeval.estimation.training_set import truth_of_samples
 from autoeval.labels.labelled_site import LabelledSite, pack_site, unpack_site
 from autoeval.labels.pool import pool_of_evidence
 from autoeval.metasets.recipe import Recipe

@@ -17,8 +17,8 @@ from autoeval.comparison.paired_labels import difference_of, difference_with_lab
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.site import Site
-from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.difference import difference_estimate
 from autoeval.labels.estimators import LabelledSample, SampleAccuracy, measure_sample
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
@@ -46,7 +46,7 @@ AGREEMENT = "agreement"
 
 def compare_report(
     fits: Mapping[str, AccuracyEstimator],
-    sites: Mapping[str, list[TrainingSet]],
+    sites: Mapping[str, list[LabelledSet]],
     *,
     draws: int = 20,
     seed: int = 0,
@@ -76,7 +76,7 @@ def compare_report(
 
 
 def _pairs_at(
-    fits: Mapping[str, AccuracyEstimator], sets: Mapping[str, TrainingSet]
+    fits: Mapping[str, AccuracyEstimator], sets: Mapping[str, LabelledSet]
 ) -> Iterator[ComparedPair]:
     """Yield every two detectors in every labelled category of a site."""
     common, _ = on_common_ground(

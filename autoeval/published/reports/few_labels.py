@@ -12,9 +12,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.labelling import error_elsewhere, site_of_set, with_error
 from autoeval.estimation.pair_table import pair_rows
-from autoeval.estimation.training_set import TrainingSet
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_site import LabelledSite, with_pseudo_labels
 from autoeval.labels.prior import OF_ONE_SET
@@ -95,8 +95,8 @@ def labels_report(
 
 
 def labels_from_files_report(
-    labelled: Sequence[TrainingSet],
-    sites: Sequence[TrainingSet],
+    labelled: Sequence[LabelledSet],
+    sites: Sequence[LabelledSet],
     *,
     name: str = "labels_from_files",
     target: str = "mAP",
@@ -187,7 +187,7 @@ def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], ValueWithError]:
 
 
 def priors_from(
-    labelled: TrainingSet, sites: Sequence[TrainingSet], target: str = "mAP"
+    labelled: LabelledSet, sites: Sequence[LabelledSet], target: str = "mAP"
 ) -> dict[tuple[str, str], ValueWithError]:
     """Estimate every pair, each as of a new site, by a regression on one labelled set."""
     known, calibration = calibrated_rows([labelled])

@@ -12,8 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.labelled_set import read_labels
 from autoeval.estimation.site_boxes import PathLike
-from autoeval.estimation.training_set import read_labels
 from autoeval.labels.estimators import FEWEST_HOLDING
 from autoeval.labels.joint_outlook import JointOutlook
 from autoeval.labels.plan import LabelPlan

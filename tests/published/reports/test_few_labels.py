@@ -8,8 +8,8 @@ import pytest
 from label_worlds import make_site
 
 from autoeval.errors import InputError
+from autoeval.estimation.labelled_set import labelled_set
 from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.training_set import training_set
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.labelled_site import pack_site, with_pseudo_labels
 from autoeval.labels.value_with_error import NOTHING
@@ -63,7 +63,7 @@ def test_no_site_is_large_enough(work_dir):
 
 def test_one_labelled_set_is_fitted_on_and_the_other_families_are_evaluated(tmp_path):
     sets = [
-        training_set(SiteBoxes(site.pool.found), site.truth, name=site.name, everywhere=True)
+        labelled_set(SiteBoxes(site.pool.found), site.truth, name=site.name, everywhere=True)
         for site in (make_site(k, n_images=64, name=name) for k, name in enumerate(NAMES))
     ]
     report = labels_from_files_report(sets[:2], sets, draws=6)

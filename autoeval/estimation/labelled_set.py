@@ -41,7 +41,7 @@ FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingSet:
+class LabelledSet:
     """One labelled set of a fit, with boxes in the categories of `truth`.
 
     statistics: of the boxes in the detector's own words; its warnings are those of this set.
@@ -125,7 +125,7 @@ def too_few_labels(source: str) -> InputError:
     )
 
 
-def training_set(
+def labelled_set(
     boxes: SiteBoxes,
     truth: Truth,
     *,
@@ -135,13 +135,13 @@ def training_set(
     statistics: ReferenceStatistics | None = None,
     left_out: Sequence[str] = (),
     warnings: Sequence[str] = (),
-) -> TrainingSet:
+) -> LabelledSet:
     """Evaluate a labelled set, and check its labels against the boxes.
 
     family: origin that it shares with other sets; its own name by default.
     statistics: of the boxes in the detector's own words; by default those of `boxes`.
     """
-    made = TrainingSet(
+    made = LabelledSet(
         name,
         name if family is None else family,
         boxes,
@@ -169,14 +169,14 @@ def training_set(
 
 def set_of_detector(
     boxes: SiteBoxes, truth: Truth, *, name: str, left_out: Sequence[str] = (), **of_set: Any
-) -> TrainingSet:
+) -> LabelledSet:
     """Evaluate a labelled set on which a detector was run, with the checks that files get.
 
     Low scores that are missing are a warning: a file of them would be refused, but may be mended.
-    **of_set: of `training_set`.
+    **of_set: of `labelled_set`.
     """
     what = f"what the detector found on {name}"
-    made = training_set(
+    made = labelled_set(
         boxes,
         truth,
         name=name,
@@ -194,7 +194,7 @@ def labels_with_files(
     img_dir: PathLike | None = None,
     family: str | None = None,
     words: Mapping[str, str] | None = None,
-) -> TrainingSet:
+) -> LabelledSet:
     """Read one labelled set and its predictions; every category is a source.
 
     words: category of each word of the detector that counts; these categories are sources instead,
@@ -225,7 +225,7 @@ def labels_with_files(
     return made.noting(Notice("word-not-known", text))
 
 
-def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[TrainingSet]:
+def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[LabelledSet]:
     """Read the sources of a task and their predictions."""
     lost = [seed_set.name for seed_set in task.seed_sets if seed_set.name not in files]
     if lost:
@@ -304,7 +304,7 @@ def _with_files(
     family: str | None,
     everywhere: bool = False,
     label_words: Mapping[str, str] | None = None,
-) -> TrainingSet:
+) -> LabelledSet:
     numbers = _numbers_of(content)
     found = files.read(content.images, where=str(content.path), numbers=numbers)
     content, found, of_split = _covered_splits(content, found)
@@ -322,7 +322,7 @@ def _with_files(
     if not label_words:
         statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))
         mismatch = mismatched_words(found.clean, truth)
-    made = training_set(
+    made = labelled_set(
         found.as_categories(categories, words),
         truth,
         name=name,
@@ -358,7 +358,7 @@ def _numbers_of(content: LabelSet) -> dict[str, str]:
     return dict(zip(given, content.categories, strict=True))
 
 
-def _noting_all_wrong(made: TrainingSet, what: str) -> TrainingSet:
+def _noting_all_wrong(made: LabelledSet, what: str) -> LabelledSet:
     """Note where hardly a box is right, as where numbers of categories are of another list."""
     right = made.right_at_half
     if np.isnan(right).all() or np.nanmax(right) > ALL_WRONG:

@@ -15,13 +15,13 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import labelled_rows, site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.labelled_set import labelled_set, truth_of_samples
 from autoeval.estimation.observation.samples import NO_BOXES
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_boxes import SiteBoxes, check_floor, check_limit
 from autoeval.estimation.site_estimate import site_sampling
-from autoeval.estimation.training_set import training_set, truth_of_samples
 from autoeval.scores.score_set import resampled_counts
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
@@ -31,7 +31,7 @@ USUAL = calibration_prior().calibration
 @pytest.fixture(scope="module")
 def table():
     found = random_found(0)
-    return labelled_rows(training_set(SiteBoxes(found), truth_from(found), name="val"), USUAL)
+    return labelled_rows(labelled_set(SiteBoxes(found), truth_from(found), name="val"), USUAL)
 
 
 def site(seed, **options):
@@ -217,12 +217,12 @@ def test_reference_statistics_of_several_sets():
     assert joined_statistics([one, two]) == both
 
 
-def test_a_training_set_names_itself_in_its_warnings():
+def test_a_labelled_set_names_itself_in_its_warnings():
     """Labels of the first half of the images alone: confident boxes on the others are wrong."""
     found = random_found(0)
     sure = found.where(found.scores > 0.5)
     half = truth_from(sure)
-    made = training_set(SiteBoxes(sure), half.where(half.image < 11), name="val", left_out=["a"])
+    made = labelled_set(SiteBoxes(sure), half.where(half.image < 11), name="val", left_out=["a"])
     assert made.family == "val"
     enough = [word for word, of in zip(WORDS, made.enough, strict=True) if of]
     assert enough == ["car", "bus", "dog"]
@@ -243,13 +243,13 @@ def test_labels_of_each_image_become_the_truth_of_a_site():
     np.testing.assert_array_equal(truth.boxes, np.concatenate([car, dog]))
 
 
-def test_a_training_set_warns_of_shifted_labels():
+def test_a_labelled_set_warns_of_shifted_labels():
     sure = random_found(0)
     sure = sure.where(sure.scores > 0.5)
     truth = truth_from(sure)
-    assert training_set(SiteBoxes(sure), truth, name="val").statistics.warnings == ()
+    assert labelled_set(SiteBoxes(sure), truth, name="val").statistics.warnings == ()
     beside = replace(truth, boxes=truth.boxes + np.array([6, 0, 6, 0]))
-    (warning,) = training_set(SiteBoxes(sure), beside, name="val").statistics.warnings
+    (warning,) = labelled_set(SiteBoxes(sure), beside, name="val").statistics.warnings
     assert warning.startswith("val: labelled boxes lie +") and "px (to the right)" in warning
 
 
@@ -278,6 +278,6 @@ def test_sets_on_which_no_box_is_right_are_refused_in_plain_words():
         found = random_found(k, n=4000)
         truth = truth_from(found)
         truth = replace(truth, boxes=truth.boxes % 9 + [0, 150, 1, 160])
-        sets.append(training_set(SiteBoxes(found), truth, name=f"s{k}", everywhere=True))
+        sets.append(labelled_set(SiteBoxes(found), truth, name=f"s{k}", everywhere=True))
     with pytest.raises(InputError, match=r"no box of car, bus, .* is right with a probability"):
         fit_sets(sets, context={})
