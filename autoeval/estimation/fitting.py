@@ -20,7 +20,7 @@ from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelled_files import labels_with_files, task_with_files
-from autoeval.estimation.labelling import assistance_of, site_of_set
+from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
 from autoeval.estimation.pair_table import CONFIDENCE, pair_rows
 from autoeval.estimation.protocol import (
@@ -202,7 +202,7 @@ def fit_sets(
     floors = fits_above(sets, calibrated)
     shares = tuple((floor, share_above(sets, floor)) for floor in floors)
     together = replace(together, floors=shares)
-    assistance, why = assistance_of([site_of_set(of) for of in sets])
+    assistance, why = assistance_of(sets)
     return _fitted(
         calibrated.rows,
         context={**context, "boxes": together.to_dict()},

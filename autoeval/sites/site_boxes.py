@@ -18,7 +18,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.metrics.coco_matching import MAX_DETECTIONS
 from autoeval.notices import Notice
-from autoeval.sites.pool import image_sizes
+from autoeval.sites.pool import Pool, image_sizes, pool_of_predictions
 
 PASSES = {
     "half_size": "a pass at half the size: give that of these images, too "
@@ -75,6 +75,10 @@ class SiteBoxes:
     def areas(self) -> np.ndarray:
         """Area of each image, (M,), square pixels; see `image_sizes`."""
         return np.asarray(image_sizes(self.clean)[0].prod(axis=1))
+
+    def as_pool(self) -> Pool:
+        """Return the clean boxes as evaluation takes them, with their features."""
+        return pool_of_predictions(self.clean, self.half_size)
 
     @classmethod
     def of_evidence(

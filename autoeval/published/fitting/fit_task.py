@@ -30,7 +30,7 @@ from autoeval.estimation.protocol import (
     worse_than_constant,
 )
 from autoeval.estimation.score_table import SEED, sources
-from autoeval.labels.labelled_site import with_pseudo_labels
+from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.metasets.seed_set import SeedSet
 from autoeval.notices import Notice, prefixed
