@@ -34,7 +34,7 @@ from autoeval.metrics.coco_matching import match_categories, rank_categories
 from autoeval.notices import Notice, prefixed
 
 if TYPE_CHECKING:
-    from autoeval.metasets.task import Task
+    from autoeval.data.tasks.task import Task
 
 ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
 FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
