@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str], float] | None:
     """Return the curve, the warnings of what it rests on, and the level of its intervals."""
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.labelled_set import labels_with_files, read_labels
+    from autoeval.estimation.labelled_files import labels_with_files, read_labels
     from autoeval.estimation.operating_curve import (
         curve_warnings,
         exact_curve,

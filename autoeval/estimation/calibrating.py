@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from autoeval.calibration import (
+    FOUND,
     CalibrationPrior,
     ScoreCalibration,
     fit_boxes,
@@ -18,12 +19,11 @@ from autoeval.calibration import (
 )
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.labels.fit_assistance import FOLDS, image_folds
 from autoeval.metrics.coco_matching import IOU_THRESHOLDS, match_categories
 from autoeval.notices import Notice
-from autoeval.scores.calibrated import FOUND
+from autoeval.sites.labelled_set import LabelledSet
 
 # Chosen on the panel of detectors by benchmarks/calibration_labels.py.
 LEAST_AREA, USELESS_AREA = 0.6, 0.55  # under the ROC curve
