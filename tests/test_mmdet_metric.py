@@ -29,7 +29,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings, light
-from autoeval.metasets import Task
 from autoeval.mmdet_metric import LabelFreeMAP
 from autoeval.published.methods.published_estimator import PublishedEstimator
 from autoeval.scores.box_stability_settings import BoxStabilitySettings

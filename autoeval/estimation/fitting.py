@@ -37,7 +37,6 @@ from autoeval.estimation.reference_calibrating import (
 from autoeval.estimation.reference_warnings import reference_of_fit
 from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
 from autoeval.estimation.site import Categories, any_task, words_of
-from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.notices import prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.sites.labelled_set import LabelledSet

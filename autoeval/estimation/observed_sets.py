@@ -18,7 +18,6 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.site import any_task, own_words
-from autoeval.metasets.task import Task
 from autoeval.notices import Notice
 from autoeval.sites.labelled_set import (
     LabelledSet,

@@ -27,7 +27,6 @@ from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
-from autoeval.metasets.task import Task
 from autoeval.notices import Notice
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.sites.reference_statistics import SAME_FLOOR, ReferenceStatistics

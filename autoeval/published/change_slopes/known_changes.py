@@ -19,10 +19,6 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, without_each_fold
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes, own_images
-from autoeval.metasets.sample_set import Sample
-from autoeval.metasets.seed_set import SeedSet
-from autoeval.metasets.transforms import TransformStep
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.observing.signals import image_signals

@@ -395,7 +395,6 @@ def _sites(task: str, folder: str, data_root: str | None) -> list[Any]:
     from autoeval.data.tasks.task import load_task
     from autoeval.estimation.given_boxes import Predictions
     from autoeval.estimation.labelled_files import task_with_files
-    from autoeval.metasets.task import load_task
 
     files = {name: Predictions(of) for name, of in files_by_place(Path(folder)).items()}
     return task_with_files(load_task(task, data_root), files)
