@@ -13,6 +13,7 @@ import pandas as pd
 from autoeval.data.find_images import Images, UnlabelledImage, list_images
 from autoeval.data.image_folder import ImageFile
 from autoeval.data.labels.content import LabelledImage
+from autoeval.data.tasks.task import Task
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
@@ -23,7 +24,6 @@ from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference,
 from autoeval.estimation.pair_table import CATEGORY
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.labels.plan_file import PLAN, load_plan
-from autoeval.metasets.task import Task
 from autoeval.scores.registry import needs_of, of_domain
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.score_range import SCORE_THR

@@ -13,6 +13,7 @@ import pandas as pd
 
 from autoeval.calibration import FOUND, ScoreCalibration
 from autoeval.data.predictions.reading import files_by_place
+from autoeval.data.tasks.task import SeedSetFiles, Task
 from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
@@ -36,7 +37,6 @@ from autoeval.estimation.reference_calibrating import (
 from autoeval.estimation.reference_warnings import reference_of_fit
 from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
 from autoeval.estimation.site import Categories, any_task, words_of
-from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.notices import prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.sites.labelled_set import LabelledSet

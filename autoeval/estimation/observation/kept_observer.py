@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from autoeval.data.tasks.labelled_samples import FileSamples, Sample
 from autoeval.detections import (
     ARRAYS,
     BOXES,
@@ -33,7 +34,6 @@ from autoeval.estimation.observation.detector_identity import (
 )
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
-from autoeval.metasets.sample_set import FileSamples, Sample
 from autoeval.runtime.job import Advance, Executor, Job, LocalExecutor
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.progress import progress_bar

@@ -12,6 +12,8 @@ import numpy as np
 from tqdm import tqdm
 from typing_extensions import Self
 
+from autoeval.data.tasks.labelled_samples import Sample, Samples
+from autoeval.data.tasks.task import Task
 from autoeval.detections import Evidence
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.estimation.intervals import N_BLOCKS, RESAMPLED
@@ -24,8 +26,6 @@ from autoeval.estimation.observation.samples import (
     observe_batches,
     read_batches,
 )
-from autoeval.metasets.sample_set import Sample, Samples
-from autoeval.metasets.task import Task
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.shards import Shards, Undivided

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.data.predictions.reading import file_of
+from autoeval.data.tasks.labelled_samples import Sample, Samples
+from autoeval.data.tasks.task import Task
 from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
-from autoeval.metasets.sample_set import Sample, Samples
-from autoeval.metasets.task import Task
 
 OF_FILES = "predictions "  # how the digest of predictions begins: other images, other files
 AT_ONCE = 4  # places whose predictions are kept in memory
@@ -105,12 +105,12 @@ def _read(path: Path, place: str, images: tuple[LabelledImage, ...]) -> FoundBox
 
 def _place(samples: Any) -> tuple[str, tuple[LabelledImage, ...]]:
     """Name a set of images, and list all that predictions may be of."""
-    while not hasattr(samples, "recipe") and hasattr(samples, "samples"):
+    while not hasattr(samples, "seed_set") and hasattr(samples, "samples"):
         samples = samples.samples
-    if not hasattr(samples, "recipe"):
+    if not hasattr(samples, "seed_set"):
         names = [image.image_id for image in samples.images]
         return "new images", tuple(LabelledImage(name, name, None) for name in names)
-    if samples.recipe.steps:
+    if samples.transformed:
         raise InputError(
             "Expected images as they are beside the boxes of a reference detector, but these are "
             "transformed: give the reference as a detector, or leave the sample sets out."

@@ -9,6 +9,8 @@ import pytest
 from brightness import BRIGHT, BrightnessDetector, write_table
 
 from autoeval import Detector, fit
+from autoeval.data.tasks.seed_set import load_seed_set
+from autoeval.data.tasks.task import Task
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
@@ -16,10 +18,8 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.reference_boxes import DetectorReference, PredictionsReference
-from autoeval.metasets import SampleSet, own_images
-from autoeval.metasets.recipe import draw_recipes
-from autoeval.metasets.seed_set import load_seed_set
-from autoeval.metasets.task import Task
+from autoeval.published.metasets import SampleSet, own_images
+from autoeval.published.metasets.recipe import draw_recipes
 
 SEEN = tuple(BRIGHT)[:4]
 

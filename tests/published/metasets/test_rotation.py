@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoeval.metasets.transforms import TransformStep, apply_step, rotate_boxes
+from autoeval.published.metasets.transforms import TransformStep, apply_step, rotate_boxes
 
 RNG = np.random.default_rng(0)
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from pycocotools.coco import COCO
 
+from autoeval.data.tasks.seed_set import load_seed_set
 from autoeval.errors import InputError
-from autoeval.metasets.recipe import draw_recipes, own_images
-from autoeval.metasets.sample_set import SampleSet
-from autoeval.metasets.seed_set import load_seed_set
 from autoeval.published.fitting.materialise import contact_sheet, materialise
+from autoeval.published.metasets.recipe import draw_recipes, own_images
+from autoeval.published.metasets.sample_set import SampleSet
 from autoeval.runtime.files import write_figure
 
 BOXES = [(1, "car", 2, 2, 6, 6), (1, "person", 20, 10, 20, 20, 1), (3, "car", 30, 20, 9, 9)]

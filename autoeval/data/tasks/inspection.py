@@ -12,12 +12,11 @@ import numpy as np
 
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.same_files import same_content
+from autoeval.data.tasks.labelled_samples import Samples, SeedSetSamples
+from autoeval.data.tasks.seed_set import SeedSet
+from autoeval.data.tasks.task import Task
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
-from autoeval.metasets.recipe import own_images
-from autoeval.metasets.sample_set import Samples, SampleSet
-from autoeval.metasets.seed_set import SeedSet
-from autoeval.metasets.task import Task
 from autoeval.notices import Notice
 
 _SIDE, _KEPT = 32, 8
@@ -170,7 +169,7 @@ def look_at_each(
     found = []
     for source in sources:
         if source.seed_set is not None:
-            samples = SampleSet(source.seed_set, own_images(source.seed_set))
+            samples = SeedSetSamples(source.seed_set)
             source = replace(source, look=look_at(source.name, samples, advance=advance))
         found.append(source)
     return found

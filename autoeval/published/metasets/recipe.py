@@ -6,16 +6,17 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from autoeval.data.config_file import read_config
+from autoeval.data.tasks.labelled_samples import MOST_IMAGES, draw_images, own_image_ids
+from autoeval.data.tasks.seed_set import SeedSet, named_rng
 from autoeval.errors import InputError
-from autoeval.metasets.seed_set import ImageRecord, SeedSet, named_rng
-from autoeval.metasets.transforms import MILD, TransformStep, get_transform
+from autoeval.published.metasets.transforms import MILD, TransformStep, get_transform
 from autoeval.runtime.files import write_text
 
 
@@ -129,11 +130,11 @@ def draw_recipes(seed_set: SeedSet, *, seed: int = 0, **options: Any) -> list[Re
             f"its {len(seed_set.images)} has one: check its mapping of categories."
         )
     name, transforms = seed_set.name, config.transforms
-    shared = _draw_images(images, config.n_images, named_rng(seed, name, "same images"))
+    shared = draw_images(images, config.n_images, named_rng(seed, name, "same images"))
     recipes = []
     for index in range(config.n_sets):
         rng = named_rng(seed, name, index)
-        image_ids = shared if config.same_images else _draw_images(images, config.n_images, rng)
+        image_ids = shared if config.same_images else draw_images(images, config.n_images, rng)
         if config.in_turn:
             steps = [_step_in_turn(transforms, index, named_rng(seed, name, "in turn"))]
         else:
@@ -147,13 +148,12 @@ def draw_recipes(seed_set: SeedSet, *, seed: int = 0, **options: Any) -> list[Re
     return recipes
 
 
-def own_images(seed_set: SeedSet, *, n_images: int = 5000, seed: int = 0) -> Recipe:
+def own_images(seed_set: SeedSet, *, n_images: int = MOST_IMAGES, seed: int = 0) -> Recipe:
     """Make the recipe of a seed set's own, untransformed images (BoS, section 4.1).
 
     Where it has more than `n_images`, so many are drawn without replacement.
     """
-    rng = named_rng(seed, seed_set.name, "own images")
-    image_ids = _draw_images(seed_set.images, n_images, rng)
+    image_ids = own_image_ids(seed_set, n_images=n_images, seed=seed)
     return Recipe(seed_set.name, image_ids, (), seed)
 
 
@@ -183,13 +183,6 @@ def _step_in_turn(transforms: Sequence[str], index: int, rng: np.random.Generato
     return TransformStep(transform.name, magnitude)
 
 
-def _draw_images(
-    images: Sequence[ImageRecord], n_images: int, rng: np.random.Generator
-) -> tuple[str, ...]:
-    chosen = sorted(rng.choice(len(images), min(n_images, len(images)), replace=False))
-    return tuple(images[i].image_id for i in chosen)
-
-
 def _line(recipe: Recipe) -> str:
     return json.dumps(recipe.to_dict(), separators=(",", ":"))
 
@@ -210,3 +203,15 @@ def load_metaset_config(
     if "transforms" in options:
         options["transforms"] = tuple(options["transforms"])
     return MetaSetConfig(**options)
+
+
+def sample_set_sizes(
+    seed_sets: Iterable[SeedSet], path: str | os.PathLike[str] | None = None, **changes: Any
+) -> list[int]:
+    """Return the number of images of each sample set that a configuration makes of seed sets.
+
+    `path` and `changes` are those of `load_metaset_config`.
+    """
+    config = load_metaset_config(path, **changes)
+    recipes = (draw_recipes(seed_set, **asdict(config)) for seed_set in seed_sets)
+    return [len(recipe.image_ids) for of_set in recipes for recipe in of_set]

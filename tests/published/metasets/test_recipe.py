@@ -5,8 +5,17 @@ import pytest
 from pictures import seed_set
 
 from autoeval.errors import InputError
-from autoeval.metasets.recipe import Recipe, draw_recipes, load_recipes, own_images, save_recipes
-from autoeval.metasets.transforms import CORRUPTIONS, MILD, TransformStep, get_transform
+from autoeval.published.metasets.recipe import (
+    MetaSetConfig,
+    Recipe,
+    draw_recipes,
+    load_metaset_config,
+    load_recipes,
+    own_images,
+    sample_set_sizes,
+    save_recipes,
+)
+from autoeval.published.metasets.transforms import CORRUPTIONS, MILD, TransformStep, get_transform
 
 
 def test_defaults_are_the_papers():
@@ -142,3 +151,22 @@ def test_files_that_are_no_recipes(tmp_path, content, message):
         load_recipes(path)
     with pytest.raises(InputError, match="Cannot read recipes"):
         load_recipes(tmp_path / "missing.json")
+
+
+def test_the_mild_meta_set_is_the_default(configs):
+    assert load_metaset_config(configs / "metasets" / "mild.py") == MetaSetConfig()
+
+
+def test_options_override_the_file(tmp_path):
+    path = tmp_path / "metaset.py"
+    path.write_text("transforms = ['Rotate']\nn_sets = 4\nn_transforms = 1\n")
+    config = load_metaset_config(path, n_sets=7, n_images=None)
+    assert config == MetaSetConfig(transforms=("Rotate",), n_sets=7, n_transforms=1)
+    path.write_text("n_set = 4\n")
+    with pytest.raises(InputError, match=r"no option 'n_set' here, only .*n_sets"):
+        load_metaset_config(path)
+
+
+def test_sizes_of_sample_sets_without_making_them():
+    sets = [seed_set(300, "street"), seed_set(20, "yard")]
+    assert sample_set_sizes(sets, n_sets=2, n_images=None) == [250, 250, 20, 20]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.metasets.transforms.base import ChangeImage, Transform, register
+from autoeval.published.metasets.transforms.base import ChangeImage, Transform, register
 
 BORDER = (128, 128, 128)  # of corners that a rotation leaves bare
 

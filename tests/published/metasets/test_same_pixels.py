@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from autoeval.data.images import read_image
-from autoeval.metasets.transforms import (
+from autoeval.published.metasets.transforms import (
     CORRUPTIONS,
     MILD,
     RELEASED_MIX,

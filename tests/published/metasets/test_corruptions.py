@@ -5,8 +5,8 @@ import pytest
 from pictures import picture, textured
 
 from autoeval.errors import InputError
-from autoeval.metasets.recipe import load_metaset_config
-from autoeval.metasets.transforms import (
+from autoeval.published.metasets.recipe import load_metaset_config
+from autoeval.published.metasets.transforms import (
     CORRUPTIONS,
     MILD,
     RELEASED_MIX,

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from pictures import picture, textured
 
-from autoeval.metasets.transforms import TransformStep, apply_step
-from autoeval.metasets.transforms.weather import brightness, fog, frost, plasma, snow
+from autoeval.published.metasets.transforms import TransformStep, apply_step
+from autoeval.published.metasets.transforms.weather import brightness, fog, frost, plasma, snow
 
 GRAINS = dict(mean=0.1, size=3, threshold=0.5, radius=10, sigma=4)
 

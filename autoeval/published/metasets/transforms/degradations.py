@@ -10,7 +10,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from scipy.special import ndtri, pdtr
 
-from autoeval.metasets.transforms.base import register_corruption, rows, to_bytes
+from autoeval.published.metasets.transforms.base import register_corruption, rows, to_bytes
 
 WHOLE = 256
 """Weights are whole numbers that sum to this: sums of bytes stay exact in 16 bits."""

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 from pictures import picture, seed_set
 
+from autoeval.data.tasks.task import load_task
 from autoeval.errors import InputError
-from autoeval.metasets import load_metaset_config, load_task
-from autoeval.metasets.recipe import draw_recipes
-from autoeval.metasets.transforms import RELEASED_MIX, TransformStep, apply_step, imgaug_mix
+from autoeval.published.metasets import load_metaset_config
+from autoeval.published.metasets.recipe import draw_recipes
+from autoeval.published.metasets.transforms import (
+    RELEASED_MIX,
+    TransformStep,
+    apply_step,
+    imgaug_mix,
+)
 
 IMAGE = picture(40, 60)
 BOXES = np.array([[1.0, 2.0, 30.0, 20.0]])

@@ -1,29 +1,25 @@
-"""Sample sets: the images and labels that a recipe makes from a seed set, one at a time."""
+"""Labelled images as a pass takes them: read one at a time, when asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from autoeval.data.image_header import read_header
 from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.data.same_files import path_stamp
-from autoeval.data.wording import listed
-from autoeval.errors import InputError
-from autoeval.metasets.seed_set import ImageRecord, SeedSet, named_rng
-
-if TYPE_CHECKING:
-    from autoeval.metasets.recipe import Recipe
+from autoeval.data.tasks.seed_set import ImageRecord, SeedSet, named_rng
 
 NO_PIXELS = np.zeros((0, 0, 3), np.uint8)
+MOST_IMAGES = 5000  # of a seed set that are observed as they are; as in BoS, section 4.1
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """One image (H, W, 3), uint8, BGR, of a sample set with its labels.
+    """One image (H, W, 3), uint8, BGR, with its labels.
 
     `boxes` (N, 4) float64 are xyxy, pixels, inside the image; `labels` (N,) index into the
     categories of the seed set.
@@ -57,26 +53,22 @@ class FileSamples(Samples, Protocol):
         """Return a sample without its pixels."""
 
 
-class SampleSet:
-    """The images and labels a recipe makes; each is made when asked for, always the same.
+class SeedSetSamples:
+    """Images of a seed set as they are, in the order of its records.
 
-    `records` are the images before they are transformed, in the recipe's order.
+    image_ids: which images; by default those of `own_image_ids`.
     """
 
-    def __init__(self, seed_set: SeedSet, recipe: Recipe) -> None:
-        if recipe.seed_set != seed_set.name:
-            raise InputError(
-                f"The recipe is of seed set {recipe.seed_set!r}, not {seed_set.name!r}."
-            )
+    def __init__(self, seed_set: SeedSet, image_ids: Sequence[str] | None = None) -> None:
         by_id = {record.image_id: record for record in seed_set.images}
-        missing = [image_id for image_id in recipe.image_ids if image_id not in by_id]
-        if missing:
-            raise InputError(
-                f"Recipe {recipe.recipe_id} names {len(missing)} images that seed set "
-                f"{seed_set.name!r} lacks (ids {listed(missing)}). Was the seed set changed?"
-            )
-        self.seed_set, self.recipe = seed_set, recipe
-        self.records = tuple(by_id[image_id] for image_id in recipe.image_ids)
+        chosen = own_image_ids(seed_set) if image_ids is None else image_ids
+        self.seed_set = seed_set
+        self.records = tuple(by_id[image_id] for image_id in chosen)
+
+    @property
+    def transformed(self) -> bool:
+        """Whether the images differ from their files."""
+        return False
 
     def __len__(self) -> int:
         return len(self.records)
@@ -85,18 +77,10 @@ class SampleSet:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: int) -> Sample:
-        """Make one image with its labels, or raise `UnreadableImageError` of it alone."""
+        """Read one image with its labels, or raise `UnreadableImageError` of it alone."""
         record = self.records[index]
-        image, boxes = _read(record), record.boxes
-        kept = np.arange(len(boxes))
-        if self.recipe.steps:
-            from autoeval.metasets.transforms import apply_step
-        for number, step in enumerate(self.recipe.steps):
-            rng = named_rng(self.recipe.seed, record.image_id, number)
-            visible = self.recipe.min_visibility
-            image, boxes, left = apply_step(step, image, boxes, rng=rng, min_visibility=visible)
-            kept = kept[left]
-        return Sample(record.image_id, image, boxes, record.labels[kept], record.iscrowd[kept])
+        image = read_record(record)
+        return Sample(record.image_id, image, record.boxes, record.labels, record.iscrowd)
 
     def stamp(self, index: int) -> str:
         """Return what changes with the file of an image, or with the size that its labels give."""
@@ -104,14 +88,13 @@ class SampleSet:
         return f"{record.width} x {record.height} {path_stamp(record.path)}"
 
     def unread(self, index: int) -> Sample:
-        """Return an image without pixels; with steps, where its labels go depends on the pixels."""
-        if self.recipe.steps:
-            raise ValueError(f"Recipe {self.recipe.recipe_id} changes its images: read them.")
+        """Return an image without pixels."""
         record = self.records[index]
         return Sample(record.image_id, NO_PIXELS, record.boxes, record.labels, record.iscrowd)
 
 
-def _read(record: ImageRecord) -> np.ndarray:
+def read_record(record: ImageRecord) -> np.ndarray:
+    """Read the image (H, W, 3) of a record; `UnreadableImageError` where its size is another."""
     image = read_image(record.path)
     if image.shape[:2] != (record.height, record.width):
         height, width = image.shape[:2]
@@ -123,3 +106,21 @@ def _read(record: ImageRecord) -> np.ndarray:
             f"{record.height}, so its boxes cannot be trusted",
         )
     return image
+
+
+def own_image_ids(
+    seed_set: SeedSet, *, n_images: int = MOST_IMAGES, seed: int = 0
+) -> tuple[str, ...]:
+    """Choose the images by which a seed set itself is observed, in the order of its records.
+
+    Where it has more than `n_images`, so many are drawn without replacement.
+    """
+    return draw_images(seed_set.images, n_images, named_rng(seed, seed_set.name, "own images"))
+
+
+def draw_images(
+    images: Sequence[ImageRecord], n_images: int, rng: np.random.Generator
+) -> tuple[str, ...]:
+    """Draw images without replacement, all where there are fewer; their ids in rising order."""
+    chosen = sorted(rng.choice(len(images), min(n_images, len(images)), replace=False))
+    return tuple(images[i].image_id for i in chosen)

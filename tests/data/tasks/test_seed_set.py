@@ -2,8 +2,8 @@ import cv2
 import numpy as np
 import pytest
 
+from autoeval.data.tasks.seed_set import load_seed_set
 from autoeval.errors import InputError
-from autoeval.metasets.seed_set import load_seed_set
 
 CAR = {"car": "vehicle"}
 

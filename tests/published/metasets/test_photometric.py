@@ -6,7 +6,7 @@ from pictures import picture
 from PIL import Image, ImageEnhance, ImageOps
 from scipy import ndimage
 
-from autoeval.metasets.transforms import MILD, TransformStep, apply_step, get_transform
+from autoeval.published.metasets.transforms import MILD, TransformStep, apply_step, get_transform
 
 IMAGE = picture(40, 60)
 NO_BOXES = np.zeros((0, 4))

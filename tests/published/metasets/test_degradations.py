@@ -9,8 +9,8 @@ from pictures import picture, textured
 from scipy import ndimage
 from scipy.stats import norm
 
-from autoeval.metasets.transforms import TransformStep, apply_step
-from autoeval.metasets.transforms.degradations import (
+from autoeval.published.metasets.transforms import TransformStep, apply_step
+from autoeval.published.metasets.transforms.degradations import (
     contrast,
     defocus_blur,
     elastic_transform,

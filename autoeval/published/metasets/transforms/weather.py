@@ -8,8 +8,8 @@ from functools import lru_cache
 import cv2
 import numpy as np
 
-from autoeval.metasets.transforms.base import register_corruption, rows, to_bytes
-from autoeval.metasets.transforms.degradations import streak
+from autoeval.published.metasets.transforms.base import register_corruption, rows, to_bytes
+from autoeval.published.metasets.transforms.degradations import streak
 
 GREY_FACTOR, GREY_OFFSET = 1.5, 128
 ICE = (255, 240, 222)

@@ -1,13 +1,13 @@
-"""Labelled seed sets, transforms, recipes and the sample sets made from them.
+"""Transforms, recipes and the sample sets that they make of labelled seed sets.
 
-Names are imported when they are used, so that tasks can be read without OpenCV.
+Names are imported when they are used, so that recipes can be named without OpenCV.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from autoeval.metasets.recipe import (
+    from autoeval.published.metasets.recipe import (
         MetaSetConfig,
         Recipe,
         draw_recipes,
@@ -16,15 +16,11 @@ if TYPE_CHECKING:
         own_images,
         save_recipes,
     )
-    from autoeval.metasets.sample_set import SampleSet
-    from autoeval.metasets.seed_set import SeedSet, load_seed_set
-    from autoeval.metasets.task import Task, load_task
+    from autoeval.published.metasets.sample_set import SampleSet
 
 _HOMES = {
     **dict.fromkeys(("MetaSetConfig", "Recipe", "draw_recipes", "load_metaset_config"), "recipe"),
     **dict.fromkeys(("load_recipes", "own_images", "save_recipes"), "recipe"),
-    **dict.fromkeys(("SeedSet", "load_seed_set"), "seed_set"),
-    **dict.fromkeys(("Task", "load_task"), "task"),
     "SampleSet": "sample_set",
 }
 
@@ -32,13 +28,9 @@ __all__ = [
     "MetaSetConfig",
     "Recipe",
     "SampleSet",
-    "SeedSet",
-    "Task",
     "draw_recipes",
     "load_metaset_config",
     "load_recipes",
-    "load_seed_set",
-    "load_task",
     "own_images",
     "save_recipes",
 ]

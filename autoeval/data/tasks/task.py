@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from autoeval.data.config_file import read_config
+from autoeval.data.tasks.seed_set import SeedSet, load_seed_set
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.seed_set import SeedSet, load_seed_set
 
 ROOT_VARIABLE = "AUTOEVAL_DATA_ROOT"
 

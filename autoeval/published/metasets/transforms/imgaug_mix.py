@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 from PIL import Image, ImageEnhance, ImageOps
 
-from autoeval.metasets.transforms.base import Transform, register, to_bytes
+from autoeval.published.metasets.transforms.base import Transform, register, to_bytes
 
 Rng = np.random.Generator
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autoeval.data.tasks.task import ROOT_VARIABLE, SeedSetFiles, Task, load_task, merge_tasks
 from autoeval.errors import InputError
-from autoeval.metasets.recipe import MetaSetConfig, load_metaset_config
-from autoeval.metasets.task import ROOT_VARIABLE, SeedSetFiles, Task, load_task, merge_tasks
 
 TASK = """
 name = "traffic"
@@ -96,20 +95,6 @@ def test_lookup():
         task.lookup(["dog"])
     with pytest.raises(InputError, match="knows none"):
         task.lookup([])
-
-
-def test_the_mild_meta_set_is_the_default(configs):
-    assert load_metaset_config(configs / "metasets" / "mild.py") == MetaSetConfig()
-
-
-def test_options_override_the_file(tmp_path):
-    path = tmp_path / "metaset.py"
-    path.write_text("transforms = ['Rotate']\nn_sets = 4\nn_transforms = 1\n")
-    config = load_metaset_config(path, n_sets=7, n_images=None)
-    assert config == MetaSetConfig(transforms=("Rotate",), n_sets=7, n_transforms=1)
-    path.write_text("n_set = 4\n")
-    with pytest.raises(InputError, match=r"no option 'n_set' here, only .*n_sets"):
-        load_metaset_config(path)
 
 
 @pytest.mark.parametrize(("name", "n_seed_sets"), [("vehicle", 11), ("person", 5)])

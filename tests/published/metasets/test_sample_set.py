@@ -9,11 +9,11 @@ import pytest
 from PIL import Image
 
 from autoeval.data.images import UnreadableImageError, read_image
+from autoeval.data.tasks.seed_set import load_seed_set, named_rng
 from autoeval.errors import InputError
-from autoeval.metasets.recipe import Recipe, draw_recipes, own_images
-from autoeval.metasets.sample_set import SampleSet
-from autoeval.metasets.seed_set import load_seed_set, named_rng
-from autoeval.metasets.transforms import MILD, TransformStep, get_transform
+from autoeval.published.metasets.recipe import Recipe, draw_recipes, own_images
+from autoeval.published.metasets.sample_set import SampleSet
+from autoeval.published.metasets.transforms import MILD, TransformStep, get_transform
 
 BOXES = [(1, "car", 2, 2, 6, 6), (1, "car", 20, 10, 20, 20, 1), (2, "person", 0, 0, 4, 4)]
 

@@ -1,7 +1,8 @@
 import pytest
 
 from autoeval.cli import main
-from autoeval.metasets import load_recipes, load_seed_set
+from autoeval.data.tasks.seed_set import load_seed_set
+from autoeval.published.metasets import load_recipes
 
 
 def files(folder):
