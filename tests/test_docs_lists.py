@@ -8,8 +8,8 @@ import pytest
 import autoeval
 from autoeval.cli import COMMANDS
 from autoeval.data.labels.any_format import FORMATS
-from autoeval.metasets.transforms import CORRUPTIONS, MILD
 from autoeval.published.commands.study import STUDIES
+from autoeval.published.metasets.transforms import CORRUPTIONS, MILD
 from tests.doc_pages import PAGES, ROOT
 
 

@@ -29,7 +29,7 @@ from autoeval.sites.site_boxes import (
 )
 
 if TYPE_CHECKING:
-    from autoeval.metasets.task import Task
+    from autoeval.data.tasks.task import Task
 
 ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.data.tasks.seed_set import SeedSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
@@ -31,10 +32,9 @@ from autoeval.estimation.protocol import (
 )
 from autoeval.estimation.score_table import SEED, sources
 from autoeval.labels.pseudo_labels import with_pseudo_labels
-from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
-from autoeval.metasets.seed_set import SeedSet
 from autoeval.notices import Notice, prefixed
 from autoeval.published.fitting.meta_set import BOXES_FILE, apart, recorded_sites, score_meta_set
+from autoeval.published.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.published.methods import make_method
 from autoeval.published.methods.leave_one_out import leave_one_source_out
 from autoeval.published.methods.published_estimator import PublishedEstimator

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.data.tasks.seed_set import SeedSet
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.observation.detector_identity import (
@@ -23,10 +24,9 @@ from autoeval.estimation.observation.detector_identity import (
 )
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.score_table import SAMPLE, SEED
-from autoeval.metasets.recipe import Recipe
-from autoeval.metasets.sample_set import SampleSet
-from autoeval.metasets.seed_set import SeedSet
 from autoeval.published.fitting.stored_sets import pack_set, unpack_set
+from autoeval.published.metasets.recipe import Recipe
+from autoeval.published.metasets.sample_set import SampleSet
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
