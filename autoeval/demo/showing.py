@@ -75,7 +75,7 @@ def show_method(
         work_dir=folder,
         methods=(DEFAULT_METHOD, *PUBLISHED * published),
         load=spec,
-        loading={"detector": spec.to_dict(), "teacher": None},
+        loading={"detector": spec.to_dict(), "reference": None},
     )
     assert isinstance(estimator, AccuracyEstimator)  # the first method is the default
     estimate = estimator.predict(images=load_image_folder(data / held_back / "images"))

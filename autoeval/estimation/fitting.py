@@ -48,8 +48,8 @@ from autoeval.sites.reference_statistics import (
 from autoeval.sites.site_boxes import PathLike
 
 PAIR = ["source", "category"]
-TEACHER = "teacher"
-NOT_COMPARED = ("measures", "domain", TEACHER)
+REFERENCE = "reference"
+NOT_COMPARED = ("measures", "domain", REFERENCE)
 
 
 def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -259,8 +259,8 @@ def join_fits(
         if of_floor is not None:
             floors[floor] = FloorFit(there, of_floor, sites)
     context = {name: of for name, of in one.context_.items() if name != "task"}
-    if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
-        context = {**context, "pass": _without(context["pass"], TEACHER)}
+    if "pass" in context and not all(REFERENCE in fit.context_["pass"] for fit in fits.values()):
+        context = {**context, "pass": _without(context["pass"], REFERENCE)}
     warnings = tuple(dict.fromkeys(w for of in statistics for w in of.warnings))
     boxes = (
         replace(together, floors=tuple(of for of in together.floors if of[0] in floors))
@@ -342,7 +342,7 @@ def _fitted(
 
 
 def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyEstimator) -> None:
-    """Refuse other detectors and passes; a teacher that some had is not read."""
+    """Refuse other detectors and passes; a reference that some had is not read."""
     before, now = (
         {"detector": c.get("detector", {}), "pass": _without(c.get("pass", {}), *NOT_COMPARED)}
         for c in (one.context_, other.context_)

@@ -97,7 +97,7 @@ def observed_sources(
 
 
 def _observer(run: Detector, task: Task) -> Observer:
-    settings = replace(light(), teacher=run.teacher)
+    settings = replace(light(), reference=run.loaded_reference)
     return Observer(run.loaded, task, settings, batch_size=run.batch_size)
 
 

@@ -56,8 +56,8 @@ class LabelledSet:
     @cached_property
     def reference_rankings(self) -> list[RankedDetections]:
         """Ranked boxes of the reference detector in each category, with its labels."""
-        assert self.boxes.teacher is not None
-        return rank_categories(self.boxes.teacher, self.truth)
+        assert self.boxes.reference is not None
+        return rank_categories(self.boxes.reference, self.truth)
 
     @property
     def enough(self) -> list[bool]:
@@ -85,7 +85,7 @@ class LabelledSet:
         made = replace(self, boxes=boxes)
         hits, ignored = self.matches
         made.__dict__["matches"] = hits[:, kept], ignored[:, kept]
-        if boxes.teacher is not None:
+        if boxes.reference is not None:
             made.__dict__["reference_rankings"] = self.reference_rankings
         return made
 

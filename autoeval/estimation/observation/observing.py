@@ -190,9 +190,9 @@ class Observer(Generic[D]):
         """
         for _, sample, evidence in self.stream(samples, self._observe, numbers, log=log):
             evidence = evidence.relabel(self.lookup)
-            if self.settings.teacher is not None:
-                found = self.settings.teacher.find(self.task, samples, sample)
-                evidence = replace(evidence, teacher=found)
+            if self.settings.reference is not None:
+                found = self.settings.reference.find(self.task, samples, sample)
+                evidence = replace(evidence, reference=found)
             yield sample, evidence
 
     def stream(

@@ -203,7 +203,7 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     else:
         task = meta_set_options.named_task(args)
     folder = meta_set_options.work_dir(args, task.name)
-    settings = replace(settings, teacher=run.teacher)
+    settings = replace(settings, reference=run.loaded_reference)
     observer: Observer = Observer(run.loaded, task, settings, batch_size=run.batch_size)
     if args.domain_source is not None:
         observer = observer.changed(domain=reference_domain(observer, args.domain_source, folder))

@@ -1,4 +1,4 @@
-"""Teachers: stronger detectors whose boxes stand beside those of the one that is judged."""
+"""Reference detectors: stronger detectors, whose boxes are compared with those of a detector."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_FILES = "predictions "  # how the digest of predictions begins: other images,
 AT_ONCE = 4  # places whose predictions are kept in memory
 
 
-class Teacher(Protocol):
+class Reference(Protocol):
     """Whoever has boxes for the images of a pass."""
 
     @property
@@ -33,8 +33,8 @@ class Teacher(Protocol):
         """Return its boxes on one of the samples, labelled by the categories of the task."""
 
 
-class DetectorTeacher:
-    """A detector as a teacher: it is run once on each image.
+class DetectorReference:
+    """A reference that is run, once on each image.
 
     detector: its words are those of the task, or of the task's `detector_mapping`.
     """
@@ -48,14 +48,14 @@ class DetectorTeacher:
         return self.detector.fingerprint
 
     def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
-        """Run it; see `Teacher`."""
+        """Run it; see `Reference`."""
         lookup = lookup_of(self.detector.categories, task)
         (evidence,) = self.detector.observe([sample.image], [sample.image_id])
         return evidence.clean.relabel(lookup)
 
 
-class PredictionsTeacher:
-    """What a teacher found, from COCO results files.
+class PredictionsReference:
+    """What a reference found, from COCO results files.
 
     path: a file, or with several places a folder that holds ``PLACE.json`` for each.
     """
@@ -68,33 +68,33 @@ class PredictionsTeacher:
         """Names, sizes and dates of its files, as a hash."""
         files = sorted(self.path.rglob("*.json")) if self.path.is_dir() else [self.path]
         if not files or not files[0].is_file():
-            raise InputError(f"No predictions of a teacher in {self.path}: check the path.")
+            raise InputError(f"No boxes of a reference detector in {self.path}: check the path.")
         known = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
         return OF_FILES + hashlib.sha256(repr(known).encode()).hexdigest()[:16]
 
     def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
-        """Look an image up; see `Teacher`."""
+        """Look an image up; see `Reference`."""
         place, images = _place(samples)
         found = _read(self.path, place, images)
         number = {image.image_id: k for k, image in enumerate(images)}[sample.image_id]
         return found.detections(number).relabel(lookup_of(found.categories, task))
 
 
-def load_teacher(teacher: Any) -> Teacher | None:
-    """Load a teacher: a `DetectorSpec`, or the path of its predictions; others are returned."""
-    if isinstance(teacher, DetectorSpec):
-        return DetectorTeacher(teacher())
-    if isinstance(teacher, str | os.PathLike):
-        return PredictionsTeacher(Path(teacher))
-    return teacher
+def load_reference(reference: Any) -> Reference | None:
+    """Load a `DetectorSpec`, or the path of predictions; a `Reference` is returned as it is."""
+    if isinstance(reference, DetectorSpec):
+        return DetectorReference(reference())
+    if isinstance(reference, str | os.PathLike):
+        return PredictionsReference(Path(reference))
+    return reference
 
 
 def lookup_of(words: Sequence[str], task: Task) -> Any:
-    """Translate a teacher's words as those of a detector are; see `Task.lookup`."""
+    """Translate a reference's words as those of a detector are; see `Task.lookup`."""
     try:
         return task.lookup(words)
     except InputError as error:
-        raise InputError(f"The teacher cannot be used here. {error}") from error
+        raise InputError(f"The reference detector cannot be used here. {error}") from error
 
 
 @lru_cache(maxsize=AT_ONCE)
@@ -112,8 +112,8 @@ def _place(samples: Any) -> tuple[str, tuple[LabelledImage, ...]]:
         return "new images", tuple(LabelledImage(name, name, None) for name in names)
     if samples.transformed:
         raise InputError(
-            "The teacher's predictions are of images as they are, but these are transformed: give "
-            "the teacher as a detector, or leave the sample sets out."
+            "Expected images as they are beside the boxes of a reference detector, but these are "
+            "transformed: give the reference as a detector, or leave the sample sets out."
         )
     known = samples.seed_set.images
     return samples.seed_set.name, tuple(
