@@ -65,3 +65,15 @@ def write_coco_set(
     ann_file = folder / name / "annotations.json"
     ann_file.write_text(json.dumps(document))
     return ann_file, img_dir
+
+
+def write_files(folder: Path, files: dict[str, str], *, size=(20, 40)) -> Path:
+    """Write text files and dark images (by their suffix) into a folder."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix in (".png", ".jpg"):
+            cv2.imwrite(str(path), np.zeros((*size, 3), np.uint8))
+        else:
+            path.write_text(content)
+    return folder

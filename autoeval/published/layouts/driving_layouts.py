@@ -8,7 +8,9 @@ from typing import Any
 
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import ANY, LabelFormat, LabelSet
-from autoeval.data.layouts.collecting import (
+from autoeval.data.wording import printable
+from autoeval.errors import InputError
+from autoeval.published.layouts.collecting import (
     Marked,
     collect_labels,
     first_folder,
@@ -16,8 +18,6 @@ from autoeval.data.layouts.collecting import (
     reading,
     unread,
 )
-from autoeval.data.wording import printable
-from autoeval.errors import InputError
 
 # BDD100K: one JSON list of frames, each with labels of which detection has a box2d.
 #

@@ -9,7 +9,8 @@ from autoeval.data.image_folder import load_image_folder
 from autoeval.data.json_file import BadItems
 from autoeval.data.labels.content import ANY, LabelFormat, LabelSet
 from autoeval.data.labels.voc import parse_xml
-from autoeval.data.layouts.collecting import (
+from autoeval.data.wording import printable
+from autoeval.published.layouts.collecting import (
     Box,
     Marked,
     chosen,
@@ -19,7 +20,6 @@ from autoeval.data.layouts.collecting import (
     number,
     unread,
 )
-from autoeval.data.wording import printable
 
 # ExDark: a text file for each image in the format bbGt of Piotr's toolbox.
 #

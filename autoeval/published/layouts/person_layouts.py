@@ -10,7 +10,9 @@ from typing import Any
 
 from autoeval.data.json_file import BadItems, read_json
 from autoeval.data.labels.content import LabelFormat, LabelSet
-from autoeval.data.layouts.collecting import (
+from autoeval.data.wording import printable
+from autoeval.errors import InputError
+from autoeval.published.layouts.collecting import (
     Marked,
     chosen,
     collect_labels,
@@ -20,8 +22,6 @@ from autoeval.data.layouts.collecting import (
     reading,
     unread,
 )
-from autoeval.data.wording import printable
-from autoeval.errors import InputError
 
 # Caltech pedestrians: the videos' vbb annotations as one JSON file.
 #
