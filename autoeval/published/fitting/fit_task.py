@@ -22,7 +22,7 @@ from autoeval.estimation.labelled_files import set_of_detector
 from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.observation.detector_identity import LoadDetector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
+from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS
 from autoeval.estimation.protocol import (
     BASELINE,
     FitResult,
@@ -31,6 +31,7 @@ from autoeval.estimation.protocol import (
     worse_than_constant,
 )
 from autoeval.estimation.score_table import SEED, sources
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.notices import Notice, prefixed
 from autoeval.published.fitting.meta_set import BOXES_FILE, apart, recorded_sites, score_meta_set
