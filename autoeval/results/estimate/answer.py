@@ -90,7 +90,8 @@ def _sampling(estimate: Estimate, target: Target) -> str:
 def star(estimate: Estimate, scores: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return where the estimate stands among the scores, under `name` by its own value."""
     scaled = find_target(estimate.target).scale * estimate.value
-    return {**scores, **estimate.features, name: scaled, "value": estimate.value}
+    ends = {end: getattr(estimate, end) for end in ("value", *BOUNDS)}
+    return {**scores, **estimate.features, name: scaled, **ends}
 
 
 def estimates_by_category(

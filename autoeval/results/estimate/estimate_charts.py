@@ -14,14 +14,22 @@ from autoeval.estimation.calibrating import CALIBRATED, CONFIDENCE, calibration_
 from autoeval.estimation.operating_curve import ENDS, ThresholdChoice
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.score_table import feature_columns
-from autoeval.report.interactive import ScatterChart
+from autoeval.report.interactive import SAMPLE_SET, ScatterChart
 from autoeval.report.page import Page
-from autoeval.report.plots import RegressionBand, figure_of, plot_curves, plot_scatter
+from autoeval.report.plots import Cloud, RegressionBand, figure_of, plot_curves, plot_scatter
 from autoeval.report.sections import Part, Section
 from autoeval.report.tables import format_cells, to_terminal
 from autoeval.targets import TARGETS, Target, find_target
 
 LEFT_OUT = "held-out estimate"
+SAMPLE_MARKS = (
+    "A small mark is a transformed sample set, a large one the own images of a source."
+)
+PAIR_MARKS = (
+    "A coloured mark is a category of a labelled set, at its measured accuracy. A grey one is a "
+    "category at a site of the panel, by one of its detectors: from these the fit takes what one "
+    "labelled set cannot show. The red star is the mean over the categories of these images."
+)
 KEYS = ["source", "sample_set", "kind", "transforms"]
 COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
 
@@ -64,18 +72,25 @@ class ScoreScatter(Section):
     plotted: PlottedScores
     target: Target
     estimate: Mapping[str, Any] | None = None
+    level: float = 0.9
 
     def show(self, page: Page) -> None:
         page.add_heading(f"{self.target.name} against the scores")
         plotted = self.plotted
-        star = "The red star is the estimate. " if self.estimate is not None else ""
+        marks = SAMPLE_MARKS if plotted.unit == SAMPLE_SET else PAIR_MARKS
         page.add_scatter(
             ScatterChart(
-                plotted.points, plotted.scores, self.target, plotted.lines, estimate=self.estimate
+                plotted.points,
+                plotted.scores,
+                self.target,
+                plotted.lines,
+                self.estimate,
+                plotted.cloud,
+                plotted.unit,
+                self.level,
             ),
-            "A small mark is a transformed sample set, a large one the own images of a source. "
-            f"Point at a mark to see what it is, click a source to single it out. {star}What the "
-            f"line is stands next to the choice of score. {' '.join(plotted.about)}",
+            f"{marks} Point at a mark to see what it is, click a source to single it out. "
+            f"{' '.join(plotted.about)}".strip(),
         )
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
@@ -88,6 +103,7 @@ class ScoreScatter(Section):
             target=self.target,
             band=self.plotted.lines.get(first),
             highlight=star,
+            cloud=self.plotted.cloud,
         )
         axes.set_title(self.title, fontsize=11, parse_math=False)
         yield "scatter", figure_of(axes)
@@ -98,41 +114,44 @@ class PlottedScores:
     """Points of a scatter plot: one row a sample set, means over the repeats.
 
     Of `scores`, the columns to plot against, the most informative one comes first; `lines` are what
-    the estimator, or being right, would look like; `about` explains some of the scores.
+    the estimator, or being right, would look like; `about` explains some of the scores. A row is
+    called a `unit`; the `cloud` stands behind all.
     """
 
     points: pd.DataFrame
     scores: Sequence[str]
     lines: Mapping[str, RegressionBand]
     about: Sequence[str]
+    cloud: Cloud | None = None
+    unit: str = SAMPLE_SET
 
 
 def scores_to_plot(
-    estimator: Fitted, method: str, line: tuple[str, RegressionBand] | None = None
+    estimator: Fitted,
+    method: str,
+    fitted: Mapping[str, RegressionBand] | None = None,
+    cloud: Cloud | None = None,
 ) -> PlottedScores:
     """Gather every score of the training table, and the held-out estimates.
 
-    The score of `line` comes first, where the method uses a single one, else the held-out
-    estimates. Scores of single categories are left out.
+    The scores in use come first where there are `fitted` lines along some of them, else the
+    held-out estimates. Scores of single categories are left out. The `cloud` stands behind.
     """
     target = find_target(estimator.target)
     table = estimator.table_.assign(
         **{LEFT_OUT: target.scale * estimator.regression_.predict_left_out()}
     )
-    if "transforms" not in table:
+    pairs = "transforms" not in table
+    if pairs:
         table = table.assign(transforms="", sample_set=table.get("category", table["source"]))
     table = table.assign(transforms=table["transforms"].fillna(""))
     used = [name for name in estimator.regression_.training_range_ if name in table]
     others = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
     scores = list(dict.fromkeys([*used, LEFT_OUT, *others]))
-    if line is None:
+    if not fitted:
         scores = list(dict.fromkeys([LEFT_OUT, *scores]))
-    lines: dict[str, RegressionBand] = {}
+    lines = dict(fitted or {})
     about = []
-    if line is not None:
-        name, band = line
-        lines[name] = band
-        about.append(f"Grey around the line of ‘{name}’ is its prediction interval.")
     if table[LEFT_OUT].isna().all():
         scores.remove(LEFT_OUT)
     else:
@@ -147,7 +166,7 @@ def scores_to_plot(
     names = ["n_images", "n_boxes", target.name, *scores]
     present = [name for name in dict.fromkeys(names) if name in table]
     points = table.groupby(KEYS, sort=False)[present].mean().reset_index()
-    return PlottedScores(points, scores, lines, about)
+    return PlottedScores(points, scores, lines, about, cloud, "pair" if pairs else SAMPLE_SET)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from autoeval.results.estimate.estimate_charts import (
     ReliabilityDiagram,
     ScoreScatter,
     ThresholdCurve,
-    scores_to_plot,
 )
 from autoeval.results.estimate.example_images import LeastCertainExamples, LeastStableExamples
+from autoeval.results.estimate.panel_chart import plotted_with_panel
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
 from autoeval.results.estimate.what_was_run import WhatWasRun, facts, missing_scores, time_table
 from autoeval.targets import OperatingPoint, find_target
@@ -84,7 +84,7 @@ def estimate_page(
         title,
         estimator,
         DEFAULT_METHOD,
-        scores_to_plot(estimator, DEFAULT_METHOD),
+        plotted_with_panel(estimator, estimate),
         estimate=estimate,
         detector=detector,
         given=given,
