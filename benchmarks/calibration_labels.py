@@ -30,8 +30,8 @@ from autoeval.estimation.calibrating import (
     roc_area,
 )
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.report.tables import to_markdown
+from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.known_sites import part_of, priors_without
 from benchmarks.panel import LABELLED, add_detectors, enough, evaluable, evaluated, read_sets
 

@@ -26,13 +26,13 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.known_site import SITE
-from autoeval.estimation.labelled_set import LabelledSet, truth_of_samples
 from autoeval.estimation.pair_table import FEATURES
-from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.site_records import record_of
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
+from autoeval.sites.labelled_set import LabelledSet, truth_of_samples
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import SiteBoxes
 from benchmarks.panel import (
     add_detectors,
     family,

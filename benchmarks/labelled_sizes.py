@@ -20,8 +20,8 @@ from tqdm import tqdm
 
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.report.tables import to_markdown
+from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.known_sites import part_of, priors_without
 from benchmarks.panel import (
     GROUPS,

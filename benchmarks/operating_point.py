@@ -31,7 +31,6 @@ from tqdm import tqdm
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.labelling import site_of_set
 from autoeval.estimation.operating_curve import choose_threshold, exact_curve
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, features_at, with_target
@@ -40,6 +39,7 @@ from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on, value_of
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
+from autoeval.sites.labelled_set import LabelledSet
 from autoeval.targets import MEASURES, points_at
 from benchmarks.panel import (
     FLOORS,

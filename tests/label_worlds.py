@@ -6,7 +6,7 @@ from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import FoundBoxes
 from autoeval.labels.labelled_site import LabelledSite
-from autoeval.labels.pool import pool_of_predictions
+from autoeval.sites.pool import pool_of_predictions
 
 SIDE = 200
 

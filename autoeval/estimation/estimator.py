@@ -22,7 +22,7 @@ from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegr
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
-from autoeval.estimation.labelled_set import read_labels
+from autoeval.estimation.labelled_files import read_labels
 from autoeval.estimation.labelling import plan_site, priors_of_targets
 from autoeval.estimation.nothing_found import undefined_at
 from autoeval.estimation.observation.detector_identity import identity_warnings
@@ -31,16 +31,16 @@ from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.panel_prior import FULL
 from autoeval.estimation.plan_match import check_plan
 from autoeval.estimation.protocol import FitResult
-from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.score_floors import FloorFit, split_floors, with_floors
 from autoeval.estimation.site import Categories, Site, site_of_images
-from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.site_estimate import estimate_rows, estimate_site
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.runtime.shards import Shards
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import PathLike
 from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 
 CALIBRATIONS = "calibrations"  # of the sites of fits that were joined

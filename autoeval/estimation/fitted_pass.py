@@ -21,13 +21,13 @@ from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings, SourceDomain, light
 from autoeval.estimation.observation.teacher_boxes import OF_FILES, Teacher, load_teacher
 from autoeval.estimation.pair_table import CATEGORY
-from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
-from autoeval.estimation.site_boxes import PASSES, PathLike
-from autoeval.estimation.warnings import SCORE_THR
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.metasets.task import Task
 from autoeval.scores.registry import needs_of, of_domain
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.score_range import SCORE_THR
+from autoeval.sites.site_boxes import PASSES, PathLike
 
 REMEMBERED = {"detector", "pass", "task"}
 UNREAD = {

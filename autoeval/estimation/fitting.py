@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.calibration import ScoreCalibration
+from autoeval.calibration import FOUND, ScoreCalibration
 from autoeval.data.predictions.reading import files_by_place
 from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
@@ -19,11 +19,7 @@ from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
-from autoeval.estimation.labelled_set import (
-    LabelledSet,
-    labels_with_files,
-    task_with_files,
-)
+from autoeval.estimation.labelled_files import labels_with_files, task_with_files
 from autoeval.estimation.labelling import assistance_of, site_of_set
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
 from autoeval.estimation.pair_table import CONFIDENCE, pair_rows
@@ -37,19 +33,19 @@ from autoeval.estimation.reference_calibrating import (
     reference_calibration,
     with_calibrated_reference,
 )
-from autoeval.estimation.reference_statistics import (
+from autoeval.estimation.reference_warnings import reference_of_fit
+from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
+from autoeval.estimation.site import Categories, any_task, words_of
+from autoeval.metasets.task import SeedSetFiles, Task
+from autoeval.notices import prefixed
+from autoeval.runtime.blas_threads import one_blas_thread
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.reference_statistics import (
     ReferenceStatistics,
     different_floors,
     joined_statistics,
 )
-from autoeval.estimation.reference_warnings import reference_of_fit
-from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
-from autoeval.estimation.site import Categories, any_task, words_of
-from autoeval.estimation.site_boxes import PathLike
-from autoeval.metasets.task import SeedSetFiles, Task
-from autoeval.notices import prefixed
-from autoeval.runtime.blas_threads import one_blas_thread
-from autoeval.scores.calibrated import FOUND
+from autoeval.sites.site_boxes import PathLike
 
 PAIR = ["source", "category"]
 TEACHER = "teacher"

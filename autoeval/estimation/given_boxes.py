@@ -22,8 +22,8 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.teacher_boxes import Teacher, load_teacher
-from autoeval.estimation.site_boxes import PathLike, SiteBoxes
 from autoeval.runtime.job import Executor
+from autoeval.sites.site_boxes import PathLike, SiteBoxes
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,8 @@ from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.nothing_found import nothing_found_text, nothing_over
 from autoeval.estimation.site import Site
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.fit_assistance import fit_assistance
@@ -29,11 +27,13 @@ from autoeval.labels.joint_outlook import Holding, expected_holding
 from autoeval.labels.label_sampling import blocks_of
 from autoeval.labels.labelled_site import LabelledSite, read_pseudo_labels
 from autoeval.labels.plan import LabelPlan, make_plan
-from autoeval.labels.pool import Pool, pool_of_evidence, pool_of_predictions
 from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior
 from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
 from autoeval.metrics.coco_matching import top_detections
 from autoeval.notices import Notice
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.pool import Pool, pool_of_evidence, pool_of_predictions
+from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import IOUS, OperatingPoint
 
 MOST_IMAGES = 300  # of a labelled set

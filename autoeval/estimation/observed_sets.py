@@ -11,22 +11,21 @@ import numpy as np
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Detector
-from autoeval.estimation.labelled_set import (
-    LabelledSet,
-    is_labelled_enough,
-    read_labels,
-    set_of_detector,
-    too_few_labels,
-    truth_of_samples,
-)
+from autoeval.estimation.labelled_files import read_labels, set_of_detector
 from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.site import any_task, own_words
-from autoeval.estimation.site_boxes import PathLike, SiteBoxes
 from autoeval.metasets.task import Task
 from autoeval.notices import Notice
+from autoeval.sites.labelled_set import (
+    LabelledSet,
+    is_labelled_enough,
+    too_few_labels,
+    truth_of_samples,
+)
+from autoeval.sites.site_boxes import PathLike, SiteBoxes
 
 if TYPE_CHECKING:
     from autoeval.metasets.seed_set import SeedSet

@@ -9,10 +9,10 @@ import numpy as np
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.calibrating import cross_fitted, fit_calibration
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import SiteBoxes
 
 
 def with_calibrated_reference(

@@ -18,9 +18,9 @@ from autoeval.labels.labelled_site import (
     control_variates,
     rank_by_pseudo_labels,
 )
-from autoeval.labels.pool import Pool, passes_of
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.average_precision import RankedDetections
+from autoeval.sites.pool import Pool, passes_of
 
 
 @dataclass(frozen=True)

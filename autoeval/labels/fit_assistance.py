@@ -25,11 +25,11 @@ from autoeval.labels.labelled_site import (
     rank_by_pseudo_labels,
     true_influence,
 )
-from autoeval.labels.pool import OF_BOX, passes_of
 from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_small_sample_bias
 from autoeval.labels.variance_prior import fit_variance_prior
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on
+from autoeval.sites.pool import OF_BOX, passes_of
 from autoeval.targets import MEASURES
 
 FEWEST_IMAGES, FEWEST_BOXES = 20, 10  # of a category at a site

@@ -18,9 +18,9 @@ from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.data.predictions.reading import file_of
 from autoeval.errors import InputError
-from autoeval.labels.pool import Pool
 from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.metrics.coco_matching import match_categories, rank_categories, top_detections
+from autoeval.sites.pool import Pool
 
 MODEL, PSEUDO = "model", "pseudo"
 CONFIDENT = 0.3  # pseudo-labels over it count as labels

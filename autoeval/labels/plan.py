@@ -21,13 +21,13 @@ from autoeval.labels.joint_sample import CategoryEstimates
 from autoeval.labels.label_sampling import balanced_order
 from autoeval.labels.labelled_site import MODEL, PSEUDO
 from autoeval.labels.object_variance import PER_OBJECT
-from autoeval.labels.pool import Pool
 from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.operating_point import influence_on
 from autoeval.notices import Notice
 from autoeval.report.warning_lines import warning_lines
+from autoeval.sites.pool import Pool
 from autoeval.targets import IOUS, OperatingPoint
 
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"

@@ -10,7 +10,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import join_fits
 from autoeval.estimation.panel_prior import away_prior
-from autoeval.estimation.reference_statistics import ReferenceStatistics
+from autoeval.sites.reference_statistics import ReferenceStatistics
 from tests.estimation.test_bayesian_regression import pair_table
 
 BOXES = ReferenceStatistics(("car", "van"), floor=0.01, most_boxes=20, highest=0.9)

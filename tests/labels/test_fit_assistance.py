@@ -12,8 +12,8 @@ from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.fit_assistance import fit_assistance, pairs_of
 from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.plan import make_plan
-from autoeval.labels.pool import OF_BOX, Pool, pool_of_predictions
 from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.sites.pool import OF_BOX, Pool, pool_of_predictions
 
 
 def correlation(assistance, site):

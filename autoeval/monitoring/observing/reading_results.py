@@ -15,9 +15,7 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site import site_of_files
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.observing.results_files import ResultsFile
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
@@ -25,6 +23,8 @@ from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.report.tables import counted
 from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import SiteBoxes
 
 READ = "files_read.json"
 IN_BATCH = 4096  # images a file of the store

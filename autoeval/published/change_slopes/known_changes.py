@@ -15,10 +15,8 @@ from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, without_each_fold
-from autoeval.estimation.labelled_set import LabelledSet, labelled_set, truth_of_samples
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes, own_images
 from autoeval.metasets.sample_set import Sample
 from autoeval.metasets.seed_set import SeedSet
@@ -32,6 +30,8 @@ from autoeval.runtime import OK
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.store import RowStore
+from autoeval.sites.labelled_set import LabelledSet, labelled_set, truth_of_samples
+from autoeval.sites.site_boxes import SiteBoxes
 
 TRUE_BOXES, TRUE_LABELS, TRUE_CROWDS = "true/boxes", "true/labels", "true/crowds"
 KEYS = ["site", "family", "category"]

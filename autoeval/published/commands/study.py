@@ -393,7 +393,7 @@ def _sites(task: str, folder: str, data_root: str | None) -> list[Any]:
     """Read the sources of a task with their predictions."""
     from autoeval.data.predictions.reading import files_by_place
     from autoeval.estimation.given_boxes import Predictions
-    from autoeval.estimation.labelled_set import task_with_files
+    from autoeval.estimation.labelled_files import task_with_files
     from autoeval.metasets.task import load_task
 
     files = {name: Predictions(of) for name, of in files_by_place(Path(folder)).items()}
@@ -403,7 +403,7 @@ def _sites(task: str, folder: str, data_root: str | None) -> list[Any]:
 def _labelled_files(args: argparse.Namespace, fit_on: Sequence[str]) -> tuple[list[Any], list[Any]]:
     """Read the labelled sets that are fitted on, and the sites, with their predictions."""
     from autoeval.estimation.given_boxes import Predictions
-    from autoeval.estimation.labelled_set import labels_with_files
+    from autoeval.estimation.labelled_files import labels_with_files
 
     if bool(args.labels) == bool(fit_on):
         raise InputError(

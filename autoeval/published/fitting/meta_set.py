@@ -16,7 +16,6 @@ import pandas as pd
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.labelled_set import truth_of_samples
 from autoeval.estimation.observation.detector_identity import (
     LoadDetector,
     TravellingObserver,
@@ -25,7 +24,6 @@ from autoeval.estimation.observation.detector_identity import (
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.labels.labelled_site import LabelledSite, pack_site, unpack_site
-from autoeval.labels.pool import pool_of_evidence
 from autoeval.metasets.recipe import Recipe
 from autoeval.metasets.sample_set import SampleSet
 from autoeval.metasets.seed_set import SeedSet
@@ -33,6 +31,8 @@ from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.scores.registry import revisions
+from autoeval.sites.labelled_set import truth_of_samples
+from autoeval.sites.pool import pool_of_evidence
 from autoeval.version import __version__
 
 LABELLED = "labelled_boxes"

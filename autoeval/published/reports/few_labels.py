@@ -12,7 +12,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.labelling import error_elsewhere, site_of_set, with_error
 from autoeval.estimation.pair_table import pair_rows
 from autoeval.labels.fit_assistance import fit_assistance
@@ -33,6 +32,7 @@ from autoeval.published.studies.label_backtest import (
 )
 from autoeval.report.plots import figure_of, integer_steps, plot_curves
 from autoeval.report.sections import Part, StudyReport
+from autoeval.sites.labelled_set import LabelledSet
 
 ABOUT = (
     "Of each site that has at least {fewest} images, k are drawn and taken as labelled, {draws} "

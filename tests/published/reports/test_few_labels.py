@@ -8,8 +8,6 @@ import pytest
 from label_worlds import make_site
 
 from autoeval.errors import InputError
-from autoeval.estimation.labelled_set import labelled_set
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.labelled_site import pack_site, with_pseudo_labels
 from autoeval.labels.value_with_error import NOTHING
@@ -19,6 +17,8 @@ from autoeval.metrics.operating_point import influence_on
 from autoeval.published.fitting.meta_set import LABELLED
 from autoeval.published.reports.few_labels import labels_from_files_report, labels_report
 from autoeval.published.studies.label_backtest import EvaluatedPair, effective_labels
+from autoeval.sites.labelled_set import labelled_set
+from autoeval.sites.site_boxes import SiteBoxes
 
 NAMES = ("a", "b", "c", "d")
 

@@ -10,8 +10,8 @@ import pytest
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
-from autoeval.estimation.list_starts import ListStart, begin_apart, log_chance, open_lists
-from autoeval.estimation.reference_statistics import ReferenceStatistics
+from autoeval.sites.list_starts import ListStart, begin_apart, log_chance, open_lists
+from autoeval.sites.reference_statistics import ReferenceStatistics
 
 SHARED = Path(__file__).parents[3] / "shared" / "real_predictions"
 SHARES = ((0.1, 0.5), (0.25, 0.2), (0.5, 0.1))

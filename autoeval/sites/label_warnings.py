@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from autoeval.boxes import overlapping_pairs
 from autoeval.data.labels.truth import Truth
@@ -48,6 +47,8 @@ def exchanged_words(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     other = ~np.isin(rows, right)
     counts = np.zeros((len(found.categories), len(truth.categories)), int)
     np.add.at(counts, (sure.label[rows[other]], single.label[columns[other]]), 1)
+    from scipy.optimize import linear_sum_assignment  # a fifth of a second that estimates save
+
     words, others = linear_sum_assignment(counts, maximize=True)
     n_boxes = counts[words, others]
     explained = np.maximum(n_boxes - 1, 0).sum()  # a box does not count for its own word

@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.calibration import ScoreCalibration
+from autoeval.calibration import FOUND, LIKELY, ScoreCalibration
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.labels.pool import image_sizes
 from autoeval.metrics.coco_matching import MAX_DETECTIONS
 from autoeval.notices import Notice
-from autoeval.scores.calibrated import FOUND, LIKELY
+from autoeval.sites.pool import image_sizes
 
 PASSES = {
     "half_size": "a pass at half the size: give that of these images, too "

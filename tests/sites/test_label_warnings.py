@@ -9,7 +9,8 @@ from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import FoundBoxes, read_predictions
-from autoeval.labels.label_warnings import (
+from autoeval.metrics.coco_matching import rank_categories
+from autoeval.sites.label_warnings import (
     exchanged_words,
     label_warnings,
     labelled_twice,
@@ -19,7 +20,6 @@ from autoeval.labels.label_warnings import (
     shifted_labels,
     unlabelled_objects,
 )
-from autoeval.metrics.coco_matching import rank_categories
 
 N = 100
 IMAGES = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(N))

@@ -1,170 +1,37 @@
-"""A labelled set with what a detector found on it: what a fit learns from, by any route."""
+"""Labelled sets whose boxes are in files, and the checks that all labelled sets get."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from typing_extensions import Self
 
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet, of_splits, split_of
 from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import FoundBoxes
 from autoeval.data.predictions.prediction_checks import check_coverage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.observation.samples import NO_BOXES
-from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.site_boxes import (
+from autoeval.notices import Notice
+from autoeval.sites.label_warnings import exchanged_words, mismatched_words
+from autoeval.sites.labelled_set import LabelledSet, labelled_set
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import (
     PathLike,
     SiteBoxes,
     check_floor,
     check_limit,
 )
-from autoeval.labels.label_warnings import exchanged_words, label_warnings, mismatched_words
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.coco_matching import match_categories, rank_categories
-from autoeval.notices import Notice, prefixed
 
 if TYPE_CHECKING:
     from autoeval.metasets.task import Task
 
 ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
-FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledSet:
-    """One labelled set of a fit, with boxes in the categories of `truth`.
-
-    statistics: of the boxes in the detector's own words; its warnings are those of this set.
-    everywhere: whether it is of a task, whose categories are evaluated on all its images; otherwise
-        each is on those that hold it.
-    trained_here: whether the detector was trained on other images of this site.
-    """
-
-    name: str
-    family: str
-    boxes: SiteBoxes
-    truth: Truth
-    statistics: ReferenceStatistics
-    everywhere: bool = False
-    left_out: tuple[str, ...] = ()
-    trained_here: bool = False
-
-    @cached_property
-    def matches(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which clean boxes are true positives and which are ignored, (10, N) each."""
-        return match_categories(self.boxes.clean, self.truth)
-
-    @cached_property
-    def rankings(self) -> list[RankedDetections]:
-        """Ranked clean boxes of each category, with its labels."""
-        return rank_categories(self.boxes.clean, self.truth, self.matches)
-
-    @cached_property
-    def reference_rankings(self) -> list[RankedDetections]:
-        """Ranked boxes of the reference detector in each category, with its labels."""
-        assert self.boxes.teacher is not None
-        return rank_categories(self.boxes.teacher, self.truth)
-
-    @property
-    def enough(self) -> list[bool]:
-        """Whether each category has labels enough to be a pair of the regression."""
-        return [self.everywhere or is_labelled_enough(of.n_true) for of in self.rankings]
-
-    @property
-    def right_at_half(self) -> np.ndarray:
-        """Average precision at IoU .5 of the categories with labels enough."""
-        pairs = zip(self.rankings, self.enough, strict=True)
-        every = [of.average_precision()[0] for of, enough in pairs if enough and of.n_true.any()]
-        return np.array(every or [np.nan])
-
-    def noting(self, note: str) -> Self:
-        """Return the same with one more line of what was left out."""
-        return self.changed(left_out=(*self.left_out, note))
-
-    def above(self, floor: float) -> Self:
-        """Return the same without the boxes of the clean pass that score lower.
-
-        Boxes are matched from the most confident one on, so those that stay match as before.
-        """
-        kept = self.boxes.clean.scores >= np.float32(floor)
-        boxes = replace(self.boxes, clean=self.boxes.clean.where(kept))
-        made = replace(self, boxes=boxes)
-        hits, ignored = self.matches
-        made.__dict__["matches"] = hits[:, kept], ignored[:, kept]
-        if boxes.teacher is not None:
-            made.__dict__["reference_rankings"] = self.reference_rankings
-        return made
-
-    def changed(self, **fields: Any) -> Self:
-        """Return the same with other fields than boxes and truth, and what is computed of these."""
-        other = replace(self, **fields)
-        other.__dict__.update({name: getattr(self, name) for name in ("matches", "rankings")})
-        return other
-
-
-def is_labelled_enough(n_true: np.ndarray) -> bool:
-    """Whether a category with so many labelled boxes in each image can be a source of a fit."""
-    return bool(np.count_nonzero(n_true) >= FEWEST_IMAGES and n_true.sum() >= FEWEST_BOXES)
-
-
-def too_few_labels(source: str) -> InputError:
-    """Return the error of a labelled set none of whose categories is labelled enough."""
-    return InputError(
-        f"No category of {source} has {FEWEST_BOXES} boxes in {FEWEST_IMAGES} images: label "
-        "more images."
-    )
-
-
-def labelled_set(
-    boxes: SiteBoxes,
-    truth: Truth,
-    *,
-    name: str,
-    family: str | None = None,
-    everywhere: bool = False,
-    statistics: ReferenceStatistics | None = None,
-    left_out: Sequence[str] = (),
-    warnings: Sequence[str] = (),
-) -> LabelledSet:
-    """Evaluate a labelled set, and check its labels against the boxes.
-
-    family: origin that it shares with other sets; its own name by default.
-    statistics: of the boxes in the detector's own words; by default those of `boxes`.
-    """
-    made = LabelledSet(
-        name,
-        name if family is None else family,
-        boxes,
-        truth,
-        statistics or ReferenceStatistics.of(boxes.clean),
-        everywhere,
-        (*left_out, *truth.warnings),
-    )
-    if not any(made.enough):
-        raise too_few_labels(name)
-    found = [*warnings, *label_warnings(boxes.clean, truth, made.rankings)]
-    made = made.changed(statistics=made.statistics.warning(*prefixed(name, found)))
-    categories = zip(truth.categories, made.rankings, made.enough, strict=True)
-    rare = [name for name, of, enough in categories if of.n_true.any() and not enough]
-    if rare:
-        made = made.noting(
-            Notice(
-                "categories-rarely-labelled",
-                f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
-                f"images, left out: {len(rare)} ({listed(rare)})",
-            )
-        )
-    return made
 
 
 def set_of_detector(
@@ -249,19 +116,6 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Labell
         )
         for of in task.seed_sets
     ]
-
-
-def truth_of_samples(
-    found: FoundBoxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
-) -> Truth:
-    """Lay out the labels of the images of `found`.
-
-    labels: of each image boxes (N, 4) as xyxy in pixels, categories (N,) and crowds (N,).
-    """
-    parts = [*labels, NO_BOXES]
-    image = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
-    boxes, label, crowd = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Truth(found.images, found.categories, image, label, boxes, crowd)
 
 
 def is_coco_file(path: Path, layout: str | None = None) -> bool:

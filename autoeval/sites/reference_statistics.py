@@ -14,7 +14,9 @@ import pandas as pd
 from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.list_starts import (
+from autoeval.notices import Notice, codes_of, notices_of
+from autoeval.report.tables import counted
+from autoeval.sites.list_starts import (
     ENOUGH_BOXES,
     SURELY_NOT,
     ListStart,
@@ -22,10 +24,8 @@ from autoeval.estimation.list_starts import (
     log_chance,
     open_lists,
 )
-from autoeval.estimation.site_boxes import LOW_FLOOR
-from autoeval.estimation.warnings import SCORE_THR, another_scale, unseen_share
-from autoeval.notices import Notice, codes_of, notices_of
-from autoeval.report.tables import counted
+from autoeval.sites.score_range import SCORE_THR, another_scale, unseen_share
+from autoeval.sites.site_boxes import LOW_FLOOR
 
 SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike
 MOST_ABOVE = 0.05  # that lists may begin above those of the fit

@@ -7,14 +7,9 @@ import pytest
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import FoundBoxes
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.warnings import (
-    another_scale,
-    same_score,
-    unseen_share,
-    unseen_warning,
-    width_warning,
-)
+from autoeval.estimation.warnings import width_warning
 from autoeval.regression import PredictionInterval
+from autoeval.sites.score_range import another_scale, same_score, unseen_share, unseen_warning
 
 
 def made(*lists):

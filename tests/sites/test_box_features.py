@@ -8,7 +8,7 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.labels.pool import (
+from autoeval.sites.pool import (
     OF_BOX,
     OF_PASS,
     feature_names,
