@@ -11,10 +11,10 @@ vehicle, person, two and all) by the predictions of each detector (``<task>/<sit
 calibrated on the `val` images of ``all/coco_mini``, and writes ``meta_sets/panel/scores.csv`` and
 ``calibrations.json``; detectors that are there already are kept or replaced. `prior` fits
 ``configs/panel_prior.json`` on them, and writes the pairs that it is fitted on, numbers alone, to
-``configs/panel_pairs.json``, which pages show. `evaluate` fits it for each detector on the others, without a
-quarter of the families in turn, and prints the errors there. `widths` does the same with a width of
-intervals that is chosen by their score, without the detector and the quarter, too (ten minutes).
-`sites` fits on one site of one category in turn, the calibration learned there, too.
+``configs/panel_pairs.json``, which pages show. `evaluate` fits it for each detector on the others,
+without a quarter of the families in turn, and prints the errors there. `widths` does the same with
+a width of intervals that is chosen by their score, without the detector and the quarter, too (ten
+minutes). `sites` fits on one site of one category in turn, the calibration learned there, too.
 """
 
 from __future__ import annotations

@@ -22,13 +22,11 @@ from autoeval.report.tables import format_cells, to_terminal
 from autoeval.targets import TARGETS, Target, find_target
 
 LEFT_OUT = "held-out estimate"
-SAMPLE_MARKS = (
-    "A small mark is a transformed sample set, a large one the own images of a source."
-)
+SAMPLE_MARKS = "A small mark is a transformed sample set, a large one the own images of a source."
 PAIR_MARKS = (
     "A coloured mark is a category of a labelled set, at its measured accuracy. A grey one is a "
     "category at a site of the panel, by one of its detectors: from these the fit takes what one "
-    "labelled set cannot show. The red star is the mean over the categories of these images."
+    "labelled set cannot show."
 )
 KEYS = ["source", "sample_set", "kind", "transforms"]
 COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
@@ -52,6 +50,7 @@ class Fitted(Protocol):
     """What a page shows of an estimator, whichever its method."""
 
     target: str
+    level: float
     context_: dict[str, Any]
     fit_result_: FitResult | None
 
@@ -77,6 +76,7 @@ class ScoreScatter(Section):
     def show(self, page: Page) -> None:
         page.add_heading(f"{self.target.name} against the scores")
         plotted = self.plotted
+        star = "" if self.estimate is None else " The red star is the estimate."
         marks = SAMPLE_MARKS if plotted.unit == SAMPLE_SET else PAIR_MARKS
         page.add_scatter(
             ScatterChart(
@@ -89,7 +89,7 @@ class ScoreScatter(Section):
                 plotted.unit,
                 self.level,
             ),
-            f"{marks} Point at a mark to see what it is, click a source to single it out. "
+            f"{marks}{star} Point at a mark to see what it is, click a source to single it out. "
             f"{' '.join(plotted.about)}".strip(),
         )
 
@@ -227,11 +227,12 @@ class ThresholdCurve(Section):
     choice: ThresholdChoice | None = None
 
     def show(self, page: Page) -> None:
-        page.add_heading("Precision, recall and F1 by score threshold")
         if self.choice is not None:
-            page.add_text(*self.choice.headline())
-        for _, figure in self.figures():
-            page.add_figure(figure, "All categories together; bands are intervals")
+            show_choice(page, self.choice)
+        page.add_heading("Precision, recall and F1 by score threshold")
+        captions = ("Each measure by threshold", "Precision by recall")
+        for (_, figure), caption in zip(self.figures(), captions, strict=True):
+            page.add_figure(figure, f"{caption}, all categories together; bands are intervals")
         for part in self.parts():
             part.show(page, "In points of 100")
 
@@ -255,8 +256,7 @@ class ThresholdCurve(Section):
         return [Part("threshold_curve", self.curve, shown, formats)]
 
     def figures(self) -> list[tuple[str, Figure]]:
-        figure = Figure(figsize=(9, 3.6), layout="constrained")
-        left, right = figure.subplots(1, 2)
+        left, right = (Figure(figsize=(4.6, 3.6), layout="constrained").subplots() for _ in "ab")
         by_name = {
             name: 100 * own.set_index("threshold")[list(ENDS)]
             for name, own in self.curve.groupby("measure")
@@ -279,4 +279,26 @@ class ThresholdCurve(Section):
         left.legend(frameon=False)
         for ax in (left, right):
             ax.grid(alpha=0.25)
-        return [("threshold_curve", figure)]
+        names = ("threshold_curve", "precision_recall")
+        return list(zip(names, map(figure_of, (left, right)), strict=True))
+
+
+def show_choice(page: Page, choice: ThresholdChoice) -> None:
+    """Add a threshold, large, and what is reached there; in words where there is none."""
+    if choice.value != choice.value:
+        page.add_interval("Score threshold", "–", choice.headline()[0])
+        return
+    ends = "" if not choice.lower < choice.upper else f"{choice.lower:.2f} to {choice.upper:.2f}"
+    page.add_interval(
+        "Score threshold",
+        f"{choice.value:.2f}",
+        f"may be right: {ends}" if ends else "",
+        f"For {choice.wanted}: keep boxes with this score or more.",
+        on_scale=(choice.value, choice.lower, choice.upper),
+        top=1.0,
+    )
+    for measure, of in choice.at.items():
+        known = of["value"] == of["value"]
+        interval = f"{100 * of['lower']:.1f} to {100 * of['upper']:.1f}"
+        note = f"{choice.level:.0%} interval: {interval}" if of["lower"] < of["upper"] else ""
+        page.add_headline(f"{measure} there", f"{100 * of['value']:.1f}" if known else "–", note)

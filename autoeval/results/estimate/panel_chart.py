@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,11 +14,12 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.panel_prior import panel_pairs
 from autoeval.regression import predict_intervals
 from autoeval.report.plots import Cloud, RegressionBand
+from autoeval.results.columns import explained
 from autoeval.results.estimate.estimate_charts import PlottedScores, scores_to_plot
 
 STEPS = 30  # points of a line
 PARTS = ("value", "lower", "upper")
-ABOUT = "what the fit expects of a category at a new site, its other scores being as usual"
+ABOUT = "what the fit expects of a category at a new site, where other scores are as usual"
 PANEL = "pairs of detector, site and category of the panel (docs/explanation/calibration.md)"
 
 
@@ -30,7 +32,8 @@ def plotted_with_panel(
     here = estimate.features if estimate else {}
     n_images = estimate.n_images if estimate else int(regression.rows_["n_images"].median())
     lines = fitted_lines(regression, cloud, here, n_images)
-    return scores_to_plot(estimator, DEFAULT_METHOD, lines, cloud)
+    plotted = scores_to_plot(estimator, DEFAULT_METHOD, lines, cloud)
+    return replace(plotted, about=[*plotted.about, explained(regression.features_)])
 
 
 def cloud_of(regression: BayesianRegression) -> Cloud | None:
