@@ -83,8 +83,7 @@ def plot_scatter(
         ax.fill_between(band.x, scale * band.lower, scale * band.upper, color="0.9", lw=0, zorder=0)
         ax.plot(band.x, scale * band.y, color="0.35", lw=1.5, zorder=1)
     if cloud is not None and x in cloud.scores:
-        style = {"s": 9, "color": "0.7", "lw": 0, "zorder": 0.5}
-        ax.scatter(cloud.scores[x], scale * cloud.y, **style)
+        ax.scatter(cloud.scores[x], scale * cloud.y, s=9, color="0.7", lw=0, zorder=0.5)
     styles = source_styles(points["source"])
     for source, rows in points.groupby("source", sort=False):
         samples, own = rows[rows["kind"] != "seed"], rows[rows["kind"] == "seed"]

@@ -122,7 +122,8 @@ def page_of_method(
     glance = AtAGlance(results, "" if estimate else _known_error(estimator))
     warnings = [Warnings(estimate, results), LeftOut(fit.warnings if fit else (), unreadable)]
     sections: list[Section] = [
-        *([Answer(estimate), *warnings, glance] if estimate else [*of_fit, glance, *warnings]),
+        Answer(estimate),
+        *([*warnings, glance] if estimate else [*of_fit, glance, *warnings]),
         ScoreScatter(title, plotted, target, at, estimator.level),
         EstimatesByCategory(estimate),
         *curve,

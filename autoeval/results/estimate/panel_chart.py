@@ -72,8 +72,8 @@ def fitted_lines(
         found = predict_intervals(regression.distribution(rows), regression.level)
         given = [k for k, of in enumerate(found) if not of.refused]
         if len(given) > 1 and np.ptp(grid) > 0:
-            ends = ([getattr(found[k], part) for k in given] for part in PARTS)
-            lines[name] = RegressionBand(grid[given], *map(np.array, ends), ABOUT)
+            y, lower, upper = (np.array([getattr(found[k], of) for k in given]) for of in PARTS)
+            lines[name] = RegressionBand(grid[given], y, lower, upper, ABOUT)
     return lines
 
 
