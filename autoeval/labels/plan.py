@@ -14,12 +14,12 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.by_image import ByImage, with_few_bits
+from autoeval.labels.control_variates import MODEL, PSEUDO
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.joint import JointPrior
 from autoeval.labels.joint_outlook import Holding, JointOutlook, SeenLabels, expected_holding
 from autoeval.labels.joint_sample import CategoryEstimates
 from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.labelled_site import MODEL, PSEUDO
 from autoeval.labels.object_variance import PER_OBJECT
 from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
