@@ -17,9 +17,10 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE, SEED
+from autoeval.features.calibrated_features import EXPECTED, FEATURES, WEIGHT
+from autoeval.features.reference_features import REFERENCE_FEATURES
 from autoeval.metrics.operating_point import CountCurve, denominators, value_of
 from autoeval.regression import Pairs
-from autoeval.scores.calibrated import EXPECTED, WEIGHT
 from autoeval.targets import AP_TARGETS, OperatingPoint
 
 CONFIDENCE = "expected_ap"  # known wherever a category is found
