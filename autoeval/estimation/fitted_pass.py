@@ -18,7 +18,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.pass_settings import HALF_SIZE, PassSettings
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
 from autoeval.estimation.pair_table import CATEGORY, needs_of
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
@@ -147,8 +147,8 @@ class FittedPass:
         """
         self.check_reference(reference)
         self.check_detector(detector)
-        wants = ("half_size",) if "half_size" in self.of_labels else ()
-        settings = replace(light(), reference=reference, wants=wants)
+        wants = (HALF_SIZE,) if HALF_SIZE in self.of_labels else ()
+        settings = PassSettings(wants=wants, reference=reference)
         return Observer(detector, own_words(detector), settings, batch_size=batch_size)
 
     def check_reference(self, reference: Reference | None) -> None:

@@ -22,6 +22,7 @@ from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelled_files import labels_with_files, task_with_files
 from autoeval.estimation.labelling import assistance_of
+from autoeval.estimation.observation.pass_settings import FORMER_SETTINGS
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
 from autoeval.estimation.pair_table import CONFIDENCE, pair_rows, with_pairs
 from autoeval.estimation.protocol import (
@@ -49,7 +50,7 @@ from autoeval.sites.site_boxes import PathLike
 
 PAIR = ["source", "category"]
 REFERENCE = "reference"
-NOT_COMPARED = ("measures", "domain", REFERENCE)
+NOT_COMPARED = ("measures", "domain", REFERENCE, *FORMER_SETTINGS)
 
 
 def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from autoeval.estimation.given_boxes import Detector
 from autoeval.estimation.labelled_files import read_labels, set_of_detector
 from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.site import any_task, own_words
 from autoeval.notices import Notice
@@ -97,7 +97,7 @@ def observed_sources(
 
 
 def _observer(run: Detector, task: Task) -> Observer:
-    settings = replace(light(), reference=run.loaded_reference)
+    settings = PassSettings(reference=run.loaded_reference)
     return Observer(run.loaded, task, settings, batch_size=run.batch_size)
 
 

@@ -10,7 +10,7 @@ from autoeval.detections import Detections
 from autoeval.features.reference_features import ReferenceFeatures
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.metrics.weighted_matching import match_weighted
-from tests.scores.made import found, random_detections, shaken
+from tests.published.scores.made import found, random_detections, shaken
 
 A, B, FAR = [0, 0, 10, 10], [20, 0, 30, 10], [50, 50, 60, 60]
 LOW = [20, 0, 30, 7]  # IoU .7 with B

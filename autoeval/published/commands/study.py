@@ -443,9 +443,9 @@ def _observe(
 ) -> tuple[Any, ...]:
     """Run the detector over the task; the examples also need to know where the images lie."""
     from autoeval.data.tasks.task import load_task
-    from autoeval.estimation.observation import presets
     from autoeval.estimation.observation.observing import Observer
     from autoeval.published.metasets import load_metaset_config
+    from autoeval.published.passes import presets
     from autoeval.published.studies.kept_boxes import observe_task
 
     if len(args.task) > 1:

@@ -42,6 +42,7 @@ from autoeval.runtime.files import write_table
 from autoeval.runtime.job import Executor
 from autoeval.runtime.store import RowStore
 from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.pool import OF_PASS
 from autoeval.targets import AP_TARGETS, OperatingPoint
 
 
@@ -125,7 +126,12 @@ def fit_task(
     estimator: AccuracyEstimator | PublishedEstimator
     if methods[0] == DEFAULT_METHOD:
         estimator = fit_sets(
-            sets, scored=table, target=target, level=level, calibrate=calibrate, **made_with
+            list(map(without_dropout, sets)),
+            scored=table,
+            target=target,
+            level=level,
+            calibrate=calibrate,
+            **made_with,
         )
         result = estimator.fit_result_
         assert result is not None
@@ -157,6 +163,16 @@ def fit_task(
         seed_sets=tuple(seed_sets),
     )
     return estimator
+
+
+def without_dropout(stored: LabelledSet) -> LabelledSet:
+    """Leave out what dropout shows of each box: the default does not run it at new sites."""
+    pool = stored.stored_pool
+    if pool is None:
+        return stored
+    kept = [k for k, name in enumerate(pool.names) if name not in OF_PASS["perturbed"]]
+    names = tuple(pool.names[k] for k in kept)
+    return stored.changed(stored_pool=replace(pool, features=pool.features[:, kept], names=names))
 
 
 def checked_set(stored: LabelledSet, words: Sequence[str]) -> LabelledSet:

@@ -10,6 +10,8 @@ import pandas as pd
 from autoeval.estimation.estimate import Estimate
 from autoeval.published.methods import make_method
 from autoeval.published.methods.published_estimator import PublishedEstimator
+from autoeval.published.methods.scored_site import ScoredSite
+from autoeval.published.reports.least_stable_examples import LeastStableExamples
 from autoeval.report.plots import RegressionBand
 from autoeval.report.sections import Report
 from autoeval.results.estimate.estimate_charts import PlottedScores, scores_to_plot
@@ -42,6 +44,7 @@ def method_page(
     >>> report.text()[:50]
     'Mean absolute error on the 3 sources when each was'
     """
+    site = estimate.site if estimate else None
     return page_of_method(
         title,
         estimator,
@@ -50,6 +53,7 @@ def method_page(
         estimate=estimate,
         detector=detector,
         given=given,
+        of_site=(LeastStableExamples(site),) if isinstance(site, ScoredSite) else (),
     )
 
 
