@@ -91,7 +91,7 @@ def observe_other(
     from autoeval.data.image_folder import ImageFile
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.observation.reference_boxes import load_reference
-    from autoeval.estimation.pair_table import REFERENCE_AP
+    from autoeval.features.reference_features import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_records import RecordStore
