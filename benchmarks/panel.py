@@ -40,8 +40,9 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.pair_table import CATEGORY, FEATURES, pairs_of
+from autoeval.estimation.pair_table import CATEGORY, pairs_of
 from autoeval.estimation.panel_prior import read_calibration_prior
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.regression import Pairs, Prior, Scaling
 from autoeval.regression.variances import Shared, Variances, level_scale, possible_variances
 from autoeval.report.tables import to_markdown
