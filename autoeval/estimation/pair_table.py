@@ -17,16 +17,13 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE, SEED
+from autoeval.features.calibrated_features import EXPECTED, FEATURES, WEIGHT
+from autoeval.features.reference_features import REFERENCE_FEATURES
 from autoeval.metrics.operating_point import CountCurve, denominators, value_of
 from autoeval.regression import Pairs
-from autoeval.scores.calibrated import EXPECTED, WEIGHT
 from autoeval.targets import AP_TARGETS, OperatingPoint
 
-FEATURES = ("expected_ap", "likely_share", "box_size")
 CONFIDENCE = "expected_ap"  # known wherever a category is found
-REFERENCE_AP = "reference_ap"
-REFERENCE_FEATURES = (REFERENCE_AP, "reference_ap50", "reference_ap75")
-"""Agreement with a reference detector, for mAP, mAP50 and mAP75."""
 REFERENCE_TRUE = "reference_true_ap"  # of the reference, on labelled images
 COUNTS, EXPECTED_COUNTS = "counts", "expected_counts"
 
@@ -85,6 +82,15 @@ def features_at(target: str) -> tuple[str, ...]:
     ('expected_recall@0.3', 'likely_share', 'box_size')
     """
     return (f"{EXPECTED}{target}", *FEATURES[1:]) if OperatingPoint.of(target) else FEATURES
+
+
+def needs_of(features: Iterable[str]) -> frozenset[str]:
+    """Return the passes beside the clean one that features read.
+
+    >>> needs_of(["expected_ap"]), needs_of(["expected_ap", "reference_ap"])
+    (frozenset(), frozenset({'reference'}))
+    """
+    return frozenset({"reference"} if {*features} & {*REFERENCE_FEATURES} else ())
 
 
 def with_target(rows: pd.DataFrame, target: str) -> pd.DataFrame:

@@ -16,7 +16,6 @@ from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
@@ -26,6 +25,7 @@ from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.site import Categories, Site
 from autoeval.published.methods.categories import estimate_categories
 from autoeval.published.methods.published_estimate import PublishedEstimate
+from autoeval.published.methods.scored_pass import ScoredPass
 from autoeval.published.methods.scored_site import scored_site
 from autoeval.published.methods.source_regression import SourceRegression
 from autoeval.runtime.shards import Shards
@@ -133,11 +133,13 @@ class PublishedEstimator:
         return self._fitted.table_
 
     @property
-    def pass_(self) -> FittedPass:
+    def pass_(self) -> ScoredPass:
         """The pass over the images of the fit, which those of a new site get, too."""
         fitted = self._fitted
         ranged = tuple(fitted.training_range_)
-        return FittedPass(self.context_, self.loading_, fitted.features_, ranged, fitted.table_)
+        return ScoredPass(
+            self.context_, self.loading_, fitted.features_, fitted.table_, compared=ranged
+        )
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs."""
