@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from autoeval.estimation.bayesian_regression import (
-    DEFAULT_METHOD,
     UNDEFINED,
     BayesianRegression,
     bounds,
@@ -205,11 +203,9 @@ def _nothing_found(
         value=own["value"],
         lower=own["lower"],
         upper=own["upper"],
-        std=math.nan,
         level=regression.level,
         interval_method="none, nothing was found",
         target=regression.target,
-        method=DEFAULT_METHOD,
         n_images=n_images,
         warnings=site.warnings,
         beside=known,

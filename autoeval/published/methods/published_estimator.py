@@ -16,7 +16,6 @@ from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
@@ -24,6 +23,7 @@ from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.site import Categories, Site
 from autoeval.published.methods.categories import estimate_categories
+from autoeval.published.methods.published_estimate import PublishedEstimate
 from autoeval.published.methods.scored_pass import ScoredPass
 from autoeval.published.methods.scored_site import scored_site
 from autoeval.published.methods.source_regression import SourceRegression
@@ -160,7 +160,7 @@ class PublishedEstimator:
         keep: Keeping | None = None,
         shards: Shards | None = None,
         watch: Callable[[Evidence], object] = lambda evidence: None,
-    ) -> Estimate:
+    ) -> PublishedEstimate:
         """Run the detector on new images and estimate its accuracy there.
 
         Parameters
@@ -184,7 +184,7 @@ class PublishedEstimator:
 
         Returns
         -------
-        Estimate
+        PublishedEstimate
             Its `site` holds the boxes.
 
         Raises
@@ -228,12 +228,12 @@ class PublishedEstimator:
         found = (*fitted_pass.repeated_warnings, *identity_warnings(run.loaded))
         return self.predict_site(site.warned(found))
 
-    def predict_site(self, site: Site) -> Estimate:
+    def predict_site(self, site: Site) -> PublishedEstimate:
         """Estimate from the scores of `scored_site`."""
         estimate = self.predict_rows(pd.DataFrame(site.row["rows"]), backbone=site.backbone)
         return replace(estimate, warnings=(*site.warnings, *estimate.warnings), site=site)
 
-    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
+    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> PublishedEstimate:
         """Estimate from the scores of one set of images, and each category that has its own."""
         fitted = self._fitted
         estimate = fitted.predict_rows(rows, backbone=backbone)
