@@ -108,6 +108,7 @@ def page_of_method(
     own: Sequence[Section] = (),
     of_fit: Sequence[Section] = (),
     of_site: Sequence[Section] = (),
+    facts_of_method: Mapping[str, str] | None = None,
 ) -> Report:
     """Compose the page of an estimator by any method; see `estimate_page`.
 
@@ -135,7 +136,7 @@ def page_of_method(
     sections.append(UnseenSources(results, _known_error(estimator), by_category=by_category))
     if fit and fit.reliability is not None:
         sections.append(ReliabilityDiagram(fit.reliability))
-    what = facts(estimator, method, detector, estimate)
+    what = facts(estimator, method, detector, facts_of_method or {})
     sections += [*own, WhatWasRun(what, plotted, target, times), about_section(given or {})]
     return Report(title, sections)
 
