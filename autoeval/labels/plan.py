@@ -183,7 +183,8 @@ class LabelPlan:
     def _joint_outlook(self) -> JointOutlook:
         each = [self.label_free(self.target, name) for name in self.found.categories]
         holding, whole = self.expected_holding, self.priors.get(self.target, NOTHING)
-        prior = JointPrior.of(each, whole, holding.in_pool(self.n_pool))
+        n_objects = holding.in_pool(self.n_pool)
+        prior = JointPrior.of(each, whole, n_objects, self.small_sample_bias)
         residual = self.mixing.residual.variance * self.predicted(self.target)[:-1].var(axis=1)
         per_object = PER_OBJECT[self.target]
         return JointOutlook(prior, holding, per_object, residual, self.n_pool, self.level)
