@@ -18,12 +18,12 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 
+from autoeval.calibration import LIKELY
 from autoeval.estimation.calibrating import fit_calibration
 from autoeval.estimation.category_scores import SCORE_THR, CategoryScores, labelled_rows
-from autoeval.estimation.labelled_set import LabelledSet
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.report.tables import format_cells, to_markdown
-from autoeval.scores.calibrated import LIKELY
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site_boxes import SiteBoxes
 from benchmarks.panel import LABELLED, TASKS, WIDE, add_detectors, read_sets
 
 SCORES = ("ac", "best_box", "contrastive_confidence")

@@ -31,9 +31,9 @@ from autoeval.data.coco import read_coco
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.report.tables import to_markdown
+from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.compare import Scored, described_pairs, pair_rows
 from benchmarks.fine_tuned import HOMES, home_categories
 from benchmarks.fine_tuned_panel import PARENT, folds, labelled, read_sets

@@ -39,12 +39,12 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.labelled_set import LabelledSet, labelled_set
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, pairs_of
 from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.regression import Pairs, Prior, Scaling
 from autoeval.regression.variances import Shared, Variances, level_scale, possible_variances
 from autoeval.report.tables import to_markdown
+from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.targets import AP_TARGETS
 from benchmarks.panel_widths import DEFAULT, Widths, by_estimate, choose_widths, interval_score
 

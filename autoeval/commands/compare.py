@@ -75,8 +75,6 @@ def run(args: argparse.Namespace) -> int:
     """Compare, print, and write the page."""
     from autoeval.api import compare, named_estimators
     from autoeval.comparison.comparison import check_points
-    from autoeval.report.terminal import next_command, print_report
-    from autoeval.results.comparison import comparison_report
 
     by_files = bool(args.predictions) and NOT_FILES not in args.predictions
     _refuse_unread(args, by_files=by_files)
@@ -105,6 +103,10 @@ def run(args: argparse.Namespace) -> int:
         )
         if not shards.leads:
             return 0
+    # after what can fail: pages take a second to load
+    from autoeval.report.terminal import next_command, print_report
+    from autoeval.results.comparison import comparison_report
+
     step = after_compare(args, fits, result) if by_files else ""
     print_report(
         comparison_report(result),

@@ -13,7 +13,6 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.known_site import sampling_stds
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.nothing_found import HIGHEST
 from autoeval.estimation.pair_table import (
     CATEGORY,
@@ -26,8 +25,6 @@ from autoeval.estimation.pair_table import (
     TRAINED_HERE,
 )
 from autoeval.estimation.score_table import SEED
-from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.warnings import SCORE_THR
 from autoeval.metrics.mean_ap import coco_summary
 from autoeval.metrics.operating_point import CountCurve
 from autoeval.scores.base import ConfidenceScore, Score, ScoreContext
@@ -35,6 +32,9 @@ from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.calibrated import EXPECTED, WEIGHT, CalibratedScores, relative_sides
 from autoeval.scores.reference import ReferenceAP
 from autoeval.scores.registry import needs_of, score_of
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.score_range import SCORE_THR
+from autoeval.sites.site_boxes import SiteBoxes
 
 LABELLED_FEATURES = (*FEATURES, *REFERENCE_FEATURES)
 
@@ -143,7 +143,7 @@ def _reference_score(
     boxes: SiteBoxes, category: int, rows: np.ndarray, place: np.ndarray
 ) -> ReferenceAP:
     """Score the boxes of some `rows` against those of the reference; `place` (M,) of each image."""
-    clean, reference, q = boxes.clean, boxes.teacher, boxes.reference_right
+    clean, reference, q = boxes.clean, boxes.reference, boxes.reference_right
     assert reference is not None
     score = ReferenceAP(boxes.reference_calibration)
     if q is None:  # no calibration: nothing is known of the reference

@@ -151,7 +151,7 @@ def values_of(rows: pd.DataFrame, features: Sequence[str]) -> pd.DataFrame:
 def _check_measured(rows: pd.DataFrame, features: Sequence[str]) -> None:
     """Make sure that no score counts as 0 because its pass was not made.
 
-    A teacher may have no confident box where the detector has one, which does count as 0.
+    A reference may have no confident box where the detector has one, which does count as 0.
     """
     known = (*FEATURES, *REFERENCE_FEATURES)
     for name in (n for n in features if n not in known and not n.startswith(EXPECTED)):

@@ -32,9 +32,9 @@ from autoeval.estimation.nothing_found import (
 from autoeval.estimation.pair_table import category_weights, values_of
 from autoeval.estimation.reference_warnings import reference_at_site
 from autoeval.estimation.site import Site
-from autoeval.estimation.warnings import unseen_warning
 from autoeval.notices import Notice
 from autoeval.scores.score_set import resampled_counts
+from autoeval.sites.score_range import unseen_warning
 
 NEAREST, FEWEST = 8, 3
 LOWEST = 0.02  # under it the ratio of two precisions says nothing

@@ -14,20 +14,20 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.by_image import ByImage, with_few_bits
+from autoeval.labels.control_variates import MODEL, PSEUDO
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.joint import JointPrior
 from autoeval.labels.joint_outlook import Holding, JointOutlook, SeenLabels, expected_holding
 from autoeval.labels.joint_sample import CategoryEstimates
 from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.labelled_site import MODEL, PSEUDO
 from autoeval.labels.object_variance import PER_OBJECT
-from autoeval.labels.pool import Pool
 from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.operating_point import influence_on
 from autoeval.notices import Notice
 from autoeval.report.warning_lines import warning_lines
+from autoeval.sites.pool import Pool
 from autoeval.targets import IOUS, OperatingPoint
 
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"

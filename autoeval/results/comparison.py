@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from autoeval.calibration import FOUND
 from autoeval.comparison.common_objects import different_boxes
 from autoeval.comparison.comparison import ALL, Comparison, distinguishable
 from autoeval.data.images import UnreadableImageError
@@ -19,7 +20,6 @@ from autoeval.estimation.site import Site
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
 from autoeval.report.tables import counted, format_cells, to_terminal
-from autoeval.scores.calibrated import FOUND
 
 SHOWN, SIDE = 6, 480
 

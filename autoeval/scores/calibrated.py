@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.calibration import ScoreCalibration
+from autoeval.calibration import FOUND, LIKELY, ScoreCalibration
 from autoeval.detections import Evidence
 from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.metrics.operating_point import (
@@ -24,7 +24,6 @@ from autoeval.targets import OperatingPoint
 
 EXPECTED = "expected_"  # before the name of a target at a threshold: its score
 WEIGHT = "weight_"  # before it: its denominator, by which categories are weighted
-FOUND, LIKELY = 0.05, 0.3  # true-positive probabilities at IoU .5
 MOST_IMAGES = 20_000  # evenly taken from the first to the last
 SMALLEST = 1e-6  # box, as a share of the image
 

@@ -16,15 +16,15 @@ from autoeval.estimation.category_scores import (
     labelled_rows,
     site_scores,
 )
-from autoeval.estimation.labelled_set import labelled_set
 from autoeval.estimation.pair_table import FEATURES, values_of
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.estimation.site_boxes import SiteBoxes, columns_of
 from autoeval.scores.agreement import ScaleAP
 from autoeval.scores.base import ConfidenceScore
 from autoeval.scores.calibrated import CalibratedScores
 from autoeval.scores.registry import score_of, scores
 from autoeval.scores.score_set import resampled_counts
+from autoeval.sites.labelled_set import labelled_set
+from autoeval.sites.site_boxes import SiteBoxes, columns_of
 from tests.made_sites import N_IMAGES, WORDS, random_found, shaken, truth_from
 
 OF_CONFIDENCE = [score for score in scores().values() if issubclass(score, ConfidenceScore)]
@@ -265,7 +265,7 @@ def test_scores_and_accuracy_by_hand(monkeypatch):
     0.7, a recall of 0.609. Of 1.9 vans 0.6 with 0.6, a recall of 0.316, and 1 with 0.5, 0.526.
     """
     for name in ("FEWEST_IMAGES", "FEWEST_BOXES"):
-        monkeypatch.setattr(f"autoeval.estimation.labelled_set.{name}", 1)
+        monkeypatch.setattr(f"autoeval.sites.labelled_set.{name}", 1)
     boxes, truth = hand_made()
     same = ScoreCalibration(np.tile([0.0, 1, 1], (10, 1)), np.array([np.log(0.45), 0, 0]))
     labelled = labelled_set(boxes, truth, name="x")

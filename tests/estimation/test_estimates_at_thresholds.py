@@ -12,11 +12,11 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.labelled_set import labelled_set
 from autoeval.estimation.pair_table import category_weights, features_at, with_target
 from autoeval.estimation.site import Site
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.metrics.operating_point import image_counts, value_of
+from autoeval.sites.labelled_set import labelled_set
+from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import MEASURES, OperatingPoint, points_at
 from tests.made_sites import N_IMAGES, random_found, truth_from
 

@@ -17,8 +17,8 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.estimation.pair_table import FEATURES
-from autoeval.metasets import MetaSetConfig
 from autoeval.published.fitting.fit_task import fit_task
+from autoeval.published.metasets import MetaSetConfig
 from autoeval.published.methods.published_estimator import PublishedEstimator
 
 SETTINGS = preset("paper", repeats=2, seed=1)

@@ -10,7 +10,6 @@ from rectangles import RectangleDetector, rectangle_task
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
-from autoeval.metasets import SampleSet, own_images
 from autoeval.published.fitting.meta_set import (
     Scorer,
     apart,
@@ -19,6 +18,7 @@ from autoeval.published.fitting.meta_set import (
     sample_set_jobs,
     score_meta_set,
 )
+from autoeval.published.metasets import SampleSet, own_images
 from autoeval.published.scores.confidence_scores import AverageConfidence
 from autoeval.runtime.job import Job, attempt, prepare
 from autoeval.runtime.store import RowStore

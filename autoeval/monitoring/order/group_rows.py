@@ -13,12 +13,12 @@ import pandas as pd
 from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.nothing_found import HIGHEST
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.periods import FOLDER, WHOLE, in_time, periods
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import SIGNAL, CameraImage, RecordStore
 from autoeval.runtime.files import write_table
 from autoeval.scores.calibrated import WEIGHT
+from autoeval.sites.site_boxes import SiteBoxes
 
 SCORED = "scores.parquet"
 KEY = ["group", "period", "digest"]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.data.tasks.seed_set import SeedSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
@@ -17,7 +18,7 @@ from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import checked_sets
 from autoeval.estimation.intervals import MIN_SOURCES
-from autoeval.estimation.labelled_set import set_of_detector
+from autoeval.estimation.labelled_files import set_of_detector
 from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.observation.detector_identity import LoadDetector
 from autoeval.estimation.observation.observing import Observer
@@ -29,14 +30,11 @@ from autoeval.estimation.protocol import (
     has_families,
     worse_than_constant,
 )
-from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.score_table import SEED, sources
-from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.labels.labelled_site import with_pseudo_labels
-from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
-from autoeval.metasets.seed_set import SeedSet
+from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.notices import Notice, prefixed
 from autoeval.published.fitting.meta_set import BOXES_FILE, apart, recorded_sites, score_meta_set
+from autoeval.published.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.published.methods import make_method
 from autoeval.published.methods.leave_one_out import leave_one_source_out
 from autoeval.published.methods.published_estimator import PublishedEstimator
@@ -46,6 +44,8 @@ from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
 from autoeval.runtime.job import Executor
 from autoeval.runtime.store import RowStore
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import AP_TARGETS, OperatingPoint
 
 

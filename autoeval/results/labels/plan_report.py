@@ -12,8 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.labelled_set import read_labels
-from autoeval.estimation.site_boxes import PathLike
+from autoeval.estimation.labelled_files import read_labels
 from autoeval.labels.estimators import FEWEST_HOLDING
 from autoeval.labels.joint_outlook import JointOutlook
 from autoeval.labels.plan import LabelPlan
@@ -22,6 +21,7 @@ from autoeval.notices import Notice
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
 from autoeval.results.estimate.about import about_section
+from autoeval.sites.site_boxes import PathLike
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections
 from autoeval.estimation.pair_table import FEATURES
-from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.monitoring.order.group_rows import score_group
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions, watch_sites
+from autoeval.sites.reference_statistics import ReferenceStatistics
 
 LEVELS = {"gate": 220, "yard": 140, "roof": 90}
 

@@ -11,8 +11,8 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.site import Site
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.results.estimate.tool_files import category_ids, coco_results, export, image_table
+from autoeval.sites.site_boxes import SiteBoxes
 
 
 @pytest.fixture
