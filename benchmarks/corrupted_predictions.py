@@ -21,7 +21,7 @@ import numpy as np
 from autoeval.data.coco import read_coco
 from autoeval.data.images import read_image
 from autoeval.detectors import load_detector
-from autoeval.metasets.transforms import TransformStep, apply_step
+from autoeval.published.metasets.transforms import TransformStep, apply_step
 from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
 from benchmarks.export_predictions import entries

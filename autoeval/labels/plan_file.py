@@ -17,12 +17,14 @@ from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.by_image import ByImage
+from autoeval.labels.compact_arrays import compact, restored
 from autoeval.labels.plan import LabelPlan, at_levels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import atomic_path, write_json
 
-PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 4  # 3 had arrays of all images and categories
+PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 5
+"""Format 3 had arrays of all images and categories, 4 arrays as they are."""
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = ("n", "seed", "order", "small_sample_bias", "target", "level", "detector")
 LATER = (
@@ -47,8 +49,9 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
     arrays |= plan.influence.to_arrays("influence")
     if plan.objects is not None:
         arrays |= plan.objects.to_arrays("objects")
+    stored = {name: compact(array) for name, array in arrays.items()}
     with atomic_path(folder / ARRAYS) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, **{name: content for name, (content, _) in stored.items()})
     ids = plan.found.images
     document = {
         "format": FORMAT,
@@ -58,6 +61,7 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
         "drawn": [ids[k].image_id for k in plan.drawn],
         "categories": list(plan.found.categories),
         "unlikely_categories": list(plan.rest.categories) if plan.rest is not None else None,
+        "arrays": {name: how for name, (_, how) in stored.items()},
         "images": [[i.image_id, i.file_name, i.size] for i in ids],
         "warnings": list(plan.warnings),
         "warning_codes": codes_of(plan.warnings),
@@ -78,6 +82,8 @@ def load_plan(folder: str | os.PathLike[str]) -> LabelPlan:
     try:
         with np.load(folder / ARRAYS, allow_pickle=False) as stored:
             arrays = dict(stored)
+        for name, how in document.get("arrays", {}).items():
+            arrays[name] = restored(arrays[name], how)
         return _plan(document, arrays)
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(

@@ -10,6 +10,7 @@ import pytest
 from label_worlds import SIDE, label_set, make_site
 
 from autoeval.errors import InputError
+from autoeval.labels.compact_arrays import restored
 from autoeval.labels.control_variates import true_influence
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.joint_outlook import Holding
@@ -151,13 +152,17 @@ def test_a_plan_survives_its_file_and_grows(plan, labels, tmp_path):
 def test_a_plan_of_format_3_has_arrays_of_all_images_and_thresholds(plan, tmp_path):
     """Levels by hand: mAP is the mean over the ten thresholds, mAP50 the first, mAP75 the sixth."""
     save_plan(plan, tmp_path)
+    document = json.loads((tmp_path / "plan.json").read_text())
+    compacted = document.pop("arrays")
     with np.load(tmp_path / "pool.npz") as stored:
-        parts = ("influence_", "objects_")
-        arrays = {name: of for name, of in stored.items() if not name.startswith(parts)}
+        arrays = {
+            name: restored(of, compacted[name])
+            for name, of in stored.items()
+            if not name.startswith(("influence_", "objects_"))
+        }
     rng, n = np.random.default_rng(0), plan.n_pool
     influence, objects = rng.normal(size=(1, 10, n)), rng.poisson(3, (1, n)).astype(float)
     np.savez(tmp_path / "pool.npz", influence=influence, objects=objects, **arrays)
-    document = json.loads((tmp_path / "plan.json").read_text())
     (tmp_path / "plan.json").write_text(json.dumps(document | {"format": 3}))
     again = load_plan(tmp_path)
     expected = {"mAP": influence.mean(axis=1), "mAP50": influence[:, 0], "mAP75": influence[:, 5]}
