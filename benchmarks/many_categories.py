@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -100,10 +100,15 @@ def read_pools(
 
 
 def planned_pool(
-    estimator: AccuracyEstimator, detector: str, name: str, annotations: Path, boxes: Path
+    estimator: AccuracyEstimator,
+    detector: str,
+    name: str,
+    annotations: Path,
+    boxes: Path,
+    categories: Mapping[str, Sequence[str]] | None = None,
 ) -> Pool:
-    """Plan for a pool, and measure it by all its labels."""
-    estimate = estimator.predict(boxes, images=annotations)
+    """Plan for a pool, and measure it by all its labels; for `categories` see `predict`."""
+    estimate = estimator.predict(boxes, images=annotations, categories=categories)
     labels = read_coco(annotations)
     plan = estimator.plan_labels(estimate, n=20)
     whole = estimate_with_labels(replace(plan, n=plan.n_pool), labels)
