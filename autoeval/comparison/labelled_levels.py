@@ -38,7 +38,7 @@ def labelled_level(
 def _plan(fitted: AccuracyEstimator, site: Site) -> LabelPlan:
     """Describe the site for an estimate with labels; without assistance where the fit has none."""
     regression, target = fitted.regression_, fitted.target
-    estimate = estimate_site(site, regression, {}, fitted.score_thr)
+    estimate = estimate_site(site, regression, {})
     assert estimate.site is not None
     priors = priors_of_targets(estimate, {target: regression})
     point = OperatingPoint.of(target)

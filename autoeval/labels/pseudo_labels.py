@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from autoeval.data.predictions import FoundBoxes, read_predictions
@@ -38,4 +37,4 @@ def with_pseudo_labels(
     is none, or several. For `words` see `read_pseudo_labels`.
     """
     file = file_of(labelled.name, folder)
-    return replace(labelled, pseudo_labels=read_pseudo_labels(file, labelled.pool.found, words))
+    return labelled.changed(pseudo_labels=read_pseudo_labels(file, labelled.pool.found, words))

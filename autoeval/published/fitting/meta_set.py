@@ -149,18 +149,18 @@ def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return table.drop(columns=LABELLED), boxes.reset_index(drop=True)
 
 
-def recorded_sites(boxes: pd.DataFrame) -> list[LabelledSet]:
-    """Read the labelled places of the second table of `apart`."""
+def recorded_sets(boxes: pd.DataFrame) -> list[LabelledSet]:
+    """Read the labelled sets of the second table of `apart`."""
     columns: Iterable = zip(boxes[LABELLED], boxes["source"], boxes["family"], strict=True)
     return [unpack_set(content, str(name), str(family)) for content, name, family in columns]
 
 
-def read_sites(folder: Path) -> list[LabelledSet]:
-    """Read the labelled places that `fit_task` left in a work dir."""
+def read_stored_sets(folder: Path) -> list[LabelledSet]:
+    """Read the labelled sets that `fit_task` left in a work dir."""
     file = folder / BOXES_FILE
     if not file.is_file():
         raise InputError(
             f"Expected the boxes of the sources in {file}: run estimate-map again in a new work "
             "dir; older versions did not keep them."
         )
-    return recorded_sites(pd.read_parquet(file))
+    return recorded_sets(pd.read_parquet(file))

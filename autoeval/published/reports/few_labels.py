@@ -18,7 +18,7 @@ from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.labels.prior import OF_ONE_SET
 from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.published.fitting.meta_set import read_sites
+from autoeval.published.fitting.meta_set import read_stored_sets
 from autoeval.published.methods.score_rows import read_scores
 from autoeval.published.studies.label_backtest import (
     FEWEST_IMAGES,
@@ -77,7 +77,7 @@ def labels_report(
 ) -> StudyReport:
     """Evaluate estimates with a few labels at sites where all are known, groups left out."""
     folders = [work_dir, *also]
-    every = [read_sites(folder) for folder in folders]
+    every = [read_stored_sets(folder) for folder in folders]
     pairs = [_pairs(read_scores(f), of) for f, of in zip(folders, every, strict=True)]
     sites, rows = [site for of in every for site in of], pd.concat(pairs, ignore_index=True)
     if pseudo_labels is not None:
