@@ -29,8 +29,8 @@ from autoeval.labels.labelled_site import (
     MODEL,
     PSEUDO,
     LabelledSite,
+    ProbableLabels,
     control_variates,
-    rank_by_pseudo_labels,
     true_influence,
 )
 from autoeval.published.reports.few_labels import site_of_set
@@ -58,7 +58,7 @@ def image_table(
     missed = model.n_missed(site.pool.found, probabilities)
     expected = model.rankings(site.pool, probabilities)
     by_others = {
-        name: rank_by_pseudo_labels(site.pool.found, other.pool.found)
+        name: ProbableLabels.of_confident(other.pool.found).rankings(site.pool.found)
         for name, other in others.items()
     }
     found = site.pool.found

@@ -25,7 +25,7 @@ from autoeval.labels.estimators import LEVELS
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.joint_outlook import Holding, expected_holding
 from autoeval.labels.label_sampling import blocks_of
-from autoeval.labels.labelled_site import LabelledSite, read_pseudo_labels
+from autoeval.labels.labelled_site import LabelledSite, ProbableLabels, read_pseudo_labels
 from autoeval.labels.plan import LabelPlan, make_plan
 from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior
 from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
@@ -47,12 +47,22 @@ def site_of_set(labelled: LabelledSet) -> LabelledSite:
         rng = np.random.default_rng(0)
         chosen = np.sort(rng.choice(len(boxes), MOST_IMAGES, replace=False))
         boxes, truth = boxes.on_images(chosen), truth.on_images(chosen)
-    return LabelledSite(labelled.name, labelled.family, pool_of_boxes(boxes), truth)
+    pool, others = pool_of_boxes(boxes), boxes_of_reference(boxes)
+    return LabelledSite(labelled.name, labelled.family, pool, truth, others)
 
 
 def pool_of_boxes(boxes: SiteBoxes) -> Pool:
     """Make a pool of the boxes of a site."""
     return pool_of_predictions(boxes.clean, boxes.half_size)
+
+
+def boxes_of_reference(boxes: SiteBoxes) -> ProbableLabels | None:
+    """Return the calibrated boxes of a reference detector, as evaluation takes them, if any."""
+    found, probabilities = boxes.reference, boxes.reference_right
+    if found is None or probabilities is None:
+        return None
+    best = top_detections(found.image, found.label, found.scores)
+    return ProbableLabels(found.where(best), probabilities[best])
 
 
 def assistance_of(
@@ -179,18 +189,18 @@ def plan_site(
             "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
             "20 labelled images with 10 boxes of a category, or more."
         )
-    pool, own = _pool(site, assistance, priors, target), OperatingPoint.of(target)
+    boxes, own = _boxes_of_pool(site, priors, target), OperatingPoint.of(target)
+    pool, others = _pool(site, boxes), boxes_of_reference(boxes)
     rest = None if site.named or site.nothing_found else _unlikely_boxes(site, pool)
     if own and own.measure == "precision" and not everywhere:
-        pool, rest = pool.with_boxes_over(own.score_thr), None
+        pool, rest, others = pool.with_boxes_over(own.score_thr), None, None
         n = min(n, len(pool))
     known = {image.image_id for image in pool.found.images}
     images: Sequence[Any] = [image for image in site.images if image.image_id in known]
     named: Sequence[Any] = images or pool.found.images
     blocks = blocks_of(named, frames=frames)
-    second = None
     if pseudo_labels is not None:
-        second = read_pseudo_labels(pseudo_labels, pool.found, pseudo_words)
+        others = read_pseudo_labels(pseudo_labels, pool.found, pseudo_words)
     plan = make_plan(
         pool,
         assistance,
@@ -199,7 +209,7 @@ def plan_site(
         target=target,
         level=level,
         blocks=blocks,
-        pseudo_labels=second,
+        others=others,
         seed=seed,
         detector=detector or fingerprint_of(site),
         score_thr=point.score_thr if point else None,
@@ -253,15 +263,15 @@ def _unlikely_boxes(site: Site, pool: Pool) -> FoundBoxes | None:
     return boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
 
 
-def _pool(
-    site: Site,
-    assistance: LabelAssistance,
-    priors: Mapping[str, ValueWithError],
-    target: str,
-) -> Pool:
-    """Describe the boxes; where categories are not given, those that were estimated."""
+def _pool(site: Site, boxes: SiteBoxes) -> Pool:
+    """Describe the boxes of a site."""
     if site.named and site.evidence:
         return pool_of_evidence(site.evidence, site.boxes.clean.categories)
+    return pool_of_boxes(boxes)
+
+
+def _boxes_of_pool(site: Site, priors: Mapping[str, ValueWithError], target: str) -> SiteBoxes:
+    """Return the boxes of a site; where categories are not given, of those that were estimated."""
     files = {image.image_id: getattr(image, "path", None) for image in site.images}
     images = []
     for image in site.boxes.clean.images:  # whose size is read where it is not known
@@ -270,10 +280,8 @@ def _pool(
         size = (header.height, header.width) if header else image.size
         images.append(LabelledImage(image.image_id, image.file_name, size))
     boxes = site.boxes.with_images(tuple(images))
-    if site.named:
-        return pool_of_boxes(boxes)
+    if site.named or site.nothing_found:  # those that count, or will be labelled
+        return boxes
     names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
-    if site.nothing_found:  # those that count are the ones that will be labelled
-        return pool_of_boxes(boxes)
     names = names or [str(name) for name in pd.DataFrame(site.row["rows"])["category"]]
-    return pool_of_boxes(boxes.as_categories(names, {name: name for name in names}))
+    return boxes.as_categories(names, {name: name for name in names})

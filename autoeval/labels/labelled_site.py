@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from typing_extensions import Self
 
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
@@ -20,42 +21,72 @@ from autoeval.data.predictions.reading import file_of
 from autoeval.errors import InputError
 from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.metrics.coco_matching import match_categories, rank_categories, top_detections
+from autoeval.metrics.weighted_matching import match_weighted
 from autoeval.sites.pool import Pool
 
-MODEL, PSEUDO = "model", "pseudo"
+MODEL, PSEUDO, REFERENCE = "model", "pseudo", "reference"
 CONFIDENT = 0.3  # pseudo-labels over it count as labels
 FOUND = ("image", "label", "boxes", "scores")
 LABELLED = ("image", "label", "boxes", "crowd")
 
 
+@dataclass(frozen=True, eq=False)
+class ProbableLabels:
+    """Boxes of another detector on the images of a pool, in its categories, as labels.
+
+    probabilities (N,): that each is an object.
+    kind: `PSEUDO`, the confident boxes of a second detector, or `REFERENCE`, calibrated ones.
+    """
+
+    boxes: FoundBoxes
+    probabilities: np.ndarray
+    kind: str = REFERENCE
+
+    @classmethod
+    def of_confident(cls, found: FoundBoxes) -> Self:
+        """Take confident boxes for certain."""
+        sure = found.where(found.scores > CONFIDENT)
+        return cls(sure, np.ones(len(sure)), PSEUDO)
+
+    def rankings(self, found: FoundBoxes) -> list[RankedDetections]:
+        """Rank the boxes of a detector in each category, with these as labels."""
+        own, n_images = self.boxes, len(found.images)
+        order = np.lexsort((found.image, -found.scores, found.label))
+        image, label = found.image[order], found.label[order]
+        n_categories = len(found.categories)
+        hits = match_weighted(
+            found.boxes[order],
+            n_categories * image + label,
+            own.boxes,
+            n_categories * own.image + own.label,
+            self.probabilities,
+        )
+        ranked = []
+        for k in range(n_categories):
+            rows, mine = np.flatnonzero(label == k), own.label == k
+            n_true = np.bincount(own.image[mine], self.probabilities[mine], minlength=n_images)
+            scores = found.scores[order][rows]
+            ranked.append(RankedDetections.of(scores, image[rows], hits[:, rows], n_true))
+        return ranked
+
+
 def control_variates(
-    expected: RankedDetections, by_pseudo_labels: RankedDetections | None = None
+    expected: RankedDetections, second: RankedDetections | None = None, kind: str = PSEUDO
 ) -> dict[str, np.ndarray]:
     """Predict the influence of M images on the average precision of a category, (10, M) each.
 
     `expected` ranks the boxes with probabilities in place of labels, see `BoxModel.rankings`, the
-    second with the confident ones of another detector, see `rank_by_pseudo_labels`; that prediction
-    gets the standard deviation of the first: where that detector finds little, each of its boxes
-    would count for too much. Returns `MODEL`, and `PSEUDO` where there are pseudo-labels; 0 where
-    no object is expected.
+    second with the boxes of another detector, see `ProbableLabels`; that prediction gets the
+    standard deviation of the first: where that detector finds little, each of its boxes would count
+    for too much. Returns `MODEL`, and `kind` where there is a second; 0 where no object is
+    expected.
     """
     first = np.nan_to_num(influence_function(expected))
-    if by_pseudo_labels is None:
+    if second is None:
         return {MODEL: first}
-    second = np.nan_to_num(influence_function(by_pseudo_labels))
-    own = second.mean(axis=0).std()
-    return {MODEL: first, PSEUDO: second * (first.mean(axis=0).std() / own if own > 0 else 0.0)}
-
-
-def rank_by_pseudo_labels(found: FoundBoxes, pseudo_labels: FoundBoxes) -> list[RankedDetections]:
-    """Rank the boxes of each category, with the confident ones of another detector as labels.
-
-    Those are on the same images, in the same order and categories.
-    """
-    sure = pseudo_labels.where(pseudo_labels.scores > CONFIDENT)
-    boxes, crowd = sure.boxes.astype(np.float64), np.zeros(len(sure), bool)
-    truth = Truth(sure.images, sure.categories, sure.image, sure.label, boxes, crowd)
-    return rank_categories(found, truth)
+    other = np.nan_to_num(influence_function(second))
+    own = other.mean(axis=0).std()
+    return {MODEL: first, kind: other * (first.mean(axis=0).std() / own if own > 0 else 0.0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +97,7 @@ class LabelledSite:
     family: str
     pool: Pool
     truth: Truth
-    pseudo_labels: FoundBoxes | None = None
+    others: ProbableLabels | None = None  # boxes of another detector
 
     @cached_property
     def rankings(self) -> list[RankedDetections]:
@@ -123,7 +154,7 @@ def unpack_site(content: bytes, name: str, family: str) -> LabelledSite:
 
 def read_pseudo_labels(
     file: str | os.PathLike[str], pool: FoundBoxes, words: Mapping[str, str] | None = None
-) -> FoundBoxes:
+) -> ProbableLabels:
     """Read the predictions of a second detector on the images of a pool, in its categories.
 
     The file holds COCO results, see `read_predictions`; `words` has the category of the pool for
@@ -134,7 +165,8 @@ def read_pseudo_labels(
     words = words or {name: name for name in pool.categories}
     known = {word: name for word, name in words.items() if name in pool.categories}
     own = found.as_categories(pool.categories, known)
-    return own.where(top_detections(own.image, own.label, own.scores))
+    best = own.where(top_detections(own.image, own.label, own.scores))
+    return ProbableLabels.of_confident(best)
 
 
 def with_pseudo_labels(
@@ -146,4 +178,4 @@ def with_pseudo_labels(
     is none, or several. For `words` see `read_pseudo_labels`.
     """
     file = file_of(site.name, folder)
-    return replace(site, pseudo_labels=read_pseudo_labels(file, site.pool.found, words))
+    return replace(site, others=read_pseudo_labels(file, site.pool.found, words))

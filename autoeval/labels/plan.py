@@ -19,7 +19,7 @@ from autoeval.labels.joint import JointPrior
 from autoeval.labels.joint_outlook import Holding, JointOutlook, SeenLabels, expected_holding
 from autoeval.labels.joint_sample import CategoryEstimates
 from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.labelled_site import MODEL, PSEUDO
+from autoeval.labels.labelled_site import MODEL, PSEUDO, ProbableLabels
 from autoeval.labels.object_variance import PER_OBJECT
 from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
@@ -211,7 +211,7 @@ def make_plan(
     target: str = "mAP",
     level: float = 0.9,
     blocks: np.ndarray | None = None,
-    pseudo_labels: FoundBoxes | None = None,
+    others: ProbableLabels | None = None,
     seed: int = 0,
     detector: str = "",
     score_thr: float | None = None,
@@ -228,8 +228,8 @@ def make_plan(
     threshold has its own threshold and IoU. `holding` says how often images hold the categories.
     `blocks` (M,) are blocks of time, in the order of the pool: where some hold several images the
     draw is spread over the order of the pool, so that labelled frames lie apart; otherwise over the
-    predicted influence, or over nothing where nothing was found. `pseudo_labels` are boxes of
-    another detector on the same images.
+    predicted influence, or over nothing where nothing was found. `others` are boxes of another
+    detector on the same images.
 
     Raises InputError if `n` is not from 1 to the number of images, the pool lacks features that the
     assistance needs, or there are pseudo-labels and the assistance was fitted without.
@@ -237,7 +237,7 @@ def make_plan(
     if not 1 <= n <= len(pool):
         raise InputError(f"Expected 1 to {len(pool)} images to label (all there are) but got {n}.")
     fitting = assistance.for_features(pool.names)
-    if pseudo_labels is not None and PSEUDO not in fitting.mixing:
+    if others is not None and others.kind == PSEUDO and PSEUDO not in fitting.mixing:
         raise InputError(
             "The estimator was fitted without pseudo-labels: fit it with those of the same second "
             "detector on the labelled sites, `--pseudo-labels DIR`, or plan without."
@@ -261,15 +261,13 @@ def make_plan(
     by_time = len(np.unique(blocks)) < len(pool)
     plan = LabelPlan(
         found=pool.found,
-        influence=ByImage.of(
-            map(at_levels, fitting.predict(pool, pseudo_labels, rankings)), len(pool)
-        ),
+        influence=ByImage.of(map(at_levels, fitting.predict(pool, others, rankings)), len(pool)),
         sequence=np.arange(len(pool)),
         n=n,
         seed=seed,
         order=BY_TIME if by_time else BY_CHANCE if nothing_found else BY_INFLUENCE,
         blocks=blocks,
-        mixing=fitting.mixing_weights(pseudo_labels is not None),
+        mixing=fitting.mixing_weights(others),
         small_sample_bias=fitting.small_sample_bias,
         priors=dict(priors),
         target=target,

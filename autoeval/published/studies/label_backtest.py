@@ -105,8 +105,8 @@ def evaluated_pairs(
     several = len(assistance.sites) > 1
     fitted_on = "other groups" if several else assistance.sites[0]
     for site in (site for site in sites if len(site.pool) >= fewest):
-        predicted = [of.mean(axis=0) for of in assistance.predict(site.pool, site.pseudo_labels)]
-        mixing = assistance.mixing_weights(site.pseudo_labels is not None)
+        predicted = [of.mean(axis=0) for of in assistance.predict(site.pool, site.others)]
+        mixing = assistance.mixing_weights(site.others)
         if point is not None:
             mixing = assistance.points[point.measure]
             counts = [

@@ -101,7 +101,8 @@ def test_pseudo_labels_are_read_from_files(tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "here.json").write_text(json.dumps(rows))
     helped = with_pseudo_labels(site, tmp_path, {"van": "car"})
-    assert np.sort(helped.pseudo_labels.scores) == pytest.approx(np.sort(found.scores), abs=1e-6)
+    sure = np.sort(found.scores[found.scores > 0.3])
+    assert np.sort(helped.others.boxes.scores) == pytest.approx(sure, abs=1e-6)
     with pytest.raises(InputError, match="found 0"):
         with_pseudo_labels(make_site(3, name="there"), tmp_path, {"van": "car"})
 
