@@ -20,6 +20,7 @@ from autoeval.estimation.pair_table import (
     EXPECTED_COUNTS,
     FEATURES,
     REFERENCE_AP,
+    REFERENCE_COUNTS,
     REFERENCE_FEATURES,
     REFERENCE_TRUE,
     TRAINED_HERE,
@@ -30,7 +31,7 @@ from autoeval.metrics.operating_point import CountCurve
 from autoeval.scores.base import ConfidenceScore, Score, ScoreContext
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.calibrated import EXPECTED, WEIGHT, CalibratedScores, relative_sides
-from autoeval.scores.reference import ReferenceAP
+from autoeval.scores.reference import BY_REFERENCE, ReferenceAP
 from autoeval.scores.registry import needs_of, score_of
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.score_range import SCORE_THR
@@ -83,6 +84,8 @@ class CategoryScores:
         scores: dict[str, Any] = {name: computed[name] for name in (*self._features, *weights)}
         for calibrated in (of for of in self._scores if isinstance(of, CalibratedScores)):
             scores[EXPECTED_COUNTS] = calibrated.curve and calibrated.curve.to_bytes()
+        for agreed in (of for of in self._scores if isinstance(of, ReferenceAP)):
+            scores[REFERENCE_COUNTS] = agreed.curve and agreed.curve.to_bytes()
         shared = {"n_images": max(len(self.images), 1), HIGHEST: self._highest}
         return {"category": self.category, **shared, **scores}
 
@@ -105,6 +108,7 @@ def _scores(
     by_score: dict[type[Score], list[str]] = {}
     for name in features:
         score = CalibratedScores if name.startswith(EXPECTED) else score_of(name)
+        score = ReferenceAP if name.startswith(BY_REFERENCE) and "@" in name else score
         if score is None:
             raise InputError(f"No score fills the column {name}: see `autoeval list scores`.")
         by_score.setdefault(score, []).append(name)
@@ -129,7 +133,8 @@ def _scores(
             calibrated.update_images(scores, sides, at, len(images), own)
             yield calibrated
         elif issubclass(kind, ReferenceAP):
-            yield _reference_score(boxes, category, rows, place)
+            agreed = [name.removeprefix(BY_REFERENCE) for name in names if "@" in name]
+            yield _reference_score(boxes, category, rows, place, agreed)
         else:
             others.append(kind.make(context))
     for image in images if others else ():
@@ -140,13 +145,16 @@ def _scores(
 
 
 def _reference_score(
-    boxes: SiteBoxes, category: int, rows: np.ndarray, place: np.ndarray
+    boxes: SiteBoxes,
+    category: int,
+    rows: np.ndarray,
+    place: np.ndarray,
+    at_thresholds: Sequence[str] = (),
 ) -> ReferenceAP:
     """Score the boxes of some `rows` against those of the reference; `place` (M,) of each image."""
     clean, reference, q = boxes.clean, boxes.reference, boxes.reference_right
-    assert reference is not None
-    score = ReferenceAP(boxes.reference_calibration)
-    if q is None:  # no calibration: nothing is known of the reference
+    score = ReferenceAP(boxes.reference_calibration, at_thresholds=at_thresholds)
+    if reference is None or q is None:  # no calibration: nothing is known of the reference
         return score
     true = reference.rows_of(category)
     true = true[place[reference.image[true]] >= 0]

@@ -173,7 +173,7 @@ def plan_site(
         fitted with such; pseudo_words: category for each of its words, by default equal words.
     detector: fingerprint; by default one of the boxes.
     point: threshold at which precision, recall and F1 are wanted, too.
-    everywhere: for precision, too, draw from all images.
+    everywhere: for precision, too, draw from all images, each with the same probability.
     """
     if target not in LEVELS and OperatingPoint.of(target) is None:
         raise InputError(
@@ -218,6 +218,7 @@ def plan_site(
         rest=rest,
         nothing_found=site.nothing_found,
         holding=_holding(site, pool),
+        equal=everywhere,
     )
     if site.nothing_found:
         plan = replace(plan, warnings=(*plan.warnings, nothing_found_text(len(site.boxes), target)))

@@ -182,11 +182,15 @@ def _cross_fit(
         expected, others = expected_rankings(site.pool.found, p, missed), site.others
         second = others.rankings(site.pool.found) if others else None
         for pair in (pair for pair in pairs if pair.site is site):
-            rankings = [of[pair.category].take(pair.images) for of in (expected, second) if of]
-            variates = control_variates(*rankings, kind=others.kind if others else PSEUDO)
+            own = expected[pair.category].take(pair.images)
+            if others and second:
+                by_others = second[pair.category].take(pair.images)
+                variates = control_variates(own, by_others, others.kind)
+            else:
+                variates = control_variates(own)
             means = {name: values.mean(axis=0) for name, values in variates.items()}
             predicted.append(CrossFitted(MEAN_AP, true_influence(pair.ranking), means))
-            predicted += _at_thresholds(pair.ranking, rankings[0])
+            predicted += _at_thresholds(pair.ranking, own)
     return predicted
 
 

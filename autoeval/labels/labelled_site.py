@@ -69,6 +69,28 @@ class ProbableLabels:
             ranked.append(RankedDetections.of(scores, image[rows], hits[:, rows], n_true))
         return ranked
 
+    def disagreement(self, found: FoundBoxes, right: np.ndarray) -> np.ndarray:
+        """Return the expected number of boxes of each image on which the detectors disagree, (M,).
+
+        right (N,): probability that each of the detector's boxes `found` is right at IoU .5. A box
+        counts by how much this differs from what the other detector gives it, 0 where that has no
+        box there; an unmatched box of the other by its probability.
+        """
+        own, n_images, n_categories = self.boxes, len(found.images), len(found.categories)
+        order = np.lexsort((found.image, -found.scores, found.label))
+        matched = match_weighted(
+            found.boxes[order],
+            n_categories * found.image[order] + found.label[order],
+            own.boxes,
+            n_categories * own.image + own.label,
+            self.probabilities,
+        )[0]
+        image = found.image[order]
+        differing = np.bincount(image, np.abs(right[order] - matched), minlength=n_images)
+        there = np.bincount(own.image, self.probabilities, minlength=n_images)
+        unmatched = there - np.bincount(image, matched, minlength=n_images)
+        return np.asarray(differing + np.maximum(unmatched, 0))
+
 
 def control_variates(
     expected: RankedDetections, second: RankedDetections | None = None, kind: str = PSEUDO

@@ -18,8 +18,12 @@ from autoeval.labels.estimators import LEVELS
 from autoeval.labels.joint import JointPrior
 from autoeval.labels.joint_outlook import Holding, JointOutlook, SeenLabels, expected_holding
 from autoeval.labels.joint_sample import CategoryEstimates
-from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.labelled_site import MODEL, PSEUDO, ProbableLabels
+from autoeval.labels.label_sampling import (
+    balanced_order,
+    inverse_probabilities,
+    unequal_order,
+)
+from autoeval.labels.labelled_site import MODEL, PSEUDO, REFERENCE, ProbableLabels
 from autoeval.labels.object_variance import PER_OBJECT
 from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
@@ -32,6 +36,10 @@ from autoeval.targets import IOUS, OperatingPoint
 
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
 BY_CHANCE = "nothing (a simple random sample)"
+BY_DISAGREEMENT = "predicted influence, images on which a reference detector disagrees more often"
+DISAGREEING = 0.5
+"""Share of the probability that goes by disagreement with a reference; the rest is the same for all
+images, so that none counts for more than twice its share of a simple random sample."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,9 +47,9 @@ class LabelPlan:
     """Which images to label, and what is known before.
 
     `found` are the boxes of the pool of M images, as evaluation takes them, in K categories. Each
-    image was drawn with probability n / M. `mixing` and `small_sample_bias` are those of the
-    `LabelAssistance` that predicted. `priors` are label-free estimates by name: that of the target,
-    such as ``mAP``, and ``mAP/<category>``.
+    image was drawn with probability n / M, or in proportion to `sizes`. `mixing` and
+    `small_sample_bias` are those of the `LabelAssistance` that predicted. `priors` are label-free
+    estimates by name: that of the target, such as ``mAP``, and ``mAP/<category>``.
     """
 
     found: FoundBoxes
@@ -69,6 +77,7 @@ class LabelPlan:
     group: str = ""  # of the fit, that the site belongs to; empty for none
     nothing_found: bool = False  # no category has a likely box: those that count are labelled
     holding: np.ndarray | None = None  # share of images that hold a category, objects there: (2, K)
+    sizes: np.ndarray | None = None  # of images, (M,): how often each is drawn, where that differs
 
     def __str__(self) -> str:
         images = [self.found.images[k] for k in self.drawn]
@@ -92,6 +101,13 @@ class LabelPlan:
     def drawn(self) -> np.ndarray:
         """Images to label, (n,)."""
         return self.sequence[: self.n]
+
+    def weights(self, images: np.ndarray) -> np.ndarray | None:
+        """Return the inverse probabilities of k images to be drawn, (k,); None where all are equal.
+
+        images (k,): the first of the sequence that are labelled.
+        """
+        return inverse_probabilities(self.sizes, images)
 
     def measures(self, target: str) -> bool:
         """Whether labels of its images measure a target.
@@ -220,6 +236,7 @@ def make_plan(
     rest: FoundBoxes | None = None,
     nothing_found: bool = False,
     holding: Holding | None = None,
+    equal: bool = False,
 ) -> LabelPlan:
     """Draw n images to label.
 
@@ -229,7 +246,8 @@ def make_plan(
     `blocks` (M,) are blocks of time, in the order of the pool: where some hold several images the
     draw is spread over the order of the pool, so that labelled frames lie apart; otherwise over the
     predicted influence, or over nothing where nothing was found. `others` are boxes of another
-    detector on the same images.
+    detector on the same images; those on which a reference disagrees are drawn more often, unless
+    the draw is `equal`, over time, or for a target at a threshold.
 
     Raises InputError if `n` is not from 1 to the number of images, the pool lacks features that the
     assistance needs, or there are pseudo-labels and the assistance was fitted without.
@@ -287,4 +305,19 @@ def make_plan(
     if plan.order == BY_CHANCE:
         return replace(plan, sequence=np.random.default_rng(seed).permutation(len(pool)))
     across = plan.sequence if by_time else np.argsort(plan.predicted(target)[-1], kind="stable")
-    return replace(plan, sequence=balanced_order(across, seed=seed))
+    if others is None or others.kind != REFERENCE or point is not None or by_time or equal:
+        return replace(plan, sequence=balanced_order(across, seed=seed))
+    sizes = drawing_sizes(others.disagreement(pool.found, probabilities[0]))
+    sequence = unequal_order(across, sizes, seed=seed)
+    return replace(plan, sequence=sequence, sizes=sizes, order=BY_DISAGREEMENT)
+
+
+def drawing_sizes(disagreement: np.ndarray) -> np.ndarray:
+    """Return how often each of M images is drawn, of mean 1; see `DISAGREEING`.
+
+    disagreement (M,): expected number of boxes on which two detectors disagree.
+    """
+    mean = disagreement.mean()
+    if not mean > 0:
+        return np.ones(len(disagreement))
+    return np.asarray(1 - DISAGREEING + DISAGREEING * disagreement / mean)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -12,9 +13,13 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.detections import Detections, Evidence
 from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.metrics.coco_matching import top_detections
+from autoeval.metrics.operating_point import CountCurve, denominators, image_counts, value_of
 from autoeval.metrics.weighted_matching import match_weighted
 from autoeval.scores.base import Score, rising
 from autoeval.scores.registry import register
+from autoeval.targets import OperatingPoint
+
+BY_REFERENCE = "reference_"  # before the name of a target at a threshold
 
 
 @register
@@ -34,6 +39,9 @@ class ReferenceAP(Score):
     ----------
     reference_calibration : ScoreCalibration, optional
         Without it there is no score.
+    at_thresholds : sequence of str, optional
+        Targets such as ``precision@0.3``, by the boxes of the reference; each fills a column of its
+        own, ``reference_precision@0.3``.
     """
 
     name = "reference_ap"
@@ -44,8 +52,15 @@ class ReferenceAP(Score):
     ungiven = "no calibration of a reference detector was fitted on labelled images"
     source = "this project (docs/how-to/reference.md)"
 
-    def __init__(self, reference_calibration: ScoreCalibration | None = None) -> None:
+    def __init__(
+        self,
+        reference_calibration: ScoreCalibration | None = None,
+        *,
+        at_thresholds: Sequence[str] = (),
+    ) -> None:
         self.reference_calibration = reference_calibration
+        named = {f"{BY_REFERENCE}{name}": OperatingPoint.of(name) for name in at_thresholds}
+        self.points = {name: point for name, point in named.items() if point}
         self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
 
     def update(self, evidence: Evidence) -> None:
@@ -90,21 +105,45 @@ class ReferenceAP(Score):
 
     def compute(self) -> dict[str, float]:
         """Return the score; NaN where the reference has no box."""
-        if not self._parts or not self._ranking.n_true.any():
-            return dict.fromkeys(self.features, math.nan)
-        return dict(zip(self.features, _summary(self._ranking.average_precision()), strict=True))
+        if not self._known:
+            return dict.fromkeys((*self.features, *self.points), math.nan)
+        of_ap = dict(zip(self.features, _summary(self._ranking.average_precision()), strict=True))
+        counts = {name: (of.measure, self._counts(of)) for name, of in self.points.items()}
+        return of_ap | {name: value_of(*of) for name, of in counts.items()}
+
+    @property
+    def curve(self) -> CountCurve | None:
+        """Counts by the boxes of the reference at every threshold; None where it has no box."""
+        return CountCurve.of(self._ranking) if self._known else None
+
+    @property
+    def _known(self) -> bool:
+        return bool(self._parts) and bool(self._ranking.n_true.any())
+
+    def _counts(self, point: OperatingPoint) -> np.ndarray:
+        return image_counts(self._ranking, point.score_thr, point.level)
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the score of images that count as often as drawn, (B, M), to first order."""
         total = counts.sum(axis=1).astype(np.float64)
         total = np.where(total > 0, total, np.nan)
         influence = np.zeros((3, counts.shape[1]))
-        if self._parts and self._ranking.n_true.any():
+        if self._known:
             influence = _summary(influence_function(self._ranking))
-        return {
-            name: value + counts @ moved / total
-            for (name, value), moved in zip(self.compute().items(), influence, strict=True)
+        values = self.compute()
+        of_ap = {
+            name: values[name] + counts @ moved / total
+            for name, moved in zip(self.features, influence, strict=True)
         }
+        return of_ap | {name: self._resampled(of, counts) for name, of in self.points.items()}
+
+    def _resampled(self, point: OperatingPoint, drawn: np.ndarray) -> np.ndarray:
+        nothing = np.full(len(drawn), np.nan)
+        if not self._known:
+            return nothing
+        counts = self._counts(point)
+        below = drawn @ denominators(point.measure, counts)
+        return np.divide(drawn @ counts[0], below, out=nothing, where=below > 0)
 
     @cached_property
     def _ranking(self) -> RankedDetections:
