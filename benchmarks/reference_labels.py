@@ -16,6 +16,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +31,7 @@ from autoeval.labels.estimators import (
 )
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.label_sampling import balanced_order, inverse_probabilities, unequal_order
-from autoeval.labels.labelled_site import LabelledSite
+from autoeval.labels.labelled_site import REFERENCE, LabelledSite, control_variates
 from autoeval.labels.plan import drawing_sizes
 from autoeval.published.reports.few_labels import priors_from
 from autoeval.published.studies.label_backtest import EvaluatedPair, evaluated_pairs
@@ -98,8 +99,13 @@ def with_reference(student: CalibratedDetector, reference: CalibratedDetector) -
     ]
 
 
-def measured(sets: list[LabelledSet], plain: dict[str, LabelledSet], draws: int) -> pd.DataFrame:
-    """Return one row for each pair, number of labels, design and draw; errors in points."""
+def measured(
+    sets: list[LabelledSet], plain: dict[str, LabelledSet], draws: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return one row for each pair, number of labels, design and draw; errors in points.
+
+    And one for each pair with the correlations of predicted and true influence; see `correlations`.
+    """
     used = [
         of
         for of in sets
@@ -111,15 +117,37 @@ def measured(sets: list[LabelledSet], plain: dict[str, LabelledSet], draws: int)
     helped = Fitted.of(own, used)
     without = Fitted.of(plain[LABELLED], [plain[of.name] for of in used])
     alone = {(of.name, of.category): of for of in without.pairs}
-    rows = []
+    rows, known = [], []
     for one in helped.pairs:
         other = alone.get((one.name, one.category))
         if other is None:
             continue
+        known.append(correlations(helped, one, other))
+        sizes = helped.sizes(one)
         for k in (k for k in SIZES if k <= MOST_LABELLED * len(one.ranking)):
             for seed in range(draws):
-                rows += list(of_draw(one, other, helped.sizes(one), k, seed))
-    return pd.DataFrame(rows)
+                rows += list(of_draw(one, other, sizes, k, seed))
+    return pd.DataFrame(rows), pd.DataFrame(known)
+
+
+def correlations(helped: Fitted, one: EvaluatedPair, without: EvaluatedPair) -> dict[str, Any]:
+    """Correlate the predicted influence of images with the true one.
+
+    ``oracle``: of the sum of both predictions with weights that are fitted on all labels of the
+    site. ``error left``: standard error with that sum, relative to labels alone.
+    """
+    site = helped.sites[one.name]
+    assert site.others is not None
+    k = site.truth.categories.index(one.category)
+    expected = helped.assistance.box_model.rankings(site.pool)[k]
+    both = control_variates(expected, site.others.rankings(site.pool.found)[k], REFERENCE)
+    true = one.measure(np.arange(len(one.ranking))).influence
+    x = np.stack([np.ones(len(true)), *(of.mean(axis=0) for of in both.values())], axis=1)
+    best = x @ np.linalg.lstsq(x, true, rcond=None)[0]
+    predicted = {"without": without.predicted, "with": one.predicted, "oracle": best}
+    found = {name: float(np.corrcoef(true, of)[0, 1]) for name, of in predicted.items()}
+    left = float(np.sqrt(max(1 - found["oracle"] ** 2, 0)))
+    return {"site": one.name, "category": one.category, **found, "error left": left}
 
 
 def of_draw(
@@ -201,7 +229,7 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add_detectors(parser)
     parser.add_argument("--pairs", nargs="*", default=DEFAULT_PAIRS, metavar="STUDENT:REFERENCE")
-    parser.add_argument("--draws", type=int, default=15)
+    parser.add_argument("--draws", type=int, default=10, help="0: correlations alone")
     parser.add_argument("--out", type=Path, help="CSV of every estimate")
     return parser.parse_args()
 
@@ -209,16 +237,25 @@ def parse_args() -> argparse.Namespace:
 def main() -> None:
     """Print the tables."""
     args = parse_args()
-    folders, known, parts = dict(args.detectors), {}, []
+    folders, known = dict(args.detectors), dict[str, CalibratedDetector]()
+    parts, every = [], []
     for pair in args.pairs:
-        names = student, reference = tuple(pair.split(":"))
-        for name in names:
+        student, reference = pair.split(":")
+        for name in (student, reference):
             known[name] = known.get(name) or CalibratedDetector.read(args.data, folders[name])
         sets = with_reference(known[student], known[reference])
-        found = measured(sets, known[student].sets, args.draws)
-        parts.append(found.assign(student=student, reference=reference))
+        names = {"student": student, "reference": reference}
+        found, correlated = (
+            of.assign(**names) for of in measured(sets, known[student].sets, args.draws)
+        )
+        parts.append(found)
+        every.append(correlated)
         if args.out:
             pd.concat(parts).to_csv(args.out, index=False, float_format="%.3f")
+    means = pd.concat(every).groupby(BY[:3])[["without", "with", "oracle", "error left"]].mean()
+    print(to_markdown(means.round(2).reset_index()), end="\n\n")
+    if not args.draws:
+        return
     rows = pd.concat(parts, ignore_index=True)
     one, two, percent = "{:.1f}", "{:.2f}", "{:.0f}"
     formats = {name: one for name in ("sample", PLANNED, *WITH)}

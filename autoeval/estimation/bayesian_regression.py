@@ -220,7 +220,7 @@ class BayesianRegression:
         elif self._away:
             home = 100 * self._home
             method += f"; trained at the labelled site, {self.target} {home:.1f}"
-        if self._reads_reference(rows).any() and not none_over and not interval.refused:
+        if self.reads_reference(rows).any() and not none_over and not interval.refused:
             method += f"; reference detector with a weight of {self.reference_weight_:.2f}"
         effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
         known = [f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect]
@@ -422,7 +422,7 @@ class BayesianRegression:
         variances = self.reference_.variances if self.reference_ else None
         return MixedModel(self._scaling, self._prior, variances=variances)
 
-    def _reads_reference(self, rows: pd.DataFrame) -> np.ndarray:
+    def reads_reference(self, rows: pd.DataFrame) -> np.ndarray:
         """Return of which pairs a reference detector is read, (N,) bool."""
         if self.reference_ is None:
             return np.zeros(len(rows), bool)
@@ -435,7 +435,7 @@ class BayesianRegression:
         pairs = pairs_of(rows, self.features_, self._prior.of_one_image)
         if self.reference_ is None:
             return pairs
-        lacking = ~self._reads_reference(rows)
+        lacking = ~self.reads_reference(rows)
         x, sampling = pairs.x.copy(), pairs.sampling.copy()
         x[lacking, -1] = self.reference_.fill(x[lacking, :-1], pairs.category[lacking])
         sampling[lacking] += self.reference_.lost
