@@ -21,17 +21,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.labelling import site_of_set
 from autoeval.labels.assistance import LabelAssistance
+from autoeval.labels.control_variates import REFERENCE, ProbableLabels, control_variates
 from autoeval.labels.estimators import (
     LabelEstimates,
     LabelledSample,
     estimate_category,
     measure_sample,
 )
-from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.labels.label_sampling import balanced_order, inverse_probabilities, unequal_order
-from autoeval.labels.labelled_site import REFERENCE, LabelledSite, control_variates
 from autoeval.labels.plan import drawing_sizes
 from autoeval.published.reports.few_labels import priors_from
 from autoeval.published.studies.label_backtest import EvaluatedPair, evaluated_pairs
@@ -63,14 +62,14 @@ class Fitted:
     """Pairs of site and category, and what their draws go by."""
 
     pairs: list[EvaluatedPair]
-    sites: dict[str, LabelledSite]
+    sites: dict[str, LabelledSet]
     assistance: LabelAssistance
 
     @classmethod
     def of(cls, labelled: LabelledSet, sites: list[LabelledSet]) -> Fitted:
         """Fit on one labelled set."""
-        assistance = fit_assistance([site_of_set(labelled)])
-        known = {of.name: site_of_set(of) for of in sites}
+        assistance = fit_assistance([labelled])
+        known = {of.name: of.at_most(MOST_IMAGES) for of in sites}
         priors = priors_from(labelled, sites)
         pairs = evaluated_pairs(assistance, list(known.values()), priors, fewest=FEWEST_IMAGES)
         return cls(list(pairs), known, assistance)
@@ -78,9 +77,10 @@ class Fitted:
     def sizes(self, one: EvaluatedPair) -> np.ndarray:
         """Return how often each image of a pair is drawn, by disagreement, (N,)."""
         site = self.sites[one.name]
-        assert site.others is not None
+        others = ProbableLabels.of_set(site)
+        assert others is not None
         right = self.assistance.box_model.probabilities(site.pool)[0]
-        return drawing_sizes(site.others.disagreement(site.pool.found, right))
+        return drawing_sizes(others.disagreement(site.pool.found, right))
 
 
 def with_reference(student: CalibratedDetector, reference: CalibratedDetector) -> list[LabelledSet]:
@@ -137,10 +137,11 @@ def correlations(helped: Fitted, one: EvaluatedPair, without: EvaluatedPair) -> 
     site. ``error left``: standard error with that sum, relative to labels alone.
     """
     site = helped.sites[one.name]
-    assert site.others is not None
+    others = ProbableLabels.of_set(site)
+    assert others is not None
     k = site.truth.categories.index(one.category)
     expected = helped.assistance.box_model.rankings(site.pool)[k]
-    both = control_variates(expected, site.others.rankings(site.pool.found)[k], REFERENCE)
+    both = control_variates(expected, others.rankings(site.pool.found)[k], REFERENCE)
     true = one.measure(np.arange(len(one.ranking))).influence
     x = np.stack([np.ones(len(true)), *(of.mean(axis=0) for of in both.values())], axis=1)
     best = x @ np.linalg.lstsq(x, true, rcond=None)[0]

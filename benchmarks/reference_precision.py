@@ -27,14 +27,13 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import CategoryScores
 from autoeval.estimation.pair_table import (
     CATEGORY,
-    REFERENCE_AP,
     REFERENCE_COUNTS,
     REFERENCE_TRUE,
 )
 from autoeval.estimation.reference_prior import ReferenceStrength, shipped_reference_prior
+from autoeval.features.reference_features import BY_REFERENCE, REFERENCE_AP
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
-from autoeval.scores.reference import BY_REFERENCE
 from benchmarks.operating_point import TABLE, prior_of
 from benchmarks.panel import FOLDER, add_detectors, enough, quarters
 from benchmarks.reference_panel import FILE as REFERENCES

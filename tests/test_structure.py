@@ -16,7 +16,8 @@ LAYERS = [
     {"errors", "boxes", "notices", "version"},
     {"detections", "targets", "runtime"},
     {"metrics", "data", "report", "calibration"},
-    {"detectors", "scores", "regression", "sites"} | {"published.layouts", "published.metasets"},
+    {"detectors", "features", "scores", "regression", "sites"}
+    | {"published.layouts", "published.metasets"},
     {"labels", "published.scores"},
     {"estimation"},
     {"comparison", "published.methods"},

@@ -242,7 +242,6 @@ class AccuracyEstimator:
             self.context_,
             self.loading_,
             fitted.features_,
-            tuple(fitted.training_range_),
             fitted.table_,
             frozenset() if labels is None else labels.needs,
         )
@@ -256,11 +255,6 @@ class AccuracyEstimator:
     def expected_categories_(self) -> Categories | None:
         """The categories of the task that it was fitted on, expected in all images, if of one."""
         return self.pass_.expected_categories
-
-    @property
-    def score_thr(self) -> float:
-        """Boxes with a lower score count in no score."""
-        return self.pass_.score_thr
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs."""
@@ -535,7 +529,7 @@ class AccuracyEstimator:
                 )
             names = [name for name in points_at(score_thr, iou) if name != self.target]
             others |= self.regressions_of(names)
-        return estimate_site(site, self._fitted, others, self.score_thr)
+        return estimate_site(site, self._fitted, others)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images; see `Regression`."""

@@ -21,9 +21,9 @@ from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelled_files import labels_with_files, task_with_files
-from autoeval.estimation.labelling import assistance_of, site_of_set
+from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
-from autoeval.estimation.pair_table import CONFIDENCE, pair_rows
+from autoeval.estimation.pair_table import CONFIDENCE, pair_rows, with_pairs
 from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
@@ -195,10 +195,13 @@ def fit_sets(
     context: Mapping[str, Any],
     calibrate: bool = True,
     trained_here: bool = False,
+    scored: pd.DataFrame | None = None,
     **options: Any,
 ) -> AccuracyEstimator:
     """Fit on labelled sets whose boxes are known, and evaluate by leaving groups out.
 
+    scored: score table of the same sources, with sample sets and other scores, that the estimator
+        carries in place of the pairs alone.
     trained_here: whether the detector was trained on other images of all these sites.
     **options: ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
         `fit_rows`.
@@ -210,7 +213,7 @@ def fit_sets(
     floors = fits_above(sets, calibrated)
     shares = tuple((floor, share_above(sets, floor)) for floor in floors)
     together = replace(together, floors=shares)
-    assistance, why = assistance_of([site_of_set(of) for of in sets])
+    assistance, why = assistance_of(sets)
     return _fitted(
         calibrated.rows,
         context={**context, "boxes": together.to_dict()},
@@ -220,6 +223,7 @@ def fit_sets(
         warnings=(*warnings, *together.warnings, *why),
         bins=calibrated.bins,
         floors=floors,
+        scored=scored,
         **options,
     )
 
@@ -324,6 +328,7 @@ def _fitted(
     level: float = 0.9,
     warnings: tuple[str, ...],
     bins: pd.DataFrame | None = None,
+    scored: pd.DataFrame | None = None,
     **saved: Any,
 ) -> AccuracyEstimator:
     """Fit and evaluate; a warning of the evaluation is repeated by every estimate."""
@@ -335,6 +340,7 @@ def _fitted(
             "those of the labels, and are boxes as [left, top, width, height]?"
         )
     known = table.dropna(axis=1, how="all")
+    known = known if scored is None else with_pairs(scored, known)
     estimator = AccuracyEstimator(target=target, level=level).fit_rows(known, **saved)
     regression = estimator.regression_
     pairs, unread = regression.rows_, reference_of_fit(table, regression)

@@ -21,56 +21,31 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.nothing_found import nothing_found_text, nothing_over
 from autoeval.estimation.site import Site
 from autoeval.labels.assistance import LabelAssistance
+from autoeval.labels.control_variates import ProbableLabels
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.joint_outlook import Holding, expected_holding
 from autoeval.labels.label_sampling import blocks_of
-from autoeval.labels.labelled_site import LabelledSite, ProbableLabels, read_pseudo_labels
 from autoeval.labels.plan import LabelPlan, make_plan
 from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior
+from autoeval.labels.pseudo_labels import read_pseudo_labels
 from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
 from autoeval.metrics.coco_matching import top_detections
 from autoeval.notices import Notice
 from autoeval.sites.labelled_set import LabelledSet
-from autoeval.sites.pool import Pool, pool_of_evidence, pool_of_predictions
+from autoeval.sites.pool import Pool, pool_of_evidence
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import IOUS, OperatingPoint
 
-MOST_IMAGES = 300  # of a labelled set
 FEWEST_FAMILIES = 5
 
 
-def site_of_set(labelled: LabelledSet) -> LabelledSite:
-    """Take at most `MOST_IMAGES` images of a labelled set, drawn by a fixed seed."""
-    boxes, truth = labelled.boxes, labelled.truth
-    if len(boxes) > MOST_IMAGES:
-        rng = np.random.default_rng(0)
-        chosen = np.sort(rng.choice(len(boxes), MOST_IMAGES, replace=False))
-        boxes, truth = boxes.on_images(chosen), truth.on_images(chosen)
-    pool, others = pool_of_boxes(boxes), boxes_of_reference(boxes)
-    return LabelledSite(labelled.name, labelled.family, pool, truth, others)
-
-
-def pool_of_boxes(boxes: SiteBoxes) -> Pool:
-    """Make a pool of the boxes of a site."""
-    return pool_of_predictions(boxes.clean, boxes.half_size)
-
-
-def boxes_of_reference(boxes: SiteBoxes) -> ProbableLabels | None:
-    """Return the calibrated boxes of a reference detector, as evaluation takes them, if any."""
-    found, probabilities = boxes.reference, boxes.reference_right
-    if found is None or probabilities is None:
-        return None
-    best = top_detections(found.image, found.label, found.scores)
-    return ProbableLabels(found.where(best), probabilities[best])
-
-
 def assistance_of(
-    sites: Sequence[LabelledSite],
+    sets: Sequence[LabelledSet],
 ) -> tuple[LabelAssistance | None, tuple[str, ...]]:
     """Fit label assistance; where there is too little to learn from, say so instead."""
     try:
-        return fit_assistance(sites), ()
+        return fit_assistance(sets), ()
     except InputError as error:
         return None, (
             Notice("no-label-assistance", f"estimates with labels are not possible: {error}"),
@@ -190,7 +165,7 @@ def plan_site(
             "20 labelled images with 10 boxes of a category, or more."
         )
     boxes, own = _boxes_of_pool(site, priors, target), OperatingPoint.of(target)
-    pool, others = _pool(site, boxes), boxes_of_reference(boxes)
+    pool, others = _pool(site, boxes), ProbableLabels.of_reference(boxes)
     rest = None if site.named or site.nothing_found else _unlikely_boxes(site, pool)
     if own and own.measure == "precision" and not everywhere:
         pool, rest, others = pool.with_boxes_over(own.score_thr), None, None
@@ -200,7 +175,8 @@ def plan_site(
     named: Sequence[Any] = images or pool.found.images
     blocks = blocks_of(named, frames=frames)
     if pseudo_labels is not None:
-        others = read_pseudo_labels(pseudo_labels, pool.found, pseudo_words)
+        second = read_pseudo_labels(pseudo_labels, pool.found, pseudo_words)
+        others = ProbableLabels.of_confident(second)
     plan = make_plan(
         pool,
         assistance,
@@ -268,7 +244,7 @@ def _pool(site: Site, boxes: SiteBoxes) -> Pool:
     """Describe the boxes of a site."""
     if site.named and site.evidence:
         return pool_of_evidence(site.evidence, site.boxes.clean.categories)
-    return pool_of_boxes(boxes)
+    return boxes.as_pool()
 
 
 def _boxes_of_pool(site: Site, priors: Mapping[str, ValueWithError], target: str) -> SiteBoxes:

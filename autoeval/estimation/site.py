@@ -71,10 +71,10 @@ class Site:
     nothing_found: bool = False
     row: Mapping[str, Any] = field(default_factory=dict)
 
-    def scores(self, features: Sequence[str], score_thr: float) -> list[CategoryScores]:
+    def scores(self, features: Sequence[str]) -> list[CategoryScores]:
         """Score every category that is estimated; none where none is named and none is likely."""
         names = self.boxes.clean.categories if self.named else ()
-        return site_scores(self.boxes, features, named=names, score_thr=score_thr)
+        return site_scores(self.boxes, features, named=names)
 
     def warned(self, more: Iterable[str]) -> Site:
         """Return the same with more warnings."""

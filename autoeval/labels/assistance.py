@@ -11,11 +11,7 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.labels.box_model import BoxModel
-from autoeval.labels.labelled_site import (
-    MODEL,
-    ProbableLabels,
-    control_variates,
-)
+from autoeval.labels.control_variates import MODEL, ProbableLabels, control_variates
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.sites.pool import Pool, passes_of

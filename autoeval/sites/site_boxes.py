@@ -18,7 +18,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.metrics.coco_matching import MAX_DETECTIONS
 from autoeval.notices import Notice
-from autoeval.sites.pool import image_sizes
+from autoeval.sites.pool import Pool, image_sizes, pool_of_predictions
 
 PASSES = {
     "half_size": "a pass at half the size: give that of these images, too "
@@ -76,6 +76,10 @@ class SiteBoxes:
         """Area of each image, (M,), square pixels; see `image_sizes`."""
         return np.asarray(image_sizes(self.clean)[0].prod(axis=1))
 
+    def as_pool(self) -> Pool:
+        """Return the clean boxes as evaluation takes them, with their features."""
+        return pool_of_predictions(self.clean, self.half_size)
+
     @classmethod
     def of_evidence(
         cls,
@@ -102,9 +106,14 @@ class SiteBoxes:
     @property
     def right_at_half(self) -> np.ndarray:
         """True-positive probability of each clean box at IoU .5, (N,)."""
+        return self.calibrated.at_half(self.clean.scores)
+
+    @property
+    def calibrated(self) -> ScoreCalibration:
+        """The calibration of the clean boxes; refused where there is none."""
         if self.calibration is None:
             raise InputError("These boxes have no calibration: an estimator that was fitted has.")
-        return self.calibration.at_half(self.clean.scores)
+        return self.calibration
 
     @property
     def reference_right(self) -> np.ndarray | None:

@@ -13,8 +13,8 @@ from autoeval.estimation.observation.presets import preset
 from autoeval.published.fitting.meta_set import (
     Scorer,
     apart,
-    read_sites,
-    recorded_sites,
+    read_stored_sets,
+    recorded_sets,
     sample_set_jobs,
     score_meta_set,
 )
@@ -98,7 +98,7 @@ def test_own_images_keep_their_boxes_and_nothing_large(observer, samples):
     assert len(rows[0]["labelled_boxes"]) < 50_000
     table, boxes = apart(pd.DataFrame(rows))
     assert "labelled_boxes" not in table
-    (place,) = recorded_sites(boxes)
+    (place,) = recorded_sets(boxes)
     assert (place.name, place.family, len(place.pool)) == ("here", "here", len(samples))
     assert place.truth.boxes == pytest.approx(np.concatenate([s.boxes for s in samples]))
     assert place.rankings[0].average_precision().mean() == pytest.approx(table["mAP"][0], abs=1e-6)
@@ -106,4 +106,4 @@ def test_own_images_keep_their_boxes_and_nothing_large(observer, samples):
 
 def test_a_work_dir_without_boxes(tmp_path):
     with pytest.raises(InputError, match="older versions"):
-        read_sites(tmp_path)
+        read_stored_sets(tmp_path)

@@ -9,22 +9,18 @@ import numpy as np
 import pytest
 from label_worlds import SIDE, label_set, make_site
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
+from autoeval.labels.control_variates import REFERENCE, ProbableLabels, true_influence
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.joint_outlook import Holding
-from autoeval.labels.labelled_site import (
-    REFERENCE,
-    ProbableLabels,
-    pack_site,
-    true_influence,
-    unpack_site,
-)
 from autoeval.labels.object_variance import DOF
 from autoeval.labels.plan import BY_TIME, make_plan
 from autoeval.labels.plan_file import load_plan, save_plan
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.metrics.operating_point import image_counts, influence_on, value_of
+from autoeval.published.fitting.stored_sets import pack_set, unpack_set
 from autoeval.targets import OperatingPoint
 
 
@@ -61,13 +57,13 @@ def test_predicted_influence_goes_with_the_true_one(assistance, site):
 
 
 def test_a_site_survives_storing(site):
-    again = unpack_site(pack_site(site.pool, site.truth), "a", "b")
+    again = unpack_set(pack_set(site.pool, site.truth), "a", "b")
     assert again.rankings[0].average_precision() == pytest.approx(
         site.rankings[0].average_precision()
     )
     assert np.abs(again.pool.features - site.pool.features).max() < 1e-5
     with pytest.raises(InputError, match="cannot be read"):
-        unpack_site(b"no", "a", "b")
+        unpack_set(b"no", "a", "b")
 
 
 def test_all_labels_give_the_truth(plan, site):
@@ -418,7 +414,16 @@ def test_disagreement_by_hand(site):
 def with_reference():
     """Label assistance that was fitted with a perfect reference."""
     sites = [make_site(seed) for seed in range(5)]
-    return fit_assistance([replace(of, others=labels_as_boxes(of)) for of in sites])
+    for k, of in enumerate(sites):
+        known = labels_as_boxes(of)
+        boxes = replace(
+            of.boxes,
+            reference=known.boxes,
+            reference_calibration=ScoreCalibration(np.zeros((10, 3)), np.zeros(3)),
+            reference_probabilities=known.probabilities,
+        )
+        sites[k] = of.changed(boxes=boxes)
+    return fit_assistance(sites)
 
 
 def test_a_reference_predicts_the_influence_of_images(with_reference, assistance, site):

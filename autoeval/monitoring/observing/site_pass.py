@@ -20,13 +20,13 @@ from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
+from autoeval.estimation.pair_table import needs_of
 from autoeval.estimation.site import own_words
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.shards import Shards, Undivided
-from autoeval.scores.registry import needs_of
 
 Signals = Callable[[np.ndarray], Mapping[str, float]]
 NO_REFERENCE = (
@@ -73,18 +73,8 @@ def site_images(
 
 
 def needed_passes(estimator: AccuracyEstimator) -> frozenset[str]:
-    """Return the passes beside the plain one that an estimator reads: `HALF`, `REFERENCE` or none.
-
-    Raises InputError if the estimator reads a pass that is not kept of each image.
-    """
-    needed = needs_of(estimator.regression_.features_)
-    if more := sorted(needed - {HALF, REFERENCE, "clean"}):
-        raise InputError(
-            f"This estimator needs {', '.join(more)} of each image, and of the images of sites "
-            "only the boxes at full and at half the input size and those of a reference detector "
-            "are kept. Fit without it."
-        )
-    return frozenset(needed - {"clean"})
+    """Return the passes beside the plain one that an estimator reads: `REFERENCE` or none."""
+    return needs_of(estimator.regression_.features_)
 
 
 def site_observer(

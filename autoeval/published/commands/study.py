@@ -425,7 +425,7 @@ def _labelled_files(args: argparse.Namespace, fit_on: Sequence[str]) -> tuple[li
 
 def _pairs(path: Path) -> pd.DataFrame:
     """Read a score table that has the scores of the default method."""
-    from autoeval.estimation.pair_table import FEATURES
+    from autoeval.features.calibrated_features import FEATURES
     from autoeval.published.methods.score_rows import read_scores
 
     table = read_scores(path)

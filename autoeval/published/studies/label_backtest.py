@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
+from autoeval.labels.control_variates import MODEL, ProbableLabels
 from autoeval.labels.estimators import (
     LabelEstimates,
     LabelledSample,
@@ -20,11 +21,11 @@ from autoeval.labels.estimators import (
 )
 from autoeval.labels.fit_assistance import fit_assistance, pairs_of
 from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.labelled_site import MODEL, LabelledSite
 from autoeval.labels.sample_size import BATCH, stretched
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on
+from autoeval.sites.labelled_set import LabelledSet
 from autoeval.targets import OperatingPoint
 
 SIZES = (5, 10, 20, 30, 50)
@@ -82,7 +83,7 @@ class EvaluatedPair:
 
 
 def leave_groups_out(
-    sites: Sequence[LabelledSite], priors: Priors, *, fewest: int = FEWEST_IMAGES
+    sites: Sequence[LabelledSet], priors: Priors, *, fewest: int = FEWEST_IMAGES
 ) -> Iterator[EvaluatedPair]:
     """Yield each pair of a site and a category, with what was fitted on other groups."""
     for family in sorted({site.family for site in sites}):
@@ -94,7 +95,7 @@ def leave_groups_out(
 
 def evaluated_pairs(
     assistance: LabelAssistance,
-    sites: Sequence[LabelledSite],
+    sites: Sequence[LabelledSet],
     priors: Priors,
     *,
     fewest: int = FEWEST_IMAGES,
@@ -105,8 +106,9 @@ def evaluated_pairs(
     several = len(assistance.sites) > 1
     fitted_on = "other groups" if several else assistance.sites[0]
     for site in (site for site in sites if len(site.pool) >= fewest):
-        predicted = [of.mean(axis=0) for of in assistance.predict(site.pool, site.others)]
-        mixing = assistance.mixing_weights(site.others)
+        others = ProbableLabels.of_set(site)
+        predicted = [of.mean(axis=0) for of in assistance.predict(site.pool, others)]
+        mixing = assistance.mixing_weights(others)
         if point is not None:
             mixing = assistance.points[point.measure]
             counts = [
