@@ -89,7 +89,7 @@ def image_table(
         for name, rankings in by_others.items():
             variates = control_variates(expected[k], rankings[k])
             table[name] = variates[PSEUDO].mean(axis=0)
-        yield table.assign(site=site.name, group=site.family, category=category)
+        yield table.assign(site=site.name, group=site.group, category=category)
 
 
 def tables_of(data: Path, predictions: Mapping[str, Path]) -> pd.DataFrame:

@@ -111,7 +111,7 @@ def fit_files(
     labels: PathLike | None = None,
     task: Task | None = None,
     img_dir: PathLike | None = None,
-    family: str | None = None,
+    group: str | None = None,
     categories: Categories | None = None,
     **options: Any,
 ) -> AccuracyEstimator:
@@ -125,7 +125,7 @@ def fit_files(
         words = words_of(categories or {})
         sets, chosen = read_with_strongest(
             files,
-            lambda of: [labels_with_files(labels, of, img_dir=img_dir, family=family, words=words)],
+            lambda of: [labels_with_files(labels, of, img_dir=img_dir, group=group, words=words)],
         )
         named = {name: list(of or [name]) for name, of in (categories or {}).items()}
         given = {"task": {"name": sets[0].name, "words": named}} if named else {}
@@ -154,14 +154,14 @@ def fit_labelled(
     labels: PathLike,
     *,
     img_dir: PathLike | None = None,
-    family: str | None = None,
+    group: str | None = None,
     folder: Path | None = None,
     categories: Categories | None = None,
     **options: Any,
 ) -> AccuracyEstimator:
     """Run a detector once over a labelled set and fit on its categories.
 
-    labels, img_dir, family, folder: see `observed_labels`.
+    labels, img_dir, group, folder: see `observed_labels`.
     categories: instead of every one that both know; see `labels_with_files`.
     **options: of `fit_sets`.
     """
@@ -169,11 +169,11 @@ def fit_labelled(
         task = any_task(categories, run.loaded.categories)
         name = Path(labels).stem
         where = None if img_dir is None else Path(img_dir)
-        files = SeedSetFiles(name, Path(labels), where, family=family)
+        files = SeedSetFiles(name, Path(labels), where, group=group)
         return fit_sources(
             run, replace(task, name=name, seed_sets=(files,)), folder=folder, **options
         )
-    made, context = observed_labels(run, labels, img_dir=img_dir, family=family, folder=folder)
+    made, context = observed_labels(run, labels, img_dir=img_dir, group=group, folder=folder)
     return fit_sets([made], context=context, loading=run.loading, detector=run.loaded, **options)
 
 

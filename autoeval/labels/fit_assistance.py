@@ -85,10 +85,10 @@ def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
     the images of each site at random. Raises InputError if no category has labels enough.
     """
     sites = [of.at_most(MOST_IMAGES) for of in sets]
-    several = len({site.family for site in sites}) > 1
+    several = len({site.group for site in sites}) > 1
     pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
     sites = [site for site in sites if any(pair.site is site for pair in pairs)]
-    folds = image_folds([site.family for site in sites], [len(site.pool) for site in sites])
+    folds = image_folds([site.group for site in sites], [len(site.pool) for site in sites])
     every = [site.pool.names for site in sites]
     names = tuple(name for name in (every or [()])[0] if all(name in own for own in every))
     fitted = _fit(sites, pairs, folds, names)
@@ -155,7 +155,7 @@ def _fit(
         mixing,
         fit_small_sample_bias(
             [measure_small_sample_bias(pair.ranking) for pair in pairs],
-            [pair.site.family for pair in pairs],
+            [pair.site.group for pair in pairs],
         ),
         tuple(site.name for site in sites),
         points={name: _mixing_weights(of, (MODEL,)) for name, of in of_points.items() if of},

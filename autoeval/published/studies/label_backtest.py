@@ -86,10 +86,10 @@ def leave_groups_out(
     sites: Sequence[LabelledSet], priors: Priors, *, fewest: int = FEWEST_IMAGES
 ) -> Iterator[EvaluatedPair]:
     """Yield each pair of a site and a category, with what was fitted on other groups."""
-    for family in sorted({site.family for site in sites}):
-        own = [s for s in sites if s.family == family and len(s.pool) >= fewest]
+    for family in sorted({site.group for site in sites}):
+        own = [s for s in sites if s.group == family and len(s.pool) >= fewest]
         if own:
-            assistance = fit_assistance([site for site in sites if site.family != family])
+            assistance = fit_assistance([site for site in sites if site.group != family])
             yield from evaluated_pairs(assistance, own, priors, fewest=fewest)
 
 
