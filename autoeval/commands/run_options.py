@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.given_input import Detail, add_input, yes_or_no
 from autoeval.commands.typed_options import refuse_beside
+from autoeval.data.wording import listed
 from autoeval.detectors.detector_spec import DetectorSpec, names_python
 from autoeval.errors import InputError
 from autoeval.runtime.job import Executor, LocalExecutor
@@ -103,7 +104,9 @@ def add_reference_options(parser: argparse.ArgumentParser) -> None:
         REFERENCE_DETAILS,
         metavar="ALIAS|PATH",
         help="a stronger detector, whose boxes count as probable labels: its results on the same "
-        "images, with --task a folder of them, or one to run (an alias or FILE.py:NAME)",
+        "images, with --task a folder of them, or one to run (an alias or FILE.py:NAME); of "
+        "several results the strongest is read",
+        several=True,
     )
 
 
@@ -147,17 +150,24 @@ def named_reference(args: argparse.Namespace) -> DetectorSpec | Path | None:
     """Return the reference that the options name: a detector, its predictions, or None."""
     if not getattr(args, "reference", None):  # commands without one make the same observer
         return None
-    if args.reference.endswith(".json") or Path(args.reference).is_dir():
-        reason = f"is for a detector that is run, and {args.reference} holds boxes: leave it out."
+    given = [args.reference] if isinstance(args.reference, str) else args.reference
+    if len(given) > 1:
+        raise InputError(
+            "Expected one --reference beside a detector that is run but got "
+            f"{listed(given)}: several are given by their boxes, with --predictions."
+        )
+    (named,) = given
+    if named.endswith(".json") or Path(named).is_dir():
+        reason = f"is for a detector that is run, and {named} holds boxes: leave it out."
         refuse_beside(args, ["reference_checkpoint"], reason)
-        return Path(args.reference)
+        return Path(named)
     refuse_beside(
         args,
         ["reference_names"],
-        f"has the words of a file of boxes, and {args.reference} is run: leave it out.",
+        f"has the words of a file of boxes, and {named} is run: leave it out.",
     )
-    device = None if names_python(args.reference) else getattr(args, "device", None)
-    return DetectorSpec(args.reference, args.reference_checkpoint, device)
+    device = None if names_python(named) else getattr(args, "device", None)
+    return DetectorSpec(named, args.reference_checkpoint, device)
 
 
 def read_cfg_options(words: list[str] | None) -> dict | None:

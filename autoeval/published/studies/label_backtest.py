@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
-from autoeval.labels.control_variates import MODEL
+from autoeval.labels.control_variates import MODEL, ProbableLabels
 from autoeval.labels.estimators import (
     LabelEstimates,
     LabelledSample,
@@ -106,8 +106,9 @@ def evaluated_pairs(
     several = len(assistance.sites) > 1
     fitted_on = "other groups" if several else assistance.sites[0]
     for site in (site for site in sites if len(site.pool) >= fewest):
-        predicted = [of.mean(axis=0) for of in assistance.predict(site.pool, site.pseudo_labels)]
-        mixing = assistance.mixing_weights(site.pseudo_labels is not None)
+        others = ProbableLabels.of_set(site)
+        predicted = [of.mean(axis=0) for of in assistance.predict(site.pool, others)]
+        mixing = assistance.mixing_weights(others)
         if point is not None:
             mixing = assistance.points[point.measure]
             counts = [
