@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")  # of a fit, and by default of an estimate
 LABELS = Path("work_dirs/labels")  # of a plan, by default
 STANDARD_INPUT = "-"
-INPUTS = ("images", "detector", "predictions", "reference", "score_thr")
+INPUTS = ("images", "detector", "predictions", "images_list", "reference", "score_thr")
 SAME_SITE = (
-    *("checkpoint", "device", "images_list", "category", "site", "group", "target"),
+    *("checkpoint", "device", "category", "site", "group", "target"),
     "cfg_options",
 )
 """Options of `estimate` that `label plan` has, too, and that say which images and boxes are meant.

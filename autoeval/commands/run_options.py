@@ -21,6 +21,7 @@ from autoeval.runtime.shards import Shards, Undivided, launched_by_torchrun
 if TYPE_CHECKING:
     from autoeval.estimation.given_boxes import Detector, Predictions
 
+LISTED = "listed_images"  # attribute of the parsed arguments
 NO_DETECTOR = (
     "Expected --detector NAME: one of configs/detectors/, or an mmdet config with "
     "--checkpoint FILE."
@@ -197,14 +198,17 @@ def add_predictions_options(
     add_input(group, "--predictions", details, metavar="PATH", help=what)
 
 
-def add_image_list_option(group: argparse._ActionsContainer) -> None:
-    """Declare which images predictions are of."""
-    group.add_argument(
-        "--images-list",
-        metavar="PATH",
-        help="with --predictions all new images: a text file with a name a line, a COCO JSON, or a "
-        "folder; those without a box are not in the predictions",
+def add_image_list_option(group: argparse._ActionsContainer, *, shown: bool = False) -> None:
+    """Declare which images predictions are of; where they lie, where a page has them `shown`."""
+    about = (
+        "with --predictions all new images: a text file with a name a line, a COCO JSON, or a "
+        "folder; those without a box are not in the predictions"
     )
+    if not shown:
+        group.add_argument("--images-list", metavar="PATH", help=about)
+        return
+    where = Detail("img_dir", "folder of the listed images, of which the page shows a few", LISTED)
+    add_input(group, "--images-list", (where,), metavar="PATH", help=about)
 
 
 def named_predictions(args: argparse.Namespace) -> Predictions | None:
