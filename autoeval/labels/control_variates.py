@@ -65,12 +65,16 @@ class ProbableLabels:
             n_categories * own.image + own.label,
             self.probabilities,
         )
+        scores, numbers = found.scores[order], np.arange(n_categories + 1)
+        ends = np.searchsorted(label, numbers)
+        by_label = np.argsort(own.label, kind="stable")
+        own_ends = np.searchsorted(own.label[by_label], numbers)
         ranked = []
         for k in range(n_categories):
-            rows, mine = np.flatnonzero(label == k), own.label == k
+            rows = slice(ends[k], ends[k + 1])
+            mine = by_label[own_ends[k] : own_ends[k + 1]]
             n_true = np.bincount(own.image[mine], self.probabilities[mine], minlength=n_images)
-            scores = found.scores[order][rows]
-            ranked.append(RankedDetections.of(scores, image[rows], hits[:, rows], n_true))
+            ranked.append(RankedDetections.of(scores[rows], image[rows], hits[:, rows], n_true))
         return ranked
 
     def disagreement(self, found: FoundBoxes, right: np.ndarray) -> np.ndarray:

@@ -386,6 +386,11 @@ def test_boxes_of_a_perfect_reference_rank_as_labels_do(site):
     np.testing.assert_array_equal(own.image, true.image)
     np.testing.assert_allclose(own.hits, true.hits)
     np.testing.assert_allclose(own.average_precision(), true.average_precision())
+    three = make_site(8, categories=("car", "bus", "van"))
+    each = labels_as_boxes(three).rankings(three.pool.found)
+    for ranking, labelled in zip(each, three.rankings, strict=True):
+        np.testing.assert_allclose(ranking.average_precision(), labelled.average_precision())
+        np.testing.assert_allclose(ranking.n_true, labelled.n_true)
     half = labels_as_boxes(site, 0.5).rankings(site.pool.found)[0]
     np.testing.assert_allclose(half.hits, 0.5 * true.hits)
     np.testing.assert_allclose(half.n_true, 0.5 * true.n_true)
