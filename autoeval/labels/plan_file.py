@@ -43,7 +43,7 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
     arrays = {f"found_{name}": getattr(plan.found, name) for name in COLUMNS}
     if plan.rest is not None:
         arrays |= {f"rest_{name}": getattr(plan.rest, name) for name in COLUMNS}
-    for name in ("sequence", "blocks", "probabilities", "holding"):
+    for name in ("sequence", "blocks", "probabilities", "holding", "sizes"):
         if getattr(plan, name) is not None:
             arrays[name] = getattr(plan, name)
     arrays |= plan.influence.to_arrays("influence")
@@ -57,7 +57,7 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
         "format": FORMAT,
         **{name: getattr(plan, name) for name in (*PLAIN, *LATER)},
         "n_pool": plan.n_pool,
-        "probability": plan.n / plan.n_pool,
+        **drawn_with(plan),
         "drawn": [ids[k].image_id for k in plan.drawn],
         "categories": list(plan.found.categories),
         "unlikely_categories": list(plan.rest.categories) if plan.rest is not None else None,
@@ -70,6 +70,14 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
         "priors": {name: _finite(asdict(prior)) for name, prior in plan.priors.items()},
     }
     return [write_json(folder / PLAN, document, indent=1), folder / ARRAYS]
+
+
+def drawn_with(plan: LabelPlan) -> dict[str, Any]:
+    """Return the probability with which images were drawn, or that of each image drawn."""
+    weights = plan.weights(plan.drawn)
+    if weights is None:
+        return {"probability": plan.n / plan.n_pool}
+    return {"probabilities": (1 / weights).round(6).tolist()}
 
 
 def load_plan(folder: str | os.PathLike[str]) -> LabelPlan:
@@ -114,6 +122,7 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         probabilities=arrays.get("probabilities"),
         objects=_objects(arrays, len(images)),
         holding=arrays.get("holding"),
+        sizes=arrays.get("sizes"),
         rest=None if unlikely is None else _boxes("rest", images, unlikely, arrays),
         **{name: document[name] for name in LATER if name in document},
         **{name: document[name] for name in PLAIN},
