@@ -50,8 +50,9 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
     if plan.objects is not None:
         arrays |= plan.objects.to_arrays("objects")
     stored = {name: compact(array) for name, array in arrays.items()}
+    contents: dict[str, Any] = {name: content for name, (content, _) in stored.items()}
     with atomic_path(folder / ARRAYS) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, **{name: content for name, (content, _) in stored.items()})
+        np.savez_compressed(file, **contents)
     ids = plan.found.images
     document = {
         "format": FORMAT,
