@@ -88,7 +88,7 @@ def site_scores(detector: MMDetector, category: str, data: Path, folder: Path) -
         for job in tqdm(sample_set_jobs(observer, seed_sets, recipes), category)
     ]
     return pd.DataFrame(rows).assign(
-        category=category, group=lambda of: of["site"].map(task.families)
+        category=category, group=lambda of: of["site"].map(task.groups)
     )
 
 

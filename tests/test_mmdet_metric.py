@@ -164,7 +164,7 @@ def test_precision_recall_and_f1_at_a_threshold(folder, detector, tmp_path):
     ]
     fitted = fit_sets(sets, context={})
     task = Task("any", detector.categories, (), {})
-    fitted.context_ |= {"detector": Observer(detector, task, light()).context()["detector"]}
+    fitted.context_["detector"] = Observer(detector, task, light()).context()["detector"]
     words = {word: [word] for word in detector.categories}  # expected though nothing is likely
     fitted.context_["task"] = {"name": "any", "words": words}
     fitted.save(tmp_path / "bayes.parquet")

@@ -21,6 +21,7 @@ from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import HALF_SIZE, PassSettings
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
 from autoeval.estimation.pair_table import CATEGORY, needs_of
+from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.sites.reference_statistics import ReferenceStatistics
@@ -83,6 +84,7 @@ class FittedPass:
         categories: Categories | None,
     ) -> Site:
         """Read the predictions of new images, by default those of the plan of the labels."""
+        files = as_fitted(files, self.context)
         known: PathLike | Sequence[LabelledImage] | None
         listed: Sequence[UnlabelledImage] = ()
         if images is None or isinstance(images, str | os.PathLike):

@@ -9,7 +9,7 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from autoeval.commands import run_options, site_options, task_options
 from autoeval.commands.given_input import add_input
@@ -163,7 +163,7 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> Fitted:
     from autoeval.estimation.any_estimator import load_any_estimator
 
     if args.estimator:
-        loaded: Fitted = load_any_estimator(args.estimator)
+        loaded = cast("Fitted", load_any_estimator(args.estimator))
         return loaded
     estimator = _fit_detector(args)
     if shards.leads and estimator.fit_result_:

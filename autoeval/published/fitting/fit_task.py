@@ -108,7 +108,7 @@ def fit_task(
     warnings = [of for each in seed_sets for of in prefixed(each.name, each.warnings)]
     table = _usable(table, counts.failed, "mAP" if at_threshold else target, warnings)
     task = observer.task
-    table["family"] = table["source"].map(task.families).fillna(table["source"])
+    table["family"] = table["source"].map(task.groups).fillna(table["source"])
     if len(task.categories) == 1:
         table["category"] = task.categories[0]
     files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
@@ -181,7 +181,7 @@ def checked_set(stored: LabelledSet, words: Sequence[str]) -> LabelledSet:
     words: of the detector, in which its files would be.
     """
     made = set_of_detector(
-        stored.boxes, stored.truth, name=stored.name, family=stored.family, everywhere=True
+        stored.boxes, stored.truth, name=stored.name, group=stored.group, everywhere=True
     )
     statistics = replace(made.statistics, categories=tuple(words))
     return made.changed(stored_pool=stored.stored_pool, statistics=statistics)
