@@ -27,7 +27,8 @@ import torch
 from mmengine.config import Config
 from mmengine.logging import MMLogger
 
-from autoeval.detectors import DropoutSpec, MMDetector
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.detectors import MMDetector
 from autoeval.detectors.building.category_names import count_classes, find_categories, takes_words
 from autoeval.detectors.building.configs import build_model, read_config
 from autoeval.detectors.causes import UnsuitableSize

@@ -22,9 +22,9 @@ from unittest.mock import patch
 import pandas as pd
 
 from autoeval.detectors import detector
-from autoeval.detectors.capturing import logits
+from autoeval.published.network.capturing import logits
 from autoeval.detectors.detector import MMDetector
-from autoeval.detectors.forward import passes
+from autoeval.published.network.forward import passes
 from autoeval.metrics import mean_ap
 from autoeval.published.passes import tally
 from autoeval.published.passes.presets import BY_PRODUCTS, preset

@@ -22,7 +22,7 @@ from functools import partial
 import pandas as pd
 
 from autoeval.detectors.detector import MMDetector
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.passes.presets import BY_PRODUCTS, DEFAULT_WANTS, preset
 from benchmarks import naive
 from benchmarks.subjects import (

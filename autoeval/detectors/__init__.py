@@ -1,4 +1,4 @@
-"""The only package that imports mmdet: building, preprocessing, staged forward, dropout.
+"""The only package that imports mmdet: building, preprocessing, boxes.
 
 Names are imported when they are asked for, so that black boxes do without torch and mmdet.
 """
@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
     from autoeval.detectors.detector import MMDetector
-    from autoeval.detectors.forward.dropout_spec import DropoutSpec
     from autoeval.detectors.loading import load_detector
 
 _HOMES = {
     "BlackBoxDetector": "black_box",
     "MMDetector": "detector",
-    "DropoutSpec": "forward.dropout_spec",
     "load_detector": "loading",
 }
 
@@ -31,7 +29,7 @@ warnings.filterwarnings(
 )
 warnings.filterwarnings("ignore", r"torch\.meshgrid: in an upcoming release", UserWarning)
 
-__all__ = ["BlackBoxDetector", "DropoutSpec", "MMDetector", "load_detector"]
+__all__ = ["BlackBoxDetector", "MMDetector", "load_detector"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Any callable as a detector: it gives clean, half-size and view passes, and nothing else."""
+"""Any callable as a detector: it gives boxes, and those at half the size of images."""
 
 from __future__ import annotations
 
@@ -12,19 +12,12 @@ import numpy as np
 
 from autoeval.data.wording import listed
 from autoeval.detections import Detections, Evidence
-from autoeval.detectors.altered_images import VIEWS, alter, on_half, shrink
+from autoeval.published.network.views import VIEWS, alter
+from autoeval.detectors.half_images import on_half, shrink
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.errors import FailedOnImagesError, InputError
 
-MISSING = {
-    "perturbed": "a black box has no features that dropout could reach",
-    "candidates": "a black box does not state which boxes it suppressed",
-    "logits": "a black box returns scores, no class logits",
-    "features": "a black box does not show its features",
-    "prototypes": "a black box does not show its features",
-    "reweighted": "a black box has no weights that could be perturbed",
-}
-
+HALF_SIZE = "half_size"
 PathLike = str | os.PathLike[str]
 Find = Callable[[Sequence[np.ndarray]], Any]
 
@@ -106,8 +99,7 @@ def _clip(found: Detections, size: tuple[int, int], image_id: str) -> Detections
 class BlackBoxDetector:
     """A detector of which nothing is known but what it finds.
 
-    It takes the place of `autoeval.detectors.MMDetector` wherever images are observed. Scores that
-    need dropout, logits or features are absent, with the reason.
+    It takes the place of `autoeval.detectors.MMDetector` wherever images are observed.
 
     Parameters
     ----------
@@ -144,12 +136,11 @@ class BlackBoxDetector:
     ...     return [[[0, 0, 4, 4]]] * n, [[.9]] * n, [["car"]] * n
     >>> detector = BlackBoxDetector(find, ["car"])
     >>> (evidence,) = detector.observe([np.zeros((8, 8, 3), np.uint8)], ["street"])
-    >>> len(evidence.clean), evidence.why_missing("perturbed")
-    (1, 'a black box has no features that dropout could reach')
+    >>> evidence.clean.boxes.tolist()
+    [[0.0, 0.0, 4.0, 4.0]]
     """
 
     backbone = "black box"
-    splits_backbone = False
 
     def __init__(
         self,
@@ -189,23 +180,16 @@ class BlackBoxDetector:
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
         *,
-        dropout: object = None,
-        repeats: int = 0,
-        seed: int = 0,
         wants: Collection[str] = (),
     ) -> list[Evidence]:
-        """Run the detector once on each image, and again for the half-size pass and each view.
+        """Run the detector once on each image, and again for the half-size pass.
 
         Parameters
         ----------
         images : sequence of ndarray of shape (H, W, 3), uint8, BGR
         image_ids : sequence of str
-        dropout, seed
-            Not used: a detector that can be perturbed takes them.
-        repeats : int
-            0.
         wants : collection of str
-            Further fields of `Evidence`; given are ``half_size`` and ``views``.
+            Further fields of `Evidence`: ``half_size``.
 
         Returns
         -------
@@ -217,34 +201,20 @@ class BlackBoxDetector:
         FailedOnImagesError
             If the callable raises.
         InputError
-            If it answers for another number of images, or with something that is
-            no box; or if repeats are asked for.
+            If it answers for another number of images, or with something that is no box.
         """
-        if repeats:
-            raise InputError(
-                f"Expected no dropout repeats for {self.name} but got {repeats}: "
-                f"{MISSING['perturbed']}."
-            )
+        unknown = sorted(set(wants) - {HALF_SIZE})
+        if unknown:
+            raise ValueError(f"Expected `wants` among {HALF_SIZE}, got {', '.join(unknown)}.")
         clean = self._detect(images, image_ids)
         half: list[Detections | None] = [None] * len(images)
-        if "half_size" in wants:
+        if HALF_SIZE in wants:
             shrunk = self._detect([shrink(image) for image in images], image_ids)
             half = [
                 on_half(found, image.shape) for found, image in zip(shrunk, images, strict=True)
             ]
-        views = [
-            self._detect([alter(image, view) for image in images], image_ids)
-            for view in (VIEWS if "views" in wants else ())
-        ]
         return [
-            Evidence(
-                image_id,
-                (image.shape[0], image.shape[1]),
-                clean[i],
-                views=tuple(view[i] for view in views),
-                half_size=half[i],
-                missing=MISSING,
-            )
+            Evidence(image_id, (image.shape[0], image.shape[1]), clean[i], half_size=half[i])
             for i, (image, image_id) in enumerate(zip(images, image_ids, strict=True))
         ]
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import runpy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
 
 TUPLE = "tuple"
-SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "stages")
+SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes")
+FORMER_FIELDS = {"stages"}  # in what older versions saved; clean boxes do not depend on it
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)")
 
 
@@ -42,8 +43,6 @@ class DetectorSpec:
         Unpickle everything in the checkpoint, which may run code.
     classes : str, optional
         File with the names of its labels, one in a line.
-    stages : sequence of str
-        Modules of the backbone at which features are dropped; its stages by default.
     """
 
     name: str
@@ -52,7 +51,6 @@ class DetectorSpec:
     cfg_options: Mapping[str, Any] | None = None
     trust_checkpoint: bool = False
     classes: str | None = None
-    stages: Sequence[str] = ()
 
     def __call__(self) -> Any:
         """Load it; `InputError` as `autoeval.load_detector`, or if the classes cannot be read.
@@ -79,21 +77,20 @@ class DetectorSpec:
             cfg_options=self.cfg_options,
             trust_checkpoint=self.trust_checkpoint,
             classes=read_classes(self.classes) if self.classes else (),
-            stages=tuple(self.stages),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with absolute paths, without what belongs to a machine or a run."""
         kept = {k: v for k, v in asdict(self).items() if k not in ("device", "trust_checkpoint")}
         kept |= {name: _absolute(kept[name]) for name in ("name", "checkpoint", "classes")}
-        kept["stages"] = list(self.stages)
         kept["cfg_options"] = _without_tuples(self.cfg_options)
         return kept
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote; `InputError` if a file is no longer where it was."""
-        spec = cls(**{**values, "cfg_options": _with_tuples(values.get("cfg_options"))})
+        known = {name: of for name, of in values.items() if name not in FORMER_FIELDS}
+        spec = cls(**{**known, "cfg_options": _with_tuples(values.get("cfg_options"))})
         for field, option in (("name", "detector"), ("checkpoint", "checkpoint")):
             path = getattr(spec, field)
             file, python, _ = (path or "").partition(".py:")

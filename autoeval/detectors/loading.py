@@ -29,7 +29,6 @@ def load_detector(
     cfg_options: Mapping[str, Any] | None = None,
     trust_checkpoint: bool = False,
     classes: Sequence[str] = (),
-    stages: Sequence[str] = (),
 ) -> MMDetector:
     """Load a detector with its weights, and try it on a made-up image.
 
@@ -51,16 +50,13 @@ def load_detector(
     classes : sequence of str
         What the labels stand for; by default what checkpoint or config say, see
         `autoeval.detectors.building.category_names.find_categories`.
-    stages : sequence of str
-        Modules of the backbone at which features are dropped; by default its stages, see
-        `autoeval.detectors.forward.passes.choose_passes`.
 
     Raises
     ------
     InputError
         If a file is missing or unreadable, the config does not build, the checkpoint does not fit
-        it, the categories are not known, the backbone has no such stages, the device cannot be
-        used, or the detector fails on the trial image.
+        it, the categories are not known, the device cannot be used, or the detector fails on the
+        trial image.
     """
     chosen = _device(device)
     config = read_config(name_or_config, cfg_options)
@@ -69,7 +65,7 @@ def load_detector(
     model = build_model(config)
     load_weights(model, deployed_weights(content["state_dict"], config), path)
     categories = find_categories(model, config, content["meta"], classes)
-    detector = MMDetector(model.to(chosen), config, categories, stages=stages)
+    detector = MMDetector(model.to(chosen), config, categories)
     try_once(detector)
     return detector
 

@@ -12,7 +12,7 @@ from mmengine.config import Config
 from torch import Tensor
 
 from autoeval.detections import Detections
-from autoeval.detectors.altered_images import on_half, shrink
+from autoeval.detectors.half_images import on_half, shrink
 from autoeval.detectors.causes import UnsuitableSize, first_line, size_errors
 from autoeval.errors import InputError
 
@@ -150,8 +150,8 @@ def collate(model: BaseDetector, prepared: Sequence[dict[str, Any]]) -> tuple[Te
     return data["inputs"], data["data_samples"]
 
 
-#: Takes images, their names and a preprocessor (None for the usual one), and returns the boxes.
-Find = Callable[[Sequence[np.ndarray], Sequence[str], Preprocessor | None], list[Detections]]
+#: Takes images and a preprocessor (None for the usual one), and returns the boxes.
+Find = Callable[[Sequence[np.ndarray], Preprocessor | None], list[Detections]]
 
 
 class Halving:
@@ -168,22 +168,21 @@ class Halving:
     def _preprocess(self) -> Preprocessor:
         return self._make()
 
-    def __call__(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
+    def __call__(self, images: Sequence[np.ndarray]) -> list[Detections]:
         """Find boxes at half the input size, or on a canvas where an image does not go through."""
         try:
-            return self.of_input(images, image_ids)
+            return self.of_input(images)
         except UnsuitableSize:
             if len(images) == 1:
-                return self.on_canvas(images, image_ids)
-        pairs = zip(images, image_ids, strict=True)
-        return [boxes for image, name in pairs for boxes in self([image], [name])]
+                return self.on_canvas(images)
+        return [boxes for image in images for boxes in self([image])]
 
-    def of_input(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
+    def of_input(self, images: Sequence[np.ndarray]) -> list[Detections]:
         """Find boxes at half the input size; `UnsuitableSize` if the network cannot take it."""
         with size_errors():
-            return self._find(images, image_ids, self._preprocess)
+            return self._find(images, self._preprocess)
 
-    def on_canvas(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Detections]:
+    def on_canvas(self, images: Sequence[np.ndarray]) -> list[Detections]:
         """Find boxes on images at half their size, see `shrink`."""
-        found = self._find([shrink(image) for image in images], image_ids, None)
+        found = self._find([shrink(image) for image in images], None)
         return [on_half(boxes, image.shape) for boxes, image in zip(found, images, strict=True)]

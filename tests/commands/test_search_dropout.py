@@ -6,7 +6,7 @@ from rectangles import write_task
 from shaken_rectangles import ShakenRectangles
 
 from autoeval.cli import main
-from autoeval.detectors.forward.dropout_spec import load_dropout
+from autoeval.published.network.forward.dropout_spec import load_dropout
 from autoeval.published.commands import search_dropout
 
 

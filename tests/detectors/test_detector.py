@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from branching import same
 
-from autoeval.detectors import DropoutSpec, MMDetector
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.detectors import MMDetector
 from autoeval.errors import InputError
 
 
@@ -87,8 +88,8 @@ def test_fallback_gives_the_same_boxes(unsplittable, images, position):
 
 def test_fallback_without_stages(unsplittable, images, monkeypatch):
     known, _ = unsplittable
-    monkeypatch.setattr("autoeval.detectors.forward.fallback.STAGE_LISTS", ())
-    monkeypatch.setattr("autoeval.detectors.forward.fallback.STRIDES", ())
+    monkeypatch.setattr("autoeval.published.network.forward.fallback.STAGE_LISTS", ())
+    monkeypatch.setattr("autoeval.published.network.forward.fallback.STRIDES", ())
     with pytest.warns(UserWarning, match="No stages were found"):
         other = MMDetector(known.model, known.config, known.categories)
     assert len(other.observe(images[:1], ["a"])[0].clean)

@@ -10,10 +10,12 @@ import yaml
 from branching import perturb, same
 
 from autoeval.detections import Detections
-from autoeval.detectors import DropoutSpec, MMDetector
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.detectors import MMDetector
 from autoeval.detectors.building.aliases import detector_names, find_config
 from autoeval.detectors.building.category_names import coco_categories
-from autoeval.detectors.forward.passes import Batch, HookedPasses
+from autoeval.detectors.predicting import Batch
+from autoeval.published.network.forward.passes import HookedPasses
 from autoeval.detectors.loading import build_model, load_detector, read_config
 from autoeval.detectors.preprocessing import Preprocessor, collate
 from autoeval.errors import InputError

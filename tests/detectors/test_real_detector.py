@@ -7,7 +7,8 @@ from branching import same
 
 from autoeval.data.coco import read_coco
 from autoeval.detections import Detections
-from autoeval.detectors import DropoutSpec, load_detector
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.detectors import load_detector
 from autoeval.metrics.mean_ap import MeanAP
 
 VEHICLES = ("car", "bus", "truck")

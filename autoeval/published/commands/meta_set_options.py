@@ -151,7 +151,7 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
 
 def pass_settings(args: argparse.Namespace) -> ScoredSettings:
     """Return the settings of the pass that the options of `add_pass_options` name."""
-    from autoeval.detectors.forward.dropout_spec import load_dropout
+    from autoeval.published.network.forward.dropout_spec import load_dropout
     from autoeval.published.passes import presets
 
     dropout = load_dropout(args.dropout) if args.dropout else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autoeval.detectors.forward.dropout_spec import N_STAGES, DropoutSpec
+from autoeval.published.network.forward.dropout_spec import N_STAGES, DropoutSpec
 from autoeval.published.dropout_search.workbench import Workbench
 from autoeval.published.passes.presets import scored_settings
 

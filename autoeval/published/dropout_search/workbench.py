@@ -13,7 +13,7 @@ import pandas as pd
 
 from autoeval.data.tasks.labelled_samples import Samples
 from autoeval.detections import Evidence
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog

@@ -25,7 +25,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.detections import Detections
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import HALF_SIZE, PassSettings

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from autoeval.detectors.forward.dropout_spec import write_dropout_config
+from autoeval.published.network.forward.dropout_spec import write_dropout_config
 from autoeval.published.dropout_search.search import SearchResult
 from autoeval.published.dropout_search.workbench import Workbench
 from autoeval.report.tables import format_cells, to_markdown, to_terminal

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from autoeval.detectors import DropoutSpec, MMDetector, load_detector
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.detectors import MMDetector, load_detector
 from autoeval.detectors.building.category_names import find_categories, prompt
 from autoeval.detectors.building.configs import build_model, read_config
 from autoeval.errors import InputError

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 from rectangles import rectangle_task
 
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import pytest
 from rectangles import rectangle_task
 from shaken_rectangles import ShakenRectangles, make_bench
 
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.published.dropout_search.search import full, grid, halving, search_dropout
 from autoeval.published.dropout_search.trial import Trial

@@ -4,7 +4,11 @@ import argparse
 
 import pytest
 
-from autoeval.detectors.forward.dropout_spec import DropoutSpec, load_dropout, write_dropout_config
+from autoeval.published.network.forward.dropout_spec import (
+    DropoutSpec,
+    load_dropout,
+    write_dropout_config,
+)
 from autoeval.errors import InputError
 from autoeval.published.commands.meta_set_options import add_pass_options, pass_settings
 from autoeval.published.passes.presets import PRESETS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autoeval.detectors import load_detector
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.dropout_search.search import RATES, STAGE_SUBSETS, best_of, grid
 from autoeval.published.dropout_search.trial import executions, naive_executions
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.dropout_search.search import (
     RATES,
     STAGE_SUBSETS,

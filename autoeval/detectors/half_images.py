@@ -1,4 +1,4 @@
-"""Images at half the size on a canvas, and in other light."""
+"""Images at half the size on a canvas, and boxes found there."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ import numpy as np
 from autoeval.detections import Detections
 
 GREY = 114
-LEVELS = np.arange(256)
-
-VIEWS = {"darker": LEVELS * 0.7, "brighter": LEVELS * 1.3, "flatter": 128 + (LEVELS - 128) * 0.6}
-"""What each view makes of each pixel value, before rounding to 0..255."""
 
 
 def shrink(image: np.ndarray) -> np.ndarray:
@@ -46,14 +42,3 @@ def on_half(found: Detections, shape: tuple[int, ...]) -> Detections:
 
 def _half(shape: tuple[int, ...]) -> tuple[int, int]:
     return max(shape[0] // 2, 1), max(shape[1] // 2, 1)
-
-
-def alter(image: np.ndarray, view: str) -> np.ndarray:
-    """Alter an image (H, W, 3), uint8, by one of `VIEWS`; boxes found on it need no mapping back.
-
-    Examples
-    --------
-    >>> alter(np.array([[[0, 100, 250]]], np.uint8), "brighter")
-    array([[[  0, 130, 255]]], dtype=uint8)
-    """
-    return np.clip(np.rint(VIEWS[view]), 0, 255).astype(np.uint8)[image]

@@ -8,8 +8,8 @@ import torch
 from branching import SUBSETS, perturb, same
 
 from autoeval.detectors import load_detector
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.detectors.forward.passes import HookedPasses
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.forward.passes import HookedPasses
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import torch
 from small_detectors import build_backbone
 from torch import nn
 
-from autoeval.detectors.forward.dropout import feature_dropout
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.detectors.forward.fallback import guess_hook_points, named_hook_points, trace
+from autoeval.published.network.forward.dropout import feature_dropout
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.forward.fallback import guess_hook_points, named_hook_points, trace
 from autoeval.errors import InputError
 
 HRNET = {

@@ -5,11 +5,11 @@ import torch
 from branching import SUBSETS, perturb
 from small_detectors import build_backbone
 
-from autoeval.detectors.backbones import split_backbone
-from autoeval.detectors.forward.dropout import feature_dropout
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.detectors.forward.fallback import guess_hook_points
-from autoeval.detectors.forward.stages import take_rows
+from autoeval.published.network.backbones import split_backbone
+from autoeval.published.network.forward.dropout import feature_dropout
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.forward.fallback import guess_hook_points
+from autoeval.published.network.forward.stages import take_rows
 from autoeval.errors import InputError
 
 RESNET = {"type": "ResNet", "depth": 18, "base_channels": 8, "stem_channels": 8}

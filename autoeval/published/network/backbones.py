@@ -8,7 +8,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from autoeval.detectors import ops
-from autoeval.detectors.forward.stages import (
+from autoeval.published.network.forward.stages import (
     HookPoints,
     Layer,
     StagedBackbone,

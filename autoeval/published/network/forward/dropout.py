@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
-    from autoeval.detectors.forward.stages import HookPoints
+    from autoeval.published.network.forward.stages import HookPoints
 
 
 def sample_seed(seed: int, image_id: str, repeat: int) -> int:

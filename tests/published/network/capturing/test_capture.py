@@ -9,11 +9,11 @@ from scipy.special import expit, softmax
 from small_detectors import RESIZE, TWO_STAGE
 
 from autoeval.detectors import MMDetector
-from autoeval.detectors.altered_images import VIEWS, alter
+from autoeval.published.network.views import VIEWS, alter
 from autoeval.detectors.building.category_names import coco_categories
-from autoeval.detectors.capturing import logits as LOGITS_MODULE
-from autoeval.detectors.capturing.capture import Capture, Suppression
-from autoeval.detectors.capturing.wrapping import CaptureFailures
+from autoeval.published.network.capturing import logits as LOGITS_MODULE
+from autoeval.published.network.capturing.capture import Capture, Suppression
+from autoeval.published.network.capturing.watching import CaptureFailures
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.detectors.preprocessing import collate
 

@@ -18,15 +18,10 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from autoeval.detections import Detections
-from autoeval.detectors.forward.dropout import draw_uniform, drop_below, feature_dropout
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.detectors.forward.fallback import guess_hook_points, named_hook_points
-from autoeval.detectors.forward.stages import (
-    HookPoints,
-    Prefix,
-    StagedBackbone,
-    take_rows,
-)
+from autoeval.published.network.forward.dropout import draw_uniform, drop_below, feature_dropout
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.forward.fallback import guess_hook_points, named_hook_points
+from autoeval.published.network.forward.stages import HookPoints, Prefix, StagedBackbone, take_rows
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
@@ -83,21 +78,10 @@ def _descend(
             yield from ((spec, features) for spec in group)
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Preprocessed images (N, 3, H, W) of one size.
-
-    `samples` are DetDataSamples with the size and scale of each, by which boxes return to its
-    pixels.
-    """
-
-    inputs: Tensor
-    samples: list[Any]
-
-    def take(self, rows: Sequence[int]) -> Batch:
-        """Select images; one may be taken several times. Predictions stay behind."""
-        samples = [type(self.samples[i])(metainfo=self.samples[i].metainfo) for i in rows]
-        return Batch(take_rows(self.inputs, rows), samples)
+def take_samples(batch: Batch, rows: Sequence[int]) -> Batch:
+    """Select images; one may be taken several times. Predictions stay behind."""
+    samples = [type(batch.samples[i])(metainfo=batch.samples[i].metainfo) for i in rows]
+    return Batch(take_rows(batch.inputs, rows), samples)
 
 
 class StagedPasses:
@@ -181,7 +165,7 @@ def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPass
     """
     if stages:
         return HookedPasses(model, named_hook_points(model.backbone, stages))
-    from autoeval.detectors.backbones import split_backbone  # imports mmdet
+    from autoeval.published.network.backbones import split_backbone  # imports mmdet
 
     staged = split_backbone(model.backbone)
     if staged is not None:
@@ -214,26 +198,6 @@ def stage_names(passes: StagedPasses | HookedPasses) -> tuple[str, ...]:
     except InputError:
         return ()
     return tuple(names[module] for module in points.exits)
-
-
-def predict(model: BaseDetector, batch: Batch) -> list[Detections]:
-    """Run mmdet's ``predict``: boxes in pixels of the original images, or `InputError`."""
-    return [_detections(model, result) for result in model.predict(batch.inputs, batch.samples)]
-
-
-def _detections(model: BaseDetector, result: Any) -> Detections:
-    found = result.get("pred_instances", None)
-    if found is None or "bboxes" not in found:
-        raise InputError(
-            f"{type(model).__name__} gives no boxes with the settings of its config, so it cannot "
-            "be judged as a detector: choose a config that detects or segments instances."
-        )
-    boxes = found.bboxes
-    if "masks" in found and not boxes.any():  # SOLO leaves its boxes at 0
-        from mmdet.structures.mask import mask2bbox
-
-        boxes = mask2bbox(found.masks)
-    return Detections(boxes.cpu().numpy(), found.scores.cpu().numpy(), found.labels.cpu().numpy())
 
 
 @contextmanager

@@ -1,0 +1,46 @@
+"""One pass of a model, ending in mmdet's own ``predict``, whatever the detector's stages are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from autoeval.detections import Detections
+from autoeval.errors import InputError
+
+if TYPE_CHECKING:
+    from mmdet.models.detectors import BaseDetector
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Preprocessed images (N, 3, H, W) of one size.
+
+    `samples` are DetDataSamples with the size and scale of each, by which boxes return to its
+    pixels.
+    """
+
+    inputs: Tensor
+    samples: list[Any]
+
+
+def predict(model: BaseDetector, batch: Batch) -> list[Detections]:
+    """Run mmdet's ``predict``: boxes in pixels of the original images, or `InputError`."""
+    return [_detections(model, result) for result in model.predict(batch.inputs, batch.samples)]
+
+
+def _detections(model: BaseDetector, result: Any) -> Detections:
+    found = result.get("pred_instances", None)
+    if found is None or "bboxes" not in found:
+        raise InputError(
+            f"{type(model).__name__} gives no boxes with the settings of its config, so it cannot "
+            "be judged as a detector: choose a config that detects or segments instances."
+        )
+    boxes = found.bboxes
+    if "masks" in found and not boxes.any():  # SOLO leaves its boxes at 0
+        from mmdet.structures.mask import mask2bbox
+
+        boxes = mask2bbox(found.masks)
+    return Detections(boxes.cpu().numpy(), found.scores.cpu().numpy(), found.labels.cpu().numpy())

@@ -1,0 +1,1 @@
+"""What only published scores need of a network: dropout of features, logits, altered images."""
