@@ -99,12 +99,12 @@ def compare_sites(
         whole[a.name, b.name] = mean
         parts += rows
         trained = [of.name for of in (a, b) if of.trained_here]
-        if trained:
+        if len(trained) == 1:
             warnings.append(
                 Notice(
                     "trained-on-these-images",
                     f"{listed(trained)}: trained on images like the labelled ones, so the "
-                    "difference there is not used and the interval is wider",
+                    "difference there is not used and its estimate is lowered",
                 )
             )
         elif math.isnan(rows[0]["carried_over"]):
