@@ -49,7 +49,17 @@ from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.published.reports.detector_comparison import ComparedPair, backtest, summary
 from autoeval.report.tables import format_cells, to_markdown
-from benchmarks.pair_fit import PAIRS, ROOTS, TRAINED, fit, folds, in_fit, left_out, read_rows
+from benchmarks.pair_fit import (
+    OF_PANEL,
+    PAIRS,
+    ROOTS,
+    TRAINED,
+    fit,
+    folds,
+    in_fit,
+    left_out,
+    read_rows,
+)
 from benchmarks.panel import (
     LABELLED,
     ROOT,
@@ -71,7 +81,6 @@ from benchmarks.panel import (
 PRIOR = ROOT / "configs/compare_prior.json"
 EPOCH = r"_e\d+\b"
 FEWEST_IMAGES = 60  # of a site with labels drawn
-OF_PANEL = "coco"  # `labelled` of the rows of `PAIRS`
 INFLUENCE = ("cross", "predicted", "true", "noise")
 
 

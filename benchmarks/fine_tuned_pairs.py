@@ -38,10 +38,10 @@ from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.published.reports.detector_comparison import backtest, summary
 from autoeval.report.tables import format_cells, to_markdown
-from benchmarks.compare import OF_PANEL, Scored, labelled_pair, pair_rows, without_labels
+from benchmarks.compare import Scored, labelled_pair, pair_rows, without_labels
 from benchmarks.fine_tuned import HOMES, home_categories
 from benchmarks.fine_tuned_panel import PARENT, labelled, read_sets
-from benchmarks.pair_fit import TUNED, TUNED_PAIRS, folds, left_out, read_rows, undeclared
+from benchmarks.pair_fit import OF_PANEL, TUNED, TUNED_PAIRS, folds, left_out, read_rows, undeclared
 from benchmarks.panel import (
     add_detectors,
     common,

@@ -35,6 +35,7 @@ PAIRS, TUNED_PAIRS = FOLDER / "pairs.csv", FOLDER / "fine_tuned_pairs.csv"
 TUNED_TABLE = FOLDER / "fine_tuned.csv"
 ROOTS = "_root"
 TUNED, PARENT = "tuned_", "yolox"
+OF_PANEL = "coco"  # labelled set of the rows of `PAIRS`
 TRAINED = ("retinanet",)
 """Detectors in no fit: trained on a part of the data."""
 SHARES = (0.5, 0.25, 0.25)  # weight of pairs in which none, one and both were trained on one site
@@ -59,7 +60,7 @@ def read_rows() -> pd.DataFrame:
     was trained there; ``tuned`` counts the detectors that were trained on one site; ``fold``.
     """
     tuned = pd.read_csv(TUNED_PAIRS).dropna(subset=["estimate_a", "estimate_b"])
-    rows = pd.concat([pd.read_csv(PAIRS).assign(labelled="coco"), tuned], ignore_index=True)
+    rows = pd.concat([pd.read_csv(PAIRS).assign(labelled=OF_PANEL), tuned], ignore_index=True)
     of_fold = {name: k for k, names in enumerate(folds()) for name in names}
     rows["fold"] = [of_fold.get(name, 0) for name in rows["family"]]
     rows["tuned"] = sum(rows[of].str.startswith(TUNED).astype(int) for of in "ab")
