@@ -359,7 +359,9 @@ def labelled_pair(
         one,
         rankings=tuple(of.rankings[k] for of in sites),
         predicted=prior.influence * expected.influence,
-        residual=prior.residual(level, row["disagreement"], expected.n_true),
+        residual=prior.residual(
+            level, row["disagreement"], expected.n_true, usual=bool(row["usual"])
+        ),
     )
 
 

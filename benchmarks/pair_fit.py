@@ -42,6 +42,7 @@ SHARES = (0.5, 0.25, 0.25)  # weight of pairs in which none, one and both were t
 DOF = 8.0
 FLOOR = 0.003
 SEARCH = {"maxiter": 200, "ftol": 1e-7}
+FEWEST_ROWS = 20  # of other categories
 SHARED = 0.5  # without a site of several categories
 
 # Starts and standard deviations of the pull towards them: slopes, exponent and the logarithms of
@@ -267,16 +268,27 @@ def shared_variance(rows: pd.DataFrame, errors: np.ndarray) -> float:
     return float(np.clip(cross / ((totals["n"] - 1) * totals["squares"]).sum(), 0, 1))
 
 
-def fit_influence(rows: pd.DataFrame, size: np.ndarray) -> Mapping[str, float]:
-    """Fit how the predicted influence on a difference is used, and what variance it leaves."""
+def fit_influence(rows: pd.DataFrame, size: np.ndarray) -> Mapping[str, Any]:
+    """Fit how the predicted influence on a difference is used, and what variance it leaves.
+
+    That is of persons and vehicles, and of other categories; of too few of these, of all.
+    """
     units = size / np.maximum(rows["n_true"], FEWEST_OBJECTS)
-    usable = (rows["predicted"] > 0) & (rows["true"] > 0) & (units > 0) & rows["noise"].notna()
+    usable = (rows["predicted"] > 0) & (rows["true"] > 0) & (units > 0)
     rows, units = rows[usable], units[usable]
+    noise = rows["noise"].fillna(rows["noise"].mean())
 
     def left(slope: float) -> pd.Series:
         return rows["true"] - 2 * slope * rows["cross"] + slope**2 * rows["predicted"]
 
     slope = min(np.linspace(0, 1, 21), key=lambda of: float(np.log(left(of)).mean()))
-    prior = fit_variance_prior((left(slope) / units).tolist(), float(rows["noise"].mean()))
-    noise = {"per_image": prior.variance, "per_image_dof": prior.dof}
-    return {"influence": float(slope), **noise}
+    priors = []
+    for own in (rows["usual"], ~rows["usual"]):
+        own = own if own.sum() >= FEWEST_ROWS else own | True
+        variances = (left(slope) / units)[own].tolist()
+        priors.append(fit_variance_prior(variances, float(noise[own].mean())))
+    return {
+        "influence": float(slope),
+        "per_image": tuple(of.variance for of in priors),
+        "per_image_dof": tuple(of.dof for of in priors),
+    }

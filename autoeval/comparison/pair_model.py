@@ -67,9 +67,10 @@ class PairPrior:
     dof: float = 8.0  # of the error, as Student's distribution
     influence: float = 0.2  # slope of the true influence of an image on the predicted one
     # Prior of the variance of what is left of that influence, in units of u m (1 - m) / n with n
-    # the expected objects of an image.
-    per_image: float = 0.5
-    per_image_dof: float = 3.0
+    # the expected objects of an image; of `USUAL` and of other categories, whose few objects each
+    # count for more.
+    per_image: tuple[float, float] = (0.4, 1.3)
+    per_image_dof: tuple[float, float] = (3.0, 3.0)
 
     def predict(self, pairs: pd.DataFrame) -> list[ValueWithError]:
         """Predict the difference of each row.
@@ -105,10 +106,11 @@ class PairPrior:
         error = math.sqrt(self.shared * errors.mean() ** 2 + own)
         return ValueWithError(float(np.mean([of.value for of in each])), error, self.dof)
 
-    def residual(self, level: float, u: float, n_true: float) -> VariancePrior:
+    def residual(self, level: float, u: float, n_true: float, *, usual: bool) -> VariancePrior:
         """Return the prior of the variance of one image's influence on a difference."""
-        variance = self.per_image * u * level * (1 - level) / max(n_true, FEWEST_OBJECTS)
-        return VariancePrior(max(variance, self.common.floor**2), self.per_image_dof)
+        k = 0 if usual else 1
+        variance = self.per_image[k] * u * level * (1 - level) / max(n_true, FEWEST_OBJECTS)
+        return VariancePrior(max(variance, self.common.floor**2), self.per_image_dof[k])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with four digits after the point."""
@@ -119,7 +121,8 @@ class PairPrior:
         """Read what `to_dict` wrote."""
         known: dict[str, Any] = dict(values)
         kinds = {name: two_kinds(known[name]) for name in ("common", "alone")}
-        return cls(**known | kinds | {"home": one_kind(known["home"])})
+        pairs = {name: tuple(known[name]) for name in ("per_image", "per_image_dof")}
+        return cls(**known | kinds | pairs | {"home": one_kind(known["home"])})
 
 
 def rounded(values: Any) -> Any:

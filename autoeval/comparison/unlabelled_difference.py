@@ -134,8 +134,8 @@ def compare_label_free(
         prior.mean(each),
         prior.influence * np.stack([of.influence for of in found]),
         [
-            prior.residual(float(level), float(own), of.n_true)
-            for level, own, of in zip(levels, u, found, strict=True)
+            prior.residual(float(level), float(own), of.n_true, usual=usual)
+            for level, own, of, usual in zip(levels, u, found, table["usual"], strict=True)
         ],
         carried,
     )
