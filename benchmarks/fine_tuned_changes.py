@@ -40,7 +40,7 @@ from benchmarks.fine_tuned_panel import (
 )
 from benchmarks.fine_tuned_prior import left_out, predictions, with_intervals
 
-FALLS = (0, 10, 30)  # points; from one to the next, the last on
+FALLS = {"under 10": -100, "10 to 30": 10, "over 30": 30}  # points, from which on
 KEY = ["detector", "source", "category"]
 
 
@@ -100,7 +100,8 @@ def numbers_of(of: LabelledSet, category: str, calibration: ScoreCalibration) ->
 
 def summary(found: pd.DataFrame) -> pd.DataFrame:
     """Tabulate the errors by the size of the fall."""
-    fall = pd.cut(-100 * found["true"], [-100, *FALLS[1:], 100], right=False).astype(str)
+    bins = [*FALLS.values(), 100]
+    fall = pd.cut(-100 * found["true"], bins, right=False, labels=list(FALLS)).astype(str)
     parts = []
     for name in ("slopes", "undeclared", "declared"):
         value, lower, upper = (found[f"{name}_{of}"] for of in ("estimate", "lower", "upper"))

@@ -42,7 +42,7 @@ SHARES = (0.5, 0.25, 0.25)  # weight of pairs in which none, one and both were t
 DOF = 8.0
 FLOOR = 0.003
 SEARCH = {"maxiter": 200, "ftol": 1e-7}
-FEWEST_ROWS = 20  # of other categories
+FEWEST_ROWS = 8  # of other categories
 SHARED = 0.5  # without a site of several categories
 
 # Starts and standard deviations of the pull towards them: slopes, exponent and the logarithms of
@@ -281,7 +281,8 @@ def fit_influence(rows: pd.DataFrame, size: np.ndarray) -> Mapping[str, Any]:
     def left(slope: float) -> pd.Series:
         return rows["true"] - 2 * slope * rows["cross"] + slope**2 * rows["predicted"]
 
-    slope = min(np.linspace(0, 1, 21), key=lambda of: float(np.log(left(of)).mean()))
+    weights = pair_weights(rows)
+    slope = min(np.linspace(0, 1, 21), key=lambda of: float(weights @ np.log(left(of))))
     priors = []
     for own in (rows["usual"], ~rows["usual"]):
         own = own if own.sum() >= FEWEST_ROWS else own | True
