@@ -13,6 +13,8 @@ from typing_extensions import Self
 LEAST = 1e-4  # distance that confidences keep from 0 and 1
 MOST_BOXES = 20_000  # that a calibration is fitted on, drawn by a seed
 MOST_MISSED = 100.0  # in an image
+FOUND, LIKELY = 0.05, 0.3
+"""Probabilities at IoU .5 over which a box shows its category, and is a likely object."""
 
 Family = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray]]
 

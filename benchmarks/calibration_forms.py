@@ -21,13 +21,13 @@ import pandas as pd
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from autoeval.calibration import LEAST, ScoreCalibration, fit_missed, image_terms
+from autoeval.calibration import FOUND, LEAST, ScoreCalibration, fit_missed, image_terms
 from autoeval.estimation.calibrating import FOLDS
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelled_set import LabelledSet
-from autoeval.labels.pool import image_sizes
+from autoeval.features.calibrated_features import relative_sides
 from autoeval.report.tables import to_markdown
-from autoeval.scores.calibrated import FOUND, relative_sides
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.pool import image_sizes
 from benchmarks.panel import LABELLED, WIDE, evaluable, kin, nested, read_panel, read_sets, summary
 
 Probabilities = Callable[[np.ndarray], np.ndarray]

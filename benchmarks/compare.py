@@ -43,12 +43,12 @@ from autoeval.comparison.common_objects import (
     expected_difference,
 )
 from autoeval.comparison.pair_model import PairPrior, differences, log_odds_on_labels
-from autoeval.estimation.labelled_set import LabelledSet
-from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.labels.labelled_site import true_influence
+from autoeval.labels.control_variates import true_influence
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.published.reports.detector_comparison import ComparedPair, backtest, summary
 from autoeval.report.tables import format_cells, to_markdown
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site_boxes import SiteBoxes
 from benchmarks.pair_fit import (
     OF_PANEL,
     PAIRS,

@@ -24,13 +24,13 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.data.coco import read_coco
 from autoeval.detections import Detections
 from autoeval.estimation.calibrating import calibrated_rows
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.pair_table import CATEGORY
 from autoeval.monitoring.changes.change_model import read_change_model
 from autoeval.monitoring.changes.image_numbers import UNKNOWN_SIZE, image_numbers
 from autoeval.monitoring.changes.site_watch import change_of_numbers
 from autoeval.monitoring.site_records import CameraImage
 from autoeval.report.tables import to_markdown
+from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.fine_tuned import HOMES, home_categories
 from benchmarks.fine_tuned_panel import (
     TABLE,

@@ -33,11 +33,11 @@ from autoeval.data.coco import read_coco
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.panel_prior import read_calibration_prior
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.published.reports.detector_comparison import backtest, summary
 from autoeval.report.tables import format_cells, to_markdown
+from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.compare import Scored, labelled_pair, pair_rows, without_labels
 from benchmarks.fine_tuned import HOMES, home_categories
 from benchmarks.fine_tuned_panel import PARENT, labelled, read_sets
@@ -131,6 +131,9 @@ def labelled_pairs(args: argparse.Namespace) -> Iterator[pd.DataFrame]:
     known = dict(iter(rows.groupby(["labelled", "a", "b"])))
     for a, b, home in pairs(args):
         for row in known.get((home, a.name, b.name), rows[:0]).to_dict("records"):
+            site = a.sites.get(row["source"])
+            if site is None or row["category"] not in site.truth.categories:
+                continue  # in the turn of another category
             own, prior = rows.iloc[[row["place"]]], priors[row["place"]]
             cases = [("no", prior.predict(undeclared(own))[0])]
             if one_at_home(own)[0]:

@@ -31,11 +31,12 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.labelled_set import LabelledSet, labelled_set
-from autoeval.estimation.pair_table import CATEGORY, FEATURES, features_at, with_target
+from autoeval.estimation.pair_table import CATEGORY, features_at, with_target
 from autoeval.estimation.panel_prior import read_calibration_prior
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
+from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at
 from benchmarks.fine_tuned import HOMES, home_categories, site_images
 from benchmarks.fine_tuned import sites as read_sites

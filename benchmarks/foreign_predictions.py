@@ -24,10 +24,10 @@ from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows, site_scores
-from autoeval.estimation.labelled_set import LabelledSet, labelled_set
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
+from autoeval.sites.labelled_set import LabelledSet, labelled_set
+from autoeval.sites.site_boxes import SiteBoxes
 from benchmarks.panel import family
 
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}

@@ -26,13 +26,13 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.known_site import SITE
-from autoeval.estimation.labelled_set import LabelledSet, truth_of_samples
-from autoeval.estimation.pair_table import FEATURES
-from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.monitoring.site_records import record_of
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
+from autoeval.sites.labelled_set import LabelledSet, truth_of_samples
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import SiteBoxes
 from benchmarks.panel import (
     add_detectors,
     family,
@@ -130,13 +130,7 @@ def divided(of: LabelledSet, draw: int) -> tuple[LabelledSet, LabelledSet]:
     """Divide the images of a site at random into two halves."""
     order = np.random.default_rng([draw, len(of.boxes)]).permutation(len(of.boxes))
     first, second = (np.sort(part) for part in np.array_split(order, 2))
-    return part_of(of, first), part_of(of, second)
-
-
-def part_of(of: LabelledSet, images: np.ndarray) -> LabelledSet:
-    """Keep some images of a site."""
-    boxes, truth = of.boxes.on_images(images), of.truth.on_images(images)
-    return LabelledSet(of.name, of.family, boxes, truth, of.statistics, everywhere=True)
+    return of.on_images(first), of.on_images(second)
 
 
 def observed_sites(work_dir: Path) -> list[dict[str, LabelledSet]]:
@@ -174,7 +168,7 @@ def changes(
         chosen = [image.image_id for image in after.boxes.clean.images]
         if not change:
             continue
-        kept = part_of(before, np.flatnonzero(np.isin(names, chosen) != apart))
+        kept = before.on_images(np.flatnonzero(np.isin(names, chosen) != apart))
         known, calibration = calibrated_rows([kept if apart else before], prior=of_boxes)
         if not apart:
             known = labelled_rows(kept, calibration)

@@ -20,13 +20,13 @@ import pandas as pd
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import FoundBoxes
-from autoeval.labels.label_warnings import (
+from autoeval.report.tables import to_markdown
+from autoeval.sites.label_warnings import (
     exchanged_words,
     labels_elsewhere,
     shifted_labels,
     unlabelled_objects,
 )
-from autoeval.report.tables import to_markdown
 from benchmarks.foreign_predictions import TASKS, WORDS, read
 
 Change = Callable[[Truth, np.random.Generator], Truth]

@@ -28,15 +28,15 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelled_set import LabelledSet, labelled_set
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.score_floors import fits_above
-from autoeval.estimation.site_boxes import SiteBoxes, check_floor
-from autoeval.estimation.warnings import unseen_share, unseen_warning
-from autoeval.labels.label_warnings import overconfident
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
+from autoeval.sites.label_warnings import overconfident
+from autoeval.sites.labelled_set import LabelledSet, labelled_set
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.score_range import unseen_share, unseen_warning
+from autoeval.sites.site_boxes import SiteBoxes, check_floor
 from benchmarks.foreign_predictions import TASKS, WORDS, read, split
 from benchmarks.panel import family
 

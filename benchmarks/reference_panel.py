@@ -28,11 +28,13 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelled_set import LabelledSet
-from autoeval.estimation.pair_table import CATEGORY, FEATURES, REFERENCE_FEATURES, REFERENCE_TRUE
+from autoeval.estimation.pair_table import CATEGORY, REFERENCE_TRUE
 from autoeval.estimation.reference_prior import ReferencePrior, ReferenceStrength
+from autoeval.features.calibrated_features import FEATURES
+from autoeval.features.reference_features import REFERENCE_FEATURES
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
+from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.panel import (
     FOLDER,
     GROUPS,
@@ -85,7 +87,7 @@ class CalibratedDetector:
                 continue
             boxes = replace(
                 of.boxes,
-                teacher=reference.sets[name].boxes.clean,
+                reference=reference.sets[name].boxes.clean,
                 reference_calibration=reference.calibration,
                 reference_probabilities=reference.probabilities[name][0],
             )

@@ -22,18 +22,18 @@ from autoeval import cli
 from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.data.image_folder import load_image_folder
 from autoeval.data.predictions import read_image_list, read_predictions
+from autoeval.data.tasks.task import Task
 from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.labelled_set import labelled_set
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings, light
-from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.metasets import Task
 from autoeval.mmdet_metric import LabelFreeMAP
 from autoeval.published.methods.published_estimator import PublishedEstimator
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.sites.labelled_set import labelled_set
+from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import points_at
 from tests.doc_pages import ROOT, shell_of
 from tests.made_sites import random_found, truth_from

@@ -11,8 +11,8 @@ import pytest
 from parameter_worlds import fit_strong, observed, write_worlds
 
 import autoeval
-from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.notices import EARLIER, Notice, as_notice, codes_of, notices_of, prefixed
+from autoeval.sites.reference_statistics import ReferenceStatistics
 
 ROOT = Path(__file__).parents[1]
 ROW = re.compile(r"^\| `([a-z0-9-]+)` \| (.+) \| (.+) \|$", re.M)

@@ -16,7 +16,8 @@ LAYERS = [
     {"errors", "boxes", "notices", "version"},
     {"detections", "targets", "runtime"},
     {"metrics", "data", "report", "calibration"},
-    {"detectors", "metasets", "scores", "regression"},
+    {"detectors", "features", "scores", "regression", "sites"}
+    | {"published.layouts", "published.metasets"},
     {"labels", "published.scores"},
     {"estimation"},
     {"comparison", "published.methods"},
@@ -38,11 +39,10 @@ LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package 
 # The same within `estimation`: its sub-packages, and those of its modules that one of them needs.
 # All other modules of its own lie above these.
 ESTIMATION = [
-    {"score_table", "intervals", "pair_table", "nothing_found", "list_starts"},
+    {"score_table", "intervals", "pair_table", "nothing_found"},
     {"observation"},
-    {"bayesian_regression", "category_scores", "estimate", "given_boxes", "site", "site_boxes"}
-    | {"warnings"}
-    | {"known_site", "panel_prior", "reference_prior", "reference_statistics", "labelled_set"},
+    {"bayesian_regression", "category_scores", "estimate", "given_boxes", "site", "warnings"}
+    | {"known_site", "panel_prior", "reference_prior"},
     {"modules"},
 ]
 LAYER = {part: layer for layer, parts in enumerate(ESTIMATION) for part in parts}

@@ -75,15 +75,13 @@ def run(args: argparse.Namespace) -> int:
     """Compare, print, and write the page."""
     from autoeval.api import compare, named_estimators
     from autoeval.comparison.comparison import check_points
-    from autoeval.report.terminal import next_command, print_report
-    from autoeval.results.comparison import comparison_report
 
     by_files = bool(args.predictions) and NOT_FILES not in args.predictions
     _refuse_unread(args, by_files=by_files)
     if args.fail_if_worse is not None:
         check_points(args.fail_if_worse)
-    given, behind = _behind(args.detectors)
-    fits = named_estimators(_named(given))
+    named, behind = _behind(args.detectors)
+    fits = named_estimators(_named(named))
     with run_options.launched(args) as shards:
         result = compare(
             fits,
@@ -105,9 +103,21 @@ def run(args: argparse.Namespace) -> int:
         )
         if not shards.leads:
             return 0
+    # after what can fail: pages take a second to load
+    from autoeval.report.terminal import next_command, print_report
+    from autoeval.results.comparison import comparison_report
+    from autoeval.results.estimate.about import about
+
     step = after_compare(args, fits, result) if by_files else ""
+    given = about(
+        args.command_line,
+        detectors=", ".join(args.detectors),
+        images=args.images,
+        predictions=", ".join(map(str, args.predictions)),
+        labels=args.labels,
+    )
     print_report(
-        comparison_report(result),
+        comparison_report(result, given),
         args.work_dir,
         as_json=args.json,
         verbose=args.verbose,
@@ -195,7 +205,7 @@ def _boxes(args: argparse.Namespace, fits: dict[str, Any]) -> list[Any]:
     """Return the file of each detector, or the detector as it was fitted."""
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.given_boxes import Detector, Predictions
-    from autoeval.estimation.pair_table import REFERENCE_AP
+    from autoeval.features.reference_features import REFERENCE_AP
 
     found: list[Any] = [None if path == NOT_FILES else path for path in args.predictions]
     found = found or [None] * len(fits)

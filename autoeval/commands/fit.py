@@ -77,10 +77,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fit, evaluate on what was left out, and save."""
     from autoeval.api import fit, fit_task, join
-    from autoeval.report.terminal import next_command, print_report
-    from autoeval.results.estimate.about import about
-    from autoeval.results.estimate.estimate_page import estimate_page
-    from autoeval.results.labels.plan_report import seen_in_training
 
     if args.join:
         refuse_all_but(
@@ -112,6 +108,12 @@ def run(args: argparse.Namespace) -> int:
                 estimator = fit_task(args.task, boxes, data_root=args.data_root, **options)
         if not shards.leads:
             return 0
+    # after what can fail: pages take a second to load
+    from autoeval.report.terminal import next_command, print_report
+    from autoeval.results.estimate.about import about
+    from autoeval.results.estimate.estimate_page import estimate_page
+    from autoeval.results.labels.plan_report import seen_in_training
+
     result = estimator.fit_result_
     assert result is not None
     if args.labels and detector:

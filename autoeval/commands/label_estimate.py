@@ -43,6 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read the labels, estimate, and print."""
     from autoeval.api import estimate_with_labels
+
+    estimate = estimate_with_labels(
+        args.plan,
+        args.labels,
+        img_dir=args.label_images,
+        words=args.words,
+        score_thr=args.score_thr,
+    )
+    # after what can fail: pages take a second to load
     from autoeval.report.sections import Report
     from autoeval.report.terminal import next_command, print_report
     from autoeval.results.estimate.about import about
@@ -52,13 +61,6 @@ def run(args: argparse.Namespace) -> int:
     facts = json.loads(page.read_bytes()).get("about", {}) if page.exists() else {}
     of_plan = {name: facts[name] for name in facts if name not in ("date", "command")}
     given = {"plan": str(args.plan)} | of_plan | about(args.command_line, labels=args.labels)
-    estimate = estimate_with_labels(
-        args.plan,
-        args.labels,
-        img_dir=args.label_images,
-        words=args.words,
-        score_thr=args.score_thr,
-    )
     report, step = label_report(estimate, given), ""
     if args.until:
         until, n = _until(estimate, args.until / 100)

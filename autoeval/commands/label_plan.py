@@ -76,15 +76,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make or enlarge the plan, write the folder, say what to expect."""
-    from autoeval.estimation.plan_folder import plan_in_folder
-    from autoeval.report.terminal import next_command, print_report
-    from autoeval.results.labels.plan_report import plan_report
-
     _check(args)
     estimator = site_options.load_for_target(args)
     estimate = site_options.predict_site(args, estimator)
     if estimate is None:
         return 0
+    # after what can fail: pages take a second to load
+    from autoeval.estimation.plan_folder import plan_in_folder
+    from autoeval.report.terminal import next_command, print_report
+    from autoeval.results.labels.plan_report import plan_report
+
     difference = None
     if args.compare:
         plan, written, difference = _plan_difference(args, estimator, estimate)
@@ -100,7 +101,8 @@ def run(args: argparse.Namespace) -> int:
             pseudo_labels=args.pseudo_labels,
             pseudo_words=args.pseudo_words,
         )
-    report = plan_report(plan, site_options.site_facts(args, estimator), difference)
+    images = estimate.site.images if estimate.site else ()
+    report = plan_report(plan, site_options.site_facts(args, estimator), difference, images)
     print_report(
         report,
         args.work_dir,

@@ -56,9 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make the curve, choose, and print."""
     from autoeval.estimation.operating_curve import check_wanted, choose_threshold
-    from autoeval.report.sections import Notes, Report
-    from autoeval.report.terminal import print_report
-    from autoeval.results.estimate.estimate_charts import ThresholdCurve
 
     check_wanted(args.precision, args.recall)
     made = _curve(args)
@@ -68,8 +65,24 @@ def run(args: argparse.Namespace) -> int:
     choice = choose_threshold(
         curve, precision=args.precision, recall=args.recall, level=level, warnings=warnings
     )
+    # after what can fail: pages take a second to load
+    from autoeval.report.sections import Notes, Report
+    from autoeval.report.terminal import print_report
+    from autoeval.results.estimate.about import about, about_section
+    from autoeval.results.estimate.estimate_charts import ThresholdCurve
+
     shown = ThresholdCurve(curve, choice.threshold, choice)
-    report = Report("Score threshold", [shown, Notes("warnings", warnings, "Warnings")])
+    given = about(
+        args.command_line,
+        images=args.images or args.images_list,
+        predictions=args.predictions,
+        labels=args.labels,
+        plan=args.plan,
+        estimator=args.estimator,
+        detector=args.detector,
+    )
+    notes = Notes("warnings", warnings, "Warnings")
+    report = Report("Score threshold", [shown, notes, about_section(given)])
     print_report(report, args.work_dir, as_json=args.json, verbose=args.verbose)
     return 0
 
@@ -77,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str], float] | None:
     """Return the curve, the warnings of what it rests on, and the level of its intervals."""
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.estimation.labelled_set import labels_with_files, read_labels
+    from autoeval.estimation.labelled_files import labels_with_files, read_labels
     from autoeval.estimation.operating_curve import (
         curve_warnings,
         exact_curve,

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from autoeval.boxes import overlapping_pairs
+from autoeval.calibration import FOUND, LIKELY
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.metrics.coco_matching import rank_categories
-from autoeval.scores.calibrated import FOUND, LIKELY
+from autoeval.sites.site_boxes import SiteBoxes
 
 FEWEST_LIKELY = 3  # boxes that stand for labels
 LEAST = 0.02  # true-positive probability at IoU .5 of a box that counts

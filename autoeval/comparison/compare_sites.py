@@ -26,12 +26,12 @@ from autoeval.data.wording import listed
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Categories, Site
-from autoeval.estimation.warnings import unseen_warning
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.with_labels import warnings_of_conflict, warnings_of_few
 from autoeval.notices import Notice, prefixed
+from autoeval.sites.score_range import unseen_warning
 from autoeval.targets import OperatingPoint
 
 DRAWS = 40_000  # behind the probability of being best

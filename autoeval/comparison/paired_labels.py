@@ -24,7 +24,6 @@ from autoeval.labels.estimators import (
     measure_sample,
 )
 from autoeval.labels.label_sampling import LabelledSubset, blocks_of, match_labels
-from autoeval.labels.label_warnings import contradicted_by_boxes, labelled_twice
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.prior import combine
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
@@ -34,6 +33,7 @@ from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.metrics.operating_point import image_counts
 from autoeval.notices import prefixed
+from autoeval.sites.label_warnings import contradicted_by_boxes, labelled_twice
 from autoeval.targets import OperatingPoint
 
 SPREAD = 1.15

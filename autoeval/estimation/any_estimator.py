@@ -8,7 +8,7 @@ from typing import Any
 from autoeval.estimation.artefact import read_artefact
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.site_boxes import PathLike
+from autoeval.sites.site_boxes import PathLike
 
 OF_METHODS = ("autoeval.published.methods.published_estimator", "PublishedEstimator")
 

@@ -16,7 +16,7 @@ from typing_extensions import Self
 
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimate import DEFAULT_METHOD, Estimate
 from autoeval.estimation.intervals import MIN_SOURCES, SamplingError, check_level
 from autoeval.estimation.known_site import GROUP, SITE, KnownSite
 from autoeval.estimation.nothing_found import (
@@ -59,7 +59,6 @@ from autoeval.regression import (
 from autoeval.regression.left_out import leave_one_group_out
 from autoeval.targets import OperatingPoint, find_target
 
-DEFAULT_METHOD = "bayes"
 NEW = "\0new"  # a family and a source that no labelled set is called
 NO_SAMPLING_ERROR = SamplingError()
 HELD_OUT = ["estimate", "lower", "upper", "raw"]
@@ -220,13 +219,11 @@ class BayesianRegression:
             method += f"; prior effect of the category, in points: {listed(known)}"
         return Estimate(
             value=interval.value,
-            std=math.nan,
             lower=interval.lower,
             upper=interval.upper,
             level=self.level,
             interval_method=method,
             target=self.target,
-            method=DEFAULT_METHOD,
             n_images=n_images,
             features=features,
             warnings=(*outside_range(interval), *found, *sampling.warnings),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,34 +13,36 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.known_site import sampling_stds
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.nothing_found import HIGHEST
 from autoeval.estimation.pair_table import (
     CATEGORY,
     COUNTS,
     EXPECTED_COUNTS,
-    FEATURES,
-    REFERENCE_AP,
-    REFERENCE_FEATURES,
     REFERENCE_TRUE,
     TRAINED_HERE,
+    needs_of,
 )
 from autoeval.estimation.score_table import SEED
-from autoeval.estimation.site_boxes import SiteBoxes
-from autoeval.estimation.warnings import SCORE_THR
+from autoeval.features.calibrated_features import (
+    EXPECTED,
+    FEATURES,
+    WEIGHT,
+    CalibratedFeatures,
+    relative_sides,
+)
+from autoeval.features.reference_features import REFERENCE_AP, REFERENCE_FEATURES, ReferenceFeatures
 from autoeval.metrics.mean_ap import coco_summary
 from autoeval.metrics.operating_point import CountCurve
-from autoeval.scores.base import ConfidenceScore, Score, ScoreContext
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.calibrated import EXPECTED, WEIGHT, CalibratedScores, relative_sides
-from autoeval.scores.reference import ReferenceAP
-from autoeval.scores.registry import needs_of, score_of
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.targets import OperatingPoint
 
 LABELLED_FEATURES = (*FEATURES, *REFERENCE_FEATURES)
+UNKNOWN = dict.fromkeys(REFERENCE_FEATURES, np.nan)  # of a reference without a calibration
 
 
 class CategoryScores:
-    """The scores of one category (an index into those of `boxes`) on m images of a site.
+    """The features of one category (an index into those of `boxes`) on m images of a site.
 
     images (m,), int64: images on which the category is evaluated, in rising order.
     features: columns to fill; those that need a pass which `boxes` lacks are left out.
@@ -55,16 +57,23 @@ class CategoryScores:
         images: np.ndarray,
         features: Sequence[str],
         *,
-        score_thr: float = SCORE_THR,
         probabilities: np.ndarray | None = None,
     ) -> None:
+        _check_features(features)
         self.category = boxes.clean.categories[category]
         self.images = images
-        own = boxes.clean.scores[boxes.clean.rows_of(category)]
-        self._highest = float(own.max(initial=0.0))
+        scores = boxes.clean.scores[boxes.clean.rows_of(category)]
+        self._highest = float(scores.max(initial=0.0))
         self._features = [name for name in features if needs_of([name]) <= boxes.passes]
-        made = _scores(boxes, category, images, self._features, score_thr, probabilities)
-        self._scores = list(made)
+        place = np.full(len(boxes), -1)
+        place[images] = np.arange(len(images))
+        rows = boxes.clean.rows_of(category)
+        rows = rows[place[boxes.clean.image[rows]] >= 0]
+        points = [name.removeprefix(EXPECTED) for name in features if "@" in name]
+        self._calibrated = _calibrated_features(boxes, rows, place, points, probabilities)
+        self._reference: ReferenceFeatures | None = None
+        if needs_of(self._features):
+            self._reference = _reference_features(boxes, category, rows, place)
 
     @property
     def found(self) -> bool:
@@ -72,93 +81,81 @@ class CategoryScores:
         return len(self.images) > 0
 
     def row(self) -> dict[str, Any]:
-        """Return the category, the number of images, the scores and expected counts by name.
+        """Return the category, the number of images, the features and expected counts by name.
 
         And the highest score of its boxes on all images of the site; see `nothing_over`.
         """
-        computed = {
-            name: value for score in self._scores for name, value in score.compute().items()
+        calibrated, curve = self._calibrated.compute(), self._calibrated.curve
+        computed = calibrated | (self._reference.compute() if self._reference else UNKNOWN)
+        weights = [name for name in calibrated if name.startswith(WEIGHT)]
+        return {
+            "category": self.category,
+            "n_images": max(len(self.images), 1),
+            HIGHEST: self._highest,
+            **{name: computed[name] for name in (*self._features, *weights)},
+            EXPECTED_COUNTS: curve and curve.to_bytes(),
         }
-        weights = [name for name in computed if name.startswith(WEIGHT)]
-        scores: dict[str, Any] = {name: computed[name] for name in (*self._features, *weights)}
-        for calibrated in (of for of in self._scores if isinstance(of, CalibratedScores)):
-            scores[EXPECTED_COUNTS] = calibrated.curve and calibrated.curve.to_bytes()
-        shared = {"n_images": max(len(self.images), 1), HIGHEST: self._highest}
-        return {"category": self.category, **shared, **scores}
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return each score of B sets in which the m images count so often, (B, m), as (B,)."""
-        parts = [score.resample(counts) for score in self._scores]
-        computed = {name: values for part in parts for name, values in part.items()}
+        """Return each feature of B sets in which the m images count so often, (B, m), as (B,)."""
+        unknown = {name: np.full(len(counts), np.nan) for name in REFERENCE_FEATURES}
+        computed = self._calibrated.resample(counts)
+        computed |= self._reference.resample(counts) if self._reference else unknown
         return {name: computed[name] for name in self._features}
 
 
-def _scores(
+def _check_features(features: Sequence[str]) -> None:
+    unknown = [name for name in features if name not in LABELLED_FEATURES]
+    unknown = [name for name in unknown if not OperatingPoint.of(name.removeprefix(EXPECTED))]
+    if unknown:
+        raise InputError(
+            f"Expected features among {', '.join(LABELLED_FEATURES)}, or {EXPECTED}TARGET of a "
+            f"target at a threshold, but got {', '.join(unknown)}."
+        )
+
+
+def _calibrated_features(
     boxes: SiteBoxes,
-    category: int,
-    images: np.ndarray,
-    features: Sequence[str],
-    score_thr: float,
+    rows: np.ndarray,
+    place: np.ndarray,
+    points: Sequence[str],
     probabilities: np.ndarray | None,
-) -> Iterator[Score]:
-    """Make the scores that fill some columns, and feed them."""
-    by_score: dict[type[Score], list[str]] = {}
-    for name in features:
-        score = CalibratedScores if name.startswith(EXPECTED) else score_of(name)
-        if score is None:
-            raise InputError(f"No score fills the column {name}: see `autoeval list scores`.")
-        by_score.setdefault(score, []).append(name)
-    place = np.full(len(boxes), -1)
-    place[images] = np.arange(len(images))
-    rows = boxes.clean.rows_of(category)
-    rows = rows[place[boxes.clean.image[rows]] >= 0]
-    at, scores = place[boxes.clean.image[rows]], boxes.clean.scores[rows]
-    others = []
-    context = ScoreContext(BoxStabilitySettings(score_thr=score_thr), calibration=boxes.calibration)
-    for kind, names in by_score.items():
-        if issubclass(kind, ConfidenceScore):
-            of_boxes_alone = kind(score_thr=score_thr, names=names)
-            of_boxes_alone.update_images(scores, at, len(images))
-            yield of_boxes_alone
-        elif issubclass(kind, CalibratedScores):
-            points = [name.removeprefix(EXPECTED) for name in names if "@" in name]
-            calibrated = kind(boxes.calibration, at_thresholds=points)
-            area = boxes.areas[boxes.clean.image[rows]]
-            sides = relative_sides(boxes.clean.boxes[rows], area)
-            own = None if probabilities is None else probabilities[:, rows]
-            calibrated.update_images(scores, sides, at, len(images), own)
-            yield calibrated
-        elif issubclass(kind, ReferenceAP):
-            yield _reference_score(boxes, category, rows, place)
-        else:
-            others.append(kind.make(context))
-    for image in images if others else ():
-        evidence = boxes.evidence(int(image), category)
-        for other in others:
-            other.update(evidence)
-    yield from others
+) -> CalibratedFeatures:
+    """Read some `rows` of the clean boxes; `place` (M,) of each image among those evaluated."""
+    clean = boxes.clean
+    sides = relative_sides(clean.boxes[rows], boxes.areas[clean.image[rows]])
+    return CalibratedFeatures(
+        boxes.calibrated,
+        clean.scores[rows],
+        sides,
+        place[clean.image[rows]],
+        int(place.max(initial=-1)) + 1,
+        probabilities=None if probabilities is None else probabilities[:, rows],
+        at_thresholds=points,
+    )
 
 
-def _reference_score(
+def _reference_features(
     boxes: SiteBoxes, category: int, rows: np.ndarray, place: np.ndarray
-) -> ReferenceAP:
-    """Score the boxes of some `rows` against those of the reference; `place` (M,) of each image."""
-    clean, reference, q = boxes.clean, boxes.teacher, boxes.reference_right
-    assert reference is not None
-    score = ReferenceAP(boxes.reference_calibration)
-    if q is None:  # no calibration: nothing is known of the reference
-        return score
-    true = reference.rows_of(category)
-    true = true[place[reference.image[true]] >= 0]
-    score.update_images(
+) -> ReferenceFeatures | None:
+    """Compare some `rows` with the boxes of the reference; None where it has no calibration."""
+    clean, reference, q = boxes.clean, boxes.reference, boxes.reference_right
+    if reference is None or q is None:
+        return None
+    of_reference = reference.rows_of(category)
+    of_reference = of_reference[place[reference.image[of_reference]] >= 0]
+    return ReferenceFeatures(
         Detections(clean.boxes[rows], clean.scores[rows], clean.label[rows]),
         place[clean.image[rows]],
-        Detections(reference.boxes[true], reference.scores[true], reference.label[true]),
-        place[reference.image[true]],
+        Detections(
+            reference.boxes[of_reference],
+            reference.scores[of_reference],
+            reference.label[of_reference],
+        ),
+        place[reference.image[of_reference]],
         int(place.max(initial=-1)) + 1,
-        q[true],
+        q[of_reference],
     )
-    return score
 
 
 def site_scores(
@@ -166,7 +163,6 @@ def site_scores(
     features: Sequence[str] = FEATURES,
     *,
     named: Collection[str] = (),
-    score_thr: float = SCORE_THR,
 ) -> list[CategoryScores]:
     """Score the categories that are detected, each on the images where it is.
 
@@ -180,7 +176,7 @@ def site_scores(
     for k, name in enumerate(found.categories):
         if name in (named or likely):
             images = boxes.images_with(k)
-            scores.append(CategoryScores(boxes, k, images, features, score_thr=score_thr))
+            scores.append(CategoryScores(boxes, k, images, features))
     return scores
 
 

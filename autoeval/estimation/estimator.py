@@ -22,7 +22,7 @@ from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegr
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
-from autoeval.estimation.labelled_set import read_labels
+from autoeval.estimation.labelled_files import read_labels
 from autoeval.estimation.labelling import plan_site, priors_of_targets
 from autoeval.estimation.nothing_found import undefined_at
 from autoeval.estimation.observation.detector_identity import identity_warnings
@@ -31,16 +31,16 @@ from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.panel_prior import FULL
 from autoeval.estimation.plan_match import check_plan
 from autoeval.estimation.protocol import FitResult
-from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.score_floors import FloorFit, split_floors, with_floors
 from autoeval.estimation.site import Categories, Site, site_of_images
-from autoeval.estimation.site_boxes import PathLike
 from autoeval.estimation.site_estimate import estimate_rows, estimate_site
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
 from autoeval.runtime.shards import Shards
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import PathLike
 from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 
 CALIBRATIONS = "calibrations"  # of the sites of fits that were joined
@@ -78,7 +78,7 @@ class AccuracyEstimator:
     label_assistance_ : LabelAssistance or None
         What estimates with a few labels need; see docs/how-to/labels.md.
     loading_ : dict
-        How its ``detector`` and its ``teacher`` are loaded, where that is known; each as
+        How its ``detector`` and its ``reference`` are loaded, where that is known; each as
         `DetectorSpec.to_dict` has it.
     fit_result_ : FitResult or None
         How it was evaluated when it was fitted; not saved.
@@ -242,7 +242,6 @@ class AccuracyEstimator:
             self.context_,
             self.loading_,
             fitted.features_,
-            tuple(fitted.training_range_),
             fitted.table_,
             frozenset() if labels is None else labels.needs,
         )
@@ -256,11 +255,6 @@ class AccuracyEstimator:
     def expected_categories_(self) -> Categories | None:
         """The categories of the task that it was fitted on, expected in all images, if of one."""
         return self.pass_.expected_categories
-
-    @property
-    def score_thr(self) -> float:
-        """Boxes with a lower score count in no score."""
-        return self.pass_.score_thr
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs."""
@@ -445,10 +439,10 @@ class AccuracyEstimator:
         """Run the detector; see `read_site`."""
         pictures, fitted_pass = list_images(images), self.pass_
         run = run or Detector(self.load_detector())
-        detector, teacher = run.loaded, run.teacher
-        fitted_pass.check_read(["teacher"] if teacher is not None else [])
+        detector, reference = run.loaded, run.loaded_reference
+        fitted_pass.check_read(["reference"] if reference is not None else [])
         observer = fitted_pass.box_observer(
-            detector, teacher or fitted_pass.load_teacher(), run.batch_size
+            detector, reference or fitted_pass.load_reference(), run.batch_size
         )
         site = site_of_images(
             keeping(observer, keep or run.keeping(None)),
@@ -535,7 +529,7 @@ class AccuracyEstimator:
                 )
             names = [name for name in points_at(score_thr, iou) if name != self.target]
             others |= self.regressions_of(names)
-        return estimate_site(site, self._fitted, others, self.score_thr)
+        return estimate_site(site, self._fitted, others)
 
     def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
         """Estimate from the scores of one set of images; see `Regression`."""

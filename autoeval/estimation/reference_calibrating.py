@@ -9,10 +9,10 @@ import numpy as np
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.calibrating import cross_fitted, fit_calibration
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.estimation.reference_statistics import ReferenceStatistics
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import SiteBoxes
 
 
 def with_calibrated_reference(
@@ -25,7 +25,7 @@ def with_calibrated_reference(
 
     calibrate: without it, the usual calibration of detectors stands for that of the reference.
     """
-    known = [of for of in sets if of.boxes.teacher is not None]
+    known = [of for of in sets if of.boxes.reference is not None]
     if not known:
         return list(sets)
     as_detector = [_reference_as_detector(of) for of in known]
@@ -59,6 +59,6 @@ def _calibrated(
 
 def _reference_as_detector(labelled: LabelledSet) -> LabelledSet:
     """Return the same set with the boxes of the reference in place of the detector's."""
-    found = labelled.boxes.teacher
+    found = labelled.boxes.reference
     assert found is not None
     return replace(labelled, boxes=SiteBoxes(found), statistics=ReferenceStatistics.of(found))

@@ -22,7 +22,8 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.data.config_file import shipped_config
-from autoeval.estimation.pair_table import REFERENCE_AP, REFERENCE_FEATURES, REFERENCE_TRUE
+from autoeval.estimation.pair_table import REFERENCE_TRUE
+from autoeval.features.reference_features import REFERENCE_AP, REFERENCE_FEATURES
 from autoeval.regression import Prior, Scaling
 from autoeval.regression.variances import Variances, possible_variances
 

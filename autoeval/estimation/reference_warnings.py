@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from autoeval.data.wording import listed
-from autoeval.estimation.pair_table import REFERENCE_AP, REFERENCE_TRUE, pair_rows
+from autoeval.estimation.pair_table import REFERENCE_TRUE, pair_rows
+from autoeval.features.reference_features import REFERENCE_AP
 from autoeval.notices import Notice
 from autoeval.targets import OperatingPoint
 

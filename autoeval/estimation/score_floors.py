@@ -20,9 +20,9 @@ import pandas as pd
 from autoeval.calibration import CalibrationPrior, ScoreCalibration
 from autoeval.estimation.calibrating import CalibratedSets, fit_missed_objects
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.estimation.reference_statistics import SAME_FLOOR
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.reference_statistics import SAME_FLOOR
 
 FLOORS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 FLOOR = "floor"  # column of the saved rows

@@ -18,6 +18,7 @@ from autoeval.data.predictions import read_image_list
 from autoeval.data.predictions.image_list import with_sizes
 from autoeval.data.predictions.prediction_checks import boxes_beyond, check_coverage, copies
 from autoeval.data.same_files import without_copies
+from autoeval.data.tasks.task import Task
 from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
@@ -26,11 +27,10 @@ from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
-from autoeval.estimation.reference_statistics import SAME_FLOOR, ReferenceStatistics
-from autoeval.estimation.site_boxes import LOW_FLOOR, PathLike, SiteBoxes, check_floor
-from autoeval.metasets.task import Task
 from autoeval.notices import Notice
 from autoeval.runtime.shards import Shards, Undivided
+from autoeval.sites.reference_statistics import SAME_FLOOR, ReferenceStatistics
+from autoeval.sites.site_boxes import LOW_FLOOR, PathLike, SiteBoxes, check_floor
 
 Categories = Mapping[str, Sequence[str]]
 BLACK_BOX = "black box"
@@ -46,7 +46,7 @@ class Site:
     left_out: what was left out of boxes and images.
     floor: at which floor the fit is read; 0 for that of its own files. See
         `autoeval.estimation.score_floors`.
-    unseen: see `autoeval.estimation.warnings.unseen_share`.
+    unseen: see `autoeval.sites.score_range.unseen_share`.
     evidence, least_stable: of each image, where a detector was run; those that move most, if any.
     detector: fingerprint of the detector; empty where it is not known.
     known: source of the fit of which these are new images; empty for a new site.
@@ -71,10 +71,10 @@ class Site:
     nothing_found: bool = False
     row: Mapping[str, Any] = field(default_factory=dict)
 
-    def scores(self, features: Sequence[str], score_thr: float) -> list[CategoryScores]:
+    def scores(self, features: Sequence[str]) -> list[CategoryScores]:
         """Score every category that is estimated; none where none is named and none is likely."""
         names = self.boxes.clean.categories if self.named else ()
-        return site_scores(self.boxes, features, named=names, score_thr=score_thr)
+        return site_scores(self.boxes, features, named=names)
 
     def warned(self, more: Iterable[str]) -> Site:
         """Return the same with more warnings."""

@@ -10,8 +10,8 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.data.predictions import FoundBoxes
-from autoeval.labels.pool import Pool
 from autoeval.metrics.average_precision import RankedDetections
+from autoeval.sites.pool import Pool
 
 INVERSE_PENALTY = 0.03  # on slopes, for standardised features
 MOST_STANDARD = 4.0  # standard deviations, beyond which squares grow no more

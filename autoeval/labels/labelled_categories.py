@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autoeval.calibration import LIKELY
 from autoeval.data.labels.content import ANY, LabelSet
 from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
@@ -16,7 +17,6 @@ from autoeval.labels.label_sampling import places_in_pool
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.notices import Notice
-from autoeval.scores.calibrated import LIKELY
 
 ZERO = ValueWithError(0.0, 0.0)
 """Average precision of a category without a box, whatever there is."""

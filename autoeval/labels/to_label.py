@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -123,6 +122,8 @@ def prelabels(plan: LabelPlan, images: Sequence[LabelledImage]) -> list[Prelabel
 
 def label_config(categories: Sequence[str]) -> str:
     """Return Label Studio's labelling interface for boxes of some categories."""
+    from xml.sax.saxutils import quoteattr  # loads urllib, which no other command needs
+
     labels = "\n".join(f"    <Label value={quoteattr(name)}/>" for name in categories)
     return (
         '<View>\n  <Image name="image" value="$image"/>\n'

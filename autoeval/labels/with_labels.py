@@ -15,7 +15,6 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.labels.estimators import FEWEST_HOLDING, LEVELS, LabelEstimates
 from autoeval.labels.label_sampling import LabelledSubset, match_labels
-from autoeval.labels.label_warnings import label_warnings
 from autoeval.labels.labelled_categories import on_labelled_categories, with_categories
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import FEWEST_LABELS, WidthForecast, outlook_after
@@ -25,6 +24,7 @@ from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.notices import Notice, as_notice, codes_of
 from autoeval.report.warning_lines import warning_lines
+from autoeval.sites.label_warnings import label_warnings
 from autoeval.targets import OperatingPoint, points_at
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.site import Categories
-from autoeval.estimation.site_boxes import PathLike
 from autoeval.monitoring.periods import AUTO, Clock
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions, watch_sites
 from autoeval.monitoring.watched import Watched
+from autoeval.sites.site_boxes import PathLike
 
 
 def monitor(
@@ -106,7 +106,7 @@ def monitor(
         batch_size=run.batch_size,
         executor=run.executor,
         load=run.spec,
-        reference=run.teacher,
+        reference=run.loaded_reference,
     )
     assert watched is not None  # of a single process
     return watched

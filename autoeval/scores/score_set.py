@@ -11,6 +11,7 @@ from typing_extensions import Self
 
 from autoeval.detections import ARRAYS, BOXES, SEVERAL, Detections, Evidence
 from autoeval.errors import InputError
+from autoeval.metrics.resampling import resampled_counts
 from autoeval.scores.base import Score, ScoreContext
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.feature_statistics import FeatureStatistics
@@ -44,38 +45,6 @@ def _fields(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
     for name in ARRAYS:
         if getattr(evidence, name) is not None:
             yield name, getattr(evidence, name)
-
-
-def resampled_counts(
-    n_items: int,
-    *,
-    resamples: int,
-    seed: int = 0,
-    blocks: np.ndarray | None = None,
-    dtype: type[np.integer] = np.int64,
-) -> np.ndarray:
-    """Draw `n_items` out of as many with replacement, many times.
-
-    Items that depend on each other are drawn together, block by block (Künsch 1989).
-
-    n_items: at least 1.
-    blocks (n_items,), int64: number of the block of each item, from 0 without gaps; by default each
-        is its own.
-    dtype: of the counts. ``numpy.uint8`` is enough: the probability that an item is drawn more than
-        255 times is below 1e-500 for any number of items.
-    Returned: (resamples, n_items) of `dtype`: how often each item was drawn; rows sum to `n_items`
-        where blocks are of equal size.
-
-    >>> resampled_counts(5, resamples=3).sum(axis=1)
-    array([5, 5, 5])
-    """
-    rng = np.random.default_rng(seed)
-    n_blocks = n_items if blocks is None else int(blocks.max()) + 1
-    shares = np.full(n_blocks, 1 / n_blocks)
-    drawn = np.empty((resamples, n_blocks), dtype)
-    for row in drawn:
-        row[:] = rng.multinomial(n_blocks, shares)
-    return drawn if blocks is None else drawn[:, blocks]
 
 
 class ScoreSet:

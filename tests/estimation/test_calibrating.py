@@ -19,9 +19,9 @@ from autoeval.estimation.calibrating import (
 )
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.labelled_set import labelled_set
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.sites.labelled_set import labelled_set
+from autoeval.sites.site_boxes import SiteBoxes
 from tests.made_sites import random_found, truth_from
 
 PRIOR = calibration_prior()

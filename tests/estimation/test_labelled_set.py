@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from autoeval.data.labels.content import LabelledImage
+from autoeval.data.labels.truth import NO_BOXES
 from autoeval.data.predictions import read_predictions
 from autoeval.data.predictions.category_words import find_words
 from autoeval.errors import InputError
@@ -15,14 +16,13 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import labelled_rows, site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
-from autoeval.estimation.labelled_set import labelled_set, truth_of_samples
-from autoeval.estimation.observation.samples import NO_BOXES
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.estimation.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.estimation.site import Site
-from autoeval.estimation.site_boxes import SiteBoxes, check_floor, check_limit
 from autoeval.estimation.site_estimate import site_sampling
-from autoeval.scores.score_set import resampled_counts
+from autoeval.metrics.resampling import resampled_counts
+from autoeval.sites.labelled_set import labelled_set, truth_of_samples
+from autoeval.sites.reference_statistics import ReferenceStatistics, joined_statistics
+from autoeval.sites.site_boxes import SiteBoxes, check_floor, check_limit
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
 USUAL = calibration_prior().calibration

@@ -16,10 +16,10 @@ from autoeval.estimation.operating_curve import (
     labelled_curve,
 )
 from autoeval.estimation.site import Site
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
 from autoeval.metrics.operating_point import image_counts, value_of
+from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import MEASURES
 from tests.estimation.test_estimates_at_thresholds import labelled
 from tests.label_worlds import label_set, make_site

@@ -7,9 +7,11 @@ import pytest
 from test_bayesian_regression import pair_table
 
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import FEATURES, REFERENCE_FEATURES, REFERENCE_TRUE
+from autoeval.estimation.pair_table import REFERENCE_TRUE
 from autoeval.estimation.reference_prior import ReferencePrior, ReferenceStrength
 from autoeval.estimation.reference_warnings import reference_at_site, reference_of_fit
+from autoeval.features.calibrated_features import FEATURES
+from autoeval.features.reference_features import REFERENCE_FEATURES
 from autoeval.regression import Prior, Scaling
 
 PRIOR = ReferencePrior(start=-0.1, full=0.1, certain=0.02, narrower=0.25)

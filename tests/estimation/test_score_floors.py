@@ -11,13 +11,14 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets, join_fits
-from autoeval.estimation.labelled_set import labelled_set
-from autoeval.estimation.pair_table import FEATURES, features_at
+from autoeval.estimation.pair_table import features_at
 from autoeval.estimation.panel_prior import calibration_prior, regression_prior
-from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.score_floors import FLOORS
 from autoeval.estimation.site import Site, as_in_fit
-from autoeval.estimation.site_boxes import SiteBoxes
+from autoeval.features.calibrated_features import FEATURES
+from autoeval.sites.labelled_set import labelled_set
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import SiteBoxes
 from tests.made_sites import WORDS, random_found, truth_from
 
 

@@ -10,9 +10,9 @@ from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_categories import UNLIKELY, ZERO, on_labelled_categories
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_file import load_plan, save_plan
-from autoeval.labels.pool import pool_of_predictions
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.sites.pool import pool_of_predictions
 
 WORDS = ("car", "bus", "van")
 PRIORS = {"mAP": 0.4, "mAP/car": 0.5, "mAP/bus": 0.3}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from made import random_evidence, score_set, scored
 
+from autoeval.metrics.resampling import resampled_counts
 from autoeval.published.scores.confidence_scores import AverageConfidence
-from autoeval.scores.score_set import resampled_counts
 
 IMAGES = [random_evidence(seed) for seed in range(7)]
 

@@ -20,19 +20,13 @@ IMAGES[-1] = replace(
     prototypes=np.zeros((3, 6)),
     reweighted=(classified(found(), *np.zeros((0, 3))),) * 2,
     half_size=found(),
-    teacher=found(),
+    reference=found(),
 )
-
-
-UNCALIBRATED = {  # by a pass
-    "calibrated": "no calibration was fitted on labelled images",
-    "reference_ap": "no calibration of a reference detector was fitted on labelled images",
-}
 
 
 def test_every_score_of_a_pass_is_computed_and_finite():
     scores = score_set(IMAGES)
-    assert scores.absent == UNCALIBRATED
+    assert scores.absent == {}
     rows = scores.rows()
     assert len(rows) == 2
     assert all(math.isfinite(value) for row in rows for value in row.values())
@@ -101,8 +95,7 @@ def test_scores_that_lack_their_evidence_are_absent_with_the_reason():
         *("bos", "bos_strict", "stability_ap", "confidence_stability", "detection_ratio"),
         *("count_stability", "pcr", "energy", "fd", "view_consistency", "ccs"),
         *("das_flatness", "das_prototypes"),
-        *("scale_ap", "scale_count", "teacher_ap", "atc_source", "calibrated"),
-        "reference_ap",
+        *("scale_ap", "scale_count", "hard_reference_ap", "atc_source"),
     }
     (row,) = scores.rows()
     assert row["ac"] == pytest.approx(0.9)
@@ -113,7 +106,7 @@ def test_a_score_that_one_shard_lacks_is_absent_from_the_whole():
     one, other = score_set(IMAGES[:2]), score_set()
     other.update(replace(IMAGES[3], logits=None, missing={"logits": "the head gives none"}))
     one.merge(other)
-    assert one.absent == {"energy": "the head gives none", **UNCALIBRATED}
+    assert one.absent == {"energy": "the head gives none"}
     assert "energy" not in one.rows()[0]
 
 

@@ -12,6 +12,8 @@ from autoeval.data.labels.content import LabelledImage, LabelSet
 from autoeval.notices import Notice
 
 FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their digits
+NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
+"""Boxes, categories and crowds of an image without labels."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,13 @@ from typing_extensions import Self
 
 from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.images import UnreadableImageError
+from autoeval.data.labels.truth import NO_BOXES
 from autoeval.data.same_files import path_stamp
+from autoeval.data.tasks.labelled_samples import NO_PIXELS, Sample, Samples
 from autoeval.data.video import time_blocks
 from autoeval.errors import FailedOnImagesError, InputError
-from autoeval.metasets.sample_set import NO_PIXELS, Sample, Samples
 from autoeval.runtime.threads import Ahead
 
-NO_BOXES = np.zeros((0, 4)), np.zeros(0, np.int64), np.zeros(0, bool)
 Seen = TypeVar("Seen")
 Observe = Callable[[Sequence[np.ndarray], Sequence[str]], Iterable[Seen]]
 Numbered = tuple[int, Sample]

@@ -15,9 +15,7 @@ from autoeval.data.labels.content import LabelledImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.reference_statistics import ReferenceStatistics
 from autoeval.estimation.site import site_of_files
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.observing.results_files import ResultsFile
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
@@ -25,6 +23,8 @@ from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.report.tables import counted
 from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import SiteBoxes
 
 READ = "files_read.json"
 IN_BATCH = 4096  # images a file of the store
@@ -97,8 +97,8 @@ class ResultsReader:
             taken,
             file.site(name, self.depth),
             boxes.clean.detections(k),
-            boxes.half_size.detections(k) if boxes.half_size else None,
-            teacher=boxes.teacher.detections(k) if boxes.teacher else None,
+            boxes.half_size.detections(k) if boxes.half_size is not None else None,
+            reference=boxes.reference.detections(k) if boxes.reference is not None else None,
         )
         row = row_of(record)
         content = hashlib.sha256(repr(sorted(row.items())).encode()).hexdigest()[:20]

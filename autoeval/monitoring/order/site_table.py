@@ -18,13 +18,13 @@ from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.nothing_found import HIGHEST, nothing_found_text, nothing_over_text
 from autoeval.estimation.reference_warnings import reference_at_site
-from autoeval.estimation.warnings import estimate_warnings, unseen_warning
+from autoeval.estimation.warnings import estimate_warnings
+from autoeval.features.calibrated_features import REVISION, WEIGHT
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
 from autoeval.monitoring.periods import WHOLE
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import CameraImage, RecordStore
-from autoeval.scores.calibrated import WEIGHT
-from autoeval.scores.registry import revisions
+from autoeval.sites.score_range import unseen_warning
 from autoeval.targets import IOUS, OperatingPoint, find_target, points_at
 
 ESTIMATED = ["estimate", "lower", "upper", "raw", "warnings"]
@@ -105,14 +105,13 @@ def site_table(
         categories=categories,
         features=features,
         calibration=estimator.calibration_,
-        score_thr=estimator.score_thr,
         reference_calibration=estimator.reference_calibration_,
     )
     level_of = partial(_level, regression, score)
     calibrations = [
         of and of.to_dict() for of in (estimator.calibration_, estimator.reference_calibration_)
     ]
-    made_with = repr((features, calibrations, categories, estimator.score_thr, revisions()))
+    made_with = repr((features, calibrations, categories, REVISION))
     rows = group_rows(store, score, by=by, made_with=made_with)
     if rows.empty:
         rows, drawn = rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0))

@@ -13,8 +13,8 @@ from autoeval.estimation.intervals import RESAMPLED, RESAMPLES
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.site import SeenImages, Site, unreadable_warning
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.runtime.shards import Shards, Undivided
+from autoeval.sites.site_boxes import SiteBoxes
 
 
 def scored_site(

@@ -17,7 +17,6 @@ from autoeval.comparison.paired_labels import difference_of, difference_with_lab
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.labelled_set import LabelledSet
 from autoeval.estimation.site import Site
 from autoeval.labels.difference import difference_estimate
 from autoeval.labels.estimators import LabelledSample, SampleAccuracy, measure_sample
@@ -25,6 +24,7 @@ from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.report.sections import Part, StudyReport
+from autoeval.sites.labelled_set import LabelledSet
 from autoeval.targets import OperatingPoint
 
 ABOUT = (

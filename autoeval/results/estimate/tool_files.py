@@ -10,8 +10,8 @@ import pandas as pd
 
 from autoeval.data.predictions import FoundBoxes
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.warnings import CONFIDENT, SCORE_THR
 from autoeval.runtime.files import write_json, write_table
+from autoeval.sites.score_range import CONFIDENT, SCORE_THR
 
 
 def export(folder: Path, estimate: Estimate) -> list[Path]:

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from autoeval.labels.with_labels import GOALS, LabelledEstimate
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section, Tables
+from autoeval.report.tables import counted
 from autoeval.results.estimate.about import about_section
 from autoeval.results.labels.category_sections import CategoriesInOrder
 
@@ -40,7 +41,7 @@ class Recommended(Section):
         for goal in GOALS:
             more = estimate.more_labels(goal)
             page.add_headline(
-                f"±{100 * goal:.0f}", f"{more} more labels" if more else "reached", "expected"
+                f"±{100 * goal:.0f}", counted(more, "more label") if more else "reached", "expected"
             )
         page.add_warnings(estimate.warnings)
 
@@ -127,7 +128,7 @@ class Shrinking(Section):
 
     def figures(self) -> list[tuple[str, Figure]]:
         table, estimate = self.table(), self.estimate
-        figure = Figure(figsize=(6.5, 3.2), layout="constrained")
+        figure = Figure(figsize=(5.6, 3.2), layout="constrained")
         ax = figure.subplots()
         value, half = 100 * table["value"], 100 * table["half_width"]
         ax.fill_between(table["labels"], value - half, value + half, color="tab:blue", alpha=0.2)
@@ -150,17 +151,15 @@ def label_report(
     estimate: LabelledEstimate, given: Mapping[str, str] = MappingProxyType({})
 ) -> Report:
     """Compose the estimate with labels; `given` is what the page is about."""
-    recommended, *more = label_sections(estimate)
-    return Report("Estimate with labels", [recommended, about_section(given), *more])
+    return Report("Estimate with labels", [*label_sections(estimate), about_section(given)])
 
 
 def label_sections(estimate: LabelledEstimate) -> list[Section]:
     """Return all that an estimate with labels shows."""
-    shown = Recommended(estimate), Shrinking(estimate)
     return [
-        shown[0],
+        Recommended(estimate),
         CategoriesInOrder(estimate),
-        shown[1],
+        Shrinking(estimate),
         by_estimator(estimate),
         by_category(estimate),
     ]

@@ -191,7 +191,7 @@ def test_a_sound_second_pass_gives_no_note(tmp_path):
 def test_a_real_second_pass(shared):
     """YOLOX-nano on photographs: sound as observed, refused where halved or repeated."""
     from autoeval.detectors import load_detector
-    from autoeval.estimation.site_boxes import SiteBoxes
+    from autoeval.sites.site_boxes import SiteBoxes
 
     folder = shared / "real/all/coco_mini"
     detector = load_detector("yolox_nano", checkpoint=shared / "weights/yolox_nano_coco.pth")

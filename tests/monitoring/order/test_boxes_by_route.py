@@ -10,13 +10,13 @@ from monitoring.fake_cameras import detector, estimator, write_camera
 from autoeval.calibration import ScoreCalibration
 from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections
-from autoeval.estimation.pair_table import FEATURES
-from autoeval.estimation.reference_statistics import ReferenceStatistics
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.monitoring.order.group_rows import score_group
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions, watch_sites
+from autoeval.sites.reference_statistics import ReferenceStatistics
 
 LEVELS = {"gate": 220, "yard": 140, "roof": 90}
 
@@ -128,9 +128,7 @@ def test_a_score_that_is_wrong_would_be_seen(both):
     own = fitted.calibration_
     less_sure = ScoreCalibration(own.boxes - [0.5, 0, 0], own.missed)
     rows = [
-        score_group(
-            records, SiteCategories(["car"]), FEATURES, calibration=calibration, score_thr=0.05
-        )
+        score_group(records, SiteCategories(["car"]), FEATURES, calibration=calibration)
         for calibration in (own, less_sure)
     ]
     assert rows[0] != rows[1]

@@ -6,7 +6,6 @@ import pytest
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.site import Site
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.monitoring.order.site_table import site_table
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
@@ -15,6 +14,7 @@ from autoeval.monitoring.watched import Watched
 from autoeval.results.monitoring.new_alarms import prometheus_text
 from autoeval.results.monitoring.site_board import site_board
 from autoeval.results.monitoring.sites_report import sites_report
+from autoeval.sites.site_boxes import SiteBoxes
 from tests.estimation.test_estimates_at_thresholds import labelled
 from tests.made_sites import WORDS, random_found
 

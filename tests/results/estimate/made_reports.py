@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.published.methods.published_estimate import PublishedEstimate
 from autoeval.report.sections import Report
-from autoeval.results.estimate.answer import Answer, estimates_by_category
+from autoeval.results.estimate.answer import Answer, EstimatesByCategory
 from autoeval.results.estimate.estimate_charts import PlottedScores, ScoreScatter
 from autoeval.results.estimate.estimate_page import Warnings
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
@@ -19,7 +19,10 @@ from autoeval.targets import find_target
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 MAP = find_target("mAP")
-ESTIMATE = Estimate(0.4, 0.01, 0.3, 0.55, 0.9, "jackknife+", "mAP", "bos", 80, {"bos": 0.7})
+OF_METHOD = {"method": "bos", "std": 0.01}
+ESTIMATE = PublishedEstimate(
+    0.4, 0.3, 0.55, 0.9, "jackknife+", "mAP", 80, {"bos": 0.7}, **OF_METHOD
+)
 
 
 def points(n=12):
@@ -61,7 +64,7 @@ def report(
         AtAGlance(judged),
         ScoreScatter(title, plotted, target, star),
         UnseenSources(judged, why_none),
-        estimates_by_category(estimate.per_category if estimate else {}, target),
+        EstimatesByCategory(estimate),
         WhatWasRun({"seed": "0"}, plotted, target),
     ]
     return Report(title, sections)

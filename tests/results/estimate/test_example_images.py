@@ -11,12 +11,12 @@ from autoeval.detections import Detections, Evidence
 from autoeval.estimation.observation.least_stable import UnstableImage
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import Site
-from autoeval.estimation.site_boxes import SiteBoxes
 from autoeval.results.estimate.example_images import (
     GRAY,
     LeastCertainExamples,
     LeastStableExamples,
 )
+from autoeval.sites.site_boxes import SiteBoxes
 
 CALIBRATION = calibration_prior().calibration
 

@@ -1,0 +1,257 @@
+"""Labelled sets whose boxes are in files, and the checks that all labelled sets get."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from autoeval.data.coco import read_coco
+from autoeval.data.labels.content import LabelSet, of_splits, split_of
+from autoeval.data.labels.truth import Truth
+from autoeval.data.predictions.prediction_checks import check_coverage
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.estimation.given_boxes import Predictions
+from autoeval.notices import Notice
+from autoeval.sites.label_warnings import exchanged_words, mismatched_words
+from autoeval.sites.labelled_set import LabelledSet, labelled_set
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import (
+    PathLike,
+    SiteBoxes,
+    check_floor,
+    check_limit,
+)
+
+if TYPE_CHECKING:
+    from autoeval.data.tasks.task import Task
+
+ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
+LABELLED = "images with labelled objects"
+
+
+def set_of_detector(
+    boxes: SiteBoxes, truth: Truth, *, name: str, left_out: Sequence[str] = (), **of_set: Any
+) -> LabelledSet:
+    """Evaluate a labelled set on which a detector was run, with the checks that files get.
+
+    Low scores that are missing are a warning: a file of them would be refused, but may be mended.
+    **of_set: of `labelled_set`.
+    """
+    what = f"what the detector found on {name}"
+    made = labelled_set(
+        boxes,
+        truth,
+        name=name,
+        left_out=(*left_out, *check_floor(boxes.clean, what, complete=False)),
+        warnings=(
+            *check_coverage(boxes.clean, np.unique(truth.image), what, what=LABELLED),
+            *check_limit(boxes.clean, what),
+        ),
+        **of_set,
+    )
+    return _noting_all_wrong(made, what)
+
+
+def labels_with_files(
+    labels: PathLike,
+    files: Predictions,
+    *,
+    img_dir: PathLike | None = None,
+    family: str | None = None,
+    words: Mapping[str, str] | None = None,
+) -> LabelledSet:
+    """Read one labelled set and its predictions; every category is a source.
+
+    words: category of each word of the detector that counts; these categories are sources instead,
+        on all images. Labels have the same words, or the names of the categories.
+    """
+    path = Path(labels)
+    content = read_labels(path, img_dir)
+    if not words:
+        own = {word: word for word in content.categories}
+        return _with_files(path.stem, content, files, content.categories, own, family=family)
+    categories = tuple(dict.fromkeys(words.values()))
+    made = _with_files(
+        path.stem,
+        content,
+        files,
+        categories,
+        words,
+        family=family,
+        everywhere=True,
+        label_words={**{name: name for name in categories}, **words},
+    )
+    numbers = _joined_numbers(made.statistics.numbers, _numbers_of(content))
+    made = made.changed(statistics=replace(made.statistics, numbers=numbers))
+    unknown = [of for of in words if of not in {*made.statistics.categories, *content.categories}]
+    if not unknown:
+        return made
+    text = f"neither a box nor a label is called {listed(unknown)}: check the word"
+    return made.noting(Notice("word-not-known", text))
+
+
+def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[LabelledSet]:
+    """Read the sources of a task and their predictions."""
+    lost = [seed_set.name for seed_set in task.seed_sets if seed_set.name not in files]
+    if lost:
+        raise InputError(f"No predictions of the sources {', '.join(lost)}: expected NAME.json.")
+    words = {**{name: name for name in task.categories}, **task.detector_mapping}
+    return [
+        _with_files(
+            of.name,
+            read_labels(
+                of.labels,
+                None if is_coco_file(of.labels, of.layout) else of.img_dir,
+                layout=of.layout,
+                **of.options,
+            ),
+            files[of.name],
+            task.categories,
+            words,
+            family=of.family,
+            everywhere=True,
+            label_words=of.mapping or words,
+        )
+        for of in task.seed_sets
+    ]
+
+
+def is_coco_file(path: Path, layout: str | None = None) -> bool:
+    """Whether labels are one COCO file, which names its images without their folder."""
+    return path.suffix == ".json" and path.is_file() and layout in (None, "coco")
+
+
+def read_labels(
+    path: Path, img_dir: PathLike | None, *, layout: str | None = None, **options: Any
+) -> LabelSet:
+    """Read labels; a COCO file without a folder of images needs no library that reads images.
+
+    With one, its images get the names of the files there, and one of them at least is among these.
+    """
+    if not path.exists():
+        raise InputError(f"No labels {path}: check the path.")
+    is_coco = is_coco_file(path, layout)
+    if is_coco and img_dir is None:
+        return read_coco(path)
+    from autoeval.data.labels.any_format import load_labels
+
+    folder = None if img_dir is None else os.fspath(img_dir)
+    content = load_labels(path, folder, layout=layout, **options)
+    there = (Path(folder or "") / image.file_name for image in content.images)
+    if is_coco and not any(path.is_file() for path in there):
+        raise InputError(
+            f"Expected images of {path} in {img_dir} but found none of them there: check "
+            "`img_dir` (img_dir=), or leave it out."
+        )
+    return content
+
+
+def _with_files(
+    name: str,
+    content: LabelSet,
+    files: Predictions,
+    categories: Sequence[str],
+    words: Mapping[str, str],
+    *,
+    family: str | None,
+    everywhere: bool = False,
+    label_words: Mapping[str, str] | None = None,
+) -> LabelledSet:
+    numbers = _numbers_of(content)
+    found = files.read(content.images, where=str(content.path), numbers=numbers)
+    content, found, of_split = _covered_splits(content, found)
+    floor = check_floor(found.clean, str(files.path), complete=files.complete)
+    truth = Truth.of(content, categories, label_words)
+    uncovered = check_coverage(
+        found.clean,
+        np.unique(truth.image),
+        str(files.path),
+        what=LABELLED,
+        refuse=files.complete,
+    )
+    statistics = ReferenceStatistics.of(found.clean)
+    mismatch: tuple[str, ...] = ()
+    if not label_words:
+        statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))
+        mismatch = mismatched_words(found.clean, truth)
+    made = labelled_set(
+        found.as_categories(categories, words),
+        truth,
+        name=name,
+        family=family,
+        everywhere=everywhere,
+        statistics=statistics,
+        left_out=(*content.warnings, *of_split, *found.left_out, *floor),
+        warnings=(
+            *found.clean.warnings,
+            *uncovered,
+            *check_limit(found.clean, str(files.path)),
+            *mismatch,
+        ),
+    )
+    right = float(np.nanmean(made.right_at_half))
+    if not everywhere and right < HARDLY_RIGHT:
+        others = "Are they of the same images, and do image ids and category numbers mean the same?"
+        exchanged = exchanged_words(made.boxes.clean, made.truth)
+        if exchanged:
+            others = f"{exchanged[0][0].upper()}{exchanged[0][1:]}."
+        elif mismatch:
+            others = f"{mismatch[0]} If so, give --task a file with `detector_mapping`."
+        raise InputError(
+            f"Hardly a box of {files.path} is right by {content.path}: mAP50 {right:.1%}, mean "
+            f"over categories, so nothing can be learned from them. {others}"
+        )
+    return _noting_all_wrong(made, str(files.path))
+
+
+def _numbers_of(content: LabelSet) -> dict[str, str]:
+    """Return the word of each category number of labels."""
+    given = content.numbers or tuple(str(k) for k in range(len(content.categories)))
+    return dict(zip(given, content.categories, strict=True))
+
+
+def _noting_all_wrong(made: LabelledSet, what: str) -> LabelledSet:
+    """Note where hardly a box is right, as where numbers of categories are of another list."""
+    right = made.right_at_half
+    if np.isnan(right).all() or np.nanmax(right) > ALL_WRONG:
+        return made
+    return made.noting(
+        Notice(
+            "nothing-right",
+            f"no category of {what} is right anywhere (mAP50 under 1): do category numbers and "
+            "image ids mean what the labels mean? Write words and file names into predictions "
+            "files",
+        )
+    )
+
+
+def _joined_numbers(own: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
+    """Add the labels' words for numbers to those of the predictions, unless they contradict."""
+    if any(labels.get(number, word) != word for number, word in own.items()):
+        return dict(own)
+    return {**labels, **own}
+
+
+def _covered_splits(
+    content: LabelSet, found: SiteBoxes
+) -> tuple[LabelSet, SiteBoxes, tuple[str, ...]]:
+    """Keep the splits of a whole data set that the predictions cover."""
+    splits = np.array([split_of(image) for image in content.images])
+    covered = sorted(set(splits[found.clean.image].tolist()))
+    left = {name: int(np.sum(splits == name)) for name in set(splits) - set(covered)}
+    if not left or not covered:
+        return content, found, ()
+    kept = np.flatnonzero(np.isin(splits, covered))
+    others = listed([f"{name or 'no split'} ({n} images)" for name, n in sorted(left.items())])
+    note = Notice(
+        "splits-left-out",
+        f"the predictions are of the split {listed(covered)} ({len(kept)} images) of "
+        f"{content.path}, and only its labels are used; not of {others}",
+    )
+    return of_splits(content, covered), found.on_images(kept), (note,)

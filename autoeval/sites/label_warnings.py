@@ -1,0 +1,281 @@
+"""Warnings of labels that the predictions, or other labels, contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from autoeval.boxes import overlapping_pairs
+from autoeval.data.labels.truth import Truth
+from autoeval.data.predictions import FoundBoxes
+from autoeval.data.wording import listed
+from autoeval.metrics.average_precision import RankedDetections
+from autoeval.metrics.coco_matching import top_detections
+from autoeval.notices import Notice
+
+CONFIDENT, SURE = 0.3, 0.5
+TOUCHING = 0.1
+SHARE_OF_OBJECTS, MANY_UNLABELLED = 0.25, 0.125
+MANY_ELSEWHERE = 0.07
+FEWEST_ODD = 5
+ON_LABEL, FEWEST_EXCHANGED, EXAMPLES = 0.5, 20, 3
+SAME_OBJECT, MANY_TWICE = 0.9, 0.02
+FEWEST_OF_WORD, FEWEST_CONFIDENT = 8, 20
+TOO_CONFIDENT = 0.1
+FEWEST_PAIRS, MOST_PIXELS, MOST_ERRORS = 10, 2.0, 5.0
+
+
+def exchanged_words(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+    """Find words that stand for each other, as where category numbers count from another number.
+
+    Boxes over .5 that lie on labels by an IoU of .5: one warning where by the given words less than
+    half lie on a label of their own, and more than half do with one other word for each word, no
+    word twice, each box by the words of the other boxes. A majority on either side is no measured
+    figure; docs/results/label_warnings.md counts the alarms. At least two words, or a single
+    mistake of the detector would do.
+    """
+    sure, single = found.where(found.scores > np.float32(SURE)), truth.where(~truth.crowd)
+    boxes = sure.boxes.astype(np.float64)
+    rows, columns, _ = overlapping_pairs(
+        boxes, sure.image, single.boxes, single.image, least=ON_LABEL
+    )
+    own = sure.label[rows] == single.label[columns]
+    on_label, right = np.unique(rows), np.unique(rows[own])
+    if len(on_label) < FEWEST_EXCHANGED or len(right) >= len(on_label) / 2:
+        return ()
+    other = ~np.isin(rows, right)
+    counts = np.zeros((len(found.categories), len(truth.categories)), int)
+    np.add.at(counts, (sure.label[rows[other]], single.label[columns[other]]), 1)
+    from scipy.optimize import linear_sum_assignment  # a fifth of a second that estimates save
+
+    words, others = linear_sum_assignment(counts, maximize=True)
+    n_boxes = counts[words, others]
+    explained = np.maximum(n_boxes - 1, 0).sum()  # a box does not count for its own word
+    if np.count_nonzero(n_boxes) < 2 or explained <= len(on_label) / 2:
+        return ()
+    often = np.argsort(-n_boxes, kind="stable")[:EXAMPLES]
+    pairs = [
+        f"{found.categories[words[k]]} on {truth.categories[others[k]]}"
+        for k in often
+        if n_boxes[k]
+    ]
+    return (
+        Notice(
+            "words-exchanged",
+            f"of {len(on_label)} confident boxes on labelled objects {len(right)} have the word of "
+            f"the label, and most others lie on one other word each: {', '.join(pairs)}. Do "
+            "category numbers count from 0 in one file and from 1 in the other? Write the word of "
+            "each box as 'category', or give the words with names=FILE",
+        ),
+    )
+
+
+def unlabelled_objects(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+    """Count the most confident boxes, a quarter as many as labelled objects, that are on no label.
+
+    One warning where more than an eighth of those over .5, and five or more, overlap no label of
+    any category by an IoU of .1.
+    """
+    n_objects = int((~truth.crowd).sum())
+    sure = _surest(found, int(SHARE_OF_OBJECTS * n_objects))
+    rows, _, _ = overlapping_pairs(
+        sure.boxes.astype(np.float64),
+        sure.image,
+        truth.boxes,
+        truth.image,
+        least=TOUCHING,
+        crowd=truth.crowd,
+    )
+    n_odd = len(sure) - len(np.unique(rows))
+    if n_odd < FEWEST_ODD or n_odd <= MANY_UNLABELLED * len(sure):
+        return ()
+    return (
+        Notice(
+            "objects-unlabelled",
+            f"{n_odd} of the {len(sure)} most confident boxes are on no labelled object: are "
+            "objects left unlabelled, or are the labels of other images? If not, the detector is "
+            "wrong here where it is surest",
+        ),
+    )
+
+
+def labels_elsewhere(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+    """Count images with confident boxes and labels of one category, none of which overlap.
+
+    One warning where they are more than 7 %, and five or more. Confident are the boxes over .5, at
+    most half as many as there are labelled objects.
+    """
+    sure = _surest(found, int((~truth.crowd).sum()) // 2)
+    n_categories = len(truth.categories)
+    group, labelled = (of.image * n_categories + of.label for of in (sure, truth))
+    rows, _, _ = overlapping_pairs(
+        sure.boxes.astype(np.float64), group, truth.boxes, labelled, least=np.finfo(float).tiny
+    )
+    both = np.intersect1d(group, labelled[~truth.crowd])
+    n_odd = len(np.setdiff1d(both, group[rows]))
+    if n_odd < FEWEST_ODD or n_odd <= MANY_ELSEWHERE * len(both):
+        return ()
+    what = "images" if n_categories == 1 else "pairs of image and category"
+    return (
+        Notice(
+            "labels-elsewhere",
+            f"in {n_odd} of {len(both)} {what} with labels and confident boxes, no box overlaps a "
+            "label: do some labels belong to other images, or are their boxes drawn elsewhere?",
+        ),
+    )
+
+
+def shifted_labels(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+    """Measure how far labelled boxes lie beside the detector's.
+
+    Boxes over .3 and labels of one image and category are paired where each is the other's best
+    overlap, by an IoU of .1 or more. The median offset of their centres has the standard error 1.25
+    s / sqrt(n), with s the scaled median absolute deviation. One warning where it is over 2 pixels
+    and over 5 standard errors, of 10 pairs or more.
+    """
+    offset, n_pairs = _offsets(found, truth)
+    if n_pairs < FEWEST_PAIRS:
+        return ()
+    median = np.median(offset, axis=0)
+    deviation = 1.4826 * np.median(np.abs(offset - median), axis=0)
+    error = 1.2533 * deviation / np.sqrt(n_pairs)
+    odd = (np.abs(median) > MOST_PIXELS) & (np.abs(median) > MOST_ERRORS * error)
+    if not odd.any():
+        return ()
+    right, down = median
+    return (
+        Notice(
+            "labels-displaced",
+            f"labelled boxes lie {right:+.1f} px (to the right) and {down:+.1f} px (down) of the "
+            f"detector's, median of {n_pairs} pairs: are labels and predictions of images of one "
+            "size and crop?",
+        ),
+    )
+
+
+def _surest(found: FoundBoxes, most: int) -> FoundBoxes:
+    """Keep the most confident boxes over .5."""
+    sure = np.flatnonzero(found.scores > np.float32(SURE))
+    return found.where(sure[np.argsort(-found.scores[sure], kind="stable")[:most]])
+
+
+def _offsets(found: FoundBoxes, truth: Truth) -> tuple[np.ndarray, int]:
+    """Return centre of label minus centre of box for each pair, (n, 2), and their number."""
+    sure, single = found.where(found.scores > np.float32(CONFIDENT)), truth.where(~truth.crowd)
+    group, labelled = (of.image * len(truth.categories) + of.label for of in (sure, single))
+    boxes = sure.boxes.astype(np.float64)
+    rows, columns, overlaps = overlapping_pairs(
+        boxes, group, single.boxes, labelled, least=TOUCHING
+    )
+    best_of_row, best_of_column = np.zeros(len(boxes)), np.zeros(len(single))
+    np.maximum.at(best_of_row, rows, overlaps)
+    np.maximum.at(best_of_column, columns, overlaps)
+    mutual = (overlaps == best_of_row[rows]) & (overlaps == best_of_column[columns])
+    difference = single.boxes[columns[mutual]] - boxes[rows[mutual]]
+    return (difference[:, :2] + difference[:, 2:]) / 2, int(mutual.sum())
+
+
+def label_warnings(
+    found: FoundBoxes, truth: Truth, ranked: Sequence[RankedDetections]
+) -> tuple[str, ...]:
+    """Return all warnings of labels that the boxes on their images, or other labels, contradict.
+
+    `found` and `truth` are of the same images and categories, `ranked` is what `rank_categories`
+    returns for them.
+    """
+    return (*contradicted_by_boxes(found, truth, ranked), *labelled_twice(truth))
+
+
+def contradicted_by_boxes(
+    found: FoundBoxes, truth: Truth, ranked: Sequence[RankedDetections]
+) -> tuple[str, ...]:
+    """Return the warnings of labels that a detector's boxes contradict; see `label_warnings`."""
+    return (
+        *exchanged_words(found, truth),
+        *overconfident(found, ranked),
+        *unlabelled_objects(found, truth),
+        *labels_elsewhere(found, truth),
+        *shifted_labels(found, truth),
+    )
+
+
+def labelled_twice(truth: Truth) -> tuple[str, ...]:
+    """Count labelled boxes that overlap another of their image and category by an IoU of .9.
+
+    One warning where they are more than 2 %: the second of each pair counts as missed.
+    """
+    single = truth.where(~truth.crowd)
+    group = single.image * len(single.categories) + single.label
+    rows, columns, _ = overlapping_pairs(
+        single.boxes, group, single.boxes, group, least=SAME_OBJECT
+    )
+    twice = len(np.unique(rows[rows != columns]))
+    if twice <= MANY_TWICE * len(single):
+        return ()
+    return (
+        Notice(
+            "labelled-twice",
+            f"{twice} of {len(single)} labelled boxes lie on another one of their category: is "
+            "each object labelled once? Those that are labelled twice count as missed",
+        ),
+    )
+
+
+def mismatched_words(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+    """Name categories with labels and no prediction where others have predictions and no labels.
+
+    `found` is in the detector's own words, `truth` in those of the labels.
+    """
+    labelled = _used(truth.categories, truth.label)
+    predicted = _used(found.categories, found.label)
+    lost = [f"{word} ({labelled[word]} boxes)" for word in labelled if word not in predicted]
+    unknown = [
+        f"{word} ({n} boxes)" for word, n in predicted.items() if word not in truth.categories
+    ]
+    if not lost or not unknown:
+        return ()
+    return (
+        Notice(
+            "other-words",
+            f"labelled but never predicted: {listed(lost)}; predicted but no word of the labels: "
+            f"{listed(unknown)}. Are these the same things by other words?",
+        ),
+    )
+
+
+def _used(words: tuple[str, ...], label: np.ndarray) -> dict[str, int]:
+    counts = np.bincount(label, minlength=len(words)).tolist()
+    return {word: n for word, n in zip(words, counts, strict=True) if n >= FEWEST_OF_WORD}
+
+
+def overconfident(found: FoundBoxes, ranked: Sequence[RankedDetections]) -> tuple[str, ...]:
+    """Compare the mean confidence of boxes over .3 with how many are right at an IoU of .5.
+
+    One warning where confidence exceeds precision by more than .1 and by more than two standard
+    errors, over 20 boxes or more. `ranked` is what `rank_categories` returns.
+    """
+    best = found.where(top_detections(found.image, found.label, found.scores))
+    sure = best.where(best.scores > np.float32(CONFIDENT))
+    right, scores = [], []
+    for k, of in enumerate(ranked):
+        mine = np.sort(sure.scores[sure.label == k])[::-1]
+        counts = of.counted[0, : len(mine)].astype(bool)
+        right.append(of.hits[0, : len(mine)][counts])
+        scores.append(mine[counts])
+    n_boxes = sum(map(len, scores))
+    if n_boxes < FEWEST_CONFIDENT:
+        return ()
+    precision, confidence = (float(np.concatenate(of).mean()) for of in (right, scores))
+    error = np.sqrt(confidence * (1 - confidence) / n_boxes)
+    if confidence - precision <= max(TOO_CONFIDENT, 2 * error):
+        return ()
+    return (
+        Notice(
+            "overconfident",
+            f"{precision:.0%} of the {n_boxes} boxes over {CONFIDENT} are true positives (IoU .5), "
+            f"while their mean score is {confidence:.2f}: do the labels miss objects, or are they "
+            "drawn elsewhere, or of other images? If not, the detector is overconfident, and "
+            "its scores cannot be relied on",
+        ),
+    )

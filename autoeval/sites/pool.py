@@ -1,0 +1,247 @@
+"""A pool: the boxes of the images that an estimate is about, with their features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from autoeval.boxes import overlapping_pairs
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import FoundBoxes
+from autoeval.detections import Detections, Evidence
+from autoeval.errors import InputError
+from autoeval.metrics.coco_matching import top_detections
+from autoeval.notices import Notice
+
+OF_BOX = (
+    "score",
+    "log_odds",
+    "size",
+    "aspect",
+    "rank",
+    "confident_boxes",
+    "best_score",
+    "overlap_above",
+    "overlap_below",
+    "at_edge",
+)
+OF_PASS = {
+    "perturbed": ("dropout_overlap", "dropout_score", "dropout_spread"),
+    "half_size": ("half_overlap", "half_score"),
+}
+"""Features that need another pass than the clean one, by the name of that pass."""
+
+CONFIDENT = 0.3
+EDGE = 3.0  # pixels
+ANY = float(np.finfo(np.float64).tiny)  # smallest overlap
+
+
+def feature_names(passes: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the columns of `box_features` for the clean pass and some others."""
+    passes = set(passes)
+    return (*OF_BOX, *(name for of, names in OF_PASS.items() if of in passes for name in names))
+
+
+def passes_of(names: Iterable[str]) -> frozenset[str]:
+    """Return the passes beside the clean one that features need."""
+    names = set(names)
+    return frozenset(of for of, columns in OF_PASS.items() if names & set(columns))
+
+
+def box_features(
+    found: FoundBoxes,
+    sizes: np.ndarray,
+    perturbed: Sequence[FoundBoxes] = (),
+    half_size: FoundBoxes | None = None,
+) -> np.ndarray:
+    """Describe N boxes on M images, each among the others of its category in its image.
+
+    `sizes` are height and width of each image in pixels, (M, 2); `perturbed` has the boxes under
+    feature dropout of each repeat, `half_size` those at half the size.
+
+    Columns of the result, (N, F), are as in `feature_names`: score and its log-odds; logarithm of
+    the side relative to the image and of the aspect ratio; logarithm of the rank among the boxes of
+    its category in the image and of the number of confident ones; the best score among them; the
+    largest IoU with a more and a less confident one; whether the box ends at the edge. For each
+    other pass: IoU and score of the box that overlaps it and is confident, and how the score
+    varies.
+    """
+    sizes = sizes[found.image]
+    columns = [*_of_one_box(found, sizes), *_of_its_group(found), _at_edge(found, sizes)]
+    if perturbed:
+        again = [_in_other_pass(found, other) for other in perturbed]
+        overlaps, scores = (np.array(part) for part in zip(*again, strict=True))
+        columns += [overlaps.mean(axis=0), scores.mean(axis=0), scores.std(axis=0)]
+    if half_size is not None:
+        columns += _in_other_pass(found, half_size)
+    return np.stack(columns, axis=1)
+
+
+def _of_one_box(found: FoundBoxes, sizes: np.ndarray) -> list[np.ndarray]:
+    scores = found.scores.astype(np.float64)
+    inside = np.clip(scores, 1e-3, 1 - 1e-3)
+    sides = (found.boxes[:, 2:] - found.boxes[:, :2]).astype(np.float64)
+    width, height = np.maximum(sides, 1e-3).T
+    side = 0.5 * np.log(np.clip(width * height / sizes.prod(axis=1), 1e-6, 1))
+    aspect = np.clip(np.log(width / height), -3, 3)
+    return [scores, np.log(inside / (1 - inside)), side, aspect]
+
+
+def _of_its_group(found: FoundBoxes) -> list[np.ndarray]:
+    """Compare each box with those of its category in its image."""
+    scores, n = found.scores.astype(np.float64), len(found)
+    group = np.unique(_group(found, found), return_inverse=True)[1]
+    order = np.lexsort((-scores, group))
+    rank = np.empty(n, np.int64)
+    rank[order] = np.arange(n) - np.searchsorted(group[order], group[order])
+    confident = np.bincount(group, scores > CONFIDENT, minlength=1)
+    best = np.zeros(len(confident))
+    np.maximum.at(best, group, scores)
+    boxes = found.boxes.astype(np.float64)
+    a, b, overlap = overlapping_pairs(boxes, group, boxes, group, least=ANY)
+    above, below = np.zeros(n), np.zeros(n)
+    is_above, is_below = rank[b] < rank[a], rank[b] > rank[a]
+    np.maximum.at(above, a[is_above], overlap[is_above])
+    np.maximum.at(below, a[is_below], overlap[is_below])
+    return [np.log1p(rank), np.log1p(confident[group]), best[group], above, below]
+
+
+def _at_edge(found: FoundBoxes, sizes: np.ndarray) -> np.ndarray:
+    near = found.boxes[:, :2].min(axis=1) < EDGE
+    far = (found.boxes[:, 2:] > sizes[:, ::-1] - EDGE).any(axis=1)
+    return (near | far).astype(np.float64)
+
+
+def _in_other_pass(found: FoundBoxes, other: FoundBoxes) -> list[np.ndarray]:
+    """IoU and score of the overlapping box of another pass, (N,) each; 0 where there is none.
+
+    Of several the one with the largest product of the IoU and half of one plus its score.
+    """
+    a, b, overlap = overlapping_pairs(
+        found.boxes.astype(np.float64),
+        _group(found, found),
+        other.boxes.astype(np.float64),
+        _group(other, found),
+        least=ANY,
+    )
+    likeness = overlap * (0.5 + 0.5 * other.scores[b])
+    order = np.lexsort((-likeness, a))
+    first = np.append(True, np.diff(a[order]) > 0)[: len(order)]
+    chosen = order[first]
+    reached, score = np.zeros(len(found)), np.zeros(len(found))
+    reached[a[chosen]] = overlap[chosen]
+    score[a[chosen]] = other.scores[b[chosen]] * (overlap[chosen] > CONFIDENT)
+    return [reached, score]
+
+
+def _group(boxes: FoundBoxes, like: FoundBoxes) -> np.ndarray:
+    """Return a number for each image and category, (N,)."""
+    return boxes.image * len(like.categories) + boxes.label
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """N boxes on the M images that an estimate is about."""
+
+    found: FoundBoxes  # at most 100 boxes of a category in an image, as evaluation takes them
+    features: np.ndarray  # (N, F), see `box_features`
+    names: tuple[str, ...]  # of its columns
+    warnings: tuple[str, ...] = ()  # what was assumed
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.found.images)
+
+    @property
+    def image_ids(self) -> tuple[str, ...]:
+        """Names of the images."""
+        return tuple(image.image_id for image in self.found.images)
+
+    def with_boxes_over(self, score_thr: float) -> Pool:
+        """Keep the images with a box over a threshold: precision there depends on no other."""
+        over = self.found.scores > self.found.scores.dtype.type(score_thr)
+        images = np.unique(self.found.image[over])
+        if len(images) == len(self):
+            return self
+        note = Notice(
+            "images-without-box-over-threshold",
+            f"{len(self) - len(images)} of {len(self)} images have no box over {score_thr:g}, and "
+            "precision does not depend on them: none of them is drawn",
+        )
+        return replace(self.on_images(images), warnings=(*self.warnings, note))
+
+    def on_images(self, chosen: np.ndarray) -> Pool:
+        """Keep some images, (k,) int in rising order, and their boxes."""
+        kept = np.isin(self.found.image, chosen)
+        return replace(self, found=self.found.on_images(chosen), features=self.features[kept])
+
+    def columns(self, names: Sequence[str]) -> np.ndarray:
+        """Return some features of all boxes, (N, len(names))."""
+        return self.features[:, [self.names.index(name) for name in names]]
+
+
+def pool_of_predictions(
+    clean: FoundBoxes,
+    half_size: FoundBoxes | None = None,
+    perturbed: Sequence[FoundBoxes] = (),
+) -> Pool:
+    """Make a pool of the boxes of one or more passes; InputError if there is no image.
+
+    `perturbed` has one for each repeat. An image of unknown size counts as large as the boxes of
+    all such images reach, which is a warning of the pool.
+    """
+    if not clean.images:
+        raise InputError("Expected a pool of at least one image but got none.")
+    found = clean.where(top_detections(clean.image, clean.label, clean.scores))
+    sizes, warnings = image_sizes(found)
+    features = box_features(found, sizes, perturbed, half_size)
+    passes = ("perturbed",) * bool(perturbed) + ("half_size",) * (half_size is not None)
+    return Pool(found, features, feature_names(passes), warnings)
+
+
+def pool_of_evidence(evidence: Sequence[Evidence], categories: Sequence[str]) -> Pool:
+    """Make a pool of the evidence of each image, labelled by `categories`.
+
+    A pass that some image lacks is left out. Raises InputError if there is no image.
+    """
+    images = tuple(LabelledImage(e.image_id, e.image_id, e.image_size) for e in evidence)
+    repeats = min((len(e.perturbed) for e in evidence), default=0)
+    perturbed = [[e.perturbed[k] for e in evidence] for k in range(repeats)]
+    half_size = [e.half_size for e in evidence if e.half_size is not None]
+    return pool_of_predictions(
+        _columns(images, [e.clean for e in evidence], categories),
+        _columns(images, half_size, categories) if len(half_size) == len(images) else None,
+        [_columns(images, boxes, categories) for boxes in perturbed],
+    )
+
+
+def image_sizes(found: FoundBoxes) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return height and width of each image, (M, 2), and what was assumed of unknown ones."""
+    unknown = np.array([image.size is None for image in found.images])
+    sizes = np.array([image.size or (1, 1) for image in found.images], np.float64)
+    if not unknown.any():
+        return sizes, ()
+    sizes[unknown] = found.boxes[unknown[found.image], 2:].max(axis=0, initial=1)[::-1]
+    height, width = sizes[unknown][0]
+    warning = Notice(
+        "image-sizes-unknown",
+        f"height and width of {unknown.sum()} of {len(unknown)} images are unknown: they count as "
+        f"{height:.0f} and {width:.0f} pixels, as far as their boxes reach. Boxes are described "
+        "better by the true sizes: list the images in a COCO file that gives them",
+    )
+    return sizes, (warning,)
+
+
+def _columns(
+    images: tuple[LabelledImage, ...], boxes: Sequence[Detections], categories: Sequence[str]
+) -> FoundBoxes:
+    counts = [len(found) for found in boxes]
+    image = np.repeat(np.arange(len(counts)), counts)
+    every = [*boxes, Detections.empty()]
+    label, corners, scores = (
+        np.concatenate([getattr(found, name) for found in every])
+        for name in ("labels", "boxes", "scores")
+    )
+    return FoundBoxes(images, tuple(categories), image, label, corners, scores, {})

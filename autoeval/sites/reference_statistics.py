@@ -1,0 +1,239 @@
+"""Reference statistics: how the predictions of a fit look, to compare new ones with."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.predictions import FoundBoxes
+from autoeval.data.wording import listed
+from autoeval.errors import InputError
+from autoeval.notices import Notice, codes_of, notices_of
+from autoeval.report.tables import counted
+from autoeval.sites.list_starts import (
+    ENOUGH_BOXES,
+    SURELY_NOT,
+    ListStart,
+    begin_apart,
+    log_chance,
+    open_lists,
+)
+from autoeval.sites.score_range import SCORE_THR, another_scale, unseen_share
+from autoeval.sites.site_boxes import LOW_FLOOR
+
+SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike
+MOST_ABOVE = 0.05  # that lists may begin above those of the fit
+FEW, NEAREST, FARTHEST, ROUNDING = 3, 0.003, 0.03, 1e-6
+"""How far the lowest of n scores lies above its threshold: 3 / n, if that is between. One of n
+boxes is mostly so near where their density is 1 there. Scores on another scale begin higher, too,
+but seldom so near to a threshold that somebody chose."""
+LISTS = ("categories", "warnings", "floors")
+
+
+@dataclass(frozen=True)
+class ReferenceStatistics:
+    """How a detector's files look.
+
+    numbers: the word of each number of a category, where its files or the labels have numbers.
+    highest: highest score; 0 where it is not known.
+    floors: thresholds that the fit is known at, too, rising, and the share of its boxes over each;
+        see `autoeval.estimation.score_floors`.
+    warnings: what was found wrong in the fit, which every estimate repeats.
+    """
+
+    categories: tuple[str, ...]
+    numbers: dict[str, str] = field(default_factory=dict)
+    floor: float = 0.0
+    most_boxes: int = 0
+    highest: float = 0.0
+    unseen: float = 0.0
+    warnings: tuple[str, ...] = ()
+    widening: float = 0.0
+    floors: tuple[tuple[float, float], ...] = ()
+
+    @classmethod
+    def of(cls, found: FoundBoxes) -> ReferenceStatistics:
+        """Look at predictions."""
+        return cls(
+            found.categories,
+            found.numbers,
+            found.floor,
+            found.most_boxes,
+            found.highest,
+            unseen_share(found),
+        )
+
+    def warning(self, *warnings: str) -> ReferenceStatistics:
+        """Add what was found wrong in the fit."""
+        return replace(self, warnings=(*self.warnings, *warnings))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            **asdict(self),
+            "categories": list(self.categories),
+            # A list of pairs: JSON with sorted keys would put 10 before 2, and their order counts.
+            "numbers": [[number, word] for number, word in self.numbers.items()],
+            "warnings": list(self.warnings),
+            "floors": [list(of) for of in self.floors],
+            "warning_codes": codes_of(self.warnings),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> ReferenceStatistics:
+        """Read what `to_dict` wrote."""
+        values = dict(values)
+        codes = values.pop("warning_codes", ())  # not in files of earlier fits
+        lists = {name: tuple(values.get(name, ())) for name in LISTS}
+        lists["warnings"] = notices_of(values.get("warnings", ()), codes)
+        numbers = values.get("numbers", [])
+        if isinstance(numbers, dict):  # of a file that was written before the pairs
+            numbers = sorted(numbers.items(), key=_in_counting_order)
+        lists["floors"] = tuple((float(a), float(b)) for a, b in lists["floors"])
+        return cls(**{**values, **lists, "numbers": {str(k): word for k, word in numbers}})
+
+    def differences(self, found: FoundBoxes) -> tuple[str, ...]:
+        """Say how new predictions look other than those of the fit, as of another detector."""
+        unknown = [word for word in _used(found) if word not in self.categories]
+        if len(unknown) == len(_used(found)) > 0:
+            raise InputError(
+                f"These predictions are of another detector: it knows {listed(unknown, 10)}, the "
+                f"one that the estimator was fitted for {listed(self.categories, 10)}."
+            )
+        return tuple(self._differences(found, unknown))
+
+    def start_of(self, found: FoundBoxes) -> ListStart:
+        """Say why new predictions begin where they do.
+
+        Raises InputError where they begin higher than those of the fit, and nothing explains it but
+        another scale of scores.
+        """
+        if not len(found) or not found.floor > self.floor + SAME_FLOOR:
+            return ListStart()
+        shown = open_lists(found)
+        few_shown = len(shown) < min(len(found), ENOUGH_BOXES)  # nearly all lists are full
+        shown = shown if len(shown) else found
+        cut = begin_apart(shown)
+        within = min(max(FEW / len(shown), NEAREST), FARTHEST)
+        for floor, _ in () if cut else reversed(self.floors):
+            by_chance = log_chance(len(shown), floor, self.floors)  # that no box is under it
+            if -ROUNDING < shown.floor - floor <= within and by_chance < math.log(SURELY_NOT):
+                return ListStart(floor)
+        if cut or few_shown:
+            return ListStart(cut=True)
+        n_images = len(np.unique(shown.image))  # boxes of one image are dependent
+        if log_chance(n_images, shown.floor, self.floors) >= math.log(SURELY_NOT):
+            return ListStart(by_chance=True)
+        if found.floor <= self.floor + MOST_ABOVE:
+            return ListStart()
+        if len(found) < ENOUGH_BOXES:
+            return ListStart(unlikely=True)
+        known = listed([f"{of:g}" for of, _ in self.floors], most=12) or "none above it"
+        raise InputError(
+            f"The lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: the "
+            f"scores do not compare (thresholds that this fit knows: {known}). Export both from "
+            f".01 on (Ultralytics: conf=0.01), or leave out boxes below {found.floor:.2g} of the "
+            "labelled images, too, and fit again."
+        )
+
+    def unseen_of(self, found: FoundBoxes, start: ListStart) -> float:
+        """Return `unseen_share` of new predictions, as far as the fit is read."""
+        if start.cut or start.unlikely:
+            return unseen_share(found, max(self.floor, SCORE_THR))
+        return 0.0 if start.by_chance else unseen_share(found)
+
+    def _differences(self, found: FoundBoxes, unknown: list[str]) -> Iterator[str]:
+        if unknown:
+            yield Notice(
+                "another-detector",
+                f"categories that the fit did not know: {listed(unknown, 10)}: another detector?",
+            )
+        start = self.start_of(found)
+        begins = f"the lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: "
+        if start.floor:
+            yield Notice(
+                "low-scores-missing",
+                f"{begins}boxes under {start.floor:g} are taken to have been left out, and the "
+                "estimate is of the boxes in this file; export from .01 on (Ultralytics: "
+                "conf=0.01) for one of all",
+            )
+        elif start.cut:
+            yield Notice(
+                "boxes-limited",
+                f"{begins}each image lists its best boxes only, down to a score of its own. The "
+                "interval is wider by what is missing; export all boxes from .01 on",
+            )
+        elif start.unlikely:
+            yield Notice(
+                "another-threshold",
+                f"{begins}by chance {counted(len(found), 'box', 'boxes')} would hardly begin so "
+                "high. The interval is wider by what may be missing; check that both were exported "
+                "with one threshold",
+            )
+        plain = start == ListStart()
+        floor = self.floor if plain else start.floor or found.floor
+        yield from another_scale(found, floor, self.highest)
+        if found.most_boxes > 2 * self.most_boxes:
+            yield (
+                Notice(
+                    "another-detector",
+                    f"up to {found.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
+                    "another limit, or another detector?",
+                )
+            )
+
+
+def _in_counting_order(pair: tuple[str, str]) -> tuple[int, str]:
+    number, _ = pair
+    return (int(number) if number.isdecimal() else sys.maxsize, number)
+
+
+def _used(found: FoundBoxes) -> list[str]:
+    return [found.categories[k] for k in np.flatnonzero(np.bincount(found.label))]
+
+
+def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatistics:
+    """Describe the files of several labelled sets together; numbers count where they agree."""
+    words = dict.fromkeys(word for part in parts for word in part.categories)
+    numbers = {k: word for part in parts for k, word in part.numbers.items()}
+    numbers = {
+        k: word
+        for k, word in numbers.items()
+        if all(part.numbers.get(k, word) == word for part in parts)
+    }
+    return ReferenceStatistics(
+        tuple(words),
+        numbers,
+        min(part.floor for part in parts),
+        max(part.most_boxes for part in parts),
+        max(part.highest for part in parts),
+        sum(part.unseen for part in parts) / len(parts),
+        widening=max(part.widening for part in parts),
+        floors=_common_floors([dict(part.floors) for part in parts]),
+    )
+
+
+def _common_floors(parts: Sequence[dict[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Keep the thresholds that all know, each with the largest share of boxes over it."""
+    common = [floor for floor in parts[0] if all(floor in of for of in parts)]
+    return tuple((floor, max(of[floor] for of in parts)) for floor in common)
+
+
+def different_floors(parts: Sequence[ReferenceStatistics], names: Sequence[str]) -> list[str]:
+    """Warn of labelled sets whose files look as if another detector had written them."""
+    floors = pd.Series([part.floor for part in parts], index=names)
+    odd = floors[(floors > 3 * floors.median()) & (floors > LOW_FLOOR)]
+    return [
+        Notice(
+            "another-threshold",
+            f"{name}: its lowest score is {floor:.3g}, that of most others {floors.median():.3g}: "
+            "another threshold, or another detector?",
+        )
+        for name, floor in odd.items()
+    ]

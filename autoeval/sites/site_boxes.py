@@ -1,0 +1,248 @@
+"""Boxes of one site as columns, of every pass."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.calibration import FOUND, LIKELY, ScoreCalibration
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import FoundBoxes
+from autoeval.detections import Detections, Evidence
+from autoeval.errors import InputError
+from autoeval.metrics.coco_matching import MAX_DETECTIONS
+from autoeval.notices import Notice
+from autoeval.sites.pool import Pool, image_sizes, pool_of_predictions
+
+PASSES = {
+    "half_size": "a pass at half the size: give that of these images, too "
+    "(--predictions FILE half_size=FILE)",
+    "reference": "a reference detector: give its boxes on these images, too (--reference)",
+}
+"""Passes beside the clean one that predictions can have, each with where they come from."""
+
+PathLike = str | os.PathLike[str]
+LOW_FLOOR, HIGH_FLOOR = 0.05, 0.35
+LITTLE = 0.01  # that few boxes begin over the score that they were exported from
+FEWEST_FULL, MANY_FULL = 3, 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class SiteBoxes:
+    """The boxes of each pass over M images.
+
+    half_size: those of a second pass at half the input size, in pixels of the full size.
+    blocks (M,), int64: block of time of each image; images of one block are dependent. Default:
+        none.
+    calibration, reference_calibration: of the clean boxes, and of those of a reference detector.
+    reference_probabilities (R,): that each box of the reference is a true positive at IoU .5, by
+        calibrations that have not seen the labels here; by default by `reference_calibration`.
+    """
+
+    clean: FoundBoxes
+    half_size: FoundBoxes | None = None
+    reference: FoundBoxes | None = None
+    blocks: np.ndarray | None = None
+    calibration: ScoreCalibration | None = None
+    reference_calibration: ScoreCalibration | None = None
+    reference_probabilities: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        for name in PASSES:
+            found = getattr(self, name)
+            if found is None:
+                continue
+            if found.images != self.clean.images or found.categories != self.clean.categories:
+                what = name.replace("_", "-")
+                raise InputError(f"The {what} predictions are of other images or categories.")
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.clean.images)
+
+    @property
+    def passes(self) -> frozenset[str]:
+        """Passes beside the clean one, as scores need them."""
+        return frozenset(name for name in PASSES if getattr(self, name) is not None)
+
+    @cached_property
+    def areas(self) -> np.ndarray:
+        """Area of each image, (M,), square pixels; see `image_sizes`."""
+        return np.asarray(image_sizes(self.clean)[0].prod(axis=1))
+
+    def as_pool(self) -> Pool:
+        """Return the clean boxes as evaluation takes them, with their features."""
+        return pool_of_predictions(self.clean, self.half_size)
+
+    @classmethod
+    def of_evidence(
+        cls,
+        evidence: Sequence[Evidence],
+        categories: Sequence[str],
+        blocks: np.ndarray | None = None,
+    ) -> Self:
+        """Lay out what a detector left of each image, labelled by `categories`.
+
+        A pass that some image lacks is left out.
+        """
+        images = tuple(
+            LabelledImage(e.image_id, e.image_id, e.image_size if all(e.image_size) else None)
+            for e in evidence
+        )
+        clean = columns_of([e.clean for e in evidence], images, categories)
+        found: dict[str, Any] = {}
+        for name in PASSES:
+            boxes = [getattr(e, name) for e in evidence]
+            known = all(of is not None for of in boxes)
+            found[name] = columns_of(boxes, images, categories) if known else None
+        return cls(clean, blocks=blocks, **found)
+
+    @property
+    def right_at_half(self) -> np.ndarray:
+        """True-positive probability of each clean box at IoU .5, (N,)."""
+        return self.calibrated.at_half(self.clean.scores)
+
+    @property
+    def calibrated(self) -> ScoreCalibration:
+        """The calibration of the clean boxes; refused where there is none."""
+        if self.calibration is None:
+            raise InputError("These boxes have no calibration: an estimator that was fitted has.")
+        return self.calibration
+
+    @property
+    def reference_right(self) -> np.ndarray | None:
+        """True-positive probability of each box of the reference at IoU .5, (R,), if known."""
+        if self.reference is None or self.reference_calibration is None:
+            return None
+        if self.reference_probabilities is not None:
+            return self.reference_probabilities
+        return self.reference_calibration.at_half(self.reference.scores)
+
+    def images_with(self, category: int, probabilities: np.ndarray | None = None) -> np.ndarray:
+        """Return the images on which a category is found, by this detector or the reference.
+
+        probabilities (N,): of the clean boxes at IoU .5; by default `right_at_half`.
+        """
+        p = self.right_at_half if probabilities is None else probabilities
+        rows, q = self.clean.rows_of(category), self.reference_right
+        found = self.clean.image[rows[p[rows] > FOUND]]
+        if self.reference is not None and q is not None:
+            rows = self.reference.rows_of(category)
+            found = np.append(found, self.reference.image[rows[q[rows] > FOUND]])
+        return np.unique(found)
+
+    @property
+    def likely(self) -> np.ndarray:
+        """Categories with a box that is a true positive with a probability over .3, int."""
+        return np.unique(self.clean.label[self.right_at_half > LIKELY])
+
+    def on_images(self, chosen: Sequence[int] | np.ndarray) -> Self:
+        """Keep the images of an index array without repetition, and their boxes."""
+        blocks = None
+        if self.blocks is not None:
+            blocks = np.unique(self.blocks[chosen], return_inverse=True)[1]
+        kept = self._each(lambda found: found.on_images(chosen))
+        return replace(kept, blocks=blocks, reference_probabilities=None)
+
+    def with_images(self, images: tuple[LabelledImage, ...]) -> Self:
+        """Return the same with other descriptions of its images, such as their sizes."""
+        return self._each(lambda found: replace(found, images=images))
+
+    def knowing(self, names: Sequence[str]) -> Self:
+        """Return the same with more categories, where it lacks them: without a box."""
+
+        def change(found: FoundBoxes) -> FoundBoxes:
+            more = [name for name in names if name not in found.categories]
+            return replace(found, categories=(*found.categories, *more))
+
+        return self._each(change)
+
+    def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Self:
+        """Translate the detector's words into other categories; see `FoundBoxes`."""
+        return self._each(lambda found: found.as_categories(names, dict(words)))
+
+    def evidence(self, image: int, category: int) -> Evidence:
+        """Return what the passes found of one category in one image."""
+        only = np.full(len(self.clean.categories), -1)
+        only[category] = category
+        found = {name: getattr(self, name) for name in self.passes}
+        others = {name: of.detections(image).relabel(only) for name, of in found.items()}
+        known = self.clean.images[image]
+        clean = self.clean.detections(image).relabel(only)
+        return Evidence(known.image_id, known.size or (0, 0), clean, **others)
+
+    @property
+    def left_out(self) -> list[str]:
+        """What was left out of the predictions of each pass."""
+        every = [self.clean, *(getattr(self, name) for name in PASSES if name in self.passes)]
+        return [warning for of in every for warning in of.left_out]
+
+    def _each(self, change: Callable[[FoundBoxes], FoundBoxes]) -> Self:
+        changed = {
+            name: change(getattr(self, name))
+            for name in ("clean", *PASSES)
+            if getattr(self, name) is not None
+        }
+        return replace(self, **changed)  # type: ignore[arg-type]
+
+
+def columns_of(
+    found: Sequence[Detections], images: tuple[LabelledImage, ...], categories: Sequence[str]
+) -> FoundBoxes:
+    """Lay out the detections of each image as columns."""
+    nothing = Detections.empty()
+    parts = [*found, nothing]
+    return FoundBoxes(
+        images,
+        tuple(categories),
+        np.repeat(np.arange(len(images)), [len(boxes) for boxes in found]),
+        np.concatenate([boxes.labels for boxes in parts]),
+        np.concatenate([boxes.boxes for boxes in parts]),
+        np.concatenate([boxes.scores for boxes in parts]),
+        {},
+    )
+
+
+def check_floor(found: FoundBoxes, name: str, *, complete: bool = True) -> tuple[str, ...]:
+    """Warn of predictions whose low scores were left out."""
+    if not found.floor > LOW_FLOOR + LITTLE:
+        return ()
+    warning = Notice(
+        "low-scores-missing",
+        f"the lowest score in {name} is {found.floor:.3g}: boxes below it are missing, and "
+        "accuracy is that of the boxes in the file, which is lower than that of all, and known "
+        "less precisely; export from .01 on, or lower the threshold of a detector that is run",
+    )
+    if found.floor > HIGH_FLOOR and complete:
+        raise InputError(
+            f"{warning[0].upper()}{warning[1:]} (Ultralytics: conf=0.01), or add complete=no "
+            "behind the file to go on."
+        )
+    return (warning,)
+
+
+def check_limit(found: FoundBoxes, name: str) -> tuple[str, ...]:
+    """Warn of lists that were cut to the best few boxes of each image.
+
+    Returned: one warning where a tenth of the images, and three or more, hold as many boxes as any,
+        and these are fewer than the 100 that average precision counts.
+    """
+    n_boxes = np.bincount(found.image, minlength=len(found.images))
+    n_full = int(np.count_nonzero(n_boxes == found.most_boxes))
+    few = found.most_boxes < MAX_DETECTIONS
+    if not len(found) or not few or n_full < max(FEWEST_FULL, MANY_FULL * len(n_boxes)):
+        return ()
+    return (
+        Notice(
+            "boxes-limited",
+            f"{n_full} of {len(n_boxes)} images in {name} have exactly {found.most_boxes} boxes, "
+            f"the most of any: were only the best {found.most_boxes} kept? That lowers the "
+            "accuracy that is measured and hides low scores; export all boxes from .01 on",
+        ),
+    )
