@@ -18,7 +18,8 @@ from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
-from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fit_state import CALIBRATIONS
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelled_files import labels_with_files, task_with_files
 from autoeval.estimation.labelling import assistance_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.labelling import fingerprint_of
+from autoeval.estimation.label_planning import fingerprint_of
 from autoeval.labels.plan import LabelPlan
 
 

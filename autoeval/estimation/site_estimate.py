@@ -149,7 +149,7 @@ def estimate_site(
     """Estimate the accuracy at a site.
 
     others: of other targets: average precisions, and precision, recall and F1 at a threshold; None
-        for one that the fit cannot estimate, see `AccuracyEstimator.regressions_of`.
+        for one that the fit cannot estimate, see `FitState.regressions_of`.
     Returned: with the site, whose row holds the scores; without a value where nothing was found.
     """
     regressions = (regression, *filter(None, others.values()))

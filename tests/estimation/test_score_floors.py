@@ -177,7 +177,7 @@ def test_detectors_are_compared_each_at_its_floor(fitted):
         "b": Site(SiteBoxes(random_found(1))),
     }
     fits, there = at_floors({"a": fitted, "b": fitted}, sites)
-    assert fits["a"] is fitted.at_floor(0.3) and fits["b"] is fitted
+    assert fits["a"].fit_ is fitted.fit_.at_floor(0.3) and fits["b"] is fitted
     assert [of.floor for of in there.values()] == [0.0, 0.0]
 
 

@@ -14,7 +14,8 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression, outside_range
-from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fit_state import CALIBRATIONS
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.nothing_found import HIGHEST, nothing_found_text, nothing_over_text
 from autoeval.estimation.reference_warnings import reference_at_site
@@ -97,7 +98,7 @@ def site_table(
     _check_known(estimator, known)
     regression = estimator.regression_
     points = () if score_thr is None else points_at(score_thr, iou)[:2]
-    regressions = list(estimator.regressions_of(points).values())
+    regressions = list(estimator.fit_.regressions_of(points).values())
     read: list[BayesianRegression] = [regression, *(of for of in regressions if of is not None)]
     features = tuple(dict.fromkeys(name for of in read for name in of.features_))
     score = partial(

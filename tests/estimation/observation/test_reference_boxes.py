@@ -94,7 +94,7 @@ def test_who_was_fitted_with_a_reference_needs_one_at_a_new_place(table, tmp_pat
     with pytest.raises(InputError, match="fitted with a reference detector"):
         estimator.predict(BrightnessDetector(), images=images)
     with pytest.raises(InputError, match="fitted with a reference detector"):
-        on_task.pass_.observer(BrightnessDetector())
+        on_task.predict(BrightnessDetector(), images=images)
     here = PredictionsReference(tmp_path / "annotations.json")
     asked = {"cup": ["cup"], "spoon": ["spoon"]}
     found = estimator.predict(
