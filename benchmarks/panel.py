@@ -173,7 +173,7 @@ def read_sets(data: Path, predictions: Path) -> Iterator[LabelledSet]:
             site = path.stem != LABELLED
             try:
                 yield labelled_set(
-                    boxes, truth, name=path.stem, family=family(path.stem), everywhere=site
+                    boxes, truth, name=path.stem, group=family(path.stem), everywhere=site
                 )
             except InputError as error:
                 print(f"{path}: {error}")
@@ -555,7 +555,7 @@ def one_site(name: str, data: Path, predictions: Path) -> pd.DataFrame:
         others = [
             labelled_rows(other, calibration)
             for other in sets
-            if other.family != of.family and of.truth.categories[0] in other.truth.categories
+            if other.group != of.group and of.truth.categories[0] in other.truth.categories
         ]
         requested = pd.concat(others)
         requested = requested[

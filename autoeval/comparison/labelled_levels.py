@@ -30,7 +30,9 @@ def labelled_level(
     name: str, fitted: AccuracyEstimator, labelled: PairedLabels
 ) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
     """Estimate one detector as `estimate --labels` does: the whole, and each category."""
-    plan = replace(_plan(fitted, labelled.sites[name]), blocks=labelled.blocks)
+    plan = replace(
+        _plan(fitted, labelled.sites[name]), blocks=labelled.blocks, sizes=labelled.sizes
+    )
     images, rankings = labelled.sample.images, labelled.rankings[name]
     found = estimate_target(plan, images, rankings, fitted.target)
     return found.whole, found.each

@@ -18,6 +18,7 @@ from autoeval.estimation.pair_table import (
     CATEGORY,
     COUNTS,
     EXPECTED_COUNTS,
+    REFERENCE_COUNTS,
     REFERENCE_TRUE,
     TRAINED_HERE,
     needs_of,
@@ -30,7 +31,12 @@ from autoeval.features.calibrated_features import (
     CalibratedFeatures,
     relative_sides,
 )
-from autoeval.features.reference_features import REFERENCE_AP, REFERENCE_FEATURES, ReferenceFeatures
+from autoeval.features.reference_features import (
+    BY_REFERENCE,
+    REFERENCE_AP,
+    REFERENCE_FEATURES,
+    ReferenceFeatures,
+)
 from autoeval.metrics.mean_ap import coco_summary
 from autoeval.metrics.operating_point import CountCurve
 from autoeval.sites.labelled_set import LabelledSet
@@ -38,7 +44,6 @@ from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import OperatingPoint
 
 LABELLED_FEATURES = (*FEATURES, *REFERENCE_FEATURES)
-UNKNOWN = dict.fromkeys(REFERENCE_FEATURES, np.nan)  # of a reference without a calibration
 
 
 class CategoryScores:
@@ -69,11 +74,19 @@ class CategoryScores:
         place[images] = np.arange(len(images))
         rows = boxes.clean.rows_of(category)
         rows = rows[place[boxes.clean.image[rows]] >= 0]
-        points = [name.removeprefix(EXPECTED) for name in features if "@" in name]
+        points, agreed = (
+            [
+                name.removeprefix(prefix)
+                for name in features
+                if name.startswith(prefix) and "@" in name
+            ]
+            for prefix in (EXPECTED, BY_REFERENCE)
+        )
         self._calibrated = _calibrated_features(boxes, rows, place, points, probabilities)
         self._reference: ReferenceFeatures | None = None
-        if needs_of(self._features):
-            self._reference = _reference_features(boxes, category, rows, place)
+        self._unknown = [*REFERENCE_FEATURES, *(f"{BY_REFERENCE}{name}" for name in agreed)]
+        if needs_of(self._features) or agreed:
+            self._reference = _reference_features(boxes, category, rows, place, agreed)
 
     @property
     def found(self) -> bool:
@@ -86,7 +99,12 @@ class CategoryScores:
         And the highest score of its boxes on all images of the site; see `nothing_over`.
         """
         calibrated, curve = self._calibrated.compute(), self._calibrated.curve
-        computed = calibrated | (self._reference.compute() if self._reference else UNKNOWN)
+        unknown = dict.fromkeys(self._unknown, np.nan)
+        computed = calibrated | (self._reference.compute() if self._reference else unknown)
+        agreed = {}
+        if self._reference is not None:
+            of_reference = self._reference.curve
+            agreed[REFERENCE_COUNTS] = of_reference and of_reference.to_bytes()
         weights = [name for name in calibrated if name.startswith(WEIGHT)]
         return {
             "category": self.category,
@@ -94,11 +112,12 @@ class CategoryScores:
             HIGHEST: self._highest,
             **{name: computed[name] for name in (*self._features, *weights)},
             EXPECTED_COUNTS: curve and curve.to_bytes(),
+            **agreed,
         }
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return each feature of B sets in which the m images count so often, (B, m), as (B,)."""
-        unknown = {name: np.full(len(counts), np.nan) for name in REFERENCE_FEATURES}
+        unknown = {name: np.full(len(counts), np.nan) for name in self._unknown}
         computed = self._calibrated.resample(counts)
         computed |= self._reference.resample(counts) if self._reference else unknown
         return {name: computed[name] for name in self._features}
@@ -107,10 +126,11 @@ class CategoryScores:
 def _check_features(features: Sequence[str]) -> None:
     unknown = [name for name in features if name not in LABELLED_FEATURES]
     unknown = [name for name in unknown if not OperatingPoint.of(name.removeprefix(EXPECTED))]
+    unknown = [name for name in unknown if not OperatingPoint.of(name.removeprefix(BY_REFERENCE))]
     if unknown:
         raise InputError(
-            f"Expected features among {', '.join(LABELLED_FEATURES)}, or {EXPECTED}TARGET of a "
-            f"target at a threshold, but got {', '.join(unknown)}."
+            f"Expected features among {', '.join(LABELLED_FEATURES)}, or {EXPECTED}TARGET or "
+            f"{BY_REFERENCE}TARGET of a target at a threshold, but got {', '.join(unknown)}."
         )
 
 
@@ -136,7 +156,11 @@ def _calibrated_features(
 
 
 def _reference_features(
-    boxes: SiteBoxes, category: int, rows: np.ndarray, place: np.ndarray
+    boxes: SiteBoxes,
+    category: int,
+    rows: np.ndarray,
+    place: np.ndarray,
+    at_thresholds: Sequence[str],
 ) -> ReferenceFeatures | None:
     """Compare some `rows` with the boxes of the reference; None where it has no calibration."""
     clean, reference, q = boxes.clean, boxes.reference, boxes.reference_right
@@ -155,6 +179,7 @@ def _reference_features(
         place[reference.image[of_reference]],
         int(place.max(initial=-1)) + 1,
         q[of_reference],
+        at_thresholds=at_thresholds,
     )
 
 
@@ -209,7 +234,7 @@ def labelled_rows(
         rows.append({**row, "n_boxes": int(ranking.n_true.sum()), **precision, **counts})
     kind = SEED if labelled.everywhere else CATEGORY
     trained = {TRAINED_HERE: True} if labelled.trained_here else {}
-    named = {"source": labelled.name, "family": labelled.family, "sample_set": labelled.name}
+    named = {"source": labelled.name, "family": labelled.group, "sample_set": labelled.name}
     return pd.DataFrame(rows).assign(**named, **trained, kind=kind, repeat=0)
 
 

@@ -18,9 +18,10 @@ from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.pass_settings import HALF_SIZE, PassSettings
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
 from autoeval.estimation.pair_table import CATEGORY, needs_of
+from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.sites.reference_statistics import ReferenceStatistics
@@ -83,6 +84,7 @@ class FittedPass:
         categories: Categories | None,
     ) -> Site:
         """Read the predictions of new images, by default those of the plan of the labels."""
+        files = as_fitted(files, self.context)
         known: PathLike | Sequence[LabelledImage] | None
         listed: Sequence[UnlabelledImage] = ()
         if images is None or isinstance(images, str | os.PathLike):
@@ -147,8 +149,8 @@ class FittedPass:
         """
         self.check_reference(reference)
         self.check_detector(detector)
-        wants = ("half_size",) if "half_size" in self.of_labels else ()
-        settings = replace(light(), reference=reference, wants=wants)
+        wants = (HALF_SIZE,) if HALF_SIZE in self.of_labels else ()
+        settings = PassSettings(wants=wants, reference=reference)
         return Observer(detector, own_words(detector), settings, batch_size=batch_size)
 
     def check_reference(self, reference: Reference | None) -> None:

@@ -19,6 +19,7 @@ from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.labelling import priors_of_targets
 from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Site
+from autoeval.labels.control_variates import ProbableLabels
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.joint_outlook import Holding, expected_holding
 from autoeval.labels.label_sampling import blocks_of
@@ -28,7 +29,7 @@ from autoeval.labels.value_with_error import ValueWithError
 from autoeval.metrics.coco_matching import top_detections
 from autoeval.notices import Notice
 from autoeval.sites.pool import Pool, pool_of_evidence
-from autoeval.sites.site_boxes import PathLike
+from autoeval.sites.site_boxes import PathLike, SiteBoxes
 from autoeval.targets import IOUS, OperatingPoint
 
 
@@ -41,7 +42,7 @@ class Draw:
     pseudo_labels: COCO results of a better detector on the same images, where the estimator was
         fitted with such; pseudo_words: category for each of its words, by default equal words.
     everywhere: for precision, too, draw from all images, not only from those with a box over its
-        threshold.
+        threshold; each with the same probability.
     """
 
     n: int = 20
@@ -90,18 +91,19 @@ def plan_site(
             "20 labelled images with 10 boxes of a category, or more."
         )
     n = draw.n
-    pool, threshold = _pool(site, priors, fit.target), OperatingPoint.of(fit.target)
+    boxes, threshold = _boxes_of_pool(site, priors, fit.target), OperatingPoint.of(fit.target)
+    pool, others = _pool(site, boxes), ProbableLabels.of_reference(boxes)
     rest = None if site.named or site.nothing_found else _unlikely_boxes(site, pool)
     if threshold and threshold.measure == "precision" and not draw.everywhere:
-        pool, rest = pool.with_boxes_over(threshold.score_thr), None
+        pool, rest, others = pool.with_boxes_over(threshold.score_thr), None, None
         n = min(n, len(pool))
     known = {image.image_id for image in pool.found.images}
     images: Sequence[Any] = [image for image in site.images if image.image_id in known]
     named: Sequence[Any] = images or pool.found.images
     blocks = blocks_of(named, frames=draw.frames)
-    second = None
     if draw.pseudo_labels is not None:
         second = read_pseudo_labels(draw.pseudo_labels, pool.found, draw.pseudo_words)
+        others = ProbableLabels.of_confident(second)
     plan = make_plan(
         pool,
         fit.label_assistance,
@@ -110,7 +112,7 @@ def plan_site(
         target=fit.target,
         level=fit.level,
         blocks=blocks,
-        pseudo_labels=second,
+        others=others,
         seed=draw.seed,
         detector=site.detector or fingerprint_of(site),
         score_thr=point.score_thr if point else None,
@@ -119,6 +121,7 @@ def plan_site(
         rest=rest,
         nothing_found=site.nothing_found,
         holding=_holding(site, pool),
+        equal=draw.everywhere,
     )
     if site.nothing_found:
         plan = replace(
@@ -166,10 +169,15 @@ def _unlikely_boxes(site: Site, pool: Pool) -> FoundBoxes | None:
     return boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
 
 
-def _pool(site: Site, priors: Mapping[str, ValueWithError], target: str) -> Pool:
-    """Describe the boxes; where categories are not given, those that were estimated."""
+def _pool(site: Site, boxes: SiteBoxes) -> Pool:
+    """Describe the boxes of a site."""
     if site.named and site.evidence:
         return pool_of_evidence(site.evidence, site.boxes.clean.categories)
+    return boxes.as_pool()
+
+
+def _boxes_of_pool(site: Site, priors: Mapping[str, ValueWithError], target: str) -> SiteBoxes:
+    """Return the boxes of a site; where categories are not given, of those that were estimated."""
     files = {image.image_id: getattr(image, "path", None) for image in site.images}
     images = []
     for image in site.boxes.clean.images:  # whose size is read where it is not known
@@ -178,10 +186,8 @@ def _pool(site: Site, priors: Mapping[str, ValueWithError], target: str) -> Pool
         size = (header.height, header.width) if header else image.size
         images.append(LabelledImage(image.image_id, image.file_name, size))
     boxes = site.boxes.with_images(tuple(images))
-    if site.named:
-        return boxes.as_pool()
+    if site.named or site.nothing_found:  # those that count, or will be labelled
+        return boxes
     names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
-    if site.nothing_found:  # those that count are the ones that will be labelled
-        return boxes.as_pool()
     names = names or [str(name) for name in pd.DataFrame(site.row["rows"])["category"]]
-    return boxes.as_categories(names, {name: name for name in names}).as_pool()
+    return boxes.as_categories(names, {name: name for name in names})

@@ -30,6 +30,9 @@ from autoeval.regression.variances import Variances, possible_variances
 FILE = "reference_prior.json"
 READ_BY = dict(zip(("mAP", "mAP50", "mAP75"), REFERENCE_FEATURES, strict=True))
 """Score that a target reads."""
+PRECISION_OF = ("person",)
+"""Categories whose precision at a threshold is read from the boxes of a reference detector: of
+others that has no skill (docs/results/operating_point.md, with a reference detector)."""
 SCALE = 0.15  # of that score, about its standard deviation over sites
 MIDDLE = 0.3
 

@@ -251,7 +251,11 @@ def _with_other_targets(
         unknown = [name for name, of in others.items() if of is None]
         elsewhere = SITE not in rows and GROUP not in rows
         at_home = NOT_CORRECTED if regression.trained_share_ and elsewhere else ()
-        of_threshold = (*OF_PRECISION, *at_home, *map(no_box_in_fit, unknown))
+        every = {estimate.target: regression, **others}
+        precise = [of for name, of in every.items() if of and name.startswith("precision@")]
+        known = bool(precise) and all(of.reads_reference(rows).all() for of in precise)
+        hardly = () if known else OF_PRECISION
+        of_threshold = (*hardly, *at_home, *map(no_box_in_fit, unknown))
     return replace(
         estimate,
         beside=beside,

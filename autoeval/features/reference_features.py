@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from autoeval.detections import Detections
 from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.metrics.coco_matching import top_detections
+from autoeval.metrics.operating_point import CountCurve, denominators, image_counts, value_of
 from autoeval.metrics.weighted_matching import match_weighted
+from autoeval.targets import OperatingPoint
 
 REFERENCE_AP = "reference_ap"
+BY_REFERENCE = "reference_"  # before the name of a target at a threshold
 REFERENCE_FEATURES = (REFERENCE_AP, "reference_ap50", "reference_ap75")
 """For mAP, mAP50 and mAP75."""
 
@@ -37,6 +41,9 @@ class ReferenceFeatures:
     n_images : int
     probabilities : ndarray of shape (M,)
         That each box of the reference is a true positive at IoU .5.
+    at_thresholds : sequence of str, optional
+        Targets such as ``precision@0.3``, by the boxes of the reference; each is a feature of its
+        own, ``reference_precision@0.3``.
     """
 
     def __init__(
@@ -47,7 +54,11 @@ class ReferenceFeatures:
         reference_image: np.ndarray,
         n_images: int,
         probabilities: np.ndarray,
+        *,
+        at_thresholds: Sequence[str] = (),
     ) -> None:
+        named = {f"{BY_REFERENCE}{name}": OperatingPoint.of(name) for name in at_thresholds}
+        self.points = {name: point for name, point in named.items() if point}
         # As COCO evaluates: the best hundred boxes of each image, on both sides.
         ref = top_detections(reference_image, np.zeros_like(reference_image), reference.scores)
         own = top_detections(image, np.zeros_like(image), clean.scores)
@@ -64,9 +75,19 @@ class ReferenceFeatures:
     def compute(self) -> dict[str, float]:
         """Return the features; NaN where the reference has no box."""
         if not self.known:
-            return dict.fromkeys(REFERENCE_FEATURES, math.nan)
+            return dict.fromkeys((*REFERENCE_FEATURES, *self.points), math.nan)
         levels = self._ranking.average_precision()
-        return dict(zip(REFERENCE_FEATURES, _summary(levels).tolist(), strict=True))
+        of_ap = dict(zip(REFERENCE_FEATURES, _summary(levels).tolist(), strict=True))
+        counts = {name: (of.measure, self._counts(of)) for name, of in self.points.items()}
+        return of_ap | {name: value_of(*of) for name, of in counts.items()}
+
+    @property
+    def curve(self) -> CountCurve | None:
+        """Counts by the boxes of the reference at every threshold; None where it has no box."""
+        return CountCurve.of(self._ranking) if self.known else None
+
+    def _counts(self, point: OperatingPoint) -> np.ndarray:
+        return image_counts(self._ranking, point.score_thr, point.level)
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the features of images that count as often as drawn, (B, M), to first order."""
@@ -75,10 +96,20 @@ class ReferenceFeatures:
         influence = np.zeros((3, counts.shape[1]))
         if self.known:
             influence = _summary(influence_function(self._ranking))
-        return {
-            name: value + counts @ moved / total
-            for (name, value), moved in zip(self.compute().items(), influence, strict=True)
+        values = self.compute()
+        of_ap = {
+            name: values[name] + counts @ moved / total
+            for name, moved in zip(REFERENCE_FEATURES, influence, strict=True)
         }
+        return of_ap | {name: self._resampled(of, counts) for name, of in self.points.items()}
+
+    def _resampled(self, point: OperatingPoint, drawn: np.ndarray) -> np.ndarray:
+        nothing = np.full(len(drawn), np.nan)
+        if not self.known:
+            return nothing
+        counts = self._counts(point)
+        below = drawn @ denominators(point.measure, counts)
+        return np.divide(drawn @ counts[0], below, out=nothing, where=below > 0)
 
 
 def _summary(levels: np.ndarray) -> np.ndarray:

@@ -223,7 +223,7 @@ def test_a_labelled_set_names_itself_in_its_warnings():
     sure = found.where(found.scores > 0.5)
     half = truth_from(sure)
     made = labelled_set(SiteBoxes(sure), half.where(half.image < 11), name="val", left_out=["a"])
-    assert made.family == "val"
+    assert made.group == "val"
     enough = [word for word, of in zip(WORDS, made.enough, strict=True) if of]
     assert enough == ["car", "bus", "dog"]
     first, rare = made.left_out

@@ -10,7 +10,8 @@ from autoeval.detections import Detections
 from autoeval.features.reference_features import ReferenceFeatures
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.metrics.weighted_matching import match_weighted
-from tests.scores.made import found, random_detections, shaken
+from autoeval.targets import OperatingPoint
+from tests.published.scores.made import found, random_detections, shaken
 
 A, B, FAR = [0, 0, 10, 10], [20, 0, 30, 10], [50, 50, 60, 60]
 LOW = [20, 0, 30, 7]  # IoU .7 with B
@@ -100,3 +101,26 @@ def test_drawing_images_again_gives_the_score_of_those_drawn_to_first_order():
     whole, other = score.compute()["reference_ap"], again.compute()["reference_ap"]
     assert drawn[0] == pytest.approx(whole)
     assert abs(drawn[1] - other) < 0.25 * abs(whole - other) + 0.002
+
+
+def at_half(clean, reference, probabilities):
+    at, reference_at = (np.zeros(len(of), int) for of in (clean, reference))
+    named = {"at_thresholds": ["precision@0.5"]}
+    return ReferenceFeatures(clean, at, reference, reference_at, 1, probabilities, **named)
+
+
+def test_precision_over_a_threshold_by_hand():
+    """Two of three boxes score over .5: one is matched to .8 of an object, the other to none."""
+    clean, reference = found(A, FAR, LOW, scores=[0.9, 0.7, 0.4]), found(A, B)
+    score = at_half(clean, reference, np.array([0.8, 0.5]))
+    assert score.compute()["reference_precision@0.5"] == pytest.approx(0.8 / 2)
+    drawn = score.resample(np.array([[1], [3], [0]]))["reference_precision@0.5"]
+    np.testing.assert_allclose(drawn, [0.4, 0.4, np.nan])
+    at = OperatingPoint.of("precision@0.5")
+    assert score.curve.at(at)[:, 0] == pytest.approx([0.8, 2, 1.3])
+
+
+def test_without_a_box_of_the_reference_nothing_is_known():
+    score = at_half(found(A), found(), np.zeros(0))
+    assert math.isnan(score.compute()["reference_precision@0.5"]) and score.curve is None
+    assert np.isnan(score.resample(np.ones((2, 1), int))["reference_precision@0.5"]).all()

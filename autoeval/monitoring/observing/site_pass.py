@@ -17,7 +17,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.detector_identity import LoadDetector, TravellingObserver
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
 from autoeval.estimation.pair_table import needs_of
@@ -104,7 +104,7 @@ def site_observer(
         reference = estimator.pass_.load_reference()
         if reference is None:
             raise InputError(NO_REFERENCE.format("--detector reference=ALIAS"))
-    settings = replace(light(), wants=(HALF,) if HALF in needed else (), reference=reference)
+    settings = PassSettings(wants=(HALF,) if HALF in needed else (), reference=reference)
     return Observer(detector, own_words(detector), settings, batch_size=batch_size)
 
 

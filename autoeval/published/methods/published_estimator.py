@@ -20,7 +20,6 @@ from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, g
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.observation.presets import SourceDomain
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.site import Categories, Site
 from autoeval.published.methods.categories import estimate_categories
@@ -28,8 +27,9 @@ from autoeval.published.methods.published_estimate import PublishedEstimate
 from autoeval.published.methods.scored_pass import ScoredPass
 from autoeval.published.methods.scored_site import scored_site
 from autoeval.published.methods.source_regression import SourceRegression
+from autoeval.published.passes.presets import SourceDomain
+from autoeval.published.scores.registry import of_domain
 from autoeval.runtime.shards import Shards
-from autoeval.scores.registry import of_domain
 
 
 class PublishedEstimator:

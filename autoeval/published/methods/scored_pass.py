@@ -13,9 +13,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings, SourceDomain
 from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference
-from autoeval.scores.registry import needs_of, of_domain
+from autoeval.published.passes.presets import BY_PRODUCTS, ScoredSettings, SourceDomain
+from autoeval.published.scores.registry import needs_of, of_domain
 
 REMEMBERED = {"detector", "pass", "task"}
 WANTS = (*BY_PRODUCTS, "half_size", "views", "reweighted", "prototypes")
@@ -80,7 +80,7 @@ class ScoredPass(FittedPass):
             names = tuple(saved["categories"])
             lookup = zip(words, saved["lookup"], strict=True)
             task = Task(saved["name"], names, (), {word: names[k] for word, k in lookup if k >= 0})
-            settings = PassSettings.from_dict(
+            settings = ScoredSettings.from_dict(
                 context["pass"], repeats=wanted, wants=wants, domain=domain, reference=reference
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:

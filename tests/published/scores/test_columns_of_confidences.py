@@ -6,8 +6,8 @@ import pytest
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import Evidence
-from autoeval.scores.base import ConfidenceScore
-from autoeval.scores.registry import score_of, scores
+from autoeval.published.scores.base import ConfidenceScore
+from autoeval.published.scores.registry import score_of, scores
 from tests.made_sites import N_IMAGES
 
 OF_CONFIDENCE = [score for score in scores().values() if issubclass(score, ConfidenceScore)]

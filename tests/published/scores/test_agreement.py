@@ -5,7 +5,7 @@ import pytest
 from made import computed, evidence, found, random_detections, shaken
 
 from autoeval.metrics.mean_ap import MeanAP
-from autoeval.scores.agreement import HardReferenceAP, ScaleAP, ScaleCount, StabilityAP
+from autoeval.published.scores.agreement import HardReferenceAP, ScaleAP, ScaleCount, StabilityAP
 
 FEATURES = ["stability_ap@0.20", "stability_ap@0.30", "stability_ap@0.40", "stability_ap@0.50"]
 A, B, FAR = [0, 0, 10, 10], [20, 0, 30, 10], [50, 50, 60, 60]

@@ -6,16 +6,16 @@ import pytest
 from made import evidence, found
 
 from autoeval.published.methods import compared_methods, make_method, methods
-from autoeval.scores.base import Direction, RatioScore, rising
-from autoeval.scores.box_stability import image_stabilities
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.registry import direction_of, register, scores
-from autoeval.scores.score_set import ScoreSet
+from autoeval.published.scores.base import Direction, RatioScore, rising
+from autoeval.published.scores.box_stability import image_stabilities
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.scores.registry import direction_of, register, scores
+from autoeval.published.scores.score_set import ScoreSet
 
 EVIDENCE = {"perturbed", "candidates", "logits", "features", "views", "half_size", "reference"}
 EVIDENCE |= {"reweighted", "prototypes"}
 ARROWS = {Direction.RISES: " ↑", Direction.FALLS: " ↓", Direction.UNKNOWN: ""}
-DOCS = Path(__file__).parents[2] / "docs" / "reference" / "scores.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "scores.md"
 
 
 def line_of(score):

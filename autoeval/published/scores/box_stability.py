@@ -12,7 +12,7 @@ import numpy as np
 
 from autoeval.boxes import box_iou
 from autoeval.detections import Detections, Evidence
-from autoeval.scores.base import (
+from autoeval.published.scores.base import (
     THRESHOLDS,
     RatioScore,
     exceed,
@@ -21,8 +21,8 @@ from autoeval.scores.base import (
     rising,
     undirected,
 )
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.registry import register, scores
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.scores.registry import register, scores
 
 STRICT = BoxStabilitySettings(empty="zero", normalise="max")
 LEAST_OVERLAP = 0.5

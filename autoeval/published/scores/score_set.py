@@ -12,10 +12,10 @@ from typing_extensions import Self
 from autoeval.detections import ARRAYS, BOXES, SEVERAL, Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.metrics.resampling import resampled_counts
-from autoeval.scores.base import Score, ScoreContext
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.feature_statistics import FeatureStatistics
-from autoeval.scores.registry import scores
+from autoeval.published.scores.base import Score, ScoreContext
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.scores.feature_statistics import FeatureStatistics
+from autoeval.published.scores.registry import scores
 
 T = TypeVar("T")
 

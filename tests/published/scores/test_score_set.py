@@ -7,8 +7,8 @@ from made import classified, evidence, found, random_evidence, score_set
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.score_set import ScoreSet
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.scores.score_set import ScoreSet
 
 IMAGES = [random_evidence(seed) for seed in range(8)]
 IMAGES.append(replace(evidence(8, found(), found(), found()), views=(found(),)))

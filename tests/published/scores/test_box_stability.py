@@ -3,9 +3,8 @@ import math
 import pytest
 from made import computed, evidence, found
 
-from autoeval.published.scores.confidence_scores import BoxCount, DetectionRatio
-from autoeval.scores.base import THRESHOLDS
-from autoeval.scores.box_stability import (
+from autoeval.published.scores.base import THRESHOLDS
+from autoeval.published.scores.box_stability import (
     BoxStability,
     ConfidenceStability,
     CountStability,
@@ -15,7 +14,8 @@ from autoeval.scores.box_stability import (
     box_stability,
     confidence_stability,
 )
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.scores.confidence_scores import BoxCount, DetectionRatio
 
 UNIT, SHIFTED, FAR = [0, 0, 2, 2], [1, 0, 3, 2], [10, 0, 12, 2]
 NOTHING = found()

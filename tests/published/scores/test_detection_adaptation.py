@@ -10,7 +10,7 @@ from autoeval.published.scores.detection_adaptation import (
     flatness_cost,
     prototype_ratio,
 )
-from autoeval.scores.feature_statistics import FeatureStatistics
+from autoeval.published.scores.feature_statistics import FeatureStatistics
 
 UNIT, SHIFTED, FAR = [0, 0, 2, 2], [1, 0, 3, 2], [10, 0, 12, 2]  # UNIT and SHIFTED: IoU 1/3
 

@@ -1,6 +1,6 @@
 """The scores by name, and what is known of the columns that they fill.
 
-A score registers itself when its file is imported; all files of `PACKAGES` are. A score of your
+A score registers itself when its file is imported; all files of this package are. A score of your
 own registers in the same way, from wherever it is imported before the pass.
 """
 
@@ -13,9 +13,9 @@ from functools import cache
 from types import MappingProxyType
 from typing import TypeVar
 
-from autoeval.scores.base import Direction, Score
+from autoeval.published.scores.base import Direction, Score
 
-PACKAGES = ("autoeval.scores", "autoeval.published.scores")
+PACKAGE = "autoeval.published.scores"
 S = TypeVar("S", bound=type[Score])
 DECLARED = ("name", "meaning", "features", "source")
 
@@ -49,11 +49,8 @@ def score_of(feature: str) -> type[Score] | None:
     ('ps', 'box_count', None)
     """
     name = feature.partition("/")[0]
-    for package in PACKAGES:  # the scores of the default are in the first one
-        _import(package)
-        if name in _BY_FEATURE:
-            return _BY_FEATURE[name]
-    return None
+    _import_all()
+    return _BY_FEATURE.get(name)
 
 
 def direction_of(feature: str) -> Direction:
@@ -82,12 +79,7 @@ def revisions() -> dict[str, int]:
     return {name: score.revision for name, score in scores().items()}
 
 
-def _import_all() -> None:
-    for package in PACKAGES:
-        _import(package)
-
-
 @cache
-def _import(package: str) -> None:
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        importlib.import_module(f"{package}.{module.name}")
+def _import_all() -> None:
+    for module in pkgutil.iter_modules(importlib.import_module(PACKAGE).__path__):
+        importlib.import_module(f"{PACKAGE}.{module.name}")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing_extensions import Self
 
 from autoeval.detections import Detections, Evidence
-from autoeval.scores.box_stability import box_stability
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.scores.box_stability import box_stability
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
 
 LOST_BOXES_COUNT = BoxStabilitySettings(empty="zero", normalise="max")
 

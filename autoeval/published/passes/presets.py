@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,14 +27,16 @@ from typing_extensions import Self
 from autoeval.detections import Detections
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.pass_settings import HALF_SIZE, PassSettings
 from autoeval.estimation.observation.reference_boxes import Reference
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.scores.feature_statistics import UNREADABLE, FeatureStatistics
 from autoeval.runtime.files import atomic_path
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.feature_statistics import UNREADABLE, FeatureStatistics
 
 # What a clean pass leaves behind at next to no cost.
 BY_PRODUCTS = ("candidates", "logits", "features")
-DEFAULT_WANTS = (*BY_PRODUCTS, "half_size")
+DEFAULT_WANTS = (*BY_PRODUCTS, HALF_SIZE)
 PRESETS = {
     "paper": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings()),
     "paper_skip_empty": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings(empty="skip")),
@@ -108,31 +110,41 @@ class MeasureSettings(Protocol):
 
 
 @dataclass(frozen=True)
-class PassSettings:
-    """All that decides the numbers of a pass, apart from the detector and the images.
+class ScoredSettings(PassSettings):
+    """All that decides the scores of a pass, apart from the detector and the images.
 
     repeats: perturbed passes an image; with none, the scores that need none remain.
     measures: what to measure with mAP where there are labels.
-    wants: further evidence for the scores that need it; see `MMDetector.observe`.
-    domain, reference: the training domain and a reference detector, which scores compare with.
+    domain: the training domain, for scores that compare with it.
     """
 
+    wants: tuple[str, ...] = DEFAULT_WANTS
     dropout: DropoutSpec = field(default_factory=DropoutSpec)
     stability: BoxStabilitySettings = field(default_factory=BoxStabilitySettings)
     repeats: int = 10
-    seed: int = 0
     measures: tuple[MeasureSettings, ...] = ()
-    wants: tuple[str, ...] = DEFAULT_WANTS
     domain: SourceDomain | None = None
-    reference: Reference | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments of the detector's `observe`."""
+        return {**super().options, "dropout": self.dropout, "repeats": self.repeats}
+
+    @property
+    def kept_with(self) -> Mapping[str, Any]:
+        """What evidence that is kept depends on beside `Observer.context`."""
+        return {**super().kept_with, "repeats": self.repeats}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return nested plain values; what is not measured or not given is not mentioned."""
-        values = asdict(replace(self, domain=None, reference=None))
-        values["domain"] = self.domain.digest if self.domain else None
-        values["reference"] = self.reference.digest if self.reference else None
-        optional = ("measures", "domain", "reference")
-        return {name: value for name, value in values.items() if value or name not in optional}
+        """Return nested plain values; what is not measured or not given is not mentioned.
+
+        Without the number of repeats, as without further evidence: each stands on its own.
+        """
+        values = super(ScoredSettings, replace(self, domain=None)).to_dict()
+        del values["repeats"], values["domain"]
+        if not values["measures"]:
+            del values["measures"]
+        return values | ({"domain": self.domain.digest} if self.domain else {})
 
     @classmethod
     def from_dict(
@@ -148,15 +160,14 @@ class PassSettings:
 
         values: with ``dropout``, ``stability`` and ``seed``; all else is not read from it.
         """
-        dropout, stability = values["dropout"], values["stability"]
         return cls(
-            DropoutSpec(**dropout),
-            BoxStabilitySettings(**stability),
-            repeats,
             values["seed"],
-            wants=wants,
+            wants,
+            reference,
+            DropoutSpec(**values["dropout"]),
+            BoxStabilitySettings(**values["stability"]),
+            repeats,
             domain=domain,
-            reference=reference,
         )
 
 
@@ -167,20 +178,28 @@ def preset(
     seed: int = 0,
     dropout: DropoutSpec | None = None,
     least: int = 0,
-) -> PassSettings:
+) -> ScoredSettings:
     """Return the settings of a preset, with another dropout where one is given."""
     if name not in PRESETS:
         raise InputError(f"Expected a preset out of {', '.join(PRESETS)} but got '{name}'.")
     if repeats < least:
         raise InputError(f"Expected {least} dropout repeats or more but got {repeats}.")
     own, stability = PRESETS[name]
-    return PassSettings(dropout or own, stability, repeats, seed)
+    return ScoredSettings(seed, dropout=dropout or own, stability=stability, repeats=repeats)
 
 
-def light(*, repeats: int = 0, seed: int = 0, dropout: DropoutSpec | None = None) -> PassSettings:
-    """Return the default: the clean pass and that at half size, all that ``bayes`` reads.
+def light(*, repeats: int = 0, seed: int = 0, dropout: DropoutSpec | None = None) -> ScoredSettings:
+    """Return the pass of the default, the clean one and that at half size, with all its scores.
 
     repeats: perturbed passes beside them, as in the preset ``paper``; 0 or more.
     """
     settings = preset("paper", repeats=repeats, seed=seed, dropout=dropout)
-    return replace(settings, wants=("half_size",))
+    return replace(settings, wants=(HALF_SIZE,))
+
+
+def scored_settings(observer: Observer) -> ScoredSettings:
+    """Return the settings of an observer that scores, which a plain pass does not have."""
+    settings = observer.settings
+    if not isinstance(settings, ScoredSettings):
+        raise TypeError(f"Expected an observer with `ScoredSettings` but got {settings}.")
+    return settings

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from autoeval.detections import Candidates, Classified, Detections, Evidence
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.feature_statistics import FeatureStatistics
-from autoeval.scores.score_set import ScoreSet
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.scores.feature_statistics import FeatureStatistics
+from autoeval.published.scores.score_set import ScoreSet
 
 RNG = np.random.default_rng(0)
 REFERENCE = FeatureStatistics.of(RNG.normal(0, 1, (9, 5)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from autoeval.detections import Detections, Evidence
-from autoeval.estimation.observation.least_stable import LeastStableImages
+from autoeval.published.passes.least_stable import LeastStableImages
 
 
 def boxes(*xyxy, score=0.9):

@@ -15,8 +15,8 @@ from typing_extensions import Self
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.detections import Evidence
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.feature_statistics import FeatureStatistics
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.scores.feature_statistics import FeatureStatistics
 
 THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(20))
 """0, .05, ..., .95."""
@@ -100,7 +100,7 @@ class Score(ABC):
     shards, merged, equal the score of the whole set, in any order.
 
     A score declares the attributes below on its class and is decorated with
-    `autoeval.scores.registry.register`; nothing else has to know of it.
+    `autoeval.published.scores.registry.register`; nothing else has to know of it.
 
     Attributes
     ----------

@@ -10,9 +10,9 @@ from autoeval.data.tasks.seed_set import load_seed_set
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import SourceDomain, preset
 from autoeval.published.fitting.kept_domain import correct_boxes, observe_source_domain
 from autoeval.published.metasets import SampleSet, own_images
+from autoeval.published.passes.presets import ScoredSettings, SourceDomain, preset
 
 N_IMAGES = 4
 
@@ -56,14 +56,14 @@ def test_the_threshold_leaves_as_many_boxes_below_as_are_wrong(samples):
 
 
 def test_its_features_are_the_mean_and_spread_of_the_images(samples):
-    domain = observe_source_domain(Observer(HalfWrong(), BOXES), samples)
+    domain = observe_source_domain(Observer(HalfWrong(), BOXES, ScoredSettings()), samples)
     np.testing.assert_allclose(domain.features.mean, [2.5, 1.0])
     assert domain.features.covariance[0, 0] == pytest.approx(np.var([1, 2, 3, 4], ddof=1))
 
 
 @pytest.mark.parametrize("with_features", [True, False])
 def test_it_is_the_same_from_a_file(samples, tmp_path, with_features):
-    domain = observe_source_domain(Observer(HalfWrong(), BOXES), samples)
+    domain = observe_source_domain(Observer(HalfWrong(), BOXES, ScoredSettings()), samples)
     domain = domain if with_features else replace(domain, features=None)
     domain.save(tmp_path / "home.npz")
     assert SourceDomain.load(tmp_path / "home.npz", "home").digest == domain.digest
@@ -75,7 +75,9 @@ def test_it_is_the_same_from_a_file(samples, tmp_path, with_features):
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_the_batch_size_changes_nothing(samples, batch_size):
     digests = {
-        observe_source_domain(Observer(HalfWrong(), BOXES, batch_size=size), samples).digest
+        observe_source_domain(
+            Observer(HalfWrong(), BOXES, ScoredSettings(), batch_size=size), samples
+        ).digest
         for size in (batch_size, 4)
     }
     assert len(digests) == 1

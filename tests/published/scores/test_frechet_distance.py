@@ -6,8 +6,8 @@ import scipy.linalg
 from made import computed, evidence, found
 
 from autoeval.errors import InputError
+from autoeval.published.scores.feature_statistics import FeatureStatistics
 from autoeval.published.scores.frechet_distance import FrechetDistance, frechet_distance
-from autoeval.scores.feature_statistics import FeatureStatistics
 
 
 def draws(n, c=4, *, seed=0):

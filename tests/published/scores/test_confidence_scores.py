@@ -11,6 +11,7 @@ from autoeval.published.scores.atc import (
     SourceThreshold,
     fit_source_threshold,
 )
+from autoeval.published.scores.base import THRESHOLDS
 from autoeval.published.scores.confidence_scores import (
     AverageConfidence,
     BestBox,
@@ -25,7 +26,6 @@ from autoeval.published.scores.entropy import (
     EntropyScore,
     binary_entropy,
 )
-from autoeval.scores.base import THRESHOLDS
 
 # five boxes count: .04 is under the score threshold
 IMAGES = scored(0.96, 0.5, 0.3, 0.04), scored(0.6, 0.3)

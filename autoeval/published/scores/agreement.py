@@ -12,8 +12,8 @@ from typing_extensions import Self
 from autoeval.detections import Detections, Evidence
 from autoeval.metrics.average_precision import average_precision
 from autoeval.metrics.coco_matching import IOU_THRESHOLDS, match_detections, top_detections
-from autoeval.scores.base import RatioScore, Score, rising
-from autoeval.scores.registry import register
+from autoeval.published.scores.base import RatioScore, Score, rising
+from autoeval.published.scores.registry import register
 
 CONFIDENT = (0.2, 0.3, 0.4, 0.5)
 BITS = np.left_shift(1, np.arange(len(IOU_THRESHOLDS))).astype(np.uint16)
