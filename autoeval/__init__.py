@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     )
     from autoeval.data.labels.any_format import load_labels
     from autoeval.data.predictions.reading import read_predictions as load_predictions
+    from autoeval.data.tasks.task import load_task
     from autoeval.detectors.black_box import BlackBoxDetector
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.detectors.loading import load_detector
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given_boxes import Detector, Predictions
-    from autoeval.metasets.task import load_task
     from autoeval.monitoring.monitor import monitor
 
 _HOMES = {
@@ -43,7 +43,7 @@ _HOMES = {
     "load_detector": "detectors.loading:load_detector",
     "load_labels": "data.labels.any_format:load_labels",
     "load_predictions": "data.predictions.reading:read_predictions",
-    "load_task": "metasets.task:load_task",
+    "load_task": "data.tasks.task:load_task",
     "monitor": "monitoring.monitor:monitor",
     "plan_labels": "api:plan_labels",
     "threshold": "api:threshold",

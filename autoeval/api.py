@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoeval.data.tasks.task import Task, load_task
 from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import ESTIMATOR, artefact_path
@@ -24,7 +25,6 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.with_labels import LabelledEstimate, warnings_with_labels
 from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
-from autoeval.metasets.task import Task, load_task
 from autoeval.runtime.files import write_table
 from autoeval.sites.site_boxes import PathLike
 from autoeval.targets import IOUS

@@ -135,7 +135,7 @@ class Evidence:
         Boxes of photometrically altered views of the image, in its own coordinates.
     half_size : Detections, optional
         Boxes found at half the input size, in the image's own coordinates.
-    teacher : Detections, optional
+    reference : Detections, optional
         Boxes of a second, stronger detector, labelled as those of the first.
     reweighted : tuple of Classified
         Boxes of the network as it is, and with its weights perturbed.
@@ -165,7 +165,7 @@ class Evidence:
     perturbed: tuple[Detections, ...] = field(default=(), metadata=OF_BOXES)
     views: tuple[Detections, ...] = field(default=(), metadata=OF_BOXES)
     half_size: Detections | None = field(default=None, metadata=OF_BOXES)
-    teacher: Detections | None = field(default=None, metadata=OF_BOXES)
+    reference: Detections | None = field(default=None, metadata=OF_BOXES)
     reweighted: tuple[Classified, ...] = field(default=(), metadata=OF_BOXES)
     candidates: Candidates | None = field(default=None, metadata=OF_BOXES)
     logits: np.ndarray | None = None

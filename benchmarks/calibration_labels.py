@@ -32,7 +32,7 @@ from autoeval.estimation.calibrating import (
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
-from benchmarks.known_sites import part_of, priors_without
+from benchmarks.known_sites import priors_without
 from benchmarks.panel import LABELLED, add_detectors, enough, evaluable, evaluated, read_sets
 
 SIZES = (50, 100, 300, 1000)
@@ -67,8 +67,7 @@ def drawn(of: LabelledSet, n_boxes: float, draw: int) -> LabelledSet:
     """Draw images until they hold so many labelled boxes."""
     order = np.random.default_rng(draw).permutation(len(of.boxes))
     n = np.sum([ranking.n_true for ranking in of.rankings], axis=0)[order].cumsum()
-    part = part_of(of, np.sort(order[: int(np.searchsorted(n, n_boxes)) + 1]))
-    return replace(part, everywhere=of.everywhere)
+    return of.on_images(np.sort(order[: int(np.searchsorted(n, n_boxes)) + 1]))
 
 
 def curve(name: str, sets: Sequence[LabelledSet]) -> pd.DataFrame:

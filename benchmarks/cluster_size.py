@@ -21,12 +21,12 @@ import numpy as np
 import pandas as pd
 import torch
 
+from autoeval.data.tasks.labelled_samples import Sample
+from autoeval.data.tasks.task import Task
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.loading import load_detector
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
-from autoeval.metasets.sample_set import Sample
-from autoeval.metasets.task import Task
 from autoeval.runtime.files import write_text
 from benchmarks.subjects import random_detector
 

@@ -50,7 +50,7 @@ from autoeval.comparison.pair_model import (
     differences,
     log_odds_on_labels,
 )
-from autoeval.labels.labelled_site import true_influence
+from autoeval.labels.control_variates import true_influence
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import fit_variance_prior
 from autoeval.published.reports.detector_comparison import ComparedPair, backtest, summary

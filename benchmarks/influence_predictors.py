@@ -24,17 +24,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from autoeval.labels.box_model import BoxModel
-from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.labelled_site import (
+from autoeval.labels.control_variates import (
     MODEL,
     PSEUDO,
-    LabelledSite,
     control_variates,
     rank_by_pseudo_labels,
     true_influence,
 )
-from autoeval.published.reports.few_labels import site_of_set
+from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.report.tables import format_cells, to_markdown
+from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.panel import LABELLED, read_sets
 
 CATEGORIES = ("vehicle", "person")
@@ -48,7 +47,7 @@ PAIR = ["detector", "site", "category"]
 
 
 def image_table(
-    site: LabelledSite, model: BoxModel, others: Mapping[str, LabelledSite]
+    site: LabelledSet, model: BoxModel, others: Mapping[str, LabelledSet]
 ) -> Iterator[pd.DataFrame]:
     """Yield the images of each category of a site: true influence, predictions, sums over boxes.
 
@@ -96,7 +95,7 @@ def image_table(
 def tables_of(data: Path, predictions: Mapping[str, Path]) -> pd.DataFrame:
     """Return the images of all sites with vehicles or persons, by all detectors."""
     every = {
-        name: {made.name: site_of_set(made) for made in read_sets(data, folder)}
+        name: {made.name: made.at_most(MOST_IMAGES) for made in read_sets(data, folder)}
         for name, folder in predictions.items()
     }
     parts = []

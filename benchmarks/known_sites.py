@@ -130,13 +130,7 @@ def divided(of: LabelledSet, draw: int) -> tuple[LabelledSet, LabelledSet]:
     """Divide the images of a site at random into two halves."""
     order = np.random.default_rng([draw, len(of.boxes)]).permutation(len(of.boxes))
     first, second = (np.sort(part) for part in np.array_split(order, 2))
-    return part_of(of, first), part_of(of, second)
-
-
-def part_of(of: LabelledSet, images: np.ndarray) -> LabelledSet:
-    """Keep some images of a site."""
-    boxes, truth = of.boxes.on_images(images), of.truth.on_images(images)
-    return LabelledSet(of.name, of.family, boxes, truth, of.statistics, everywhere=True)
+    return of.on_images(first), of.on_images(second)
 
 
 def observed_sites(work_dir: Path) -> list[dict[str, LabelledSet]]:
@@ -174,7 +168,7 @@ def changes(
         chosen = [image.image_id for image in after.boxes.clean.images]
         if not change:
             continue
-        kept = part_of(before, np.flatnonzero(np.isin(names, chosen) != apart))
+        kept = before.on_images(np.flatnonzero(np.isin(names, chosen) != apart))
         known, calibration = calibrated_rows([kept if apart else before], prior=of_boxes)
         if not apart:
             known = labelled_rows(kept, calibration)

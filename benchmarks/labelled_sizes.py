@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
-from benchmarks.known_sites import part_of, priors_without
+from benchmarks.known_sites import priors_without
 from benchmarks.panel import (
     GROUPS,
     LABELLED,
@@ -84,8 +83,7 @@ def drawn(labelled: LabelledSet) -> Iterator[tuple[int, int, LabelledSet]]:
     for size in SIZES:
         for draw in range(DRAWS):
             chosen = np.random.default_rng(draw).permutation(n)[:size]
-            part = part_of(labelled, np.sort(chosen))
-            yield size, draw, replace(part, everywhere=labelled.everywhere)
+            yield size, draw, labelled.on_images(np.sort(chosen))
     yield n, 0, labelled
 
 

@@ -20,8 +20,7 @@ import pandas as pd
 
 from autoeval.data.coco import read_coco
 from autoeval.errors import InputError
-from autoeval.estimation.labelling import site_of_set
-from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.published.reports.few_labels import priors_from
 from autoeval.published.studies.label_backtest import EvaluatedPair, backtest, evaluated_pairs
 from autoeval.report.tables import format_cells, to_markdown
@@ -70,8 +69,8 @@ def pairs_of_detector(known: LabelledSet, sites: list[LabelledSet]) -> list[Eval
     """Return the pairs of site and category in other groups that hold objects enough."""
     others = [of for of in sites if of.family != known.family and len(of.boxes) >= FEWEST_IMAGES]
     pairs = evaluated_pairs(
-        fit_assistance([site_of_set(known)]),
-        [site_of_set(of) for of in others],
+        fit_assistance([known]),
+        [of.at_most(MOST_IMAGES) for of in others],
         priors_from(known, others),
         fewest=FEWEST_IMAGES,
     )

@@ -126,11 +126,11 @@ class Instant:
 
 def made_estimator():
     """Fit on sites that are made up."""
+    from autoeval.data.tasks.task import Task
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import light
     from autoeval.estimation.panel_prior import calibration_prior
-    from autoeval.metasets import Task
 
     rng, rows = np.random.default_rng(0), []
     for k, level in enumerate(rng.uniform(0.1, 0.8, 30)):

@@ -21,8 +21,7 @@ import pandas as pd
 from scipy.stats import norm, t
 from tqdm import tqdm
 
-from autoeval.estimation.labelling import site_of_set
-from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.report.tables import to_markdown
 from benchmarks.panel import LABELLED, add_detectors, enough, left_out, read_sets
@@ -66,7 +65,7 @@ def pairs_of(name: str, data: Path, predictions: Path) -> pd.DataFrame:
     """Count the objects of every pair of site and category, truly and by each estimate."""
     sets = list(read_sets(data, predictions))
     own = next(of for of in sets if of.name == LABELLED)
-    model = fit_assistance([site_of_set(own)]).box_model
+    model = fit_assistance([own]).box_model
     known = [of for of in own.rankings if of.n_true.any()]
     n_objects = int(sum(of.n_true.sum() for of in known))
     scores = np.sort(np.concatenate([of.scores for of in known]))[::-1]
@@ -74,7 +73,7 @@ def pairs_of(name: str, data: Path, predictions: Path) -> pd.DataFrame:
     ratio = n_objects / max(int(np.sum(scores > COUNTED_OVER)), 1)
     rows = []
     for of in (of for of in sets if of.name != LABELLED):
-        expected = model.rankings(site_of_set(of).pool)
+        expected = model.rankings(of.at_most(MOST_IMAGES).pool)
         for category, true, other in zip(of.truth.categories, of.rankings, expected, strict=True):
             about = {"detector": name, "family": of.family, "source": of.name, "kind": "seed"}
             numbers = numbers_of(true, other, threshold, ratio)

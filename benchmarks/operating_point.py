@@ -31,10 +31,9 @@ from tqdm import tqdm
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelling import site_of_set
 from autoeval.estimation.operating_curve import choose_threshold, exact_curve
 from autoeval.estimation.pair_table import CATEGORY, FEATURES, features_at, with_target
-from autoeval.labels.fit_assistance import fit_assistance
+from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on, value_of
 from autoeval.regression import Prior, Scaling
@@ -212,11 +211,11 @@ def chosen(name: str, data: Path, predictions: Path) -> pd.DataFrame:
             target = f"{measure}@{threshold:g}"
             named = {"features": features_at(target), "scaling": scaling, "prior": prior}
             regressions[target] = BayesianRegression(target=target, **named).fit(known)
-    box_model = fit_assistance([site_of_set(own[0])]).box_model
+    box_model = fit_assistance([own[0]]).box_model
     curves = {"labelled set": exact_curve([of for of in own[0].rankings if of.n_true.any()])}
     rows = []
     for of in (of for of in sets if of.name != LABELLED and len(of.boxes) >= FEWEST_OF_SITE):
-        table, site = labelled_rows(of, calibration), site_of_set(of)
+        table, site = labelled_rows(of, calibration), of.at_most(MOST_IMAGES)
         for row in table.index:
             category = str(table.loc[row, "category"])
             k = of.truth.categories.index(category)

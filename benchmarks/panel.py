@@ -10,10 +10,11 @@
 vehicle, person, two and all) by the predictions of each detector (``<task>/<site>.json``),
 calibrated on the `val` images of ``all/coco_mini``, and writes ``meta_sets/panel/scores.csv`` and
 ``calibrations.json``; detectors that are there already are kept or replaced. `prior` fits
-``configs/panel_prior.json`` on them. `evaluate` fits it for each detector on the others, without a
-quarter of the families in turn, and prints the errors there. `widths` does the same with a width of
-intervals that is chosen by their score, without the detector and the quarter, too (ten minutes).
-`sites` fits on one site of one category in turn, the calibration learned there, too.
+``configs/panel_prior.json`` on them, and writes the pairs that it is fitted on, numbers alone, to
+``configs/panel_pairs.json``, which pages show. `evaluate` fits it for each detector on the others,
+without a quarter of the families in turn, and prints the errors there. `widths` does the same with
+a width of intervals that is chosen by their score, without the detector and the quarter, too (ten
+minutes). `sites` fits on one site of one category in turn, the calibration learned there, too.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from benchmarks.panel_widths import DEFAULT, Widths, by_estimate, choose_widths,
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER, PRIOR = ROOT / "meta_sets/panel", ROOT / "configs/panel_prior.json"
+PAIRS = ROOT / "configs/panel_pairs.json"
 ROWS_ABOVE, MISSED = FOLDER / "floors.csv", FOLDER / "missed.json"
 LOWEST = 0.05
 FLOORS = (LOWEST, 0.1, 0.25, 0.3, 0.5)
@@ -58,6 +60,7 @@ WORDS = {name: "vehicle" for name in ("car", "bus", "truck", "vehicle")} | {"per
 TASKS = {"vehicle": ("vehicle",), "person": ("person",), "two": ("vehicle", "person"), "all": ()}
 ORIGINS = ("bdd", "hituav", "dawn", "coco", "trafficcam", "highway_id")
 LABELLED = "coco_mini"
+DIGITS = 3  # of the pairs that pages show
 KNOWN_BY_NAME = "person"
 """The category whose mean effect is in the prior: it has sites enough. That of vehicles was tried
 and made other detectors and groups worse."""
@@ -128,6 +131,8 @@ def main() -> None:
         of_boxes = fit_calibration_prior(read_panel()[1])
         content = {"boxes": of_boxes["boxes"], "floors": [*map(fit_floor, FLOORS)]}
         PRIOR.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        shown = {"floors": [*map(shown_pairs, FLOORS)]}
+        PAIRS.write_text(json.dumps(shown, separators=(",", ":")) + "\n", encoding="utf-8")
     else:
         if args.command in ("evaluate", "widths"):
             estimates = Nested(read_panel()[0]).every(choose=args.command == "widths")
@@ -263,7 +268,7 @@ def fit_prior(
     of one family have in common for a category is fitted last, see `fit_alike`, so that it changes
     no estimate where no family of a fit has two sites.
     """
-    rows = rows[enough(rows) | (rows["kind"] == CATEGORY)].dropna(subset=list(features))
+    rows = fitted_rows(rows, features)
     location, scale = (rows[list(features)].agg(of).to_numpy() for of in ("mean", "std"))
     scaling = Scaling(location, np.maximum(scale, [LEAST_SCALE.get(of, 0.0) for of in features]))
     n = len(features)
@@ -329,6 +334,11 @@ def fit_prior(
         prior, [(pairs, x, y - mean_of(prior, pairs, x)) for pairs, x, _, y in blocks]
     )
     return features, scaling, widths.apply(replace(prior, alike=alike))
+
+
+def fitted_rows(rows: pd.DataFrame, features: Sequence[str] = FEATURES) -> pd.DataFrame:
+    """Return the rows of the panel that a prior is fitted on."""
+    return rows[enough(rows) | (rows["kind"] == CATEGORY)].dropna(subset=list(features))
 
 
 def mean_of(prior: Prior, pairs: Pairs, x: np.ndarray) -> np.ndarray:
@@ -405,6 +415,13 @@ def fit_floor(floor: float) -> dict[str, Any]:
             for target in AP_TARGETS
         ],
     }
+
+
+def shown_pairs(floor: float) -> dict[str, Any]:
+    """Return scores and accuracies of the pairs of a floor, without names, as pages show them."""
+    rows = fitted_rows(read_panel(floor)[0])
+    columns = (*FEATURES, *AP_TARGETS)
+    return {"floor": floor, **{name: rows[name].round(DIGITS).tolist() for name in columns}}
 
 
 def fit_calibration_prior(calibrations: Mapping[str, Sequence[ScoreCalibration]]) -> dict[str, Any]:

@@ -24,14 +24,14 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 from tqdm import tqdm
 
+from autoeval.data.tasks.task import load_task
 from autoeval.detectors import load_detector
 from autoeval.detectors.detector import MMDetector
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import BY_PRODUCTS, light
-from autoeval.metasets import load_task
-from autoeval.metasets.recipe import own_images
 from autoeval.published.fitting.kept_domain import kept_source_domain
 from autoeval.published.fitting.meta_set import sample_set_jobs
+from autoeval.published.metasets.recipe import own_images
 from autoeval.report.tables import format_cells, to_markdown
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -85,7 +85,7 @@ class CalibratedDetector:
                 continue
             boxes = replace(
                 of.boxes,
-                teacher=reference.sets[name].boxes.clean,
+                reference=reference.sets[name].boxes.clean,
                 reference_calibration=reference.calibration,
                 reference_probabilities=reference.probabilities[name][0],
             )

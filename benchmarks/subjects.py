@@ -16,13 +16,13 @@ import torch
 from mmengine.model import BaseModule
 
 from autoeval.data.image_folder import ImageFile, load_image_folder
+from autoeval.data.tasks.labelled_samples import Sample, Samples
+from autoeval.data.tasks.task import Task
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.loading import build_model, load_detector, read_config
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings
-from autoeval.metasets.sample_set import Sample, Samples
-from autoeval.metasets.task import Task
 
 CONFIDENT = 0.3
 

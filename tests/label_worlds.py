@@ -5,8 +5,9 @@ import numpy as np
 from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import FoundBoxes
-from autoeval.labels.labelled_site import LabelledSite
-from autoeval.sites.pool import pool_of_predictions
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import SiteBoxes
 
 SIDE = 200
 
@@ -39,7 +40,8 @@ def make_site(seed, *, n_images=60, n_objects=3.0, categories=("car",), name=Non
         {},
     )
     name = name or f"site{seed}"
-    return LabelledSite(name, name, pool_of_predictions(predictions), truth)
+    statistics = ReferenceStatistics.of(predictions)
+    return LabelledSet(name, name, SiteBoxes(predictions), truth, statistics, everywhere=True)
 
 
 def label_set(site, images, *, folder="labels"):

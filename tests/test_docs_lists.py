@@ -7,9 +7,9 @@ import pytest
 
 import autoeval
 from autoeval.cli import COMMANDS
-from autoeval.data.labels.any_format import FORMATS
-from autoeval.metasets.transforms import CORRUPTIONS, MILD
+from autoeval.data.labels.any_format import NAMES
 from autoeval.published.commands.study import STUDIES
+from autoeval.published.metasets.transforms import CORRUPTIONS, MILD
 from tests.doc_pages import PAGES, ROOT
 
 
@@ -17,7 +17,7 @@ from tests.doc_pages import PAGES, ROOT
     ("page", "known"),
     [
         ("docs/how-to/studies.md", STUDIES),
-        ("docs/how-to/data.md", FORMATS),
+        ("docs/how-to/data.md", NAMES),
         ("meta_sets/README.md", [*MILD, *CORRUPTIONS]),
     ],
 )

@@ -18,7 +18,7 @@ from autoeval.counting.commands import (
 )
 from autoeval.counting.evaluation.localisation import DISTANCES
 from autoeval.counting.praco import mosaic_run
-from autoeval.data.labels.any_format import FORMATS
+from autoeval.data.labels.any_format import NAMES
 from autoeval.published.commands import search_dropout
 from autoeval.scores.box_stability import image_stabilities
 
@@ -57,5 +57,5 @@ def test_what_the_options_name_is_what_there_is():
     assert tuple(synthetic.LAYOUTS) == capture_generate.LAYOUTS
     assert capture_generate.RELEASED == synthetic.RELEASED
     assert common_options.BATCH_SIZE == prompting.BATCH_SIZE
-    assert tuple(FORMATS) == convert_labels.LAYOUTS
+    assert NAMES == convert_labels.LAYOUTS
     assert tuple(image_stabilities()) == search_dropout.SCORE_NAMES

@@ -22,13 +22,13 @@ from autoeval import cli
 from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.data.image_folder import load_image_folder
 from autoeval.data.predictions import read_image_list, read_predictions
+from autoeval.data.tasks.task import Task
 from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings, light
-from autoeval.metasets import Task
 from autoeval.mmdet_metric import LabelFreeMAP
 from autoeval.published.methods.published_estimator import PublishedEstimator
 from autoeval.scores.box_stability_settings import BoxStabilitySettings

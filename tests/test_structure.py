@@ -16,7 +16,7 @@ LAYERS = [
     {"errors", "boxes", "notices", "version"},
     {"detections", "targets", "runtime"},
     {"metrics", "data", "report", "calibration"},
-    {"detectors", "metasets", "scores", "regression", "sites"},
+    {"detectors", "scores", "regression", "sites"} | {"published.layouts", "published.metasets"},
     {"labels", "published.scores"},
     {"estimation"},
     {"comparison", "published.methods"},

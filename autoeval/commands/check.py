@@ -5,12 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from dataclasses import asdict
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from autoeval.commands.run_options import above_zero, add_json
 from autoeval.commands.site_options import named_images
 from autoeval.commands.task_options import LIGHT, add_data_options
 from autoeval.commands.typed_options import refuse_beside
+
+if TYPE_CHECKING:
+    from autoeval.data.tasks.seed_set import SeedSet
+
+SIZES = ("autoeval.published.metasets.recipe", "sample_set_sizes")  # of published methods, by name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, then print; 1 where a source cannot be used."""
+    from autoeval.data.tasks.inspection import load_each, look_at, look_at_each
+    from autoeval.data.tasks.task import load_task
     from autoeval.estimation.observation.samples import UnlabelledSamples
-    from autoeval.metasets import draw_recipes, load_metaset_config, load_task
-    from autoeval.metasets.inspection import load_each, look_at, look_at_each
     from autoeval.report.sections import Report
     from autoeval.results.check_report import Plan, Sources
     from autoeval.runtime.progress import progress_bar
@@ -44,7 +51,6 @@ def run(args: argparse.Namespace) -> int:
     if light:
         refuse_beside(args, ["n_images"], "is of sample sets: give --metaset n_sets=, too.")
     task = load_task(args.task, args.data_root)
-    meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     files, sources = named_images(args) or (), load_each(task)
     usable = [source.seed_set for source in sources if source.seed_set is not None]
     total = len(files) + sum(len(seed_set.images) for seed_set in usable)
@@ -54,10 +60,16 @@ def run(args: argparse.Namespace) -> int:
         new = look_at("new images", UnlabelledSamples(files), advance=bar.update) if files else None
     seconds = time.perf_counter() - start
     families = {task.families[seed_set.name] for seed_set in usable}
-    drawn = [] if light else [r for s in usable for r in draw_recipes(s, **asdict(meta_set))]
-    observed = total + sum(len(recipe.image_ids) for recipe in drawn)
-    n_sets = len(usable) + len(drawn)
+    sizes = [] if light else _sample_set_sizes(usable, args)
+    n_sets, observed = len(usable) + len(sizes), total + sum(sizes)
     plan = Plan(len(families), n_sets, observed, total, seconds, args.rate)
     report = Report(f"check of {task.name}", [Sources(sources, new), plan])
     print(json.dumps(report.to_dict(), indent=2) if args.json else report.text())
     return int(any(source.why_not for source in sources))
+
+
+def _sample_set_sizes(seed_sets: Sequence[SeedSet], args: argparse.Namespace) -> list[int]:
+    """Return how many images each sample set has that a run by a published method would make."""
+    module, name = SIZES
+    sizes = getattr(import_module(module), name)
+    return sizes(seed_sets, args.metaset, n_sets=args.n_sets, n_images=args.n_images)

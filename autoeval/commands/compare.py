@@ -80,8 +80,8 @@ def run(args: argparse.Namespace) -> int:
     _refuse_unread(args, by_files=by_files)
     if args.fail_if_worse is not None:
         check_points(args.fail_if_worse)
-    given, behind = _behind(args.detectors)
-    fits = named_estimators(_named(given))
+    named, behind = _behind(args.detectors)
+    fits = named_estimators(_named(named))
     with run_options.launched(args) as shards:
         result = compare(
             fits,
@@ -106,10 +106,18 @@ def run(args: argparse.Namespace) -> int:
     # after what can fail: pages take a second to load
     from autoeval.report.terminal import next_command, print_report
     from autoeval.results.comparison import comparison_report
+    from autoeval.results.estimate.about import about
 
     step = after_compare(args, fits, result) if by_files else ""
+    given = about(
+        args.command_line,
+        detectors=", ".join(args.detectors),
+        images=args.images,
+        predictions=", ".join(map(str, args.predictions)),
+        labels=args.labels,
+    )
     print_report(
-        comparison_report(result),
+        comparison_report(result, given),
         args.work_dir,
         as_json=args.json,
         verbose=args.verbose,

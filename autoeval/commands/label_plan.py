@@ -101,7 +101,8 @@ def run(args: argparse.Namespace) -> int:
             pseudo_labels=args.pseudo_labels,
             pseudo_words=args.pseudo_words,
         )
-    report = plan_report(plan, site_options.site_facts(args, estimator), difference)
+    images = estimate.site.images if estimate.site else ()
+    report = plan_report(plan, site_options.site_facts(args, estimator), difference, images)
     print_report(
         report,
         args.work_dir,

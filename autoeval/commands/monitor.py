@@ -276,7 +276,7 @@ def _watch_images(
 ) -> tuple[Watched | None, dict[str, Path]]:
     from autoeval.data.find_images import find_images
     from autoeval.data.image_folder import ImageFile
-    from autoeval.estimation.observation.teacher_boxes import load_teacher
+    from autoeval.estimation.observation.reference_boxes import load_reference
     from autoeval.monitoring.observing.signals import image_signals
     from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_records import RecordStore
@@ -300,7 +300,7 @@ def _watch_images(
         executor=executor,
         shards=shards,
         load=load,
-        reference=load_teacher(run_options.named_reference(args)),
+        reference=load_reference(run_options.named_reference(args)),
     )
     for skipped in found.skipped:
         print(f"note: {skipped}", file=sys.stderr)
@@ -473,7 +473,7 @@ def _observe_candidate(
     from autoeval.api import load_estimator
     from autoeval.data.image_folder import ImageFile
     from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.observation.teacher_boxes import load_teacher
+    from autoeval.estimation.observation.reference_boxes import load_reference
     from autoeval.estimation.pair_table import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.periods import Clock
@@ -494,7 +494,7 @@ def _observe_candidate(
         executor=executor,
         shards=shards,
         load=DetectorSpec.from_dict(kept) if kept else None,
-        reference=load_teacher(run_options.named_reference(args)) if with_one else None,
+        reference=load_reference(run_options.named_reference(args)) if with_one else None,
     )
 
 

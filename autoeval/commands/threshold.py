@@ -68,10 +68,21 @@ def run(args: argparse.Namespace) -> int:
     # after what can fail: pages take a second to load
     from autoeval.report.sections import Notes, Report
     from autoeval.report.terminal import print_report
+    from autoeval.results.estimate.about import about, about_section
     from autoeval.results.estimate.estimate_charts import ThresholdCurve
 
     shown = ThresholdCurve(curve, choice.threshold, choice)
-    report = Report("Score threshold", [shown, Notes("warnings", warnings, "Warnings")])
+    given = about(
+        args.command_line,
+        images=args.images or args.images_list,
+        predictions=args.predictions,
+        labels=args.labels,
+        plan=args.plan,
+        estimator=args.estimator,
+        detector=args.detector,
+    )
+    notes = Notes("warnings", warnings, "Warnings")
+    report = Report("Score threshold", [shown, notes, about_section(given)])
     print_report(report, args.work_dir, as_json=args.json, verbose=args.verbose)
     return 0
 

@@ -14,8 +14,8 @@ from autoeval.estimation.site import Site
 from autoeval.estimation.site_estimate import estimate_site
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.by_image import ByImage
+from autoeval.labels.control_variates import MODEL
 from autoeval.labels.estimators import LEVELS, LabelEstimates
-from autoeval.labels.labelled_site import MODEL
 from autoeval.labels.plan import BY_INFLUENCE, LabelPlan
 from autoeval.labels.target_estimates import estimate_target
 from autoeval.labels.value_with_error import ValueWithError

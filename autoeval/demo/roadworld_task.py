@@ -8,8 +8,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from autoeval.data.tasks.task import SeedSetFiles, Task
 from autoeval.demo.roadworld import CATEGORY, ENVIRONMENTS, write_environment
-from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.runtime.progress import progress_bar
 
 COCO_WORDS = ("car", "bus", "truck")

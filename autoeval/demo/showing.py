@@ -23,8 +23,8 @@ from autoeval.estimation.plan_folder import plan_in_folder
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.to_label import EMPTY
 from autoeval.labels.with_labels import LabelledEstimate
-from autoeval.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.published.fitting.fit_task import fit_task
+from autoeval.published.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.report.sections import Remarks, Report
 from autoeval.report.terminal import written_files
 from autoeval.results.estimate.estimate_page import estimate_page
@@ -75,7 +75,7 @@ def show_method(
         work_dir=folder,
         methods=(DEFAULT_METHOD, *PUBLISHED * published),
         load=spec,
-        loading={"detector": spec.to_dict(), "teacher": None},
+        loading={"detector": spec.to_dict(), "reference": None},
     )
     assert isinstance(estimator, AccuracyEstimator)  # the first method is the default
     estimate = estimator.predict(images=load_image_folder(data / held_back / "images"))

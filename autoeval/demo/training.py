@@ -16,14 +16,14 @@ import pandas as pd
 import torch
 from mmengine.config import Config
 
+from autoeval.data.tasks.labelled_samples import Sample, Samples
+from autoeval.data.tasks.task import Task
 from autoeval.demo.roadworld.dataset import CATEGORY, make_picture, write_environment
 from autoeval.detectors import MMDetector
 from autoeval.detectors.building.configs import fill_registries
 from autoeval.detectors.ops import register
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings
-from autoeval.metasets.sample_set import Sample, Samples
-from autoeval.metasets.task import Task
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.runtime.files import atomic_path

@@ -143,7 +143,7 @@ def _reference_score(
     boxes: SiteBoxes, category: int, rows: np.ndarray, place: np.ndarray
 ) -> ReferenceAP:
     """Score the boxes of some `rows` against those of the reference; `place` (M,) of each image."""
-    clean, reference, q = boxes.clean, boxes.teacher, boxes.reference_right
+    clean, reference, q = boxes.clean, boxes.reference, boxes.reference_right
     assert reference is not None
     score = ReferenceAP(boxes.reference_calibration)
     if q is None:  # no calibration: nothing is known of the reference

@@ -78,7 +78,7 @@ class AccuracyEstimator:
     label_assistance_ : LabelAssistance or None
         What estimates with a few labels need; see docs/how-to/labels.md.
     loading_ : dict
-        How its ``detector`` and its ``teacher`` are loaded, where that is known; each as
+        How its ``detector`` and its ``reference`` are loaded, where that is known; each as
         `DetectorSpec.to_dict` has it.
     fit_result_ : FitResult or None
         How it was evaluated when it was fitted; not saved.
@@ -445,10 +445,10 @@ class AccuracyEstimator:
         """Run the detector; see `read_site`."""
         pictures, fitted_pass = list_images(images), self.pass_
         run = run or Detector(self.load_detector())
-        detector, teacher = run.loaded, run.teacher
-        fitted_pass.check_read(["teacher"] if teacher is not None else [])
+        detector, reference = run.loaded, run.loaded_reference
+        fitted_pass.check_read(["reference"] if reference is not None else [])
         observer = fitted_pass.box_observer(
-            detector, teacher or fitted_pass.load_teacher(), run.batch_size
+            detector, reference or fitted_pass.load_reference(), run.batch_size
         )
         site = site_of_images(
             keeping(observer, keep or run.keeping(None)),

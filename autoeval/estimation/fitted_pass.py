@@ -13,17 +13,17 @@ import pandas as pd
 from autoeval.data.find_images import Images, UnlabelledImage, list_images
 from autoeval.data.image_folder import ImageFile
 from autoeval.data.labels.content import LabelledImage
+from autoeval.data.tasks.task import Task
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings, SourceDomain, light
-from autoeval.estimation.observation.teacher_boxes import OF_FILES, Teacher, load_teacher
+from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference, load_reference
 from autoeval.estimation.pair_table import CATEGORY
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.labels.plan_file import PLAN, load_plan
-from autoeval.metasets.task import Task
 from autoeval.scores.registry import needs_of, of_domain
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.score_range import SCORE_THR
@@ -32,7 +32,7 @@ from autoeval.sites.site_boxes import PASSES, PathLike
 REMEMBERED = {"detector", "pass", "task"}
 UNREAD = {
     "half_size": "a pass at half the size (`half_size=`)",
-    "teacher": "a reference detector (`reference`, --reference)",
+    "reference": "a reference detector (`reference`, --reference)",
 }
 """What a pass that a fit did not have is called."""
 WANTS = (*BY_PRODUCTS, "half_size", "views", "reweighted", "prototypes")
@@ -141,10 +141,10 @@ class FittedPass:
             )
         return DetectorSpec.from_dict(self.loading["detector"])()
 
-    def load_teacher(self) -> Teacher | None:
-        """Load the teacher that it was fitted with, where that was a detector."""
-        spec = self.loading.get("teacher")
-        return load_teacher(DetectorSpec.from_dict(spec)) if spec else None
+    def load_reference(self) -> Reference | None:
+        """Load the reference that it was fitted with, where that was a detector."""
+        spec = self.loading.get("reference")
+        return load_reference(DetectorSpec.from_dict(spec)) if spec else None
 
     def observer(
         self,
@@ -152,13 +152,13 @@ class FittedPass:
         *,
         repeats: int | None = None,
         domain: SourceDomain | None = None,
-        teacher: Teacher | None = None,
+        reference: Reference | None = None,
         batch_size: int = 4,
     ) -> Observer:
         """Make the pass that the scores of the training table were made with.
 
         It collects no more evidence than the scores need. Refused for another detector, more
-        repeats, and where a training domain or a teacher is needed and there is none.
+        repeats, and where a training domain or a reference is needed and there is none.
         """
         context = self.context
         if not context.keys() >= REMEMBERED:
@@ -176,7 +176,7 @@ class FittedPass:
                 "`autoeval.published.fitting.kept_domain.observe_source_domain` from the "
                 "seed set that --preset reference= named when it was fitted."
             )
-        _check_teacher(self.features, teacher)
+        _check_reference(self.features, reference)
         needs, wanted = needs_of(self.features), 0
         if "perturbed" in needs or repeats:
             known = _fitted_repeats(self.table)
@@ -193,7 +193,7 @@ class FittedPass:
             lookup = zip(words, saved["lookup"], strict=True)
             task = Task(saved["name"], names, (), {word: names[k] for word, k in lookup if k >= 0})
             settings = PassSettings.from_dict(
-                context["pass"], repeats=wanted, wants=wants, domain=domain, teacher=teacher
+                context["pass"], repeats=wanted, wants=wants, domain=domain, reference=reference
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(
@@ -203,20 +203,20 @@ class FittedPass:
         return Observer(detector, task, settings, batch_size=batch_size)
 
     def box_observer(
-        self, detector: ImageDetector, teacher: Teacher | None = None, batch_size: int = 4
+        self, detector: ImageDetector, reference: Reference | None = None, batch_size: int = 4
     ) -> Observer:
         """Make the pass that finds the boxes which scores and label assistance read.
 
         Its categories are the detector's own words, so that one pass serves all categories.
         """
-        _check_teacher(self.features, teacher)
+        _check_reference(self.features, reference)
         self.check_detector(detector)
         settings, needs = light(), needs_of(self.features) | self.of_labels
         if "perturbed" in needs:
             repeats = _fitted_repeats(self.table)
-            settings = self.observer(detector, repeats=repeats, teacher=teacher).settings
+            settings = self.observer(detector, repeats=repeats, reference=reference).settings
         wants = tuple(name for name in ("half_size", *BY_PRODUCTS) if name in needs)
-        settings = replace(settings, teacher=teacher, wants=wants)
+        settings = replace(settings, reference=reference, wants=wants)
         return Observer(detector, own_words(detector), settings, batch_size=batch_size)
 
     def check_detector(self, detector: ImageDetector) -> None:
@@ -235,8 +235,8 @@ class FittedPass:
         ignored = {"measures"} - context.get("pass", {}).keys()  # they need labels
         if not of_domain(self.compared):
             ignored |= {"domain"}
-        if "teacher" not in needs_of(self.compared) or (_by_files(fitted) and _by_files(context)):
-            ignored |= {"teacher"}
+        if "reference" not in needs_of(self.compared) or (_by_files(fitted) and _by_files(context)):
+            ignored |= {"reference"}
         refuse_differences(_without(fitted, ignored), _without(context, ignored))
 
 
@@ -252,8 +252,8 @@ def _file_name(image: UnlabelledImage) -> str:
     return image.image_id
 
 
-def _check_teacher(features: Sequence[str], teacher: Teacher | None) -> None:
-    if teacher is None and "teacher" in needs_of(features):
+def _check_reference(features: Sequence[str], reference: Reference | None) -> None:
+    if reference is None and "reference" in needs_of(features):
         raise InputError(
             "This estimator was fitted with a reference detector: give the same one for these "
             "images (--reference), as a detector or by its boxes."
@@ -261,8 +261,8 @@ def _check_teacher(features: Sequence[str], teacher: Teacher | None) -> None:
 
 
 def _by_files(context: Mapping[str, Any]) -> bool:
-    """Whether there was a teacher's predictions, which are others for other images."""
-    return str(context.get("pass", {}).get("teacher", "")).startswith(OF_FILES)
+    """Whether a reference's predictions were read, which are others for other images."""
+    return str(context.get("pass", {}).get("reference", "")).startswith(OF_FILES)
 
 
 def _without(context: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from autoeval.calibration import FOUND, ScoreCalibration
 from autoeval.data.predictions.reading import files_by_place
+from autoeval.data.tasks.task import SeedSetFiles, Task
 from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
@@ -20,9 +21,9 @@ from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelled_files import labels_with_files, task_with_files
-from autoeval.estimation.labelling import assistance_of, site_of_set
+from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
-from autoeval.estimation.pair_table import CONFIDENCE, pair_rows
+from autoeval.estimation.pair_table import CONFIDENCE, pair_rows, with_pairs
 from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
@@ -36,7 +37,6 @@ from autoeval.estimation.reference_calibrating import (
 from autoeval.estimation.reference_warnings import reference_of_fit
 from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
 from autoeval.estimation.site import Categories, any_task, words_of
-from autoeval.metasets.task import SeedSetFiles, Task
 from autoeval.notices import prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.sites.labelled_set import LabelledSet
@@ -48,8 +48,8 @@ from autoeval.sites.reference_statistics import (
 from autoeval.sites.site_boxes import PathLike
 
 PAIR = ["source", "category"]
-TEACHER = "teacher"
-NOT_COMPARED = ("measures", "domain", TEACHER)
+REFERENCE = "reference"
+NOT_COMPARED = ("measures", "domain", REFERENCE)
 
 
 def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -187,10 +187,13 @@ def fit_sets(
     context: Mapping[str, Any],
     calibrate: bool = True,
     trained_here: bool = False,
+    scored: pd.DataFrame | None = None,
     **options: Any,
 ) -> AccuracyEstimator:
     """Fit on labelled sets whose boxes are known, and evaluate by leaving groups out.
 
+    scored: score table of the same sources, with sample sets and other scores, that the estimator
+        carries in place of the pairs alone.
     trained_here: whether the detector was trained on other images of all these sites.
     **options: ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
         `fit_rows`.
@@ -202,7 +205,7 @@ def fit_sets(
     floors = fits_above(sets, calibrated)
     shares = tuple((floor, share_above(sets, floor)) for floor in floors)
     together = replace(together, floors=shares)
-    assistance, why = assistance_of([site_of_set(of) for of in sets])
+    assistance, why = assistance_of(sets)
     return _fitted(
         calibrated.rows,
         context={**context, "boxes": together.to_dict()},
@@ -212,6 +215,7 @@ def fit_sets(
         warnings=(*warnings, *together.warnings, *why),
         bins=calibrated.bins,
         floors=floors,
+        scored=scored,
         **options,
     )
 
@@ -259,8 +263,8 @@ def join_fits(
         if of_floor is not None:
             floors[floor] = FloorFit(there, of_floor, sites)
     context = {name: of for name, of in one.context_.items() if name != "task"}
-    if "pass" in context and not all(TEACHER in fit.context_["pass"] for fit in fits.values()):
-        context = {**context, "pass": _without(context["pass"], TEACHER)}
+    if "pass" in context and not all(REFERENCE in fit.context_["pass"] for fit in fits.values()):
+        context = {**context, "pass": _without(context["pass"], REFERENCE)}
     warnings = tuple(dict.fromkeys(w for of in statistics for w in of.warnings))
     boxes = (
         replace(together, floors=tuple(of for of in together.floors if of[0] in floors))
@@ -314,6 +318,7 @@ def _fitted(
     level: float = 0.9,
     warnings: tuple[str, ...],
     bins: pd.DataFrame | None = None,
+    scored: pd.DataFrame | None = None,
     **saved: Any,
 ) -> AccuracyEstimator:
     """Fit and evaluate; a warning of the evaluation is repeated by every estimate."""
@@ -325,6 +330,7 @@ def _fitted(
             "those of the labels, and are boxes as [left, top, width, height]?"
         )
     known = table.dropna(axis=1, how="all")
+    known = known if scored is None else with_pairs(scored, known)
     estimator = AccuracyEstimator(target=target, level=level).fit_rows(known, **saved)
     regression = estimator.regression_
     pairs, unread = regression.rows_, reference_of_fit(table, regression)
@@ -342,7 +348,7 @@ def _fitted(
 
 
 def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyEstimator) -> None:
-    """Refuse other detectors and passes; a teacher that some had is not read."""
+    """Refuse other detectors and passes; a reference that some had is not read."""
     before, now = (
         {"detector": c.get("detector", {}), "pass": _without(c.get("pass", {}), *NOT_COMPARED)}
         for c in (one.context_, other.context_)

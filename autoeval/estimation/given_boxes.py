@@ -21,7 +21,7 @@ from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.observation.teacher_boxes import Teacher, load_teacher
+from autoeval.estimation.observation.reference_boxes import Reference, load_reference
 from autoeval.runtime.job import Executor
 from autoeval.sites.site_boxes import PathLike, SiteBoxes
 
@@ -106,7 +106,7 @@ class Detector:
     detector : str, DetectorSpec or ImageDetector
         A name in `configs/detectors/`, an mmdet config, or ``FILE.py:NAME`` of a
         `BlackBoxDetector`; or a detector that is loaded already, such as a `BlackBoxDetector`.
-    reference : str, DetectorSpec or Teacher, optional
+    reference : str, DetectorSpec or Reference, optional
         A stronger detector, or the path of its predictions: agreement with it becomes a score.
     batch_size : int
         Changes no number.
@@ -127,7 +127,7 @@ class Detector:
         self,
         detector: str | DetectorSpec | ImageDetector,
         *,
-        reference: PathLike | DetectorSpec | Teacher | None = None,
+        reference: PathLike | DetectorSpec | Reference | None = None,
         batch_size: int = 4,
         executor: Executor | None = None,
         **loading: Any,
@@ -157,9 +157,9 @@ class Detector:
         return self.spec() if self.spec else self.detector  # type: ignore[return-value]
 
     @property
-    def teacher(self) -> Teacher | None:
+    def loaded_reference(self) -> Reference | None:
         """The stronger detector, loaded."""
-        return load_teacher(self.reference)
+        return load_reference(self.reference)
 
     def keeping(self, folder: PathLike | None) -> Keeping | None:
         """Return where to keep what is observed, and who observes; None without a folder.
@@ -178,8 +178,8 @@ class Detector:
         if self.spec is None:
             return None
         of = self.reference
-        teacher = of.to_dict() if isinstance(of, DetectorSpec) else None
-        return {"detector": self.spec.to_dict(), "teacher": teacher}
+        reference = of.to_dict() if isinstance(of, DetectorSpec) else None
+        return {"detector": self.spec.to_dict(), "reference": reference}
 
 
 GivenBoxes = PathLike | Predictions | Detector | DetectorSpec | ImageDetector

@@ -29,9 +29,10 @@ from autoeval.sites.site_boxes import (
 )
 
 if TYPE_CHECKING:
-    from autoeval.metasets.task import Task
+    from autoeval.data.tasks.task import Task
 
 ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
+LABELLED = "images with labelled objects"
 
 
 def set_of_detector(
@@ -48,7 +49,10 @@ def set_of_detector(
         truth,
         name=name,
         left_out=(*left_out, *check_floor(boxes.clean, what, complete=False)),
-        warnings=check_limit(boxes.clean, what),
+        warnings=(
+            *check_coverage(boxes.clean, np.unique(truth.image), what, what=LABELLED),
+            *check_limit(boxes.clean, what),
+        ),
         **of_set,
     )
     return _noting_all_wrong(made, what)
@@ -168,7 +172,7 @@ def _with_files(
         found.clean,
         np.unique(truth.image),
         str(files.path),
-        what="images with labelled objects",
+        what=LABELLED,
         refuse=files.complete,
     )
     statistics = ReferenceStatistics.of(found.clean)

@@ -25,42 +25,25 @@ from autoeval.labels.estimators import LEVELS
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.joint_outlook import Holding, expected_holding
 from autoeval.labels.label_sampling import blocks_of
-from autoeval.labels.labelled_site import LabelledSite, read_pseudo_labels
 from autoeval.labels.plan import LabelPlan, make_plan
 from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior
+from autoeval.labels.pseudo_labels import read_pseudo_labels
 from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
 from autoeval.metrics.coco_matching import top_detections
 from autoeval.notices import Notice
 from autoeval.sites.labelled_set import LabelledSet
-from autoeval.sites.pool import Pool, pool_of_evidence, pool_of_predictions
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.pool import Pool, pool_of_evidence
 from autoeval.targets import IOUS, OperatingPoint
 
-MOST_IMAGES = 300  # of a labelled set
 FEWEST_FAMILIES = 5
 
 
-def site_of_set(labelled: LabelledSet) -> LabelledSite:
-    """Take at most `MOST_IMAGES` images of a labelled set, drawn by a fixed seed."""
-    boxes, truth = labelled.boxes, labelled.truth
-    if len(boxes) > MOST_IMAGES:
-        rng = np.random.default_rng(0)
-        chosen = np.sort(rng.choice(len(boxes), MOST_IMAGES, replace=False))
-        boxes, truth = boxes.on_images(chosen), truth.on_images(chosen)
-    return LabelledSite(labelled.name, labelled.family, pool_of_boxes(boxes), truth)
-
-
-def pool_of_boxes(boxes: SiteBoxes) -> Pool:
-    """Make a pool of the boxes of a site."""
-    return pool_of_predictions(boxes.clean, boxes.half_size)
-
-
 def assistance_of(
-    sites: Sequence[LabelledSite],
+    sets: Sequence[LabelledSet],
 ) -> tuple[LabelAssistance | None, tuple[str, ...]]:
     """Fit label assistance; where there is too little to learn from, say so instead."""
     try:
-        return fit_assistance(sites), ()
+        return fit_assistance(sets), ()
     except InputError as error:
         return None, (
             Notice("no-label-assistance", f"estimates with labels are not possible: {error}"),
@@ -271,9 +254,9 @@ def _pool(
         images.append(LabelledImage(image.image_id, image.file_name, size))
     boxes = site.boxes.with_images(tuple(images))
     if site.named:
-        return pool_of_boxes(boxes)
+        return boxes.as_pool()
     names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
     if site.nothing_found:  # those that count are the ones that will be labelled
-        return pool_of_boxes(boxes)
+        return boxes.as_pool()
     names = names or [str(name) for name in pd.DataFrame(site.row["rows"])["category"]]
-    return pool_of_boxes(boxes.as_categories(names, {name: name for name in names}))
+    return boxes.as_categories(names, {name: name for name in names}).as_pool()

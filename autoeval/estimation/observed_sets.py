@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autoeval.data.tasks.task import Task
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Detector
@@ -17,7 +18,6 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.site import any_task, own_words
-from autoeval.metasets.task import Task
 from autoeval.notices import Notice
 from autoeval.sites.labelled_set import (
     LabelledSet,
@@ -28,7 +28,7 @@ from autoeval.sites.labelled_set import (
 from autoeval.sites.site_boxes import PathLike, SiteBoxes
 
 if TYPE_CHECKING:
-    from autoeval.metasets.seed_set import SeedSet
+    from autoeval.data.tasks.seed_set import SeedSet
 
 
 def observed_labels(
@@ -48,7 +48,7 @@ def observed_labels(
 
     Returned: the set, and what its scores are made with; see `Observer.context`.
     """
-    from autoeval.metasets.seed_set import load_seed_set
+    from autoeval.data.tasks.seed_set import load_seed_set
 
     words = run.loaded.categories
     content = read_labels(Path(labels), img_dir)
@@ -97,7 +97,7 @@ def observed_sources(
 
 
 def _observer(run: Detector, task: Task) -> Observer:
-    settings = replace(light(), teacher=run.teacher)
+    settings = replace(light(), reference=run.loaded_reference)
     return Observer(run.loaded, task, settings, batch_size=run.batch_size)
 
 
@@ -105,12 +105,12 @@ def _observed(
     run: Detector, seed_set: SeedSet, task: Task, *, folder: Path | None, **of_set: Any
 ) -> LabelledSet:
     """Run a detector over the images of a seed set, in its own words, and translate its boxes."""
-    from autoeval.metasets import SampleSet, own_images
+    from autoeval.data.tasks.labelled_samples import SeedSetSamples
 
     observer = keeping(_observer(run, own_words(run.loaded)), run.keeping(folder))
     words = run.loaded.categories
     lookup = task.lookup(words)
-    samples = SampleSet(seed_set, own_images(seed_set))
+    samples = SeedSetSamples(seed_set)
     evidence, truth, log = [], [], PassLog()
     with observer.begin(samples, len(samples), f"observing {seed_set.name}") as bar:
         for sample, seen in observer.each(samples, log=log):

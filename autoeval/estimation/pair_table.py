@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import SAMPLE
+from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.metrics.operating_point import CountCurve, denominators, value_of
 from autoeval.regression import Pairs
 from autoeval.scores.calibrated import EXPECTED, WEIGHT
-from autoeval.targets import OperatingPoint
+from autoeval.targets import AP_TARGETS, OperatingPoint
 
 FEATURES = ("expected_ap", "likely_share", "box_size")
 CONFIDENCE = "expected_ap"  # known wherever a category is found
@@ -55,6 +55,27 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(family=rows["family"].fillna(rows.get("source", "")))
     _check_families(rows)
     return rows.reset_index(drop=True)
+
+
+def with_pairs(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the scores of calibrated boxes to the own images of the sources of a score table.
+
+    rows: a pair table of the same sources, see `pair_rows`; with several categories the columns of
+        the result are named ``score/category``.
+    """
+    names = [*FEATURES, EXPECTED_COUNTS, COUNTS, *(f"{target}_std" for target in AP_TARGETS)]
+    names = [name for name in names if name in rows]
+    if rows["category"].nunique() > 1:
+        each = [rows.pivot(index="source", columns="category", values=name) for name in names]
+        rows = pd.concat(
+            [of.add_prefix(f"{name}/") for name, of in zip(names, each, strict=True)], axis=1
+        )
+    else:
+        rows = rows.set_index("source")[names]
+    joined = table.join(rows, on="source")
+    own = joined["kind"] == SEED
+    nothing = {name: None if rows[name].dtype == object else np.nan for name in rows}
+    return joined.assign(**{name: joined[name].where(own, no) for name, no in nothing.items()})
 
 
 def features_at(target: str) -> tuple[str, ...]:
@@ -151,7 +172,7 @@ def values_of(rows: pd.DataFrame, features: Sequence[str]) -> pd.DataFrame:
 def _check_measured(rows: pd.DataFrame, features: Sequence[str]) -> None:
     """Make sure that no score counts as 0 because its pass was not made.
 
-    A teacher may have no confident box where the detector has one, which does count as 0.
+    A reference may have no confident box where the detector has one, which does count as 0.
     """
     known = (*FEATURES, *REFERENCE_FEATURES)
     for name in (n for n in features if n not in known and not n.startswith(EXPECTED)):

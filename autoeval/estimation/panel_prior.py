@@ -42,6 +42,7 @@ SYNONYMS = {
 }
 """Other words of labels and detectors for a category that the prior knows by name."""
 TRAINED = "trained_here_prior.json"
+PAIRS = "panel_pairs.json"
 FULL = 0.0  # floor of files as they come, from .05 on or lower
 
 
@@ -91,6 +92,16 @@ def away_prior(target: str) -> Away | None:
     """
     known = _content(TRAINED).get(_kind(target))
     return Away(**known) if known else None
+
+
+def panel_pairs(floor: float = FULL) -> dict[str, np.ndarray]:
+    """Return the pairs of site and category that the prior was fitted on, of all its detectors.
+
+    By name of a score or of an average precision, the values of all pairs, (N,). For `floor` see
+    `regression_prior`.
+    """
+    columns = {name: of for name, of in _at_floor(PAIRS, floor).items() if name != "floor"}
+    return {name: np.array(of, np.float64) for name, of in columns.items()}
 
 
 def with_synonyms(prior: Prior) -> Prior:

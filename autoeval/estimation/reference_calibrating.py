@@ -25,7 +25,7 @@ def with_calibrated_reference(
 
     calibrate: without it, the usual calibration of detectors stands for that of the reference.
     """
-    known = [of for of in sets if of.boxes.teacher is not None]
+    known = [of for of in sets if of.boxes.reference is not None]
     if not known:
         return list(sets)
     as_detector = [_reference_as_detector(of) for of in known]
@@ -59,6 +59,6 @@ def _calibrated(
 
 def _reference_as_detector(labelled: LabelledSet) -> LabelledSet:
     """Return the same set with the boxes of the reference in place of the detector's."""
-    found = labelled.boxes.teacher
+    found = labelled.boxes.reference
     assert found is not None
     return replace(labelled, boxes=SiteBoxes(found), statistics=ReferenceStatistics.of(found))

@@ -18,6 +18,7 @@ from autoeval.data.predictions import read_image_list
 from autoeval.data.predictions.image_list import with_sizes
 from autoeval.data.predictions.prediction_checks import boxes_beyond, check_coverage, copies
 from autoeval.data.same_files import without_copies
+from autoeval.data.tasks.task import Task
 from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
@@ -26,7 +27,6 @@ from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
-from autoeval.metasets.task import Task
 from autoeval.notices import Notice
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.sites.reference_statistics import SAME_FLOOR, ReferenceStatistics

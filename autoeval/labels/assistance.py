@@ -12,12 +12,7 @@ from typing_extensions import Self
 from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.labels.box_model import BoxModel
-from autoeval.labels.labelled_site import (
-    MODEL,
-    PSEUDO,
-    control_variates,
-    rank_by_pseudo_labels,
-)
+from autoeval.labels.control_variates import MODEL, PSEUDO, control_variates, rank_by_pseudo_labels
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.sites.pool import Pool, passes_of

@@ -17,10 +17,9 @@ from autoeval.labels.box_model import (
     image_features,
     probability,
 )
-from autoeval.labels.labelled_site import (
+from autoeval.labels.control_variates import (
     MODEL,
     PSEUDO,
-    LabelledSite,
     control_variates,
     rank_by_pseudo_labels,
     true_influence,
@@ -29,6 +28,7 @@ from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_sma
 from autoeval.labels.variance_prior import fit_variance_prior
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on
+from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.pool import OF_BOX, passes_of
 from autoeval.targets import MEASURES
 
@@ -36,6 +36,7 @@ FEWEST_IMAGES, FEWEST_BOXES = 20, 10  # of a category at a site
 MOST_BOXES, LEAST_SHARE = 10_000, 1_000  # of all sites and of one, drawn by a seed
 RIDGE = 0.02  # relative to the variance that control variates explain
 LEAST_SLOPE = 0.05  # of the first, so that the residual variance has a unit
+MOST_IMAGES = 300  # of a labelled set
 FOLDS = 4
 MEAN_AP = "mAP"
 FEWEST_FOUND = FOLDS + 1  # images, so that some are left whichever fold is left out
@@ -47,7 +48,7 @@ THRESHOLDS = (0.2, 0.3, 0.5)  # at which the influence on precision, recall and 
 class Pair:
     """One category of one site, on the images (N,) that it is learned from."""
 
-    site: LabelledSite
+    site: LabelledSet
     category: int
     images: np.ndarray
 
@@ -74,12 +75,15 @@ class CrossFitted:
         return bool(self.true.var() > 0 and self.predicted[MODEL].var() > 0)
 
 
-def fit_assistance(sites: Sequence[LabelledSite]) -> LabelAssistance:
-    """Fit the box model on all sites, and its use on images whose labels it has not seen.
+def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
+    """Fit the box model on labelled sets, and its use on images whose labels it has not seen.
+
+    Of a set with more than `MOST_IMAGES` images as many are drawn by a fixed seed.
 
     The second is by cross-validation in `FOLDS` folds: of families, or, with a single family, of
     the images of each site at random. Raises InputError if no category has labels enough.
     """
+    sites = [of.at_most(MOST_IMAGES) for of in sets]
     several = len({site.family for site in sites}) > 1
     pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
     sites = [site for site in sites if any(pair.site is site for pair in pairs)]
@@ -110,7 +114,7 @@ def image_folds(families: Sequence[str], n_images: Sequence[int]) -> list[np.nda
     return [np.random.default_rng(k).permutation(n) % FOLDS for k, n in enumerate(n_images)]
 
 
-def pairs_of(site: LabelledSite, *, everywhere: bool) -> Iterator[Pair]:
+def pairs_of(site: LabelledSet, *, everywhere: bool) -> Iterator[Pair]:
     """Yield the categories of a site that enough images and boxes are labelled of.
 
     Learned is from all images (`everywhere`), or from those that hold the category or show a box of
@@ -127,7 +131,7 @@ def pairs_of(site: LabelledSite, *, everywhere: bool) -> Iterator[Pair]:
 
 
 def _fit(
-    sites: Sequence[LabelledSite],
+    sites: Sequence[LabelledSet],
     pairs: Sequence[Pair],
     folds: Sequence[np.ndarray],
     names: tuple[str, ...],
@@ -157,7 +161,7 @@ def _fit(
 
 
 def _cross_fit(
-    sites: Sequence[LabelledSite],
+    sites: Sequence[LabelledSet],
     pairs: Sequence[Pair],
     folds: Sequence[np.ndarray],
     names: tuple[str, ...],
@@ -201,7 +205,7 @@ def _at_thresholds(true: RankedDetections, expected: RankedDetections) -> Iterat
 
 
 def fit_box_model(
-    sites: Sequence[LabelledSite],
+    sites: Sequence[LabelledSet],
     pairs: Sequence[Pair],
     images: Sequence[np.ndarray],
     names: tuple[str, ...],
@@ -210,7 +214,7 @@ def fit_box_model(
     most = max(MOST_BOXES // len(sites), LEAST_SHARE)
     of_boxes, of_matches = [], []
     for site, mask in zip(sites, images, strict=True):
-        hits, ignored = site.matches
+        hits, ignored = site.pool_matches
         usable = np.flatnonzero(~ignored[0] & mask[site.pool.found.image])
         if len(usable) > most:
             usable = np.random.default_rng(0).choice(usable, most, replace=False)

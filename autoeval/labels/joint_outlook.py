@@ -95,9 +95,13 @@ class JointOutlook:
         """
         if k >= self.n_pool:
             return 0.0
-        parts = [self._measured(held, k) for held in self._held(k)]
-        found = [estimate_mean(self.prior, of) for of in parts]
-        return float(np.mean([of.half_width(self.level) for of in found]))
+        if k not in self._half_widths:
+            # Few categories are held in few different numbers of images: each number once.
+            draws, times = np.unique(self._held(k), axis=0, return_counts=True)
+            means = [estimate_mean(self.prior, self._measured(held, k)) for held in draws]
+            widths = [mean.half_width(self.level) for mean in means]
+            self._half_widths[k] = float(np.average(widths, weights=times))
+        return self._half_widths[k]
 
     def needed(self, wanted: float) -> int:
         """Return the smallest number of labels whose half-width is at most `wanted`."""
@@ -128,6 +132,11 @@ class JointOutlook:
         enough = shares * (self.n_pool - k) >= images
         left = np.sqrt(after / now) if now > 0 else np.ones(len(free))
         return np.where(enough, left, 1.0)
+
+    @cached_property
+    def _half_widths(self) -> dict[int, float]:
+        """Half-widths by number of labels: pages, texts and files ask for the same ones."""
+        return {}
 
     @cached_property
     def _uniform(self) -> np.ndarray:

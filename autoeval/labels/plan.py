@@ -14,12 +14,12 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.by_image import ByImage, with_few_bits
+from autoeval.labels.control_variates import MODEL, PSEUDO
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.joint import JointPrior
 from autoeval.labels.joint_outlook import Holding, JointOutlook, SeenLabels, expected_holding
 from autoeval.labels.joint_sample import CategoryEstimates
 from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.labelled_site import MODEL, PSEUDO
 from autoeval.labels.object_variance import PER_OBJECT
 from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
@@ -158,7 +158,7 @@ class LabelPlan:
     def outlook(self) -> WidthForecast:
         """Return the forecast of the precision that labels give, before there are any."""
         if OperatingPoint.of(self.target) is None:
-            return self._joint_outlook()
+            return self._joint_outlook
         prior = self.priors.get(self.target, NOTHING)
         return Outlook(self.residual_variance(), self.n_pool, prior, self.level)
 
@@ -166,7 +166,7 @@ class LabelPlan:
         """Return the forecast after k labels, by what they say of the categories."""
         held, objects = np.array([(of.n_holding, of.n_true) for of in found.each]).T
         seen = SeenLabels(k, held, objects, found.measured)
-        return JointOutlook.after(self._joint_outlook(), found.prior, seen)
+        return JointOutlook.after(self._joint_outlook, found.prior, seen)
 
     def residual_variance(self) -> VariancePrior:
         """Return the prior of the variance that predicted influence leaves, of one image."""
@@ -180,6 +180,7 @@ class LabelPlan:
         whole = self.priors.get(target, NOTHING) if only else NOTHING
         return self.priors.get(f"{target}/{category}", whole)
 
+    @cached_property
     def _joint_outlook(self) -> JointOutlook:
         each = [self.label_free(self.target, name) for name in self.found.categories]
         holding, whole = self.expected_holding, self.priors.get(self.target, NOTHING)

@@ -106,7 +106,7 @@ def monitor(
         batch_size=run.batch_size,
         executor=run.executor,
         load=run.spec,
-        reference=run.teacher,
+        reference=run.loaded_reference,
     )
     assert watched is not None  # of a single process
     return watched

@@ -102,5 +102,5 @@ def check_named_sites(named: Mapping[str, object], sites: Sequence[str], option:
 
 def _relabelled(record: CameraImage, lookup: np.ndarray) -> CameraImage:
     half: Detections | None = record.half_size and record.half_size.relabel(lookup)
-    teacher: Detections | None = record.teacher and record.teacher.relabel(lookup)
-    return replace(record, clean=record.clean.relabel(lookup), half_size=half, teacher=teacher)
+    reference: Detections | None = record.reference and record.reference.relabel(lookup)
+    return replace(record, clean=record.clean.relabel(lookup), half_size=half, reference=reference)

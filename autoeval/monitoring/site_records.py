@@ -26,7 +26,8 @@ from autoeval.runtime.store import DamagedRowsError, RowStore, read_row_file
 
 SIGNAL = "signal/"
 PASSES = ("clean", "half_size")
-TEACHER = "teacher"  # boxes of a reference detector: columns of the rows that have them
+REFERENCE = "reference"  # boxes of a reference detector: columns of the rows that have them
+FORMER = "teacher"  # the same in older folders
 TYPES = {"boxes": "<f4", "scores": "<f4", "labels": "<i4"}
 NOTE, ROWS, WORDS = "observed_with.json", "images", "words.json"
 INDEX = ("file_name", "stamp", "group", "taken", "taken_from", "unreadable", "observed_s", "number")
@@ -45,18 +46,22 @@ class CameraImage:
     clean: Detections  # of the plain pass: xyxy, pixels
     half_size: Detections | None = None  # in the image's own coordinates; None if not needed
     signals: Mapping[str, float] = field(default_factory=dict)  # see `image_signals`
-    teacher: Detections | None = None  # of a reference detector; None without one
+    reference: Detections | None = None  # of a reference detector; None without one
 
     def evidence(self) -> Evidence:
         """Return what scores are made of."""
         return Evidence(
-            self.file_name, self.size, self.clean, half_size=self.half_size, teacher=self.teacher
+            self.file_name,
+            self.size,
+            self.clean,
+            half_size=self.half_size,
+            reference=self.reference,
         )
 
 
 def row_of(record: CameraImage) -> dict[str, Any]:
     """Return a record as plain values; see `record_of`."""
-    passes = PASSES if record.teacher is None else (*PASSES, TEACHER)
+    passes = PASSES if record.reference is None else (*PASSES, REFERENCE)
     boxes = {
         f"{name}/{part}": _packed(getattr(record, name), part) for name in passes for part in TYPES
     }
@@ -93,8 +98,17 @@ def record_of(row: Mapping[str, Any]) -> CameraImage:
             for name, value in row.items()
             if name.startswith(SIGNAL) and not pd.isna(value)
         },
-        _unpacked(row, TEACHER),
+        _unpacked(row, FORMER if f"{FORMER}/scores" in row else REFERENCE),
     )
+
+
+def _with_current_names(made_with: dict[str, Any]) -> dict[str, Any]:
+    """Name the settings of a pass in an older folder as they are named now."""
+    settings = made_with.get("pass")
+    if settings is None or FORMER not in settings:
+        return made_with
+    rest = {name: of for name, of in settings.items() if name != FORMER}
+    return {**made_with, "pass": {**rest, REFERENCE: settings[FORMER]}}
 
 
 def _packed(found: Detections | None, part: str) -> bytes | None:
@@ -131,7 +145,7 @@ class RecordStore:
         if not path.exists():
             write_json(path, now)
             return
-        before = json.loads(path.read_text())
+        before = _with_current_names(json.loads(path.read_text()))
         different = sorted(k for k in before.keys() | now.keys() if before.get(k) != now.get(k))
         if different:
             raise InputError(

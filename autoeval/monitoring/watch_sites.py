@@ -17,7 +17,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.observation.detector_identity import LoadDetector, identity_warnings
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.observation.teacher_boxes import Teacher
+from autoeval.estimation.observation.reference_boxes import Reference
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import BLACK_BOX, Categories, any_task
 from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes
@@ -143,7 +143,7 @@ def watch_sites(
     executor: Executor | None = None,
     shards: Shards | None = None,
     load: LoadDetector | None = None,
-    reference: Teacher | None = None,
+    reference: Reference | None = None,
 ) -> Watched | None:
     """Observe the images that the store lacks, and estimate all sites.
 
@@ -166,7 +166,7 @@ def watch_sites(
         Changes no number.
     executor, shards
         Who observes; see `observe_sites`.
-    reference : Teacher, optional
+    reference : Reference, optional
         A stronger detector that is run, too; by default that of the fit, where it had one.
 
     Returns
@@ -217,7 +217,7 @@ def observe_candidate(
     executor: Executor | None = None,
     shards: Shards | None = None,
     load: LoadDetector | None = None,
-    reference: Teacher | None = None,
+    reference: Reference | None = None,
 ) -> None:
     """Observe with another detector the images that its store lacks; see `watch_sites`."""
     observer = site_observer(estimator, detector, reference=reference, batch_size=batch_size)

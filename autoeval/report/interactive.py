@@ -12,11 +12,15 @@ import pandas as pd
 from matplotlib.colors import to_hex
 from matplotlib.markers import MarkerStyle
 
-from autoeval.report.plots import RegressionBand, axis_title, source_styles
+from autoeval.report.plots import Cloud, RegressionBand, axis_title, source_styles
+from autoeval.report.tables import counted
 from autoeval.targets import Target
 
 FEWEST_POINTS = 3
-LEAST_SQUARES = "least squares over them"
+SAMPLE_SET = "sample set"
+OWN = "its own images"
+ENDS = ("value", "lower", "upper")
+LEAST_SQUARES = "least squares over the points"
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,10 @@ class ScatterChart:
     source's own images), ``transforms``, the target, and the scores. The first of `scores` is
     shown; others without two different values are left out. `lines` are drawn for their scores, for
     the others a least-squares line over the sample sets; the note of each score says which.
-    `estimate` is one more point, drawn as a star: ``value`` and its scores.
+    `estimate` is one more point, drawn as a star: ``value`` and its scores, and the ends of its
+    interval, ``lower`` and ``upper``, where it has one. The `cloud` stands behind all points, for
+    the scores that it has. `unit` is what a point is called; `level` is that of the
+    bands, for the legend.
     """
 
     points: pd.DataFrame
@@ -35,6 +42,9 @@ class ScatterChart:
     target: Target
     lines: Mapping[str, RegressionBand] = field(default_factory=dict)
     estimate: Mapping[str, Any] | None = None
+    cloud: Cloud | None = None
+    unit: str = SAMPLE_SET
+    level: float = 0.9
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; missing numbers are None."""
@@ -48,7 +58,12 @@ class ScatterChart:
             "sources": [{"name": name, **_shape(style)} for name, style in styles.items()],
             "points": self._points(list(styles)),
             "scores": {name: self._score(name) for name in shown},
-            "estimate": self.estimate and {"value": self._y(self.estimate["value"])},
+            "estimate": self.estimate
+            and {k: self._y(self.estimate[k]) for k in ENDS if k in self.estimate},
+            "cloud": self.cloud
+            and {"about": self.cloud.about, "y": [self._y(y) for y in self.cloud.y]},
+            "unit": self.unit,
+            "level": f"{self.level:.0%}",
         }
 
     def _points(self, sources: list[str]) -> list[dict[str, Any]]:
@@ -58,7 +73,7 @@ class ScatterChart:
                 "source": sources.index(source),
                 "set": str(sample_set),
                 "own": kind == "seed",
-                "what": transforms or "its own images",
+                "what": transforms or (OWN if self.unit == SAMPLE_SET else ""),
                 "y": self._y(y),
             }
             for source, sample_set, kind, transforms, y in zip(
@@ -67,20 +82,29 @@ class ScatterChart:
         ]
 
     def _score(self, name: str) -> dict[str, Any]:
-        samples = self.points.loc[self.points["kind"] != "seed", [name, self.target.name]].dropna()
+        points = self.points
+        if self.unit == SAMPLE_SET:  # a source's own images are shown beside the line over these
+            points = points[points["kind"] != "seed"]
+        samples = points[[name, self.target.name]].dropna()
         varied = len(samples) >= FEWEST_POINTS and samples.nunique().min() > 1
         line, about = None, ""
         if name in self.lines:
             line, about = self._band(self.lines[name]), self.lines[name].about
         elif varied:
             line, about = self._least_squares(*samples.to_numpy(float).T), LEAST_SQUARES
-        notes = [_correlation(samples) if varied else "", f"line: {about}" if line else ""]
         return {
             "values": [_plain(value) for value in self.points[name]],
             "estimate": _plain((self.estimate or {}).get(name)),
-            "note": "; ".join(filter(None, notes)),
+            "note": _correlation(samples, self.unit) if varied else "",
+            "about": about,
             "line": line,
+            "cloud": self._cloud(name),
         }
+
+    def _cloud(self, name: str) -> list[float | None] | None:
+        if self.cloud is None or name not in self.cloud.scores:
+            return None
+        return [_plain(value) for value in self.cloud.scores[name]]
 
     def _band(self, band: RegressionBand) -> dict[str, Any] | None:
         parts = {"y": band.y, "lower": band.lower, "upper": band.upper}
@@ -99,10 +123,10 @@ class ScatterChart:
         return _plain(self.target.scale * value)
 
 
-def _correlation(samples: pd.DataFrame) -> str:
+def _correlation(samples: pd.DataFrame, unit: str) -> str:
     r = float(samples.corr().iloc[0, 1])
     rho = float(samples.corr("spearman").iloc[0, 1])
-    found = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over {len(samples)} sample sets"
+    found = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over {counted(len(samples), unit)}"
     return found.replace("-", "\N{MINUS SIGN}")
 
 

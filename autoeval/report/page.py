@@ -34,6 +34,20 @@ class Block:
     caption: str = ""
 
 
+@dataclass(frozen=True)
+class IntervalRow:
+    """One line of a plot of intervals; NaN for a number that is not known.
+
+    `before` is value, lower and upper bound without what the others rest on, drawn fainter.
+    """
+
+    name: str
+    value: float
+    lower: float
+    upper: float
+    before: tuple[float, float, float] | None = None
+
+
 @dataclass
 class Page:
     """A report that is built block by block, then written.
@@ -70,16 +84,47 @@ class Page:
         note: str = "",
         *,
         on_scale: tuple[float, float, float] | None = None,
+        top: float = 100.0,
     ) -> None:
         """Add a very large figure with its interval, in words, or why there is none.
 
-        `on_scale` draws value, lower and upper bound on a scale from 0 to 100; NaN where there is
+        `on_scale` draws value, lower and upper bound on a scale from 0 to `top`; NaN where there is
         none.
         """
-        drawn = [None if math.isnan(v) else v for v in on_scale or (math.nan,) * 3]
+        drawn = [None if math.isnan(v) else 100 * v / top for v in on_scale or (math.nan,) * 3]
         content: dict[str, Any] = dict(zip(("at", "lower", "upper"), drawn, strict=True))
-        content |= {"value": value, "interval": interval, "note": note}
+        content |= {"value": value, "interval": interval, "note": note, "ticks": _ticks(top)}
         self.blocks.append(Block("interval", content, name))
+
+    def add_intervals(
+        self,
+        rows: Iterable[IntervalRow],
+        caption: str,
+        *,
+        top: float = 100.0,
+        number_format: str = "{:.1f}",
+        names: tuple[str, str] = ("estimate", "before"),
+    ) -> None:
+        """Add a dot and an interval for each row, in their order, on a scale from 0 to `top`.
+
+        `names` are those of the dots of a row and of what was `before`, for a legend.
+        """
+        listed = list(rows)
+        lines = [
+            {
+                "name": row.name,
+                "number": number_format.format(row.value) if row.value == row.value else "–",
+                "marks": [
+                    mark
+                    for mark in (_mark("before", row.before, top), _mark("now", _ends(row), top))
+                    if mark
+                ],
+            }
+            for row in listed
+        ]
+        both = any(row.before for row in listed)
+        content = {"lines": lines, "ticks": _ticks(top), "names": names if both else ()}
+        self.blocks.append(Block("intervals", content, caption))
 
     def add_warnings(self, warnings: Iterable[str], title: str = "Warnings") -> None:
         """Add a box that lists warnings; nothing is shown where there are none."""
@@ -139,6 +184,26 @@ class Page:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page to ``path`` atomically, making its folder where needed."""
         write_text(path, self.render())
+
+
+def _ticks(top: float) -> list[tuple[int, str]]:
+    """Return five numbers on a scale from 0 to `top`, each behind its place in per cent."""
+    return [(25 * k, f"{top * k / 4:g}") for k in range(5)]
+
+
+def _ends(row: IntervalRow) -> tuple[float, float, float]:
+    return row.value, row.lower, row.upper
+
+
+def _mark(kind: str, of: tuple[float, float, float] | None, top: float) -> dict[str, Any] | None:
+    """Return where a dot and its bar stand, in per cent of the scale; None where it is unknown."""
+    if of is None or math.isnan(of[0]):
+        return None
+    at, lower, upper = (min(max(100 * v / top, 0.0), 100.0) for v in of)
+    known = not (math.isnan(of[1]) or math.isnan(of[2]))
+    text = f"{of[0]:.1f}" + (f" ({of[1]:.1f} to {of[2]:.1f})" if known else "")
+    bar = {"left": f"{lower:.2f}", "width": f"{upper - lower:.2f}"} if known else None
+    return {"kind": kind, "at": f"{at:.2f}", "bar": bar, "text": text}
 
 
 @cache

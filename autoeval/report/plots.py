@@ -36,6 +36,18 @@ class RegressionBand:
     about: str = ""
 
 
+@dataclass(frozen=True)
+class Cloud:
+    """Points that stand behind others, of shape (N,): scores by name, and the target.
+
+    ``about`` names them in a legend.
+    """
+
+    scores: Mapping[str, np.ndarray]
+    y: np.ndarray
+    about: str
+
+
 def axis_title(target: Target) -> str:
     """Name a target with its unit, which is per cent for points of 100."""
     return f"{target.name} (%)" if target.title == target.name else target.title
@@ -56,9 +68,10 @@ def plot_scatter(
     target: Target,
     band: RegressionBand | None = None,
     highlight: tuple[float, float, str] | None = None,
+    cloud: Cloud | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw `target` against the column `x`.
+    """Draw `target` against the column `x`, in front of a `cloud`.
 
     `points` has ``source``, ``kind`` (``"seed"`` rows are drawn large and ringed), `x` and the
     column of the target; `highlight` is one more point (x, y, label), drawn as a star.
@@ -69,6 +82,8 @@ def plot_scatter(
     if band is not None:
         ax.fill_between(band.x, scale * band.lower, scale * band.upper, color="0.9", lw=0, zorder=0)
         ax.plot(band.x, scale * band.y, color="0.35", lw=1.5, zorder=1)
+    if cloud is not None and x in cloud.scores:
+        ax.scatter(cloud.scores[x], scale * cloud.y, s=9, color="0.7", lw=0, zorder=0.5)
     styles = source_styles(points["source"])
     for source, rows in points.groupby("source", sort=False):
         samples, own = rows[rows["kind"] != "seed"], rows[rows["kind"] == "seed"]

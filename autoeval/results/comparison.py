@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from autoeval.estimation.site import Site
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
 from autoeval.report.tables import counted, format_cells, to_terminal
+from autoeval.results.estimate.about import about_section
 
-SHOWN, SIDE = 6, 480
+SHOWN, SIDE = 6, 480  # images, each for two detectors: twelve pictures
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Ranking(Section):
         return {"comparison": self.result.to_dict()}
 
     def figures(self) -> list[tuple[str, Figure]]:
-        figure = Figure(figsize=(7, 1.4 + 0.5 * len(self.result.ranking)), layout="constrained")
+        figure = Figure(figsize=(5.6, 1.4 + 0.5 * len(self.result.ranking)), layout="constrained")
         self.result.plot(figure.subplots())
         return [("ranking", figure)]
 
@@ -180,7 +182,10 @@ def _likely(site: Site, image: int) -> Detections:
     return scored[scored.scores > FOUND]
 
 
-def comparison_report(result: Comparison) -> Report:
-    """Compose the page of a comparison."""
+def comparison_report(
+    result: Comparison, given: Mapping[str, str] = MappingProxyType({})
+) -> Report:
+    """Compose the page of a comparison; `given` is what it is about."""
     title = f"Which is better: {', '.join(result.detectors)}"
-    return Report(title, [Ranking(result), Pairwise(result), Disagreements(result)])
+    shown = [Ranking(result), Pairwise(result), Disagreements(result), about_section(given)]
+    return Report(title, shown)

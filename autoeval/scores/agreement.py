@@ -201,21 +201,21 @@ class StabilityAP(Agreement):
 
 
 @register
-class TeacherAP(Agreement):
+class HardReferenceAP(Agreement):
     """Average precision of the clean boxes, the confident boxes of a reference detector as truth.
 
     A small detector that is deployed can so be judged offline by a large one. See `Agreement`; here
-    the confidences are those of the teacher.
+    the confidences are those of the reference.
     """
 
-    name = "teacher_ap"
+    name = "hard_reference_ap"
     meaning = "average precision, the confident boxes of the reference detector as the truth"
-    features = rising(*at_confidences("teacher_ap"))
-    needs = frozenset({"teacher"})
+    features = rising(*at_confidences("hard_reference_ap"))
+    needs = frozenset({"reference"})
     source = "this project"
 
     def truth(self, evidence: Evidence) -> Detections:
-        return evidence.require("teacher")
+        return evidence.require("reference")
 
     def again(self, evidence: Evidence) -> Iterator[Detections]:
         yield evidence.clean

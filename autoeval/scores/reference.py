@@ -39,7 +39,7 @@ class ReferenceAP(Score):
     name = "reference_ap"
     meaning = "average precision, boxes of the reference detector being labels as probable as right"
     features = rising("reference_ap", "reference_ap50", "reference_ap75")
-    needs = frozenset({"teacher"})
+    needs = frozenset({"reference"})
     given = ("reference_calibration",)
     ungiven = "no calibration of a reference detector was fitted on labelled images"
     source = "this project (docs/how-to/reference.md)"
@@ -49,7 +49,7 @@ class ReferenceAP(Score):
         self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
 
     def update(self, evidence: Evidence) -> None:
-        reference = evidence.require("teacher")
+        reference = evidence.require("reference")
         self.update_images(evidence.clean, _zeros(evidence.clean), reference, _zeros(reference), 1)
 
     def update_images(

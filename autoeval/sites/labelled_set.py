@@ -15,9 +15,10 @@ from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.coco_matching import match_categories, rank_categories
+from autoeval.metrics.coco_matching import match_categories, rank_categories, top_detections
 from autoeval.notices import Notice, prefixed
 from autoeval.sites.label_warnings import label_warnings
+from autoeval.sites.pool import Pool
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes
 
@@ -26,12 +27,14 @@ FEWEST_IMAGES, FEWEST_BOXES = 5, 8  # of a category of a labelled set
 
 @dataclass(frozen=True, eq=False)
 class LabelledSet:
-    """One labelled set of a fit, with boxes in the categories of `truth`.
+    """Boxes and truth of one site, in the categories of `truth`.
 
     statistics: of the boxes in the detector's own words; its warnings are those of this set.
     everywhere: whether it is of a task, whose categories are evaluated on all its images; otherwise
         each is on those that hold it.
     trained_here: whether the detector was trained on other images of this site.
+    stored_pool: the clean boxes with features of passes that `boxes` does not hold.
+    pseudo_labels: boxes of a second detector on the same images, in the same categories.
     """
 
     name: str
@@ -42,6 +45,25 @@ class LabelledSet:
     everywhere: bool = False
     left_out: tuple[str, ...] = ()
     trained_here: bool = False
+    stored_pool: Pool | None = None
+    pseudo_labels: FoundBoxes | None = None
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.boxes)
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The boxes as evaluation takes them, with their features."""
+        return self.boxes.as_pool() if self.stored_pool is None else self.stored_pool
+
+    @cached_property
+    def pool_matches(self) -> tuple[np.ndarray, np.ndarray]:
+        """The `matches` of the boxes of the pool."""
+        clean = self.boxes.clean
+        top = top_detections(clean.image, clean.label, clean.scores)
+        hits, ignored = self.matches
+        return hits[:, top], ignored[:, top]
 
     @cached_property
     def matches(self) -> tuple[np.ndarray, np.ndarray]:
@@ -56,8 +78,8 @@ class LabelledSet:
     @cached_property
     def reference_rankings(self) -> list[RankedDetections]:
         """Ranked boxes of the reference detector in each category, with its labels."""
-        assert self.boxes.teacher is not None
-        return rank_categories(self.boxes.teacher, self.truth)
+        assert self.boxes.reference is not None
+        return rank_categories(self.boxes.reference, self.truth)
 
     @property
     def enough(self) -> list[bool]:
@@ -85,9 +107,32 @@ class LabelledSet:
         made = replace(self, boxes=boxes)
         hits, ignored = self.matches
         made.__dict__["matches"] = hits[:, kept], ignored[:, kept]
-        if boxes.teacher is not None:
+        if boxes.reference is not None:
             made.__dict__["reference_rankings"] = self.reference_rankings
         return made
+
+    def on_images(self, chosen: np.ndarray) -> Self:
+        """Keep some images, (k,) int in rising order; the statistics stay those of all.
+
+        Images are matched one by one, so that matches stay as they are.
+        """
+        kept = np.isin(self.boxes.clean.image, chosen)
+        parts = {
+            name: part.on_images(chosen)
+            for name in ("boxes", "truth", "stored_pool", "pseudo_labels")
+            if (part := getattr(self, name)) is not None
+        }
+        made = replace(self, **parts)
+        hits, ignored = self.matches
+        made.__dict__["matches"] = hits[:, kept], ignored[:, kept]
+        return made
+
+    def at_most(self, most: int) -> Self:
+        """Keep so many images, drawn by a fixed seed, where there are more."""
+        if len(self) <= most:
+            return self
+        drawn = np.random.default_rng(0).choice(len(self), most, replace=False)
+        return self.on_images(np.sort(drawn))
 
     def changed(self, **fields: Any) -> Self:
         """Return the same with other fields than boxes and truth, and what is computed of these."""

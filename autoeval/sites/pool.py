@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -170,9 +170,12 @@ class Pool:
             f"{len(self) - len(images)} of {len(self)} images have no box over {score_thr:g}, and "
             "precision does not depend on them: none of them is drawn",
         )
-        kept = np.isin(self.found.image, images)
-        found = self.found.on_images(images)
-        return Pool(found, self.features[kept], self.names, (*self.warnings, note))
+        return replace(self.on_images(images), warnings=(*self.warnings, note))
+
+    def on_images(self, chosen: np.ndarray) -> Pool:
+        """Keep some images, (k,) int in rising order, and their boxes."""
+        kept = np.isin(self.found.image, chosen)
+        return replace(self, found=self.found.on_images(chosen), features=self.features[kept])
 
     def columns(self, names: Sequence[str]) -> np.ndarray:
         """Return some features of all boxes, (N, len(names))."""

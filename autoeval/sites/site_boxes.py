@@ -18,12 +18,12 @@ from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.metrics.coco_matching import MAX_DETECTIONS
 from autoeval.notices import Notice
-from autoeval.sites.pool import image_sizes
+from autoeval.sites.pool import Pool, image_sizes, pool_of_predictions
 
 PASSES = {
     "half_size": "a pass at half the size: give that of these images, too "
     "(--predictions FILE half_size=FILE)",
-    "teacher": "a reference detector: give its boxes on these images, too (--reference)",
+    "reference": "a reference detector: give its boxes on these images, too (--reference)",
 }
 """Passes beside the clean one that predictions can have, each with where they come from."""
 
@@ -47,7 +47,7 @@ class SiteBoxes:
 
     clean: FoundBoxes
     half_size: FoundBoxes | None = None
-    teacher: FoundBoxes | None = None
+    reference: FoundBoxes | None = None
     blocks: np.ndarray | None = None
     calibration: ScoreCalibration | None = None
     reference_calibration: ScoreCalibration | None = None
@@ -75,6 +75,10 @@ class SiteBoxes:
     def areas(self) -> np.ndarray:
         """Area of each image, (M,), square pixels; see `image_sizes`."""
         return np.asarray(image_sizes(self.clean)[0].prod(axis=1))
+
+    def as_pool(self) -> Pool:
+        """Return the clean boxes as evaluation takes them, with their features."""
+        return pool_of_predictions(self.clean, self.half_size)
 
     @classmethod
     def of_evidence(
@@ -109,11 +113,11 @@ class SiteBoxes:
     @property
     def reference_right(self) -> np.ndarray | None:
         """True-positive probability of each box of the reference at IoU .5, (R,), if known."""
-        if self.teacher is None or self.reference_calibration is None:
+        if self.reference is None or self.reference_calibration is None:
             return None
         if self.reference_probabilities is not None:
             return self.reference_probabilities
-        return self.reference_calibration.at_half(self.teacher.scores)
+        return self.reference_calibration.at_half(self.reference.scores)
 
     def images_with(self, category: int, probabilities: np.ndarray | None = None) -> np.ndarray:
         """Return the images on which a category is found, by this detector or the reference.
@@ -123,9 +127,9 @@ class SiteBoxes:
         p = self.right_at_half if probabilities is None else probabilities
         rows, q = self.clean.rows_of(category), self.reference_right
         found = self.clean.image[rows[p[rows] > FOUND]]
-        if self.teacher is not None and q is not None:
-            rows = self.teacher.rows_of(category)
-            found = np.append(found, self.teacher.image[rows[q[rows] > FOUND]])
+        if self.reference is not None and q is not None:
+            rows = self.reference.rows_of(category)
+            found = np.append(found, self.reference.image[rows[q[rows] > FOUND]])
         return np.unique(found)
 
     @property

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from autoeval import estimate_with_labels, load_labels
+from autoeval.data.tasks.seed_set import load_seed_set
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
 from autoeval.labels.to_label import write_plan
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.metasets.seed_set import load_seed_set
 from autoeval.sites.pool import pool_of_predictions
 from tests.label_worlds import SIDE, make_site
 

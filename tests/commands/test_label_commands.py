@@ -22,7 +22,7 @@ from autoeval.data.labels.any_format import load_labels
 from autoeval.data.labels.truth import Truth
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
-from autoeval.labels.labelled_site import true_influence
+from autoeval.labels.control_variates import true_influence
 from autoeval.labels.plan_file import load_plan
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.monitoring.changes.site_changes import Anchor

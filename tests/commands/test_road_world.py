@@ -12,8 +12,8 @@ from rectangles import RectangleDetector, write_task
 from autoeval.cli import main
 from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.detectors.forward.dropout_spec import load_dropout
-from autoeval.metasets import load_recipes
 from autoeval.published.commands import estimate_map, road_world, running_time
+from autoeval.published.metasets import load_recipes
 from tests.doc_pages import ROOT
 
 
@@ -166,9 +166,9 @@ def test_a_number_of_images_that_is_none(few_images, monkeypatch, capsys):
 
 def test_a_long_run_says_so_before_it_starts(tmp_path, monkeypatch, capsys):
     """Four worlds of 6 images at one image in twenty seconds take eight minutes."""
+    from autoeval.data.tasks.task import load_task
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import light
-    from autoeval.metasets import load_task
 
     task = load_task(write_task(tmp_path))
     seed_sets = task.load_seed_sets()

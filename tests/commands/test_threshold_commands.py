@@ -36,6 +36,17 @@ def test_an_estimate_has_them_beside_map_and_the_page_has_the_curve(fitted, tmp_
     assert (tmp_path / "report/threshold_curve.png").is_file()
 
 
+def test_the_page_of_a_threshold_begins_with_it_and_ends_with_the_command(fitted, tmp_path, capsys):
+    assert run("threshold", "--estimator", fitted, *SITE, "--work-dir", tmp_path, "--json") == 0
+    chosen = json.loads(capsys.readouterr().out)["threshold"]["threshold"]
+    html = (tmp_path / "report.html").read_text()
+    main_part = html.partition("<main>")[2]
+    assert main_part.lstrip().startswith('<section class="interval">')
+    assert f'<p class="value">{chosen:.2f}</p>' in main_part.partition("</section>")[0]
+    assert f'<div class="mark" style="left: {100 * chosen}%">' in main_part
+    assert "new_site.json" in main_part.rpartition("<table")[2]
+
+
 def planned(fitted, folder, *options):
     """Draw sixty images at most, label them, and return the options that name both."""
     words = ("--estimator", fitted, *SITE, *options, "--n", 60, "--work-dir", folder)

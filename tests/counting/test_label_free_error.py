@@ -11,7 +11,7 @@ from autoeval.counting.measures.count_errors import bin_table, pooled
 from autoeval.detections import Detections
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings
-from autoeval.metasets import SampleSet, own_images
+from autoeval.published.metasets import SampleSet, own_images
 
 
 def counted(pairs, **settings):

@@ -1,26 +1,16 @@
 """Small labelled folders."""
 
-import cv2
-import numpy as np
+from functools import partial
+
 import pytest
+from pictures import write_files
 from PIL import Image
 
 
 @pytest.fixture
 def write(tmp_path):
-    """Write text files and dark images (by their suffix) into a folder."""
-
-    def write(files, *, size=(20, 40)):
-        for name, content in files.items():
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if path.suffix in (".png", ".jpg"):
-                cv2.imwrite(str(path), np.zeros((*size, 3), np.uint8))
-            else:
-                path.write_text(content)
-        return tmp_path
-
-    return write
+    """Write text files and dark images into a folder; see `write_files`."""
+    return partial(write_files, tmp_path)
 
 
 @pytest.fixture

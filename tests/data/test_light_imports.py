@@ -17,7 +17,7 @@ METRICS = [path.stem for path in Path(autoeval.metrics.__path__[0]).glob("[a-z]*
 @pytest.mark.parametrize(
     ("modules", "heavy"),
     [
-        ([*(f"data.{name}" for name in READERS), "metasets.seed_set"], HEAVY),
+        ([*(f"data.{name}" for name in READERS), "data.tasks.seed_set"], HEAVY),
         ([f"metrics.{name}" for name in METRICS], [*HEAVY, "cv2", "sklearn"]),
     ],
     ids=["data", "metrics"],

@@ -10,7 +10,7 @@ from scipy.fft import dctn
 from autoeval.data.find_images import ImageArray
 from autoeval.data.image_folder import ImageFile
 from autoeval.data.same_files import copies_taken, later_copies, same_content, without_copies
-from autoeval.metasets.inspection import alike, perceptual_hash
+from autoeval.data.tasks.inspection import alike, perceptual_hash
 
 
 def write(folder, contents):

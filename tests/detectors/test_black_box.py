@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from autoeval.data.tasks.task import Task
 from autoeval.detectors.altered_images import shrink
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.metasets.task import Task
 
 WORDS = ("car", "person")
 

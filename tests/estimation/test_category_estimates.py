@@ -2,13 +2,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.data.tasks.labelled_samples import NO_PIXELS, Sample
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.observation.observing import Tally
 from autoeval.estimation.observation.presets import PassSettings
 from autoeval.estimation.pair_table import stack_categories
-from autoeval.metasets.sample_set import NO_PIXELS, Sample
 from autoeval.published.methods.categories import (
     PartialPooling,
     estimate_categories,

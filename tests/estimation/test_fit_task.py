@@ -16,9 +16,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
-from autoeval.estimation.pair_table import FEATURES
-from autoeval.metasets import MetaSetConfig
+from autoeval.estimation.pair_table import FEATURES, pair_rows
 from autoeval.published.fitting.fit_task import fit_task
+from autoeval.published.metasets import MetaSetConfig
 from autoeval.published.methods.published_estimator import PublishedEstimator
 
 SETTINGS = preset("paper", repeats=2, seed=1)
@@ -192,6 +192,23 @@ def test_a_fit_of_recall(detector, task, tmp_path):
     assert 0.5 < estimate.value <= 1
     with pytest.raises(InputError, match="by 'bayes' alone, not by bos"):
         fit(detector, task, tmp_path / "other", target="recall@0.3", methods=["bayes", "bos"])
+    with pytest.raises(InputError, match="Pseudo-labels are read by label assistance"):
+        fit(detector, task, tmp_path / "other", methods=["bos"], pseudo_labels=tmp_path)
+
+
+def test_files_and_sample_sets_go_one_route(detector, task, tmp_path):
+    """Whether sample sets are scored beside it or not, the default is the same fit."""
+    with_sets = fit(detector, task, tmp_path / "work")
+    alone = autoeval.fit_task(task, detector)
+    new = pair_rows(alone.table_).head(1)
+    assert with_sets.predict_rows(new).value == alone.predict_rows(new).value
+    assert with_sets.floors_.keys() == alone.floors_.keys()
+    assert with_sets.statistics_.floors == alone.statistics_.floors
+    assert with_sets.statistics_.categories == alone.statistics_.categories
+    loaded = AccuracyEstimator.load(tmp_path / "work" / "estimator.parquet")
+    repeated = {*alone.statistics_.warnings}
+    assert repeated == {*loaded.statistics_.warnings} == {*with_sets.statistics_.warnings}
+    assert repeated
 
 
 class SureOfWideOnes(RectangleDetector):

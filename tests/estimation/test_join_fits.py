@@ -67,11 +67,11 @@ def test_calibrated_fits_and_such_with_the_usual_calibration_do_not_go_together(
     assert join_fits({**fits, "new": fit("a", calibration=usual)}).calibration_.usual
 
 
-def test_a_teacher_that_one_was_fitted_without_is_forgotten():
-    taught, plain = fit("a", teacher="large"), fit("b")
-    assert "teacher" not in join_fits({"a": taught, "b": plain}).context_["pass"]
-    both = join_fits({"a": taught, "c": fit("c", teacher="large")})
-    assert both.context_["pass"]["teacher"] == "large"
+def test_a_reference_that_one_was_fitted_without_is_forgotten():
+    taught, plain = fit("a", reference="large"), fit("b")
+    assert "reference" not in join_fits({"a": taught, "b": plain}).context_["pass"]
+    both = join_fits({"a": taught, "c": fit("c", reference="large")})
+    assert both.context_["pass"]["reference"] == "large"
 
 
 def test_other_passes_and_methods_are_refused():

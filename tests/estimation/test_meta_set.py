@@ -10,15 +10,15 @@ from rectangles import RectangleDetector, rectangle_task
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
-from autoeval.metasets import SampleSet, own_images
 from autoeval.published.fitting.meta_set import (
     Scorer,
     apart,
-    read_sites,
-    recorded_sites,
+    read_stored_sets,
+    recorded_sets,
     sample_set_jobs,
     score_meta_set,
 )
+from autoeval.published.metasets import SampleSet, own_images
 from autoeval.published.scores.confidence_scores import AverageConfidence
 from autoeval.runtime.job import Job, attempt, prepare
 from autoeval.runtime.store import RowStore
@@ -98,7 +98,7 @@ def test_own_images_keep_their_boxes_and_nothing_large(observer, samples):
     assert len(rows[0]["labelled_boxes"]) < 50_000
     table, boxes = apart(pd.DataFrame(rows))
     assert "labelled_boxes" not in table
-    (place,) = recorded_sites(boxes)
+    (place,) = recorded_sets(boxes)
     assert (place.name, place.family, len(place.pool)) == ("here", "here", len(samples))
     assert place.truth.boxes == pytest.approx(np.concatenate([s.boxes for s in samples]))
     assert place.rankings[0].average_precision().mean() == pytest.approx(table["mAP"][0], abs=1e-6)
@@ -106,4 +106,4 @@ def test_own_images_keep_their_boxes_and_nothing_large(observer, samples):
 
 def test_a_work_dir_without_boxes(tmp_path):
     with pytest.raises(InputError, match="older versions"):
-        read_sites(tmp_path)
+        read_stored_sets(tmp_path)

@@ -10,12 +10,12 @@ from test_protocol import WORLDS, make_table
 
 from autoeval.counting.label_free import CountingErrorSettings
 from autoeval.data.image_folder import load_image_folder
+from autoeval.data.tasks.task import Task
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import RESAMPLES
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import BY_PRODUCTS, SourceDomain, preset
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.metasets import Task
 from autoeval.published.methods.published_estimator import PublishedEstimator
 from autoeval.scores.agreement import ScaleAP
 from autoeval.scores.box_stability_settings import BoxStabilitySettings

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from rectangles import RectangleDetector, rectangle_task
 
+from autoeval.data.tasks.task import Task
 from autoeval.detections import Detections
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import PassSettings
-from autoeval.metasets.recipe import MetaSetConfig
-from autoeval.metasets.task import Task
 from autoeval.published.fitting.fit_task import fit_task
+from autoeval.published.metasets.recipe import MetaSetConfig
 
 SETTINGS = PassSettings(repeats=2)
 

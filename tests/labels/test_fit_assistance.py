@@ -9,11 +9,12 @@ from label_worlds import label_set, make_site
 
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance
+from autoeval.labels.control_variates import true_influence
 from autoeval.labels.fit_assistance import fit_assistance, pairs_of
-from autoeval.labels.labelled_site import true_influence
 from autoeval.labels.plan import make_plan
 from autoeval.labels.with_labels import estimate_with_labels
-from autoeval.sites.pool import OF_BOX, Pool, pool_of_predictions
+from autoeval.sites.pool import OF_BOX, Pool
+from autoeval.sites.site_boxes import SiteBoxes
 
 
 def correlation(assistance, site):
@@ -23,7 +24,7 @@ def correlation(assistance, site):
 
 def with_half_size(site):
     """The same site with a second pass that finds the same boxes."""
-    return replace(site, pool=pool_of_predictions(site.pool.found, site.pool.found))
+    return replace(site, boxes=SiteBoxes(site.boxes.clean, site.boxes.clean))
 
 
 def test_one_site_of_one_category_is_enough():
@@ -82,9 +83,9 @@ def test_too_few_images_say_what_is_needed(sites):
 
 def test_a_detector_that_finds_nothing_teaches_nothing():
     site = make_site(1)
-    pool = pool_of_predictions(site.pool.found.where(np.zeros(len(site.pool.found), bool)))
+    nothing = site.boxes.clean.where(np.zeros(len(site.boxes.clean), bool))
     with pytest.raises(InputError, match="in 5 images"):
-        fit_assistance([replace(site, pool=pool)])
+        fit_assistance([replace(site, boxes=SiteBoxes(nothing))])
 
 
 class TestOtherPasses:

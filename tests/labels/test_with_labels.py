@@ -10,15 +10,16 @@ import pytest
 from label_worlds import SIDE, label_set, make_site
 
 from autoeval.errors import InputError
+from autoeval.labels.control_variates import true_influence
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.joint_outlook import Holding
-from autoeval.labels.labelled_site import pack_site, true_influence, unpack_site
 from autoeval.labels.object_variance import DOF
 from autoeval.labels.plan import BY_TIME, make_plan
 from autoeval.labels.plan_file import load_plan, save_plan
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.metrics.operating_point import image_counts, influence_on, value_of
+from autoeval.published.fitting.stored_sets import pack_set, unpack_set
 from autoeval.targets import OperatingPoint
 
 
@@ -55,13 +56,13 @@ def test_predicted_influence_goes_with_the_true_one(assistance, site):
 
 
 def test_a_site_survives_storing(site):
-    again = unpack_site(pack_site(site.pool, site.truth), "a", "b")
+    again = unpack_set(pack_set(site.pool, site.truth), "a", "b")
     assert again.rankings[0].average_precision() == pytest.approx(
         site.rankings[0].average_precision()
     )
     assert np.abs(again.pool.features - site.pool.features).max() < 1e-5
     with pytest.raises(InputError, match="cannot be read"):
-        unpack_site(b"no", "a", "b")
+        unpack_set(b"no", "a", "b")
 
 
 def test_all_labels_give_the_truth(plan, site):

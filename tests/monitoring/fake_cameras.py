@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from autoeval.data.image_folder import load_image_folder
+from autoeval.data.tasks.task import Task
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.metasets import Task
 from autoeval.metrics.operating_point import CountCurve
 from autoeval.monitoring.observing.site_pass import (
     SitePass,

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from autoeval.report.interactive import ScatterChart
-from autoeval.report.plots import RegressionBand, plot_scatter
+from autoeval.report.plots import Cloud, RegressionBand, plot_scatter
 from autoeval.targets import find_target
 
 MAP = find_target("mAP")
@@ -40,8 +40,8 @@ def test_the_chart_says_how_well_each_score_goes_with_the_target():
     samples = table[table["kind"] == "sample"].dropna()
     r, rho = (f(samples["ac"], samples["mAP"]).statistic for f in (stats.pearsonr, stats.spearmanr))
     found = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over {len(samples)} sample sets"
-    line = "; line: least squares over them"
-    assert drawn["scores"]["ac"]["note"] == found.replace("-", "\N{MINUS SIGN}") + line
+    assert drawn["scores"]["ac"]["note"] == found.replace("-", "\N{MINUS SIGN}")
+    assert drawn["scores"]["ac"]["about"] == "least squares over the points"
     fitted = stats.linregress(samples["ac"], 100 * samples["mAP"])
     for x, y in zip(*(drawn["scores"]["ac"]["line"][axis] for axis in "xy"), strict=True):
         assert y == pytest.approx(fitted.intercept + fitted.slope * x, rel=1e-4)
@@ -59,7 +59,24 @@ def test_a_band_is_drawn_in_the_unit_of_the_target():
     drawn = ScatterChart(points(), ["bos", "ac"], MAP, lines).to_dict()["scores"]
     assert drawn["bos"]["line"] == {"x": [0, 1], "y": [0, 50], "lower": [0, 25], "upper": [0, 100]}
     assert drawn["ac"]["line"] == {"x": [0, 1], "y": [0, 100]}
-    assert drawn["bos"]["note"].endswith("; line: the regression in use")
+    assert drawn["bos"]["about"] == "the regression in use"
+
+
+def test_a_cloud_stands_behind_the_scores_that_it_has(tmp_path):
+    values, y = np.array([0.1, 0.5, 0.9]), np.array([0.2, 0.6, 0.4])
+    cloud = Cloud({"bos": values}, y, "three others")
+    star = {"value": 0.4, "lower": 0.3, "upper": 0.55, "bos": 0.5}
+    drawn = ScatterChart(points(), ["bos", "ac"], MAP, {}, star, cloud).to_dict()
+    assert drawn["cloud"] == {"about": "three others", "y": [20, 60, 40]}
+    assert drawn["scores"]["bos"]["cloud"] == values.tolist()
+    assert drawn["scores"]["ac"]["cloud"] is None
+    assert drawn["estimate"] == {"value": 40, "lower": 30, "upper": 55}
+    axes = plot_scatter(points(), x="bos", target=MAP, cloud=cloud)
+    np.testing.assert_allclose(
+        axes.collections[0].get_offsets(), np.column_stack([values, 100 * y])
+    )
+    axes = plot_scatter(points(), x="ac", target=MAP, cloud=cloud)
+    assert all(len(marks.get_offsets()) < 4 for marks in axes.collections)
 
 
 def test_names_of_sources_are_not_markup_to_the_plot(tmp_path):

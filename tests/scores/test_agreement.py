@@ -5,7 +5,7 @@ import pytest
 from made import computed, evidence, found, random_detections, shaken
 
 from autoeval.metrics.mean_ap import MeanAP
-from autoeval.scores.agreement import ScaleAP, ScaleCount, StabilityAP, TeacherAP
+from autoeval.scores.agreement import HardReferenceAP, ScaleAP, ScaleCount, StabilityAP
 
 FEATURES = ["stability_ap@0.20", "stability_ap@0.30", "stability_ap@0.40", "stability_ap@0.50"]
 A, B, FAR = [0, 0, 10, 10], [20, 0, 30, 10], [50, 50, 60, 60]
@@ -79,25 +79,27 @@ def test_boxes_at_half_the_size_are_counted_by_confidence():
     assert all(math.isnan(value) for value in nothing.values())
 
 
-def test_with_a_teacher_for_truth_it_is_the_accuracy_by_its_boxes():
-    """As COCO's evaluation has it when the teacher's confident boxes are labels, to about .01."""
+def test_with_a_reference_for_truth_it_is_the_accuracy_by_its_boxes():
+    """As COCO's evaluation has it when the reference's confident boxes are labels, to about .01."""
     rng = np.random.default_rng(5)
-    score, metrics = TeacherAP(), {t: MeanAP(["a", "b"]) for t in (0.2, 0.3, 0.4, 0.5)}
+    score, metrics = HardReferenceAP(), {t: MeanAP(["a", "b"]) for t in (0.2, 0.3, 0.4, 0.5)}
     for k in range(60):
-        clean, teacher = random_detections(rng), random_detections(rng, 5)
-        teacher = shaken(rng, clean) if k % 2 else teacher
-        score.update(evidence(k, clean, teacher=teacher))
+        clean, reference = random_detections(rng), random_detections(rng, 5)
+        reference = shaken(rng, clean) if k % 2 else reference
+        score.update(evidence(k, clean, reference=reference))
         for least, metric in metrics.items():
-            sure = teacher.above(least)
+            sure = reference.above(least)
             metric.update(clean, sure.boxes, sure.labels, np.zeros(len(sure), bool))
     for least, metric in metrics.items():
         expected = metric.compute()["mAP"]
         assert 0.05 < expected < 0.9
-        assert score.compute()[f"teacher_ap@{least:.2f}"] == pytest.approx(expected, abs=0.01)
+        assert score.compute()[f"hard_reference_ap@{least:.2f}"] == pytest.approx(
+            expected, abs=0.01
+        )
 
 
-def test_a_pass_without_a_teacher_has_no_agreement_with_one():
-    assert "without teacher" in TeacherAP().absence(evidence(0, found(A)))
+def test_a_pass_without_a_reference_has_no_agreement_with_one():
+    assert "without reference" in HardReferenceAP().absence(evidence(0, found(A)))
 
 
 def test_how_many_images_are_matched_together_changes_no_bit():

@@ -70,7 +70,9 @@ def test_with_certain_probabilities_it_is_cocos_average_precision_against_these_
 
 def test_the_order_of_images_does_not_matter_and_parts_are_merged():
     rng = np.random.default_rng(1)
-    images = [evidence(k, random_detections(rng), teacher=random_detections(rng)) for k in range(9)]
+    images = [
+        evidence(k, random_detections(rng), reference=random_detections(rng)) for k in range(9)
+    ]
     whole, one, other = (ReferenceAP(PLATT) for _ in range(3))
     for k, image in enumerate(images):
         whole.update(image)
@@ -91,7 +93,7 @@ def test_drawing_images_again_gives_the_score_of_those_drawn_to_first_order():
     images = []
     for k in range(200):
         clean = random_detections(rng)
-        images.append(evidence(k, clean, teacher=shaken(rng, clean)))
+        images.append(evidence(k, clean, reference=shaken(rng, clean)))
         score.update(images[-1])
     counts = np.ones((2, 200), int)
     counts[1, :20], counts[1, 20:40] = 2, 0

@@ -12,7 +12,7 @@ from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.registry import direction_of, register, scores
 from autoeval.scores.score_set import ScoreSet
 
-EVIDENCE = {"perturbed", "candidates", "logits", "features", "views", "half_size", "teacher"}
+EVIDENCE = {"perturbed", "candidates", "logits", "features", "views", "half_size", "reference"}
 EVIDENCE |= {"reweighted", "prototypes"}
 ARROWS = {Direction.RISES: " ↑", Direction.FALLS: " ↓", Direction.UNKNOWN: ""}
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "scores.md"

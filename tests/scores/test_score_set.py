@@ -20,7 +20,7 @@ IMAGES[-1] = replace(
     prototypes=np.zeros((3, 6)),
     reweighted=(classified(found(), *np.zeros((0, 3))),) * 2,
     half_size=found(),
-    teacher=found(),
+    reference=found(),
 )
 
 
@@ -101,7 +101,7 @@ def test_scores_that_lack_their_evidence_are_absent_with_the_reason():
         *("bos", "bos_strict", "stability_ap", "confidence_stability", "detection_ratio"),
         *("count_stability", "pcr", "energy", "fd", "view_consistency", "ccs"),
         *("das_flatness", "das_prototypes"),
-        *("scale_ap", "scale_count", "teacher_ap", "atc_source", "calibrated"),
+        *("scale_ap", "scale_count", "hard_reference_ap", "atc_source", "calibrated"),
         "reference_ap",
     }
     (row,) = scores.rows()

@@ -14,9 +14,9 @@ from autoeval.counting.praco.published_sets import is_fsc147, is_mucca, load_fsc
 from autoeval.data.coco import image_path, read_coco
 from autoeval.data.config_file import read_config
 from autoeval.data.labels.content import LabelSet
+from autoeval.data.tasks.task import find_data_root
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.metasets.task import find_data_root
 
 
 def load_counting_set(

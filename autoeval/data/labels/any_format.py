@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,34 @@ from autoeval.data.labels.coco_folder import COCO
 from autoeval.data.labels.content import LabelFormat, LabelSet
 from autoeval.data.labels.voc import VOC
 from autoeval.data.labels.yolo import YOLO
-from autoeval.data.layouts.driving_layouts import BDD100K, BOX_CSV, CITYSCAPES, KITTI
-from autoeval.data.layouts.other_layouts import EXDARK, UA_DETRAC
-from autoeval.data.layouts.person_layouts import CALTECH, CITYPERSONS, CROWDHUMAN, EUROCITY
 from autoeval.errors import InputError
 
-DRIVING = (BDD100K, BOX_CSV, CITYSCAPES, KITTI)
-PEOPLE = (CALTECH, CITYPERSONS, CROWDHUMAN, EUROCITY)
-LAYOUTS = sorted((*DRIVING, *PEOPLE, EXDARK, UA_DETRAC), key=lambda layout: layout.name)
-FORMATS: dict[str, LabelFormat] = {fmt.name: fmt for fmt in (COCO, YOLO, VOC, *LAYOUTS)}
+FORMATS = {fmt.name: fmt for fmt in (COCO, YOLO, VOC)}
+# The layouts of published data sets are read where they are named: `module:constant` of each.
+LAYOUTS = {
+    "bdd100k": "driving_layouts:BDD100K",
+    "box_csv": "driving_layouts:BOX_CSV",
+    "caltech": "person_layouts:CALTECH",
+    "citypersons": "person_layouts:CITYPERSONS",
+    "cityscapes": "driving_layouts:CITYSCAPES",
+    "crowdhuman": "person_layouts:CROWDHUMAN",
+    "eurocity": "person_layouts:EUROCITY",
+    "exdark": "other_layouts:EXDARK",
+    "kitti": "driving_layouts:KITTI",
+    "ua_detrac": "other_layouts:UA_DETRAC",
+}
+LAYOUT_PACKAGE = "autoeval.published.layouts"
+NAMES = (*FORMATS, *LAYOUTS)
+
+
+def label_format(name: str) -> LabelFormat:
+    """Return a format of `FORMATS`, or a layout of a published data set, by its name."""
+    if name in FORMATS:
+        return FORMATS[name]
+    if name not in LAYOUTS:
+        raise InputError(f"Expected `layout` to be one of {', '.join(NAMES)} but got {name!r}.")
+    module, _, constant = LAYOUTS[name].partition(":")
+    return getattr(import_module(f"{LAYOUT_PACKAGE}.{module}"), constant)
 
 
 def load_labels(
@@ -39,7 +59,7 @@ def load_labels(
     img_dir : path-like, optional
         Folder of the images; by default where the format has them.
     layout : str, optional
-        Name of the format, one of `FORMATS`; by default the format that the files look like.
+        Name of the format, one of `NAMES`; by default the format that the files look like.
     **options
         Of the format, such as ``split="val"``.
 
@@ -58,9 +78,7 @@ def load_labels(
     if not path.exists():
         raise InputError(f"No labels {path}: check the path.")
     refuse_archive(path)
-    if layout and layout not in FORMATS:
-        raise InputError(f"Expected `layout` to be one of {', '.join(FORMATS)} but got {layout!r}.")
-    chosen = FORMATS[layout] if layout else _recognised(path)
+    chosen = label_format(layout) if layout else _recognised(path)
     try:
         return chosen.read(path, None if img_dir is None else Path(img_dir), **options)
     except TypeError as error:
@@ -80,5 +98,5 @@ def _recognised(path: Path) -> LabelFormat:
     looks = f"like {' and '.join(fmt.name for fmt in found)}" if found else "like no known format"
     raise InputError(
         f"The labels {path} look {looks}. Name the format with `layout`, one of "
-        f"{', '.join(FORMATS)}. From CVAT and Label Studio export COCO or YOLO."
+        f"{', '.join(NAMES)}. From CVAT and Label Studio export COCO or YOLO."
     )

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from autoeval.data.tasks.labelled_samples import FileSamples, Sample
 from autoeval.detections import (
     ARRAYS,
     BOXES,
@@ -33,7 +34,6 @@ from autoeval.estimation.observation.detector_identity import (
 )
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
-from autoeval.metasets.sample_set import FileSamples, Sample
 from autoeval.runtime.job import Advance, Executor, Job, LocalExecutor
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.progress import progress_bar
@@ -46,6 +46,7 @@ KINDS: dict[str, tuple[type[Detections], str]] = {
     "candidates": (Candidates, "kept"),
     "reweighted": (Classified, "probabilities"),
 }
+FORMER_PREFIX = "teacher_", "reference_"  # of a field in older folders, and now
 Stored = Mapping[str, np.ndarray]
 OBSERVED, CONTENT = "observed", "evidence"
 OTHERWISE = "as another detector saw them, or the same with other settings or categories"
@@ -89,7 +90,7 @@ def pack_evidence(evidence: Sequence[Evidence]) -> bytes:
 def unpack_evidence(content: bytes) -> list[Evidence]:
     """Read what `pack_evidence` wrote."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        stored = dict(file)
+        stored = {name.replace(*FORMER_PREFIX, 1): of for name, of in file.items()}
     fields = {name: _of_images(stored, name, _sets(stored, name)) for name in BOXES}
     fields |= {name: _of_images(stored, name, _split(stored, name)) for name in ARRAYS}
     return [
@@ -222,8 +223,8 @@ class KeptObserver(Observer[D]):
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
 
     def _part(self, samples: Any, piece: range) -> FileSamples | _Piece:
-        """Take a piece of the samples; a worker is sent no more, unless a teacher needs it."""
-        if isinstance(samples, UnlabelledSamples) and self.settings.teacher is None:
+        """Take a piece of the samples; a worker is sent more only for a reference."""
+        if isinstance(samples, UnlabelledSamples) and self.settings.reference is None:
             return UnlabelledSamples(samples.images[piece.start : piece.stop])
         return _Piece(samples, piece.start, len(piece))
 

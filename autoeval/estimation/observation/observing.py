@@ -12,6 +12,8 @@ import numpy as np
 from tqdm import tqdm
 from typing_extensions import Self
 
+from autoeval.data.tasks.labelled_samples import Sample, Samples
+from autoeval.data.tasks.task import Task
 from autoeval.detections import Evidence
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.estimation.intervals import N_BLOCKS, RESAMPLED
@@ -24,8 +26,6 @@ from autoeval.estimation.observation.samples import (
     observe_batches,
     read_batches,
 )
-from autoeval.metasets.sample_set import Sample, Samples
-from autoeval.metasets.task import Task
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.shards import Shards, Undivided
@@ -190,9 +190,9 @@ class Observer(Generic[D]):
         """
         for _, sample, evidence in self.stream(samples, self._observe, numbers, log=log):
             evidence = evidence.relabel(self.lookup)
-            if self.settings.teacher is not None:
-                found = self.settings.teacher.find(self.task, samples, sample)
-                evidence = replace(evidence, teacher=found)
+            if self.settings.reference is not None:
+                found = self.settings.reference.find(self.task, samples, sample)
+                evidence = replace(evidence, reference=found)
             yield sample, evidence
 
     def stream(

@@ -27,7 +27,7 @@ from typing_extensions import Self
 from autoeval.detections import Detections
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
-from autoeval.estimation.observation.teacher_boxes import Teacher
+from autoeval.estimation.observation.reference_boxes import Reference
 from autoeval.runtime.files import atomic_path
 from autoeval.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.scores.feature_statistics import UNREADABLE, FeatureStatistics
@@ -114,7 +114,7 @@ class PassSettings:
     repeats: perturbed passes an image; with none, the scores that need none remain.
     measures: what to measure with mAP where there are labels.
     wants: further evidence for the scores that need it; see `MMDetector.observe`.
-    domain, teacher: the training domain and a stronger detector, for scores that compare with them.
+    domain, reference: the training domain and a reference detector, which scores compare with.
     """
 
     dropout: DropoutSpec = field(default_factory=DropoutSpec)
@@ -124,14 +124,14 @@ class PassSettings:
     measures: tuple[MeasureSettings, ...] = ()
     wants: tuple[str, ...] = DEFAULT_WANTS
     domain: SourceDomain | None = None
-    teacher: Teacher | None = None
+    reference: Reference | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested plain values; what is not measured or not given is not mentioned."""
-        values = asdict(replace(self, domain=None, teacher=None))
+        values = asdict(replace(self, domain=None, reference=None))
         values["domain"] = self.domain.digest if self.domain else None
-        values["teacher"] = self.teacher.digest if self.teacher else None
-        optional = ("measures", "domain", "teacher")
+        values["reference"] = self.reference.digest if self.reference else None
+        optional = ("measures", "domain", "reference")
         return {name: value for name, value in values.items() if value or name not in optional}
 
     @classmethod
@@ -142,7 +142,7 @@ class PassSettings:
         repeats: int,
         wants: tuple[str, ...] = DEFAULT_WANTS,
         domain: SourceDomain | None = None,
-        teacher: Teacher | None = None,
+        reference: Reference | None = None,
     ) -> Self:
         """Read what `to_dict` wrote, for a pass without labels: it measures nothing.
 
@@ -156,7 +156,7 @@ class PassSettings:
             values["seed"],
             wants=wants,
             domain=domain,
-            teacher=teacher,
+            reference=reference,
         )
 
 

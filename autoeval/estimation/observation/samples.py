@@ -16,9 +16,9 @@ from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.labels.truth import NO_BOXES
 from autoeval.data.same_files import path_stamp
+from autoeval.data.tasks.labelled_samples import NO_PIXELS, Sample, Samples
 from autoeval.data.video import time_blocks
 from autoeval.errors import FailedOnImagesError, InputError
-from autoeval.metasets.sample_set import NO_PIXELS, Sample, Samples
 from autoeval.runtime.threads import Ahead
 
 Seen = TypeVar("Seen")

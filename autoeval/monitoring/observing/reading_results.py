@@ -97,8 +97,8 @@ class ResultsReader:
             taken,
             file.site(name, self.depth),
             boxes.clean.detections(k),
-            boxes.half_size.detections(k) if boxes.half_size else None,
-            teacher=boxes.teacher.detections(k) if boxes.teacher else None,
+            boxes.half_size.detections(k) if boxes.half_size is not None else None,
+            reference=boxes.reference.detections(k) if boxes.reference is not None else None,
         )
         row = row_of(record)
         content = hashlib.sha256(repr(sorted(row.items())).encode()).hexdigest()[:20]

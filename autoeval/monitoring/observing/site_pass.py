@@ -18,8 +18,8 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.detector_identity import LoadDetector, TravellingObserver
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
-from autoeval.estimation.observation.teacher_boxes import PredictionsTeacher, Teacher
 from autoeval.estimation.site import own_words
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
@@ -35,7 +35,7 @@ NO_REFERENCE = (
 )
 IN_BATCH = 128
 ROOT = "."
-HALF, REFERENCE = "half_size", "teacher"
+HALF, REFERENCE = "half_size", "reference"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def site_observer(
     estimator: AccuracyEstimator,
     detector: ImageDetector,
     *,
-    reference: Teacher | None = None,
+    reference: Reference | None = None,
     batch_size: int = 4,
 ) -> Observer:
     """Make the pass that an estimator needs of sites: the plain one, and that at half the size.
@@ -102,7 +102,7 @@ def site_observer(
     """
     needed = needed_passes(estimator)
     estimator.check_detector(detector)
-    if isinstance(reference, PredictionsTeacher):
+    if isinstance(reference, PredictionsReference):
         raise InputError(
             "Beside a detector that is run on the images of sites a reference detector is run, too "
             "(--detector reference=ALIAS): its results files belong to predictions "
@@ -111,10 +111,10 @@ def site_observer(
     if reference is not None:
         estimator.pass_.check_read([REFERENCE])
     elif REFERENCE in needed:
-        reference = estimator.pass_.load_teacher()
+        reference = estimator.pass_.load_reference()
         if reference is None:
             raise InputError(NO_REFERENCE.format("--detector reference=ALIAS"))
-    settings = replace(light(), wants=(HALF,) if HALF in needed else (), teacher=reference)
+    settings = replace(light(), wants=(HALF,) if HALF in needed else (), reference=reference)
     return Observer(detector, own_words(detector), settings, batch_size=batch_size)
 
 
@@ -155,7 +155,7 @@ class SitePass(TravellingObserver):
                 evidence.clean,
                 evidence.half_size,
                 self.signals(sample.image),
-                evidence.teacher,
+                evidence.reference,
             )
             rows.append(self._row(record, image))
             advance(1)

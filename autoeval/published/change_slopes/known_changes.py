@@ -11,21 +11,21 @@ import numpy as np
 import pandas as pd
 
 from autoeval.calibration import ScoreCalibration
+from autoeval.data.tasks.labelled_samples import Sample
+from autoeval.data.tasks.seed_set import SeedSet
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, without_each_fold
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes, own_images
-from autoeval.metasets.sample_set import Sample
-from autoeval.metasets.seed_set import SeedSet
-from autoeval.metasets.transforms import TransformStep
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.observing.signals import image_signals
 from autoeval.monitoring.site_records import CameraImage, record_of, row_of
 from autoeval.published.fitting.meta_set import sample_set_jobs
+from autoeval.published.metasets.recipe import MetaSetConfig, Recipe, draw_recipes, own_images
+from autoeval.published.metasets.transforms import TransformStep
 from autoeval.runtime import OK
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs

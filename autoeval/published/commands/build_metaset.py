@@ -19,7 +19,9 @@ from autoeval.published.commands import road_world
 from autoeval.published.commands.meta_set_options import named_task
 
 if TYPE_CHECKING:
-    from autoeval.metasets import Recipe, SeedSet, Task
+    from autoeval.data.tasks.seed_set import SeedSet
+    from autoeval.data.tasks.task import Task
+    from autoeval.published.metasets import Recipe
 
 COMMAND = "build-metaset"
 ON_ROAD_WORLD = {
@@ -69,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from autoeval.metasets import draw_recipes, load_metaset_config, save_recipes
+    from autoeval.published.metasets import draw_recipes, load_metaset_config, save_recipes
 
     if args.mapping and not args.seed_set:
         raise InputError(
@@ -103,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _task_of_words(args: argparse.Namespace) -> Task:
-    from autoeval.metasets.task import SeedSetFiles, Task
+    from autoeval.data.tasks.task import SeedSetFiles, Task
 
     files = []
     for words in args.seed_set:
@@ -148,8 +150,8 @@ def _print_summary(
 def _materialise(
     folder: Path, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
 ) -> None:
-    from autoeval.metasets import SampleSet
     from autoeval.published.fitting.materialise import materialise
+    from autoeval.published.metasets import SampleSet
     from autoeval.runtime.progress import progress_bar
 
     warnings: dict[str, None] = {}

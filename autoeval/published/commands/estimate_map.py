@@ -22,12 +22,12 @@ from autoeval.runtime.shards import Shards
 from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:
+    from autoeval.data.tasks.task import Task
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given_boxes import Detector
     from autoeval.estimation.observation.presets import PassSettings
-    from autoeval.metasets.recipe import MetaSetConfig
-    from autoeval.metasets.task import Task
+    from autoeval.published.metasets.recipe import MetaSetConfig
     from autoeval.published.methods.published_estimator import PublishedEstimator
     from autoeval.report.sections import Report
 
@@ -175,9 +175,9 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> Fitted:
 def _fit_detector(args: argparse.Namespace) -> Fitted:
     from autoeval.estimation.given_boxes import Detector
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.metasets import load_metaset_config
     from autoeval.published.fitting.fit_task import fit_task
     from autoeval.published.fitting.kept_domain import reference_domain
+    from autoeval.published.metasets import load_metaset_config
 
     run = Detector(
         run_options.required_detector(args),
@@ -207,7 +207,7 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     else:
         task = meta_set_options.named_task(args)
     folder = meta_set_options.work_dir(args, task.name)
-    settings = replace(settings, teacher=run.teacher)
+    settings = replace(settings, reference=run.loaded_reference)
     observer: Observer = Observer(run.loaded, task, settings, batch_size=run.batch_size)
     if args.domain_source is not None:
         observer = observer.changed(domain=reference_domain(observer, args.domain_source, folder))
@@ -261,7 +261,7 @@ def _estimate(args: argparse.Namespace, estimator: Fitted, shards: Shards) -> Es
     estimate = site_options.predict_site(args, estimator, **running)
     if estimate is None or estimate.site is None or estimator.fit_result_ is None:
         return estimate
-    from autoeval.metasets.inspection import shared_with_sources
+    from autoeval.data.tasks.inspection import shared_with_sources
 
     paths = [image.path for image in estimate.site.images if hasattr(image, "path")]
     shared = shared_with_sources(estimator.fit_result_.seed_sets, paths)

@@ -23,8 +23,8 @@ from autoeval.commands.task_options import add_metaset_option, add_task_option
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
-    from autoeval.metasets.transforms import TransformStep
     from autoeval.published.change_slopes.known_changes import ChangedImages
+    from autoeval.published.metasets.transforms import TransformStep
 
 FILE = "changes.json"
 META_SET, EVERY = "configs/metasets/corruptions.py", "all"
@@ -117,11 +117,11 @@ def observe_named_changes(
     args: argparse.Namespace, *, everywhere: Sequence[str], untouched: int, batch_size: int
 ) -> tuple[list[ChangedImages], tuple[str, ...], tuple[str, ...]]:
     """Run the detector over the sites; return what it left, the categories, and warnings."""
+    from autoeval.data.tasks.task import load_task, merge_tasks
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import light
-    from autoeval.metasets import load_metaset_config, load_task
-    from autoeval.metasets.task import merge_tasks
     from autoeval.published.change_slopes.known_changes import observe_changes
+    from autoeval.published.metasets import load_metaset_config
 
     task = merge_tasks([load_task(file, args.data_root) for file in args.task])
     meta_set = load_metaset_config(
@@ -143,7 +143,7 @@ def observe_named_changes(
 
 
 def _steps(text: str, transforms: Sequence[str]) -> list[TransformStep]:
-    from autoeval.metasets.transforms import TransformStep, get_transform
+    from autoeval.published.metasets.transforms import TransformStep, get_transform
 
     name, equals, severity = text.partition("=")
     if name == EVERY:

@@ -48,7 +48,12 @@ def _detectors() -> Mapping[str, str]:
 
 
 def _transforms() -> Mapping[str, str]:
-    from autoeval.metasets.transforms import CORRUPTIONS, MILD, RELEASED_MIX, get_transform
+    from autoeval.published.metasets.transforms import (
+        CORRUPTIONS,
+        MILD,
+        RELEASED_MIX,
+        get_transform,
+    )
 
     found = map(get_transform, (*MILD, RELEASED_MIX, *CORRUPTIONS))
     return {t.name: f"{t.meaning}, {t.low:g} to {t.high:g}" for t in found}

@@ -22,8 +22,8 @@ from autoeval.published.commands import road_world
 from autoeval.targets import TARGETS
 
 if TYPE_CHECKING:
+    from autoeval.data.tasks.task import Task
     from autoeval.estimation.observation.presets import MeasureSettings, PassSettings
-    from autoeval.metasets.task import Task
 
 PRESET_NAMES = ("paper", "paper_skip_empty", "released", "replication")
 BELONG_TO_TASK = ("data_root", "predictions", "estimator")
@@ -49,7 +49,7 @@ COUNTING_DETAILS = (
 
 def named_task(args: argparse.Namespace) -> Task:
     """Load the task that the options name, or render the road world where they name none."""
-    from autoeval.metasets import load_task
+    from autoeval.data.tasks.task import load_task
 
     if args.task:
         return load_task(args.task, args.data_root)

@@ -17,9 +17,9 @@ from autoeval.published.commands.running_time import images_a_second
 if TYPE_CHECKING:
     import pandas as pd
 
+    from autoeval.data.tasks.seed_set import SeedSet
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.metasets.recipe import MetaSetConfig
-    from autoeval.metasets.seed_set import SeedSet
+    from autoeval.published.metasets.recipe import MetaSetConfig
     from autoeval.published.reproduce.available import AvailableData
     from autoeval.published.studies.kept_boxes import Observations
 

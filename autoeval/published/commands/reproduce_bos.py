@@ -27,7 +27,7 @@ from autoeval.published.commands.paper_runs import RELEASED, PaperRun, find_runs
 if TYPE_CHECKING:
     import pandas as pd
 
-    from autoeval.metasets.recipe import MetaSetConfig
+    from autoeval.published.metasets.recipe import MetaSetConfig
     from autoeval.published.reproduce.available import AvailableData, Cost
     from autoeval.published.reproduce.printed import PrintedFigure, PrintedTable
     from autoeval.published.studies.kept_boxes import Observations
@@ -79,7 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what is there and what it costs; run what is missing; print tables and figures."""
-    from autoeval.metasets import load_metaset_config, load_task
+    from autoeval.data.tasks.task import load_task
+    from autoeval.published.metasets import load_metaset_config
     from autoeval.published.reproduce.available import find_available
     from autoeval.published.reproduce.printed import load_figures, load_printed
     from autoeval.report.sections import Report

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from autoeval.errors import DownloadError, InputError
 
 if TYPE_CHECKING:
-    from autoeval.metasets.task import Task
+    from autoeval.data.tasks.task import Task
 
 FOLDER = Path("work_dirs/roadworld")
 DETECTOR = "roadworld_nano"

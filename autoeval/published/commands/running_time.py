@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from autoeval.runtime.progress import duration
 
 if TYPE_CHECKING:
+    from autoeval.data.tasks.seed_set import SeedSet
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.metasets.recipe import MetaSetConfig
-    from autoeval.metasets.seed_set import SeedSet
+    from autoeval.published.metasets.recipe import MetaSetConfig
 
 TIMED_IMAGES = 4
 FEW_IMAGES = 200  # take no time worth measuring
@@ -25,7 +25,7 @@ def images_a_second(observer: Observer[Any], seed_set: SeedSet, n: int = TIMED_I
 
     NaN where the seed set has one image only.
     """
-    from autoeval.metasets import SampleSet, own_images
+    from autoeval.published.metasets import SampleSet, own_images
 
     samples = SampleSet(seed_set, own_images(seed_set))
     numbers = range(min(len(samples), 1 + n))

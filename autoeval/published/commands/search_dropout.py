@@ -31,7 +31,7 @@ from autoeval.published.commands.meta_set_options import (
 from autoeval.targets import AP_TARGETS
 
 if TYPE_CHECKING:
-    from autoeval.metasets.task import Task
+    from autoeval.data.tasks.task import Task
     from autoeval.published.dropout_search.workbench import Workbench
 
 STRATEGY_NAMES = ("coordinate", "full", "halving")
@@ -104,10 +104,10 @@ def _bench(args: argparse.Namespace, detector: Any, task: Task, work_dir: Path) 
 
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.presets import preset
-    from autoeval.metasets import draw_recipes, load_metaset_config
     from autoeval.published.dropout_search.search import grid
     from autoeval.published.dropout_search.workbench import Workbench
     from autoeval.published.fitting.meta_set import sample_set_jobs
+    from autoeval.published.metasets import draw_recipes, load_metaset_config
     from autoeval.runtime.store import RowStore
 
     settings = preset(args.preset, repeats=args.repeats, seed=args.seed, least=1)

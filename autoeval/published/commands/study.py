@@ -392,9 +392,9 @@ def _named_sites(words: list[str]) -> list[Any]:
 def _sites(task: str, folder: str, data_root: str | None) -> list[Any]:
     """Read the sources of a task with their predictions."""
     from autoeval.data.predictions.reading import files_by_place
+    from autoeval.data.tasks.task import load_task
     from autoeval.estimation.given_boxes import Predictions
     from autoeval.estimation.labelled_files import task_with_files
-    from autoeval.metasets.task import load_task
 
     files = {name: Predictions(of) for name, of in files_by_place(Path(folder)).items()}
     return task_with_files(load_task(task, data_root), files)
@@ -442,9 +442,10 @@ def _observe(
     args: argparse.Namespace, *, preset: str, repeats: int, own_images: int, batch_size: int
 ) -> tuple[Any, ...]:
     """Run the detector over the task; the examples also need to know where the images lie."""
+    from autoeval.data.tasks.task import load_task
     from autoeval.estimation.observation import presets
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.metasets import load_metaset_config, load_task
+    from autoeval.published.metasets import load_metaset_config
     from autoeval.published.studies.kept_boxes import observe_task
 
     if len(args.task) > 1:

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from autoeval.data.tasks.labelled_samples import Samples
 from autoeval.detections import Evidence
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.metasets.sample_set import Samples
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.runtime import OK
 from autoeval.runtime.job import Job

@@ -7,34 +7,31 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from autoeval.data.tasks.seed_set import SeedSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import checked_sets
+from autoeval.estimation.fitting import checked_sets, fit_sets
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.labelled_files import set_of_detector
-from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.observation.detector_identity import LoadDetector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.pair_table import COUNTS, EXPECTED_COUNTS, FEATURES
+from autoeval.estimation.pair_table import pair_rows, with_pairs
 from autoeval.estimation.protocol import (
     BASELINE,
     FitResult,
-    evaluate_pairs,
-    has_families,
+    LeaveOneSourceOut,
     worse_than_constant,
 )
-from autoeval.estimation.score_table import SEED, sources
-from autoeval.labels.labelled_site import with_pseudo_labels
-from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
-from autoeval.metasets.seed_set import SeedSet
+from autoeval.estimation.score_table import sources
+from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.notices import Notice, prefixed
-from autoeval.published.fitting.meta_set import BOXES_FILE, apart, recorded_sites, score_meta_set
+from autoeval.published.fitting.meta_set import BOXES_FILE, apart, recorded_sets, score_meta_set
+from autoeval.published.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
 from autoeval.published.methods import make_method
 from autoeval.published.methods.leave_one_out import leave_one_source_out
 from autoeval.published.methods.published_estimator import PublishedEstimator
@@ -44,8 +41,7 @@ from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
 from autoeval.runtime.job import Executor
 from autoeval.runtime.store import RowStore
-from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.labelled_set import LabelledSet
 from autoeval.targets import AP_TARGETS, OperatingPoint
 
 
@@ -86,6 +82,11 @@ def fit_task(
             f"{target} is estimated by '{DEFAULT_METHOD}' alone, not by "
             f"{listed(sorted({*methods} - {DEFAULT_METHOD}))}: leave that out."
         )
+    if pseudo_labels is not None and methods[0] != DEFAULT_METHOD:
+        raise InputError(
+            f"Pseudo-labels are read by label assistance, which '{DEFAULT_METHOD}' has alone, not "
+            f"'{methods[0]}': leave them out, or name '{DEFAULT_METHOD}' first."
+        )
     evaluated = list(dict.fromkeys([*methods, BASELINE]))
     for method in evaluated:
         make_method(method)
@@ -112,85 +113,68 @@ def fit_task(
     files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
     table, boxes = apart(table)
     write_table(work_dir / BOXES_FILE, boxes)
-    sites = recorded_sites(boxes)
+    words = observer.detector.categories
+    sets = [checked_set(of, words) for of in recorded_sets(boxes)]
     if pseudo_labels is not None:
-        sites = [with_pseudo_labels(site, pseudo_labels, pseudo_words) for site in sites]
-    assistance, why = assistance_of(sites)
-    warnings += why
-    calibrated = None
-    sets = [
-        set_of_detector(
-            SiteBoxes(of.pool.found), of.truth, name=of.name, family=of.family, everywhere=True
-        )
-        for of in sites
-    ]
-    if sets and DEFAULT_METHOD in evaluated:
-        calibrated = CalibratedSets.of(sets, calibrate=calibrate)
-        table = _with_calibrated(table, calibrated.rows)
-    statistics = ReferenceStatistics(())
-    if sets:
-        check = calibrated.check if calibrated else ConfidenceCheck()
-        of_sets, statistics = checked_sets(sets, check)
-        warnings += [*of_sets, *statistics.warnings]
-    write_table(files[0], table)
-    statistics = replace(statistics, categories=tuple(observer.detector.categories))
+        sets = [with_pseudo_labels(of, pseudo_labels, pseudo_words) for of in sets]
     made_with: dict[str, Any] = {
-        "context": {**observer.context(), "boxes": statistics.to_dict()},
+        "context": observer.context(),
         "loading": loading,
         "detector": observer.detector,
     }
     estimator: AccuracyEstimator | PublishedEstimator
-    pairs = None
     if methods[0] == DEFAULT_METHOD:
-        estimator = AccuracyEstimator(target=target, level=level).fit_rows(
-            table,
-            calibration=calibrated.calibration if calibrated else None,
-            label_assistance=assistance,
-            **made_with,
+        estimator = fit_sets(
+            sets, scored=table, target=target, level=level, calibrate=calibrate, **made_with
         )
-        pairs = estimator.regression_.rows_ if at_threshold else None
+        result = estimator.fit_result_
+        assert result is not None
+        table = with_pairs(table, pair_rows(estimator.table_))
+        if not at_threshold:  # at one, sample sets have no counts of boxes by score
+            results = _evaluate(table, evaluated, target, level, warnings)
+            result = replace(result, cross_validation=results, by_category=False)
     else:
+        check, bins = ConfidenceCheck(), None
+        if DEFAULT_METHOD in evaluated:
+            calibrated = CalibratedSets.of(sets, calibrate=calibrate)
+            check, bins = calibrated.check, calibrated.bins
+            table = with_pairs(table, calibrated.rows)
+        of_sets, statistics = checked_sets(sets, check)
+        results = _evaluate(table, evaluated, target, level, warnings)
+        # those of counting errors are not in points of 100
+        useless = worse_than_constant(results) if target in AP_TARGETS else ()
+        made_with["context"]["boxes"] = statistics.warning(*useless).to_dict()
         estimator = PublishedEstimator(methods[0], target=target, level=level)
         estimator.fit(table, **made_with)
-    if pairs is not None:
-        results = [*evaluate_pairs(pairs, target=target, level=level)]
-    else:
-        results = _evaluate(table, evaluated, target, level, warnings)
-    in_points = at_threshold or target in AP_TARGETS  # counting errors are not
-    useless = worse_than_constant(tuple(results)) if in_points else ()
-    estimator.context_["boxes"] = statistics.warning(*useless).to_dict()
+        result = FitResult(table, results, (*of_sets, *statistics.warnings), reliability=bins)
+    write_table(files[0], table)
     estimator.save(files[1])
-    estimator.fit_result_ = FitResult(
-        table,
-        tuple(results),
-        tuple(warnings),
-        by_category=pairs is not None and not has_families(pairs),
-        reliability=calibrated.bins if calibrated else None,
+    estimator.fit_result_ = replace(
+        result,
+        table=table,
+        warnings=(*warnings, *result.warnings),
         files=files,
         seed_sets=tuple(seed_sets),
     )
     return estimator
 
 
-def _with_calibrated(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the scores of calibrated boxes to the rows of the sources' own images."""
-    names = [*FEATURES, EXPECTED_COUNTS, COUNTS, *(f"{target}_std" for target in AP_TARGETS)]
-    if rows["category"].nunique() > 1:
-        each = [rows.pivot(index="source", columns="category", values=name) for name in names]
-        rows = pd.concat(
-            [of.add_prefix(f"{name}/") for name, of in zip(names, each, strict=True)], axis=1
-        )
-    else:
-        rows = rows.set_index("source")[names]
-    joined = table.join(rows, on="source")
-    own = joined["kind"] == SEED
-    nothing = {name: None if rows[name].dtype == object else np.nan for name in rows}
-    return joined.assign(**{name: joined[name].where(own, no) for name, no in nothing.items()})
+def checked_set(stored: LabelledSet, words: Sequence[str]) -> LabelledSet:
+    """Check a labelled set of a meta-set as one of files; its features stay.
+
+    words: of the detector, in which its files would be.
+    """
+    made = set_of_detector(
+        stored.boxes, stored.truth, name=stored.name, family=stored.family, everywhere=True
+    )
+    statistics = replace(made.statistics, categories=tuple(words))
+    return made.changed(stored_pool=stored.stored_pool, statistics=statistics)
 
 
 def _evaluate(
     table: pd.DataFrame, methods: Sequence[str], target: str, level: float, warnings: list[str]
-) -> list[Any]:
+) -> tuple[LeaveOneSourceOut, ...]:
+    """Evaluate methods by leaving sources out, each as the mean over its categories."""
     families = list(dict.fromkeys(table["family"]))
     if len(families) < MIN_SOURCES:
         warnings.append(
@@ -201,7 +185,7 @@ def _evaluate(
                 "the error at other sites was not measured; add sources of other origin",
             )
         )
-        return []
+        return ()
     results = []
     for method in methods:
         try:
@@ -217,7 +201,7 @@ def _evaluate(
         for result in results
         if result.summary()["missing"]
     ]
-    return results
+    return tuple(results)
 
 
 def _usable(
@@ -237,6 +221,8 @@ def _usable(
         raise InputError("No sample set could be scored. " + " ".join(warnings[-1:]))
     own = seed_rows(table)
     known = set(own.loc[own[target].notna(), "source"])
+    if not known:
+        raise InputError("The own images of no source could be scored. " + " ".join(warnings))
     for source in [name for name in sources(table) if name not in known]:
         warnings.append(
             Notice(

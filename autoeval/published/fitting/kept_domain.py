@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from autoeval.boxes import box_iou
+from autoeval.data.tasks.seed_set import SeedSet
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.observation.detector_identity import kept_with
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import SourceDomain
-from autoeval.metasets.recipe import own_images
-from autoeval.metasets.sample_set import SampleSet
-from autoeval.metasets.seed_set import SeedSet
 from autoeval.published.fitting.meta_set import seed_set_digest
+from autoeval.published.metasets.recipe import own_images
+from autoeval.published.metasets.sample_set import SampleSet
 from autoeval.published.scores.atc import fit_source_threshold
 from autoeval.published.scores.detection_adaptation import PrototypeRatio
 from autoeval.published.scores.frechet_distance import FrechetDistance

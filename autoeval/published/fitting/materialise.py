@@ -15,10 +15,11 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from autoeval.data.images import UnreadableImageError
+from autoeval.data.tasks.labelled_samples import Sample
+from autoeval.data.tasks.seed_set import SeedSet
 from autoeval.errors import InputError
-from autoeval.metasets.recipe import Recipe, own_images
-from autoeval.metasets.sample_set import Sample, SampleSet
-from autoeval.metasets.seed_set import SeedSet
+from autoeval.published.metasets.recipe import Recipe, own_images
+from autoeval.published.metasets.sample_set import SampleSet
 from autoeval.runtime.files import atomic_path, write_json
 
 _COLOURS = ((255, 220, 0), (0, 220, 255), (255, 80, 200), (120, 255, 80))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.data.tasks.seed_set import SeedSet
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.observation.detector_identity import (
@@ -23,15 +24,14 @@ from autoeval.estimation.observation.detector_identity import (
 )
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.score_table import SAMPLE, SEED
-from autoeval.labels.labelled_site import LabelledSite, pack_site, unpack_site
-from autoeval.metasets.recipe import Recipe
-from autoeval.metasets.sample_set import SampleSet
-from autoeval.metasets.seed_set import SeedSet
+from autoeval.published.fitting.stored_sets import pack_set, unpack_set
+from autoeval.published.metasets.recipe import Recipe
+from autoeval.published.metasets.sample_set import SampleSet
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
 from autoeval.scores.registry import revisions
-from autoeval.sites.labelled_set import truth_of_samples
+from autoeval.sites.labelled_set import LabelledSet, truth_of_samples
 from autoeval.sites.pool import pool_of_evidence
 from autoeval.version import __version__
 
@@ -62,7 +62,7 @@ class Scorer(TravellingObserver):
         if own:
             pool = pool_of_evidence(seen, self.observer.task.categories)
             truth = truth_of_samples(pool.found, [labelled[of.image_id] for of in seen])
-            rows[0][LABELLED] = pack_site(pool, truth)
+            rows[0][LABELLED] = pack_set(pool, truth)
         return [{**job.columns, **row} for row in rows]
 
 
@@ -149,18 +149,18 @@ def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return table.drop(columns=LABELLED), boxes.reset_index(drop=True)
 
 
-def recorded_sites(boxes: pd.DataFrame) -> list[LabelledSite]:
-    """Read the labelled places of the second table of `apart`."""
+def recorded_sets(boxes: pd.DataFrame) -> list[LabelledSet]:
+    """Read the labelled sets of the second table of `apart`."""
     columns: Iterable = zip(boxes[LABELLED], boxes["source"], boxes["family"], strict=True)
-    return [unpack_site(content, str(name), str(family)) for content, name, family in columns]
+    return [unpack_set(content, str(name), str(family)) for content, name, family in columns]
 
 
-def read_sites(folder: Path) -> list[LabelledSite]:
-    """Read the labelled places that `fit_task` left in a work dir."""
+def read_stored_sets(folder: Path) -> list[LabelledSet]:
+    """Read the labelled sets that `fit_task` left in a work dir."""
     file = folder / BOXES_FILE
     if not file.is_file():
         raise InputError(
             f"Expected the boxes of the sources in {file}: run estimate-map again in a new work "
             "dir; older versions did not keep them."
         )
-    return recorded_sites(pd.read_parquet(file))
+    return recorded_sets(pd.read_parquet(file))

@@ -211,12 +211,12 @@ class PublishedEstimator:
             )
         pictures = list_images(images)
         run = given or Detector(self.load_detector())
-        fitted_pass.check_read(["teacher"] if run.teacher is not None else [])
+        fitted_pass.check_read(["reference"] if run.loaded_reference is not None else [])
         observer = fitted_pass.observer(
             run.loaded,
             repeats=repeats,
             domain=domain,
-            teacher=run.teacher or fitted_pass.load_teacher(),
+            reference=run.loaded_reference or fitted_pass.load_reference(),
             batch_size=run.batch_size,
         )
         fitted_pass.check_context(observer.context())

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from autoeval.data.tasks.seed_set import named_rng
 from autoeval.errors import InputError
-from autoeval.metasets.seed_set import named_rng
 from autoeval.published.change_slopes import fit_change as errors
 from autoeval.published.change_slopes.fit_change import (
     CLEAN_BOXES,

@@ -12,13 +12,13 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.labelling import error_elsewhere, site_of_set, with_error
+from autoeval.estimation.labelling import error_elsewhere, with_error
 from autoeval.estimation.pair_table import pair_rows
-from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.labelled_site import LabelledSite, with_pseudo_labels
+from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.labels.prior import OF_ONE_SET
+from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.published.fitting.meta_set import read_sites
+from autoeval.published.fitting.meta_set import read_stored_sets
 from autoeval.published.methods.score_rows import read_scores
 from autoeval.published.studies.label_backtest import (
     FEWEST_IMAGES,
@@ -77,7 +77,7 @@ def labels_report(
 ) -> StudyReport:
     """Evaluate estimates with a few labels at sites where all are known, groups left out."""
     folders = [work_dir, *also]
-    every = [read_sites(folder) for folder in folders]
+    every = [read_stored_sets(folder) for folder in folders]
     pairs = [_pairs(read_scores(f), of) for f, of in zip(folders, every, strict=True)]
     sites, rows = [site for of in every for site in of], pd.concat(pairs, ignore_index=True)
     if pseudo_labels is not None:
@@ -110,12 +110,12 @@ def labels_from_files_report(
     Each labelled set is fitted on alone, in turn, and evaluates the sites of other groups; a set of
     one category only that category. `target` is ``mAP`` or such as ``recall@0.3``.
     """
-    labelled_sites = {of.name: site_of_set(of) for of in sites if len(of.boxes) >= fewest}
+    labelled_sites = {of.name: of.at_most(MOST_IMAGES) for of in sites if len(of) >= fewest}
     evaluated: list[EvaluatedPair] = []
     for one in labelled:
         others = [of for of in sites if of.family != one.family and of.name in labelled_sites]
         evaluated += evaluated_pairs(
-            fit_assistance([site_of_set(one)]),
+            fit_assistance([one]),
             [labelled_sites[of.name] for of in others],
             priors_from(one, others, target),
             fewest=fewest,
@@ -163,7 +163,7 @@ def _report(
     )
 
 
-def _pairs(table: pd.DataFrame, sites: Sequence[LabelledSite]) -> pd.DataFrame:
+def _pairs(table: pd.DataFrame, sites: Sequence[LabelledSet]) -> pd.DataFrame:
     """Take the pairs of a table; the only category of a table is that of its boxes."""
     rows = pair_rows(table)
     names = {site.name: site.truth.categories for site in sites}

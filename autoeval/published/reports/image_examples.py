@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from autoeval.data.images import read_image
+from autoeval.data.tasks.task import Task
 from autoeval.errors import InputError
-from autoeval.metasets.task import Task
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.published.studies.kept_boxes import Observations, ObservedImage
 from autoeval.report.embed import picture_rows

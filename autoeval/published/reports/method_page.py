@@ -56,8 +56,8 @@ def method_page(
 def plotted_scores(estimator: PublishedEstimator) -> PlottedScores:
     """Gather the scores of the training table, with the line of a method of one feature."""
     features = make_method(estimator.method).features
-    line = (features[0], _band(estimator, features[0])) if len(features) == 1 else None
-    return scores_to_plot(estimator, estimator.method, line)
+    lines = {name: _band(estimator, name) for name in features} if len(features) == 1 else {}
+    return scores_to_plot(estimator, estimator.method, lines)
 
 
 def _band(estimator: PublishedEstimator, name: str) -> RegressionBand:

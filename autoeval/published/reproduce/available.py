@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.metasets.inspection import Examined, load_each
-from autoeval.metasets.recipe import MetaSetConfig, draw_recipes, own_images
-from autoeval.metasets.seed_set import SeedSet
-from autoeval.metasets.task import Task
+from autoeval.data.tasks.inspection import Examined, load_each
+from autoeval.data.tasks.seed_set import SeedSet
+from autoeval.data.tasks.task import Task
+from autoeval.published.metasets.recipe import MetaSetConfig, draw_recipes, own_images
 from autoeval.published.reproduce.printed import not_as_printed
 from autoeval.report.page import Page
 from autoeval.report.sections import Section

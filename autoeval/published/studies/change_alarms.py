@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from autoeval.metasets.seed_set import named_rng
+from autoeval.data.tasks.seed_set import named_rng
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import bounds_of, fit_image_weights
 from autoeval.monitoring.changes.image_numbers import NUMBERS

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.data.tasks.seed_set import SeedSet
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import pack_evidence, unpack_evidence
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import PassLog
-from autoeval.metasets.recipe import MetaSetConfig, Recipe, draw_recipes
-from autoeval.metasets.recipe import own_images as draw_own_images
-from autoeval.metasets.seed_set import SeedSet
 from autoeval.published.fitting.meta_set import sample_set_jobs
+from autoeval.published.metasets.recipe import MetaSetConfig, Recipe, draw_recipes
+from autoeval.published.metasets.recipe import own_images as draw_own_images
 from autoeval.runtime import OK
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs

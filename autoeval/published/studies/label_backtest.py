@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
+from autoeval.labels.control_variates import MODEL
 from autoeval.labels.estimators import (
     LabelEstimates,
     LabelledSample,
@@ -20,11 +21,11 @@ from autoeval.labels.estimators import (
 )
 from autoeval.labels.fit_assistance import fit_assistance, pairs_of
 from autoeval.labels.label_sampling import balanced_order
-from autoeval.labels.labelled_site import MODEL, LabelledSite
 from autoeval.labels.sample_size import BATCH, stretched
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, influence_on
+from autoeval.sites.labelled_set import LabelledSet
 from autoeval.targets import OperatingPoint
 
 SIZES = (5, 10, 20, 30, 50)
@@ -82,7 +83,7 @@ class EvaluatedPair:
 
 
 def leave_groups_out(
-    sites: Sequence[LabelledSite], priors: Priors, *, fewest: int = FEWEST_IMAGES
+    sites: Sequence[LabelledSet], priors: Priors, *, fewest: int = FEWEST_IMAGES
 ) -> Iterator[EvaluatedPair]:
     """Yield each pair of a site and a category, with what was fitted on other groups."""
     for family in sorted({site.family for site in sites}):
@@ -94,7 +95,7 @@ def leave_groups_out(
 
 def evaluated_pairs(
     assistance: LabelAssistance,
-    sites: Sequence[LabelledSite],
+    sites: Sequence[LabelledSet],
     priors: Priors,
     *,
     fewest: int = FEWEST_IMAGES,

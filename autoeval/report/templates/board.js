@@ -67,6 +67,7 @@
       const all = html("div", "thumbnails");
       for (const [source, caption] of item.pictures) {
         const one = html("figure"), image = html("img");
+        image.loading = "lazy";
         image.src = source;
         image.alt = caption;
         one.append(image, html("figcaption", "", caption));

@@ -71,6 +71,21 @@ class Scatter {
       });
       legend.append(button);
     });
+    const { cloud, estimate, level } = this.data, keys = [];
+    if (cloud) keys.push(["cloud", cloud.about, { cx: 0, cy: 0, r: 3.5 }]);
+    keys.push(["band", `${level} prediction interval`, { x: -7, y: -6, width: 14, height: 12 }], ["line", "", { d: "M-7 0H7", "stroke-width": 2 }]);
+    if (estimate) keys.push(["here", "the estimate with its interval", { d: STAR, transform: "scale(.6)" }]);
+    this.keys = {};
+    for (const [kind, text, attributes] of keys) {
+      const key = document.createElement("span"), icon = element("svg", { viewBox: "-7 -7 14 14", "aria-hidden": "true" });
+      element({ cloud: "circle", band: "rect" }[kind] ?? "path", { class: kind, ...attributes }, icon);
+      const words = document.createElement("span");
+      words.textContent = text;
+      key.className = "key";
+      key.append(icon, words);
+      legend.append(key);
+      this.keys[kind] = key;
+    }
   }
   draw() {
     const { data } = this, score = data.scores[this.select.value], star = data.estimate;
@@ -79,7 +94,9 @@ class Scatter {
     const height = Math.round(Math.min(500, Math.max(300, this.width * 0.62)));
     const left = 48, right = this.width - 10, top = 10, bottom = height - 44;
     const here = star && star.value !== null && score.estimate !== null ? [score.estimate] : [];
-    const [x0, x1] = extent([...score.values, ...here]), tops = here.length ? [star.value] : [];
+    const behind = score.cloud ?? [], tops = here.length ? [star.value, star.upper ?? 0] : [];
+    if (behind.length) tops.push(...data.cloud.y);
+    const [x0, x1] = extent([...score.values, ...behind, ...here]);
     const y0 = 0, y1 = Math.max(...data.points.map((p) => p.y ?? 0), ...tops, 1e-6) * 1.06;
     const x = (v) => left + ((v - x0) / (x1 - x0)) * (right - left);
     const y = (v) => bottom - ((Math.min(Math.max(v, y0), y1) - y0) / (y1 - y0)) * (bottom - top);
@@ -87,7 +104,9 @@ class Scatter {
     this.svg.setAttribute("height", height);
     this.svg.replaceChildren();
     this.axes(x, y, { x0, x1, y0, y1, left, right, top, bottom });
+    behind.forEach((v, k) => element("circle", { class: "cloud", cx: x(v), cy: y(data.cloud.y[k]), r: 2.2 }, this.svg));
     this.trace(score, x, y);
+    this.explain(score, behind, here);
     this.marks = [];
     this.points(score, x, y);
     if (here.length) this.star(score, x, y);
@@ -117,6 +136,11 @@ class Scatter {
     }
     element("path", { class: "line", d: `M${path(line.y).join("L")}` }, this.svg);
   }
+  explain(score, behind, here) {
+    const shown = { cloud: behind.length, here: here.length, band: score.line?.lower, line: score.line };
+    for (const [kind, key] of Object.entries(this.keys)) key.hidden = !shown[kind];
+    this.keys.line.lastChild.textContent = score.about;
+  }
   points(score, x, y) {
     const { data } = this, order = data.points.map((p, k) => k);
     order.sort((a, b) => data.points[a].own - data.points[b].own);
@@ -129,15 +153,17 @@ class Scatter {
         class: (p.own ? "own" : "sample") + (faded ? " faded" : ""),
         transform: `translate(${x(value)} ${y(p.y)}) scale(${p.own ? 7.5 : 4})`,
       }, this.svg);
-      const lines = [source.name, p.what, `sample set ${p.set}`];
+      const lines = [source.name, p.what, `${data.unit} ${p.set}`].filter(Boolean);
       lines.push(`${this.select.value} ${value.toPrecision(4)}`, `${data.target} ${p.y.toFixed(data.digits)}`);
       if (!faded) this.marks.push({ shape, x: x(value), y: y(p.y), text: lines.join("\n") });
     }
   }
   star(score, x, y) {
-    const { estimate: { value }, digits } = this.data, at = score.estimate;
+    const { estimate: { value, lower, upper }, digits } = this.data, at = score.estimate;
+    const known = Number.isFinite(lower) && Number.isFinite(upper);
+    if (known) element("path", { d: `M${x(at)} ${y(lower)}V${y(upper)}`, class: "reach" }, this.svg);
     const shape = element("path", { d: STAR, class: "here", transform: `translate(${x(at)} ${y(value)})` }, this.svg);
-    const text = `estimate for the unlabelled images\n${this.select.value} ${at.toPrecision(4)}\n${this.data.target} ${value.toFixed(digits)}`;
+    const text = `estimate for the unlabelled images\n${this.select.value} ${at.toPrecision(4)}\n${this.data.target} ${value.toFixed(digits)}${known ? `, ${lower.toFixed(digits)} to ${upper.toFixed(digits)}` : ""}`;
     this.marks.push({ shape, x: x(at), y: y(value), text });
   }
   point(event) {

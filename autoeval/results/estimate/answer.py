@@ -9,9 +9,11 @@ from typing import Any
 import pandas as pd
 
 from autoeval.estimation.estimate import WIDEST_TEXT, Estimate
-from autoeval.report.page import Page
+from autoeval.report.page import IntervalRow, Page
 from autoeval.report.sections import Part, Section, Tables
 from autoeval.report.tables import counted
+from autoeval.results.category_intervals import add_category_intervals
+from autoeval.results.columns import explained
 from autoeval.targets import Target, find_target
 
 TIGHTNESS = (
@@ -19,6 +21,7 @@ TIGHTNESS = (
     "mAP50 least."
 )
 BOUNDS = ("lower", "upper")
+MANY = 12  # categories from which on their table is folded: a plot shows them
 PAIR, COUNTS = ("category", "source"), ("n_images", "n_boxes")
 ONE_SET = (
     "One labelled set shows how much categories vary, not how much sites do: the intervals take "
@@ -90,22 +93,45 @@ def _sampling(estimate: Estimate, target: Target) -> str:
 def star(estimate: Estimate, scores: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return where the estimate stands among the scores, under `name` by its own value."""
     scaled = find_target(estimate.target).scale * estimate.value
-    return {**scores, **estimate.features, name: scaled, "value": estimate.value}
+    ends = {end: getattr(estimate, end) for end in ("value", *BOUNDS)}
+    return {**scores, **estimate.features, name: scaled, **ends}
 
 
-def estimates_by_category(
-    per_category: Mapping[str, Mapping[str, float]], target: Target
-) -> Tables:
-    """Show one row a category, from `Estimate.per_category`; nothing where there are none."""
-    numbers = {"estimate": "value", **dict(zip(BOUNDS, BOUNDS, strict=True))}
-    columns = {
-        name: [float(of[key]) for of in per_category.values()] for name, key in numbers.items()
-    }
-    table = pd.DataFrame({"category": list(map(str, per_category)), **columns})
-    shown = table.assign(**{name: target.scale * table[name] for name in numbers})
-    part = Part("categories", table, shown, dict.fromkeys(numbers, target.format))
-    caption = f"Estimated {target.name} with its interval, in {target.unit}"
-    return Tables([(part, caption)] if len(table) else [], "Category by category")
+@dataclass(frozen=True)
+class EstimatesByCategory(Section):
+    """Each category, from `Estimate.per_category`; nothing where there are none."""
+
+    estimate: Estimate | None
+
+    @property
+    def _target(self) -> Target:
+        assert self.estimate is not None
+        return find_target(self.estimate.target)
+
+    def show(self, page: Page) -> None:
+        estimate = self.estimate
+        for part in self.parts():
+            assert estimate is not None
+            page.add_heading("Category by category")
+            if self._target.upper == 1:
+                rows = [
+                    IntervalRow(str(name), of["value"], of["lower"], of["upper"])
+                    for name, of in estimate.per_category.items()
+                ]
+                whole = IntervalRow("", estimate.value, estimate.lower, estimate.upper)
+                add_category_intervals(page, whole, rows, self._target, estimate.level)
+            caption = f"Estimated {self._target.name} with its interval, in {self._target.unit}"
+            part.show(page, caption, folded=len(part.table) > MANY)
+
+    def parts(self) -> list[Part]:
+        if self.estimate is None or not self.estimate.per_category:
+            return []
+        numbers = {"estimate": "value", **dict(zip(BOUNDS, BOUNDS, strict=True))}
+        each = self.estimate.per_category
+        columns = {name: [float(of[key]) for of in each.values()] for name, key in numbers.items()}
+        table = pd.DataFrame({"category": list(map(str, each)), **columns})
+        shown = table.assign(**{name: self._target.scale * table[name] for name in numbers})
+        return [Part("categories", table, shown, dict.fromkeys(numbers, self._target.format))]
 
 
 def labelled_pairs(table: pd.DataFrame, features: Sequence[str], target: Target) -> Tables:
@@ -120,5 +146,5 @@ def labelled_pairs(table: pd.DataFrame, features: Sequence[str], target: Target)
     formats = dict.fromkeys(features, "{:.3f}") | {target.name: target.format}
     formats |= {name: "{:.0f}" for name in COUNTS if name in table}
     part = Part("pairs", table, shown, formats)
-    caption = f"Every category is a source; {target.name} in {target.unit}"
+    caption = f"Every category is a source; {target.name} in {target.unit}. {explained(names)}"
     return Tables([(part, caption)], "What it was fitted on", words)

@@ -14,14 +14,20 @@ from autoeval.estimation.calibrating import CALIBRATED, CONFIDENCE, calibration_
 from autoeval.estimation.operating_curve import ENDS, ThresholdChoice
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.score_table import feature_columns
-from autoeval.report.interactive import ScatterChart
+from autoeval.report.interactive import SAMPLE_SET, ScatterChart
 from autoeval.report.page import Page
-from autoeval.report.plots import RegressionBand, figure_of, plot_curves, plot_scatter
+from autoeval.report.plots import Cloud, RegressionBand, figure_of, plot_curves, plot_scatter
 from autoeval.report.sections import Part, Section
 from autoeval.report.tables import format_cells, to_terminal
 from autoeval.targets import TARGETS, Target, find_target
 
 LEFT_OUT = "held-out estimate"
+SAMPLE_MARKS = "A small mark is a transformed sample set, a large one the own images of a source."
+PAIR_MARKS = (
+    "A coloured mark is a category of a labelled set, at its measured accuracy. A grey one is a "
+    "category at a site of the panel, by one of its detectors: from these the fit takes what one "
+    "labelled set cannot show."
+)
 KEYS = ["source", "sample_set", "kind", "transforms"]
 COLOURS = {"precision": "tab:blue", "recall": "tab:orange", "f1": "tab:green"}
 
@@ -44,6 +50,7 @@ class Fitted(Protocol):
     """What a page shows of an estimator, whichever its method."""
 
     target: str
+    level: float
     context_: dict[str, Any]
     fit_result_: FitResult | None
 
@@ -64,18 +71,26 @@ class ScoreScatter(Section):
     plotted: PlottedScores
     target: Target
     estimate: Mapping[str, Any] | None = None
+    level: float = 0.9
 
     def show(self, page: Page) -> None:
         page.add_heading(f"{self.target.name} against the scores")
         plotted = self.plotted
-        star = "The red star is the estimate. " if self.estimate is not None else ""
+        star = "" if self.estimate is None else " The red star is the estimate."
+        marks = SAMPLE_MARKS if plotted.unit == SAMPLE_SET else PAIR_MARKS
         page.add_scatter(
             ScatterChart(
-                plotted.points, plotted.scores, self.target, plotted.lines, estimate=self.estimate
+                plotted.points,
+                plotted.scores,
+                self.target,
+                plotted.lines,
+                self.estimate,
+                plotted.cloud,
+                plotted.unit,
+                self.level,
             ),
-            "A small mark is a transformed sample set, a large one the own images of a source. "
-            f"Point at a mark to see what it is, click a source to single it out. {star}What the "
-            f"line is stands next to the choice of score. {' '.join(plotted.about)}",
+            f"{marks}{star} Point at a mark to see what it is, click a source to single it out. "
+            f"{' '.join(plotted.about)}".strip(),
         )
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
@@ -88,6 +103,7 @@ class ScoreScatter(Section):
             target=self.target,
             band=self.plotted.lines.get(first),
             highlight=star,
+            cloud=self.plotted.cloud,
         )
         axes.set_title(self.title, fontsize=11, parse_math=False)
         yield "scatter", figure_of(axes)
@@ -98,41 +114,44 @@ class PlottedScores:
     """Points of a scatter plot: one row a sample set, means over the repeats.
 
     Of `scores`, the columns to plot against, the most informative one comes first; `lines` are what
-    the estimator, or being right, would look like; `about` explains some of the scores.
+    the estimator, or being right, would look like; `about` explains some of the scores. A row is
+    called a `unit`; the `cloud` stands behind all.
     """
 
     points: pd.DataFrame
     scores: Sequence[str]
     lines: Mapping[str, RegressionBand]
     about: Sequence[str]
+    cloud: Cloud | None = None
+    unit: str = SAMPLE_SET
 
 
 def scores_to_plot(
-    estimator: Fitted, method: str, line: tuple[str, RegressionBand] | None = None
+    estimator: Fitted,
+    method: str,
+    fitted: Mapping[str, RegressionBand] | None = None,
+    cloud: Cloud | None = None,
 ) -> PlottedScores:
     """Gather every score of the training table, and the held-out estimates.
 
-    The score of `line` comes first, where the method uses a single one, else the held-out
-    estimates. Scores of single categories are left out.
+    The scores in use come first where there are `fitted` lines along some of them, else the
+    held-out estimates. Scores of single categories are left out. The `cloud` stands behind.
     """
     target = find_target(estimator.target)
     table = estimator.table_.assign(
         **{LEFT_OUT: target.scale * estimator.regression_.predict_left_out()}
     )
-    if "transforms" not in table:
+    pairs = "transforms" not in table
+    if pairs:
         table = table.assign(transforms="", sample_set=table.get("category", table["source"]))
     table = table.assign(transforms=table["transforms"].fillna(""))
     used = [name for name in estimator.regression_.training_range_ if name in table]
     others = [n for n in feature_columns(table) if "/" not in n and n not in TARGETS]
     scores = list(dict.fromkeys([*used, LEFT_OUT, *others]))
-    if line is None:
+    if not fitted:
         scores = list(dict.fromkeys([LEFT_OUT, *scores]))
-    lines: dict[str, RegressionBand] = {}
+    lines = dict(fitted or {})
     about = []
-    if line is not None:
-        name, band = line
-        lines[name] = band
-        about.append(f"Grey around the line of ‘{name}’ is its prediction interval.")
     if table[LEFT_OUT].isna().all():
         scores.remove(LEFT_OUT)
     else:
@@ -147,7 +166,7 @@ def scores_to_plot(
     names = ["n_images", "n_boxes", target.name, *scores]
     present = [name for name in dict.fromkeys(names) if name in table]
     points = table.groupby(KEYS, sort=False)[present].mean().reset_index()
-    return PlottedScores(points, scores, lines, about)
+    return PlottedScores(points, scores, lines, about, cloud, "pair" if pairs else SAMPLE_SET)
 
 
 @dataclass(frozen=True)
@@ -208,11 +227,12 @@ class ThresholdCurve(Section):
     choice: ThresholdChoice | None = None
 
     def show(self, page: Page) -> None:
-        page.add_heading("Precision, recall and F1 by score threshold")
         if self.choice is not None:
-            page.add_text(*self.choice.headline())
-        for _, figure in self.figures():
-            page.add_figure(figure, "All categories together; bands are intervals")
+            show_choice(page, self.choice)
+        page.add_heading("Precision, recall and F1 by score threshold")
+        captions = ("Each measure by threshold", "Precision by recall")
+        for (_, figure), caption in zip(self.figures(), captions, strict=True):
+            page.add_figure(figure, f"{caption}, all categories together; bands are intervals")
         for part in self.parts():
             part.show(page, "In points of 100")
 
@@ -236,8 +256,7 @@ class ThresholdCurve(Section):
         return [Part("threshold_curve", self.curve, shown, formats)]
 
     def figures(self) -> list[tuple[str, Figure]]:
-        figure = Figure(figsize=(9, 3.6), layout="constrained")
-        left, right = figure.subplots(1, 2)
+        left, right = (Figure(figsize=(4.6, 3.6), layout="constrained").subplots() for _ in "ab")
         by_name = {
             name: 100 * own.set_index("threshold")[list(ENDS)]
             for name, own in self.curve.groupby("measure")
@@ -260,4 +279,26 @@ class ThresholdCurve(Section):
         left.legend(frameon=False)
         for ax in (left, right):
             ax.grid(alpha=0.25)
-        return [("threshold_curve", figure)]
+        names = ("threshold_curve", "precision_recall")
+        return list(zip(names, map(figure_of, (left, right)), strict=True))
+
+
+def show_choice(page: Page, choice: ThresholdChoice) -> None:
+    """Add a threshold, large, and what is reached there; in words where there is none."""
+    if choice.value != choice.value:
+        page.add_interval("Score threshold", "–", choice.headline()[0])
+        return
+    ends = "" if not choice.lower < choice.upper else f"{choice.lower:.2f} to {choice.upper:.2f}"
+    page.add_interval(
+        "Score threshold",
+        f"{choice.value:.2f}",
+        f"may be right: {ends}" if ends else "",
+        f"For {choice.wanted}: keep boxes with this score or more.",
+        on_scale=(choice.value, choice.lower, choice.upper),
+        top=1.0,
+    )
+    for measure, of in choice.at.items():
+        known = of["value"] == of["value"]
+        interval = f"{100 * of['lower']:.1f} to {100 * of['upper']:.1f}"
+        note = f"{choice.level:.0%} interval: {interval}" if of["lower"] < of["upper"] else ""
+        page.add_headline(f"{measure} there", f"{100 * of['value']:.1f}" if known else "–", note)

@@ -16,7 +16,7 @@ from autoeval.report.sections import Report, Section
 from autoeval.report.tables import counted
 from autoeval.report.warning_lines import ordered_warnings
 from autoeval.results.estimate.about import about_section
-from autoeval.results.estimate.answer import Answer, estimates_by_category, labelled_pairs, star
+from autoeval.results.estimate.answer import Answer, EstimatesByCategory, labelled_pairs, star
 from autoeval.results.estimate.estimate_charts import (
     LEFT_OUT,
     Fitted,
@@ -24,9 +24,10 @@ from autoeval.results.estimate.estimate_charts import (
     ReliabilityDiagram,
     ScoreScatter,
     ThresholdCurve,
-    scores_to_plot,
 )
 from autoeval.results.estimate.example_images import LeastCertainExamples, LeastStableExamples
+from autoeval.results.estimate.fit_answer import fit_answer
+from autoeval.results.estimate.panel_chart import plotted_with_panel
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
 from autoeval.results.estimate.what_was_run import WhatWasRun, facts, missing_scores, time_table
 from autoeval.targets import OperatingPoint, find_target
@@ -84,12 +85,13 @@ def estimate_page(
         title,
         estimator,
         DEFAULT_METHOD,
-        scores_to_plot(estimator, DEFAULT_METHOD),
+        plotted_with_panel(estimator, estimate),
         estimate=estimate,
         detector=detector,
         given=given,
         curve=tuple(_curve(estimator, estimate)),
         own=(pairs, missing_scores(regression.features_, from_files)),
+        of_fit=() if estimate else (fit_answer(regression),),
     )
 
 
@@ -104,10 +106,11 @@ def page_of_method(
     given: Mapping[str, str] | None,
     curve: Sequence[Section] = (),
     own: Sequence[Section] = (),
+    of_fit: Sequence[Section] = (),
 ) -> Report:
     """Compose the page of an estimator by any method; see `estimate_page`.
 
-    curve, own: sections that this method alone has.
+    curve, own: sections that this method alone has; of_fit: on top where there is no estimate.
     """
     target, fit = find_target(estimator.target), estimator.fit_result_
     results = fit.cross_validation if fit else ()
@@ -116,23 +119,22 @@ def page_of_method(
     at = star(estimate, site.row, LEFT_OUT) if estimate and site else None
     unreadable = str(site.row.get("unreadable", "")) if site else ""
     times = time_table(fit.table if fit else None, site.row if site else None)
+    glance = AtAGlance(results, "" if estimate else _known_error(estimator))
+    warnings = [Warnings(estimate, results), LeftOut(fit.warnings if fit else (), unreadable)]
     sections: list[Section] = [
         Answer(estimate),
-        about_section(given or {}),
-        Warnings(estimate, results),
-        LeftOut(fit.warnings if fit else (), unreadable),
-        AtAGlance(results, "" if estimate else _known_error(estimator)),
-        *([ReliabilityDiagram(fit.reliability)] if fit and fit.reliability is not None else []),
-        ScoreScatter(title, plotted, target, at),
-        UnseenSources(results, _known_error(estimator), by_category=by_category),
-        estimates_by_category(estimate.per_category if estimate else {}, target),
+        *([*warnings, glance] if estimate else [*of_fit, glance, *warnings]),
+        ScoreScatter(title, plotted, target, at, estimator.level),
+        EstimatesByCategory(estimate),
         *curve,
     ]
     if site:
         sections += [LeastCertainExamples(site), LeastStableExamples(site)]
-    sections += own
+    sections.append(UnseenSources(results, _known_error(estimator), by_category=by_category))
+    if fit and fit.reliability is not None:
+        sections.append(ReliabilityDiagram(fit.reliability))
     what = facts(estimator, method, detector, estimate)
-    sections.append(WhatWasRun(what, plotted, target, times))
+    sections += [*own, WhatWasRun(what, plotted, target, times), about_section(given or {})]
     return Report(title, sections)
 
 

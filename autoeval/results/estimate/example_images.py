@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,19 +12,21 @@ import pandas as pd
 
 from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.images import UnreadableImageError
+from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import Detections
 from autoeval.estimation.observation.least_stable import UnstableImage
 from autoeval.estimation.site import Site
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Section
 from autoeval.report.tables import counted
+from autoeval.results.columns import explained
 from autoeval.results.estimate.tool_files import image_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Pictures = list[tuple[np.ndarray, str]]
-SHOWN = 6
+SHOWN = 6  # of each kind, so that a page has at most twelve
 GRAY = np.full((270, 360, 3), 128, np.uint8)
 
 
@@ -42,7 +44,8 @@ class LeastCertainExamples(Section):
                     self._pictures,
                     "Images with the lowest mean score of their boxes (faint: score under .3).",
                 )
-            part.show(page, "Images by the mean score of their boxes over .05, lowest first")
+            about = explained(part.table)
+            part.show(page, f"Images by the mean score of their boxes, lowest first. {about}")
 
     def parts(self) -> list[Part]:
         table = image_table(self.site.boxes.clean)
@@ -55,11 +58,7 @@ class LeastCertainExamples(Section):
     def _pictures(self) -> Pictures:
         parts = self.parts()
         names = parts[0].table["image_id"].head(SHOWN) if parts else ()
-        files = {image.image_id: image for image in self.site.images if _has_opencv()}
-        found = self.site.boxes.clean
-        at = {image.image_id: k for k, image in enumerate(found.images)}
-        there = [name for name in names if name in files]
-        return [_picture(files[name], found.detections(at[name]), (), name) for name in there]
+        return pictures_of(self.site.boxes.clean, self.site.images, names)
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class LeastStableExamples(Section):
     @cached_property
     def _pictures(self) -> Pictures:
         files = {file.image_id: (k, file) for k, file in enumerate(self.site.images)}
-        known = [image for image in self.site.least_stable if image.image_id in files]
+        known = [image for image in self.site.least_stable if image.image_id in files][:SHOWN]
         # In the order of the files: a video is decoded forward.
         order = sorted(known, key=lambda image: files[image.image_id][0])
         drawn = {
@@ -125,6 +124,18 @@ class LeastStableExamples(Section):
             for image in order
         }
         return [drawn[image.image_id] for image in known]
+
+
+def pictures_of(
+    found: FoundBoxes, images: Sequence[UnlabelledImage], names: Iterable[str]
+) -> Pictures:
+    """Return images with their boxes, in the order of `names`; those that are not at hand lack."""
+    if not images or not _has_opencv():
+        return []
+    files = {image.image_id: image for image in images}
+    at = {image.image_id: k for k, image in enumerate(found.images)}
+    there = [name for name in names if name in files]
+    return [_picture(files[name], found.detections(at[name]), (), name) for name in there]
 
 
 def _has_opencv() -> bool:

@@ -10,11 +10,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.labels.joint_outlook import JointOutlook
-from autoeval.labels.with_labels import LabelledEstimate
-from autoeval.report.page import Page
+from autoeval.labels.with_labels import FREE, LabelledEstimate
+from autoeval.report.page import IntervalRow, Page
 from autoeval.report.plots import figure_of
 from autoeval.report.sections import Part, Section
+from autoeval.results.category_intervals import add_category_intervals
+from autoeval.targets import find_target
 
+IN_PLOT = [*("category", "value", "lower", "upper"), *FREE]
 FEWEST = 2  # categories of a picture
 MANY = 6  # categories from which on some are named first
 NAMED = 5
@@ -87,12 +90,16 @@ class CategoriesInOrder(Section):
                     f"Whose labels would help most: half-width of the mean, ±{half:.1f} now, after "
                     f"{MORE_IMAGES} more images with the category",
                 )
-        for _, figure in self.figures():
-            page.add_figure(
-                figure,
-                f"{self.estimate.n_behind} of {self.n} categories are measured by labels; the "
-                "others rest on the label-free estimates and on what labels show of the rest",
-            )
+        first, *rows = [
+            IntervalRow(row.category, row.value, row.lower, row.upper, row[4:])
+            for row in self.estimate.to_pandas()[IN_PLOT].itertuples(index=False)
+        ]
+        note = (
+            f". {self.estimate.n_behind} of {self.n} categories are measured by labels; the others "
+            "rest on the label-free estimates and on what labels show of the rest"
+        )
+        target = find_target(self.estimate.target)
+        add_category_intervals(page, first, rows, target, self.estimate.level, note=note)
 
     def parts(self) -> list[Part]:
         if self.n < MANY:

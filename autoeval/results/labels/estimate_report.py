@@ -127,7 +127,7 @@ class Shrinking(Section):
 
     def figures(self) -> list[tuple[str, Figure]]:
         table, estimate = self.table(), self.estimate
-        figure = Figure(figsize=(6.5, 3.2), layout="constrained")
+        figure = Figure(figsize=(5.6, 3.2), layout="constrained")
         ax = figure.subplots()
         value, half = 100 * table["value"], 100 * table["half_width"]
         ax.fill_between(table["labels"], value - half, value + half, color="tab:blue", alpha=0.2)
@@ -150,17 +150,15 @@ def label_report(
     estimate: LabelledEstimate, given: Mapping[str, str] = MappingProxyType({})
 ) -> Report:
     """Compose the estimate with labels; `given` is what the page is about."""
-    recommended, *more = label_sections(estimate)
-    return Report("Estimate with labels", [recommended, about_section(given), *more])
+    return Report("Estimate with labels", [*label_sections(estimate), about_section(given)])
 
 
 def label_sections(estimate: LabelledEstimate) -> list[Section]:
     """Return all that an estimate with labels shows."""
-    shown = Recommended(estimate), Shrinking(estimate)
     return [
-        shown[0],
+        Recommended(estimate),
         CategoriesInOrder(estimate),
-        shown[1],
+        Shrinking(estimate),
         by_estimator(estimate),
         by_category(estimate),
     ]

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from autoeval.data.find_images import UnlabelledImage
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.labelled_files import read_labels
 from autoeval.labels.estimators import FEWEST_HOLDING
@@ -20,8 +21,14 @@ from autoeval.labels.sample_size import USUAL_SIZES, Outlook
 from autoeval.notices import Notice
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
+from autoeval.results.columns import explained
 from autoeval.results.estimate.about import about_section
+from autoeval.results.estimate.example_images import pictures_of
+from autoeval.results.estimate.tool_files import image_table
 from autoeval.sites.site_boxes import PathLike
+
+PICTURES = 12
+LISTED = 100  # images from which on their table is folded
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,36 @@ class WhatToLabel(Section):
             "n_pool": self.plan.n_pool,
             "probability": self.plan.n / self.plan.n_pool,
         }
+
+
+@dataclass(frozen=True)
+class ImagesToLabel(Section):
+    """The images that were drawn, in the order of the draw, with the detector's boxes on some.
+
+    images: where they lie; empty where only their boxes are at hand.
+    """
+
+    plan: LabelPlan
+    images: Sequence[UnlabelledImage] = ()
+
+    def show(self, page: Page) -> None:
+        (part,) = self.parts()
+        page.add_heading("Images to label")
+        names = part.table["image_id"].head(PICTURES)
+        if pictures := pictures_of(self.plan.found, self.images, names):
+            caption = "with the boxes that the detector found (faint: score under .3)"
+            page.add_thumbnails(pictures, f"The first {len(pictures)} of them, {caption}")
+        about = f"In the order of the draw. {explained(part.for_people)}"
+        part.show(page, about, folded=len(part.table) > LISTED)
+
+    def parts(self) -> list[Part]:
+        of_image = image_table(self.plan.found).set_index("image_id")
+        found = self.plan.found.images
+        names = [found[k].image_id for k in self.plan.drawn]
+        table = of_image.loc[names].reset_index()
+        table.insert(0, "order", range(1, len(table) + 1))
+        shown = table.drop(columns="share")
+        return [Part("images", table, shown, {"mean_score": "{:.2f}"})]
 
 
 @dataclass(frozen=True)
@@ -118,7 +155,7 @@ class WidthToExpect(Section):
 
     def figures(self) -> list[tuple[str, Figure]]:
         table = self.table()
-        ax = Figure(figsize=(6, 3), layout="constrained").subplots()
+        ax = Figure(figsize=(5.6, 3), layout="constrained").subplots()
         ax.plot(table["labels"], 100 * table["half_width"], marker="o", color="tab:blue")
         ax.set(xlabel="labelled images", ylabel="half-width (points of 100)", ylim=(0, None))
         ax.grid(alpha=0.25)
@@ -132,10 +169,19 @@ def plan_report(
     plan: LabelPlan,
     given: Mapping[str, str] = MappingProxyType({}),
     difference: Outlook | None = None,
+    images: Sequence[UnlabelledImage] = (),
 ) -> Report:
-    """Compose the page of a plan; `given` is what it is about, `difference` see `WidthToExpect`."""
-    width = WidthToExpect(plan, difference)
-    return Report("Images to label", [WhatToLabel(plan), about_section(given), width])
+    """Compose the page of a plan; `given` is what it is about.
+
+    For `difference` see `WidthToExpect`, for `images` see `ImagesToLabel`.
+    """
+    sections = [
+        WhatToLabel(plan),
+        WidthToExpect(plan, difference),
+        ImagesToLabel(plan, images),
+        about_section(given),
+    ]
+    return Report("Images to label", sections)
 
 
 def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator[str]:

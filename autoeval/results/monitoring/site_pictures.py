@@ -13,7 +13,7 @@ from autoeval.monitoring.watched import ALARM, Watched
 from autoeval.report.embed import thumbnail_uri
 from autoeval.results.thumbnails import draw_boxes
 
-OF_SITE, MOST, SIDE = 4, 48, 240
+OF_SITE, MOST, SIDE = 4, 12, 240
 
 
 def site_pictures(

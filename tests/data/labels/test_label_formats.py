@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.data.coco import read_coco
 from autoeval.data.find_images import find_images
-from autoeval.data.labels.any_format import load_labels
+from autoeval.data.labels.any_format import NAMES, label_format, load_labels
 from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet, of_splits, split_of
 from autoeval.data.labels.writing import write_coco
 from autoeval.data.predictions import read_predictions
@@ -148,3 +148,9 @@ def test_labels_of_a_split():
     part = of_splits(whole, ["val"])
     assert part.images == images[1:] and part.boxes == boxes[1:]
     assert part.categories == whole.categories
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_format_is_found_by_its_name(name):
+    """The layouts of published data sets are named by module and constant alone."""
+    assert label_format(name).name == name

@@ -7,11 +7,12 @@ import pytest
 from rectangles import BOXES, RectangleDetector, write_world
 
 from autoeval.data.image_folder import load_image_folder
+from autoeval.data.tasks.seed_set import load_seed_set
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.metasets import SampleSet, load_seed_set, own_images
+from autoeval.published.metasets import SampleSet, own_images
 from autoeval.runtime.shards import TorchShards
 
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from rectangles import BOXES, RectangleDetector, write_world
 
+from autoeval.data.tasks.seed_set import load_seed_set
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import SourceDomain, preset
-from autoeval.metasets import SampleSet, load_seed_set, own_images
 from autoeval.published.fitting.kept_domain import correct_boxes, observe_source_domain
+from autoeval.published.metasets import SampleSet, own_images
 
 N_IMAGES = 4
 

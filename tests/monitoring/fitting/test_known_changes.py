@@ -11,8 +11,6 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
-from autoeval.metasets.recipe import MetaSetConfig
-from autoeval.metasets.transforms import TransformStep
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.monitoring.changes.condition import (
     bounds_of,
@@ -28,6 +26,8 @@ from autoeval.published.change_slopes.known_changes import (
     positions,
     true_precision,
 )
+from autoeval.published.metasets.recipe import MetaSetConfig
+from autoeval.published.metasets.transforms import TransformStep
 
 KINDS = ("contrast", "gaussian_noise", "brightness")
 META_SET = MetaSetConfig(transforms=KINDS, n_sets=6, n_images=8, n_transforms=1, in_turn=True)

@@ -4,9 +4,9 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.metasets.transforms import get_transform
 from autoeval.monitoring.changes.image_numbers import MEANINGS
 from autoeval.monitoring.observing.signals import image_signals
+from autoeval.published.metasets.transforms import get_transform
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ import pytest
 from monitoring.fake_cameras import find, observe, write_camera
 
 from autoeval.calibration import ScoreCalibration
+from autoeval.data.tasks.task import Task
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import light
 from autoeval.estimation.pair_table import FEATURES, pair_rows
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.metasets import Task
 
 TASK = Task("two", ("car", "person"), (), {"car": "car", "person": "person"})
 CALIBRATION = calibration_prior().calibration

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,6 +41,18 @@ def test_no_time_no_half_size_and_no_boxes_come_back(store):
     (back,) = store.read(store.index())
     assert (back.taken, back.half_size, len(back.clean)) == (None, None, 0)
     assert back.clean.boxes.shape == (0, 4)
+
+
+@pytest.mark.parametrize("n_boxes", [0, 2])
+@pytest.mark.parametrize("name", ["reference", "teacher"])  # now, and in older folders
+def test_boxes_of_a_reference_come_back_under_either_name(store, name, n_boxes):
+    record = replace(made_record(3), reference=made_record(4, n_boxes=n_boxes).clean)
+    rows = rows_of([record])
+    store.rows.write(
+        "p", [{k.replace("reference", name): v for k, v in row.items()} for row in rows]
+    )
+    (back,) = store.read(store.index())
+    assert back.reference.scores.tolist() == record.reference.scores.tolist()
 
 
 def test_of_an_image_that_was_observed_twice_the_last_record_counts(store):
@@ -85,6 +99,13 @@ def test_a_store_of_another_detector_is_refused(store):
         store.check({"detector": {"weights": "a"}, "task": "x"})
     with pytest.raises(InputError, match=r"another detector.*different: detector\)"):
         store.check({"detector": {"weights": "b"}, "task": "x"})
+
+
+def test_an_older_store_names_the_reference_otherwise(store):
+    store.check({"task": "x", "pass": {"seed": 0, "teacher": "abc"}})
+    store.check({"task": "x", "pass": {"seed": 0, "reference": "abc"}})
+    with pytest.raises(InputError, match="different: pass"):
+        store.check({"task": "x", "pass": {"seed": 0, "reference": "def"}})
 
 
 def test_many_small_files_become_one_and_nothing_is_lost(store):

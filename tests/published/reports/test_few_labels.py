@@ -9,12 +9,13 @@ from label_worlds import make_site
 
 from autoeval.errors import InputError
 from autoeval.labels.assistance import MixingWeights
-from autoeval.labels.labelled_site import pack_site, with_pseudo_labels
+from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.labels.value_with_error import NOTHING
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import influence_on
 from autoeval.published.fitting.meta_set import LABELLED
+from autoeval.published.fitting.stored_sets import pack_set
 from autoeval.published.reports.few_labels import labels_from_files_report, labels_report
 from autoeval.published.studies.label_backtest import EvaluatedPair, effective_labels
 from autoeval.sites.labelled_set import labelled_set
@@ -28,7 +29,7 @@ def work_dir(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
     sites = [make_site(k, n_images=70, name=name) for k, name in enumerate(NAMES)]
     boxes = [
-        {"source": s.name, "family": s.name, LABELLED: pack_site(s.pool, s.truth)} for s in sites
+        {"source": s.name, "family": s.name, LABELLED: pack_set(s.pool, s.truth)} for s in sites
     ]
     of_all = {"sample_set": "own", "kind": "seed", "transforms": "", "repeat": 0, "n_images": 70}
     rows = [

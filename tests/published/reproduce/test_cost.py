@@ -1,6 +1,7 @@
-from autoeval.metasets.recipe import MetaSetConfig
+from pictures import seed_set
+
+from autoeval.published.metasets.recipe import MetaSetConfig
 from autoeval.published.reproduce.available import Cost, images_to_observe
-from tests.metasets.pictures import seed_set
 
 
 def test_own_images_are_5000_at_most_and_sample_sets_250_where_there_are_as_many():

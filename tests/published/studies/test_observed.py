@@ -6,7 +6,7 @@ from rectangles import RectangleDetector, rectangle_task
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.presets import preset
-from autoeval.metasets import SampleSet, draw_recipes, own_images
+from autoeval.published.metasets import SampleSet, draw_recipes, own_images
 from autoeval.published.studies.kept_boxes import observe_sets, pack_images, unpack_images
 from autoeval.published.studies.set_sizes import whole_sets
 from autoeval.runtime.store import RowStore

@@ -10,7 +10,7 @@ import pandas as pd
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.report.sections import Report
-from autoeval.results.estimate.answer import Answer, estimates_by_category
+from autoeval.results.estimate.answer import Answer, EstimatesByCategory
 from autoeval.results.estimate.estimate_charts import PlottedScores, ScoreScatter
 from autoeval.results.estimate.estimate_page import Warnings
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
@@ -61,7 +61,7 @@ def report(
         AtAGlance(judged),
         ScoreScatter(title, plotted, target, star),
         UnseenSources(judged, why_none),
-        estimates_by_category(estimate.per_category if estimate else {}, target),
+        EstimatesByCategory(estimate),
         WhatWasRun({"seed": "0"}, plotted, target),
     ]
     return Report(title, sections)

@@ -40,7 +40,7 @@ def test_the_score_in_use_comes_first_with_its_regression():
     assert list(plotted.scores) == ["bos", LEFT_OUT, "ac"]
     line = plotted.lines["bos"]
     np.testing.assert_allclose(line.y, line.x / 2 + 0.1)
-    assert line.about == "the regression in use" and len(plotted.about) == 2
+    assert line.about == "the regression in use" and len(plotted.about) == 1
 
 
 def test_held_out_estimates_are_in_the_unit_of_the_target_and_right_on_their_line():

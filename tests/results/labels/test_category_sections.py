@@ -10,6 +10,7 @@ from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.report.page import Page
 from autoeval.results.labels.category_sections import CategoriesInOrder, lowest, most_helpful
 
 WORDS = tuple(f"word{k}" for k in range(8))
@@ -59,6 +60,21 @@ def test_terminal_page_and_picture(estimate, tmp_path):
     labels = [of.get_text() for of in figure.axes[0].get_yticklabels()]
     assert (name, len(labels), labels[0]) == ("categories", 9, "all categories")
     assert labels[-1] == lowest(estimate)["category"][0]
+
+
+def test_the_page_draws_each_category_with_and_without_labels(estimate):
+    page = Page("t")
+    CategoriesInOrder(estimate).show(page)
+    (plot,) = (block.content for block in page.blocks if block.kind == "intervals")
+    rows = estimate.to_pandas()
+    assert plot["lines"][0]["number"] == f"{100 * rows['value'][0]:.1f}"
+    each = rows[1:].sort_values("value", ascending=False)
+    assert [line["name"] for line in plot["lines"][1:]] == each["category"].tolist()
+    for line, of in zip(plot["lines"][1:], each.to_dict("records"), strict=True):
+        before, now = line["marks"]
+        assert float(before["at"]) == pytest.approx(100 * of["label_free"], abs=0.006)
+        assert float(now["at"]) == pytest.approx(100 * of["value"], abs=0.006)
+        assert float(now["bar"]["left"]) == pytest.approx(100 * of["lower"], abs=0.006)
 
 
 def test_one_category_is_not_put_in_order(estimate):

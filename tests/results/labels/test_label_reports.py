@@ -10,13 +10,14 @@ import pytest
 from label_worlds import label_set, make_site
 
 from autoeval.data.coco import read_coco
+from autoeval.data.find_images import ImageArray
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
 from autoeval.labels.to_label import SURE, write_to_label
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.results.labels.estimate_report import label_report
-from autoeval.results.labels.plan_report import plan_report
+from autoeval.results.labels.plan_report import ImagesToLabel, WidthToExpect, plan_report
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,32 @@ def test_the_page_of_a_plan(plan, tmp_path):
     assert (parts / "half_width.png").exists()
 
 
+def test_the_page_of_a_plan_lists_the_images_and_shows_twelve_at_most(site):
+    assistance = fit_assistance([make_site(seed) for seed in range(3)])
+    plan = make_plan(site.pool, assistance, n=20, priors={"mAP": ValueWithError(0.45, 0.09)})
+    at_hand = [ImageArray(i.image_id, np.zeros((200, 200, 3), np.uint8)) for i in site.truth.images]
+    names = [plan.found.images[k].image_id for k in plan.drawn]
+    images = ImagesToLabel(plan, at_hand).parts()[0].table
+    assert images["image_id"].tolist() == names and images["order"].tolist() == [*range(1, 21)]
+    sure = [int((plan.found.image[plan.found.scores > 0.3] == k).sum()) for k in plan.drawn]
+    assert images["confident"].tolist() == sure
+    html = plan_report(plan, images=at_hand).page().render()
+    assert html.count("data:image/jpeg") == 12 == html.count('loading="lazy"')
+    assert f"<figcaption>{names[0]}</figcaption>" in html
+    assert "data:image/jpeg" not in plan_report(plan).page().render()
+
+
+def test_the_pages_end_with_what_they_are_about(plan, site):
+    estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
+    for report in (
+        plan_report(plan, {"images": "mine"}),
+        label_report(estimate, {"images": "mine"}),
+    ):
+        first, *_, last = report.page().blocks
+        assert first.kind in ("headlines", "interval")
+        assert last.content.body[0][1].text == "mine"
+
+
 def test_the_page_of_an_estimate_with_labels(plan, site, tmp_path):
     estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
     report = label_report(estimate)
@@ -88,10 +115,10 @@ def test_the_page_of_an_estimate_with_labels(plan, site, tmp_path):
 
 
 def test_a_plan_says_how_many_categories_its_labels_will_probably_measure(plan):
-    assert "categories that" not in plan_report(plan).sections[-1].headline()  # one category
+    assert "categories that" not in WidthToExpect(plan).headline()  # one category
     two = make_site(7, n_images=40, categories=("car", "bus"))
     assistance = fit_assistance([make_site(seed) for seed in range(3)])
     priors = dict.fromkeys(("mAP", "mAP/car", "mAP/bus"), ValueWithError(0.45, 0.09))
-    width = plan_report(make_plan(two.pool, assistance, n=12, priors=priors)).sections[-1]
+    width = WidthToExpect(make_plan(two.pool, assistance, n=12, priors=priors))
     assert "categories that 3 labelled images or more will probably hold, of 2" in width.headline()
     assert (width.table()["categories_measured"] <= 2).all()

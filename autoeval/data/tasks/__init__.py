@@ -1,0 +1,1 @@
+"""Tasks: categories and the labelled sets that stand for them, with the images of each."""

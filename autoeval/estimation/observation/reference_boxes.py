@@ -1,0 +1,121 @@
+"""Reference detectors: stronger detectors, whose boxes are compared with those of a detector."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import FoundBoxes, read_predictions
+from autoeval.data.predictions.reading import file_of
+from autoeval.data.tasks.labelled_samples import Sample, Samples
+from autoeval.data.tasks.task import Task
+from autoeval.detections import Detections
+from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.errors import InputError
+
+OF_FILES = "predictions "  # how the digest of predictions begins: other images, other files
+AT_ONCE = 4  # places whose predictions are kept in memory
+
+
+class Reference(Protocol):
+    """Whoever has boxes for the images of a pass."""
+
+    @property
+    def digest(self) -> str:
+        """A short name of all that its boxes depend on, as far as it is known."""
+
+    def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
+        """Return its boxes on one of the samples, labelled by the categories of the task."""
+
+
+class DetectorReference:
+    """A reference that is run, once on each image.
+
+    detector: its words are those of the task, or of the task's `detector_mapping`.
+    """
+
+    def __init__(self, detector: Any) -> None:
+        self.detector = detector
+
+    @property
+    def digest(self) -> str:
+        """Its fingerprint."""
+        return self.detector.fingerprint
+
+    def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
+        """Run it; see `Reference`."""
+        lookup = lookup_of(self.detector.categories, task)
+        (evidence,) = self.detector.observe([sample.image], [sample.image_id])
+        return evidence.clean.relabel(lookup)
+
+
+class PredictionsReference:
+    """What a reference found, from COCO results files.
+
+    path: a file, or with several places a folder that holds ``PLACE.json`` for each.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def digest(self) -> str:
+        """Names, sizes and dates of its files, as a hash."""
+        files = sorted(self.path.rglob("*.json")) if self.path.is_dir() else [self.path]
+        if not files or not files[0].is_file():
+            raise InputError(f"No boxes of a reference detector in {self.path}: check the path.")
+        known = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+        return OF_FILES + hashlib.sha256(repr(known).encode()).hexdigest()[:16]
+
+    def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
+        """Look an image up; see `Reference`."""
+        place, images = _place(samples)
+        found = _read(self.path, place, images)
+        number = {image.image_id: k for k, image in enumerate(images)}[sample.image_id]
+        return found.detections(number).relabel(lookup_of(found.categories, task))
+
+
+def load_reference(reference: Any) -> Reference | None:
+    """Load a `DetectorSpec`, or the path of predictions; a `Reference` is returned as it is."""
+    if isinstance(reference, DetectorSpec):
+        return DetectorReference(reference())
+    if isinstance(reference, str | os.PathLike):
+        return PredictionsReference(Path(reference))
+    return reference
+
+
+def lookup_of(words: Sequence[str], task: Task) -> Any:
+    """Translate a reference's words as those of a detector are; see `Task.lookup`."""
+    try:
+        return task.lookup(words)
+    except InputError as error:
+        raise InputError(f"The reference detector cannot be used here. {error}") from error
+
+
+@lru_cache(maxsize=AT_ONCE)
+def _read(path: Path, place: str, images: tuple[LabelledImage, ...]) -> FoundBoxes:
+    file = file_of(place, path) if path.is_dir() else path
+    return read_predictions(file, images=images, where=f"the images of {place}")
+
+
+def _place(samples: Any) -> tuple[str, tuple[LabelledImage, ...]]:
+    """Name a set of images, and list all that predictions may be of."""
+    while not hasattr(samples, "seed_set") and hasattr(samples, "samples"):
+        samples = samples.samples
+    if not hasattr(samples, "seed_set"):
+        names = [image.image_id for image in samples.images]
+        return "new images", tuple(LabelledImage(name, name, None) for name in names)
+    if samples.transformed:
+        raise InputError(
+            "Expected images as they are beside the boxes of a reference detector, but these are "
+            "transformed: give the reference as a detector, or leave the sample sets out."
+        )
+    known = samples.seed_set.images
+    return samples.seed_set.name, tuple(
+        LabelledImage(r.image_id, r.path.name, (r.height, r.width)) for r in known
+    )

@@ -1,0 +1,145 @@
+"""A reference detector as a detector and by its predictions, through a stand-in detector."""
+
+import json
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from brightness import BRIGHT, BrightnessDetector, write_table
+
+from autoeval import Detector, fit
+from autoeval.data.tasks.seed_set import load_seed_set
+from autoeval.data.tasks.task import Task
+from autoeval.detections import Detections
+from autoeval.errors import InputError
+from autoeval.estimation.artefact import read_artefact, write_artefact
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.reference_boxes import DetectorReference, PredictionsReference
+from autoeval.published.metasets import SampleSet, own_images
+from autoeval.published.metasets.recipe import draw_recipes
+
+SEEN = tuple(BRIGHT)[:4]
+
+
+class Sharp(BrightnessDetector):
+    """Knows half of the words, in another order, and is right about them."""
+
+    categories = SEEN[::-1]
+    fingerprint = "sharp"
+
+    def observe(self, images, image_ids, **options):
+        return [self._known(e) for e in super().observe(images, image_ids)]
+
+    def _known(self, evidence):
+        found = evidence.clean[evidence.clean.labels < len(SEEN)]
+        level = 255 - np.array(list(BRIGHT.values()))[found.labels]
+        boxes = found.boxes - (level / 25)[:, None]
+        sure = np.full(len(boxes), 0.9)
+        labels = len(SEEN) - 1 - found.labels
+        return type(evidence)(evidence.image_id, (1, 1), Detections(boxes, sure, labels))
+
+
+def write_predictions(folder, labels):
+    """Write what is labelled as the boxes of a reference detector."""
+    content = json.loads(labels.read_text())
+    words = {c["id"]: c["name"] for c in content["categories"]}
+    boxes = [
+        {**{k: a[k] for k in ("image_id", "bbox", "category_id")}, "score": 0.9}
+        | {"category": words[a["category_id"]]}
+        for a in content["annotations"]
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{labels.stem}.json").write_text(json.dumps(boxes))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    return write_table(tmp_path_factory.mktemp("table"))
+
+
+def test_a_detector_that_is_right_makes_the_score_the_accuracy(table):
+    run = Detector(BrightnessDetector(), reference=DetectorReference(Sharp()))
+    rows = fit(table[0], run, img_dir=table[1]).table_
+    rows = rows.set_index("category")
+    # its calibrated boxes are nearly certain, not quite
+    known, unknown = rows.loc[list(SEEN)], rows.drop(index=list(SEEN))
+    np.testing.assert_allclose(known["reference_ap"], known["mAP"], atol=0.05)
+    assert unknown["reference_ap"].isna().all()
+
+
+@pytest.mark.parametrize("as_folder", [True, False])
+def test_predictions_teach_as_their_detector_does(table, tmp_path, as_folder):
+    labels, images = table
+    folder = write_predictions(tmp_path, labels)
+    reference = PredictionsReference(folder if as_folder else folder / "annotations.json")
+    fitted = fit(labels, Detector(BrightnessDetector(), reference=reference), img_dir=images)
+    np.testing.assert_allclose(fitted.table_["reference_ap"], fitted.table_["mAP"], atol=0.05)
+    assert "reference_ap" in fitted.regression_.features_
+
+
+def test_who_was_fitted_with_a_reference_needs_one_at_a_new_place(table, tmp_path):
+    labels, images = table
+    reference = PredictionsReference(write_predictions(tmp_path, labels))
+    fit(labels, Detector(BrightnessDetector(), reference=reference), img_dir=images).save(
+        tmp_path / "e.parquet"
+    )
+    estimator = AccuracyEstimator.load(tmp_path / "e.parquet")
+    task = Task("t", tuple(BRIGHT), ())
+    context = Observer(BrightnessDetector(), task, replace(light(), reference=reference)).context()
+    on_task = AccuracyEstimator().fit_rows(estimator.table_, context=context)
+    with pytest.raises(InputError, match="fitted with a reference detector"):
+        estimator.predict(BrightnessDetector(), images=images)
+    with pytest.raises(InputError, match="fitted with a reference detector"):
+        on_task.pass_.observer(BrightnessDetector())
+    here = PredictionsReference(tmp_path / "annotations.json")
+    asked = {"cup": ["cup"], "spoon": ["spoon"]}
+    found = estimator.predict(
+        Detector(BrightnessDetector(), reference=here), images=images, categories=asked
+    ).per_category
+    assert found["cup"]["value"] > found["spoon"]["value"]
+
+
+def test_a_reference_with_other_categories_is_told(table):
+    other = Sharp()
+    other.categories = ("cat", "dog", "cow", "hen")
+    with pytest.raises(InputError, match=r"reference detector cannot be used here.*cat, dog"):
+        run = Detector(BrightnessDetector(), reference=DetectorReference(other))
+        fit(table[0], run, img_dir=table[1])
+
+
+def test_predictions_are_of_images_as_they_are_and_of_one_place_each(table, tmp_path):
+    labels, images = table
+    seed_set = load_seed_set("annotations", labels, images, tuple(BRIGHT), {w: w for w in BRIGHT})
+    own = SampleSet(seed_set, own_images(seed_set))
+    reference = PredictionsReference(write_predictions(tmp_path / "t", labels))
+    settings = replace(light(), reference=reference)
+    observer = Observer(BrightnessDetector(), Task("t", tuple(BRIGHT), ()), settings)
+    assert observer.rows(own)[0]["hard_reference_ap@0.30"] > 0.4
+    (recipe,) = draw_recipes(seed_set, n_sets=1, n_images=4, seed=0)
+    with pytest.raises(InputError, match="transformed"):
+        observer.rows(SampleSet(seed_set, recipe))
+    write_predictions(tmp_path / "u", labels)
+    with pytest.raises(InputError, match=r"one file annotations\.json"):
+        PredictionsReference(tmp_path).find(observer.task, own, own[0])
+    with pytest.raises(InputError, match="No boxes of a reference detector"):
+        _ = PredictionsReference(tmp_path / "nowhere").digest
+
+
+def test_an_estimator_with_the_names_of_older_files_is_read(table, tmp_path):
+    labels, images = table
+    reference = PredictionsReference(write_predictions(tmp_path, labels))
+    fitted = fit(labels, Detector(BrightnessDetector(), reference=reference), img_dir=images)
+    path = tmp_path / "e.parquet"
+    context = deepcopy(fitted.context_)
+    context["pass"]["teacher"] = context["pass"].pop("reference")
+    rows = fitted.table_.assign(**{"teacher_ap@0.30": 0.5})
+    metadata = {"estimator": fitted.get_params(), "context": context}
+    write_artefact(path, rows, {**metadata, "loading": {"detector": {}, "teacher": {"name": "x"}}})
+    read, noted = read_artefact(path)
+    assert read["hard_reference_ap@0.30"].eq(0.5).all()
+    assert noted["context"]["pass"] == fitted.context_["pass"]
+    assert noted["loading"] == {"detector": {}, "reference": {"name": "x"}}

@@ -1,0 +1,62 @@
+"""Some images of a labelled set: matches and features stay those of these images alone."""
+
+from dataclasses import replace
+
+import numpy as np
+from label_worlds import make_site
+
+from autoeval.metrics.coco_matching import match_categories
+from autoeval.sites.pool import pool_of_predictions
+from autoeval.sites.site_boxes import SiteBoxes
+
+CHOSEN = np.array([1, 4, 30, 59])
+
+
+def crowded_site():
+    """A site whose boxes all lie in a few images: more than the hundred that evaluation counts."""
+    site = make_site(5, n_objects=9.0)
+    clean = site.boxes.clean
+    clean = replace(clean, image=np.where(clean.image < 40, 4, clean.image))
+    assert np.bincount(clean.image).max() > 300
+    return replace(site, boxes=SiteBoxes(clean, clean.where(clean.scores > 0.5)))
+
+
+def test_matches_are_those_of_the_images_alone():
+    site = crowded_site()
+    some = site.on_images(CHOSEN)
+    assert len(some) == 4
+    matched, ignored = match_categories(some.boxes.clean, some.truth)
+    assert (some.matches[0] == matched).all()
+    assert (some.matches[1] == ignored).all()
+    assert matched.any()
+
+
+def test_the_pool_holds_the_boxes_that_evaluation_counts_with_their_matches():
+    site = crowded_site()
+    matched, ignored = match_categories(site.pool.found, site.truth)
+    assert len(site.pool.found) < len(site.boxes.clean)
+    assert (site.pool_matches[0] == matched).all()
+    assert (site.pool_matches[1] == ignored).all()
+    assert not ignored.any()
+
+
+def test_a_stored_pool_and_pseudo_labels_follow():
+    """As where no box is in the pseudo-labels of any image."""
+    site = crowded_site()
+    nothing = site.boxes.clean.where(np.zeros(len(site.boxes.clean), bool))
+    again = pool_of_predictions(site.boxes.clean, perturbed=[site.boxes.clean])
+    some = replace(site, stored_pool=again, pseudo_labels=nothing).on_images(CHOSEN)
+    assert some.pool.names == again.names != site.pool.names
+    expected = pool_of_predictions(some.boxes.clean, perturbed=[some.boxes.clean])
+    assert (some.pool.features == expected.features).all()
+    assert some.pseudo_labels.images == some.truth.images
+
+
+def test_at_most_so_many_images_are_drawn_by_a_seed():
+    site = make_site(5)
+    assert site.at_most(60) is site
+    first, second = site.at_most(20), site.at_most(20)
+    ids = [image.image_id for image in first.truth.images]
+    assert len(set(ids)) == 20
+    assert ids == [image.image_id for image in second.truth.images]
+    assert ids == sorted(ids, key=[image.image_id for image in site.truth.images].index)
