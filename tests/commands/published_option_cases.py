@@ -30,18 +30,21 @@ CHANGES = (
     "fit-change --detector fading --task fading/task.py --metaset corrupted.py n_sets=4 n_images=8"
 )
 PAPER = (
-    "reproduce bos --data-root papers --detector cars --metaset n_sets=1 n_images=2 "
+    "reproduce bos --data-root papers --detector cars --metaset n_sets=2 n_images=3 "
     "--preset repeats=1"
 )
+PAPER_COST = f"{PAPER} --dry-run"  # prints the data, and how much a run would observe
 TRAIN = "train-demo-detector --checkpoint trained.pth --report trained.md --images 1"
 REPORT_ONLY = "train-demo-detector --checkpoint weaker.pth --report trained.md only=yes --images 1"
 CORRELATION = "study correlation --scores scores"
-EXAMPLES = "study examples --detector shaken --task rectangles/task.py --set repeats=1 most=1"
+EXAMPLES = (
+    "study examples --detector shaken --task rectangles/task.py --set repeats=1 most=1 min_boxes=1"
+)
 SIZES = (
     "study sample-set-size --detector shaken --task rectangles/task.py "
     "--metaset n_sets=3 n_images=3 --set repeats=1 methods=constant sizes=2 draws=1"
 )
-LABELS = "study labels --sites things.py site_boxes --set draws=2"
+LABELS = "study labels --sites things.py site_boxes --set draws=2 fewest=20"
 LABELLED = f"{LABELS} --labels val_labels.json predictions=val_predictions.json"
 
 
@@ -158,7 +161,7 @@ PUBLISHED_CASES = {
         **loaded(CHANGES),
         "task": (CHANGES, "--task nowhere.py"),
         "data_root": (CHANGES, "--task fading/task.py data_root=rectangles/worlds"),
-        "metaset": (CHANGES, "--metaset contrast.py"),
+        "metaset": (CHANGES, "--metaset brightness.py"),
         "n_sets": (CHANGES, "--metaset n_sets=5"),
         "n_images": (CHANGES, "--metaset n_images=9"),
         "everywhere": (CHANGES, "--everywhere contrast=4"),
@@ -171,17 +174,18 @@ PUBLISHED_CASES = {
     "reproduce bos": {
         **running(PAPER),
         **loaded(PAPER),
-        "table": (PAPER, "--table 4"),
-        "figure": (PAPER, "--figure 2"),
-        "mode": (PAPER, "--mode released"),
-        "data_root": (PAPER, "--data-root papers_elsewhere"),
-        "max_images": (PAPER, "--data-root papers max_images=2"),
+        "batch_size": (PAPER, "--batch-size 0"),
+        "table": (PAPER_COST, "--table 4"),
+        "figure": (PAPER_COST, "--figure 2"),
+        "mode": (PAPER_COST, "--mode released"),
+        "data_root": (PAPER_COST, "--data-root papers_elsewhere"),
+        "max_images": (PAPER_COST, "--data-root papers max_images=2"),
         "metaset": (PAPER, "--metaset corrupted.py"),
-        "n_sets": (PAPER, "--metaset n_sets=2"),
-        "n_images": (PAPER, "--metaset n_images=3"),
+        "n_sets": (PAPER_COST, "--metaset n_sets=3"),
+        "n_images": (PAPER_COST, "--metaset n_images=4"),
         "checkpoints": (PAPER, "--checkpoints weights"),
         "preset": (PAPER, "--preset released"),
-        "repeats": (PAPER, "--preset paper repeats=2"),
+        "repeats": (PAPER_COST, "--preset paper repeats=2"),
         "dropout": (PAPER, "--preset paper dropout=dropout.py"),
         "class_aware": (PAPER, "--preset paper class_aware=yes"),
         "domain_source": (PAPER, "--preset paper reference=kitti"),
@@ -202,7 +206,7 @@ PUBLISHED_CASES = {
         "labels": (f"{LABELS} --set fit_on=new", "--labels val_labels.json"),
         "labels_predictions": (LABELLED, "--labels val_labels.json predictions=others_val.json"),
         "labels_img_dir": (LABELLED, "--labels val_labels.json img_dir=nowhere"),
-        "labels_family": (LABELLED, "--labels val_labels.json family=yard"),
+        "labels_family": (LABELLED, "--labels val_labels.json family=s0"),
         "task": (EXAMPLES, "--task nowhere.py"),
         "data_root": (EXAMPLES, "--task rectangles/task.py data_root=fading/worlds"),
         "metaset": (SIZES, "--metaset corrupted.py"),

@@ -53,7 +53,7 @@ def write_roads(folder):
     (folder / "car.txt").write_text("car\n")
     (folder / "car_vehicle.txt").write_text("car\nvehicle\n")
     (folder / "corrupted.py").write_text(CORRUPTIONS)
-    (folder / "contrast.py").write_text(CORRUPTIONS.replace('"gaussian_noise", ', ""))
+    (folder / "brightness.py").write_text(CORRUPTIONS.replace("gaussian_noise", "brightness"))
     (folder / "dropout.py").write_text(DROPOUT)
     lists = {"few": {"edges": [0, 5, 1000]}, "more": {"edges": [0, 2, 4, 8, 1000]}}
     (folder / "named_bins.json").write_text(json.dumps(lists))

@@ -192,7 +192,7 @@ def test_a_fit_of_recall(detector, task, tmp_path):
     assert 0.5 < estimate.value <= 1
     with pytest.raises(InputError, match="by 'bayes' alone, not by bos"):
         fit(detector, task, tmp_path / "other", target="recall@0.3", methods=["bayes", "bos"])
-    with pytest.raises(InputError, match="Pseudo-labels are read by label assistance"):
+    with pytest.raises(InputError, match="are read by label assistance"):
         fit(detector, task, tmp_path / "other", methods=["bos"], pseudo_labels=tmp_path)
 
 

@@ -194,9 +194,6 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     if args.target in COUNT_TARGETS:
         methods = COUNT_METHODS
     methods = tuple(args.method or methods)
-    if methods[0] != METHODS[0]:
-        reason = f"is for `label plan`, which takes no fit by '{methods[0]}': leave it out."
-        refuse_beside(args, ["pseudo_labels"], reason)
     meta_set = None
     if args.preset != LIGHT or args.metaset or args.n_sets:
         meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
