@@ -223,11 +223,29 @@ PUBLISHED_CASES = {
     },
     "train-demo-detector": {
         "config": (TRAIN, "--config longer.py"),
-        "checkpoint": (REPORT_ONLY, "--checkpoint trained.pth"),
+        "checkpoint": (REPORT_ONLY, "--checkpoint shipped.pth"),
         "report": (REPORT_ONLY, "--report elsewhere.md"),
-        "report_only": (TRAIN, "--report only=yes"),
+        "report_only": (TRAIN.replace("trained.pth", "kept.pth"), "--report only=yes"),
         "work_dir": (TRAIN, "--work-dir elsewhere_trained"),
         "images": (REPORT_ONLY, "--images 2"),
         "threads": (TRAIN, "--threads 2"),
     },
 }
+
+PUBLISHED_REFUSED = (
+    # without a training, what is about it
+    (REPORT_ONLY, "--config longer.py"),
+    (REPORT_ONLY, "--work-dir elsewhere_trained"),
+    # a method that is no default has no label assistance, and a line is fitted on sample sets
+    (f"{FIT}", "--pseudo-labels roads"),
+    (FIT, "--metaset n_images=2"),
+    # with a saved estimator, what is about a fit
+    *(
+        (SAVED, option)
+        for option in ("--method ac", "--target mAP50", "--seed 1", "--preset views=yes")
+    ),
+    (FIT, "--category car"),
+    (CORRELATION, "--seed 1"),
+    (CORRELATION, "--task task.py"),
+    ("demo --sample sampled", "--published"),
+)

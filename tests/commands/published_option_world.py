@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -21,6 +22,7 @@ from autoeval.detectors import loading
 from autoeval.published.commands import paper_runs
 from benchmarks.paper_layouts import coco, exdark, kitti, write_sets
 
+SHIPPED = shipped_config("detectors", "roadworld_nano.pth")
 SITES = ("highway_day", "fog", "night_highway")
 N_IMAGES, N_DEMO_IMAGES = 3, 6
 FEW_CHANGES = 12  # images of a site
@@ -84,7 +86,7 @@ def write_things(folder):
 
 def write_weights(folder):
     """Write weights that find less, that are safe only if trusted, and that have two classes."""
-    shipped = torch.load(shipped_config("detectors", "roadworld_nano.pth"), weights_only=True)
+    shipped = torch.load(SHIPPED, weights_only=True)
     weaker = {name: of.clone() for name, of in shipped["state_dict"].items()}
     for name in (of for of in weaker if "multi_level_conv_cls" in of and of.endswith("bias")):
         weaker[name] -= 1
@@ -98,6 +100,8 @@ def write_weights(folder):
     for name, content in save.items():
         torch.save(content, folder / f"{name}.pth")
     shutil.copy(folder / "weaker.pth", folder / "weights/retinanet_r50.pth")
+    for name in ("shipped", "kept"):
+        shutil.copy(SHIPPED, folder / f"{name}.pth")
 
 
 class Cars(RectangleDetector):
@@ -122,21 +126,20 @@ def load_any(name, **options):
     return STAND_INS[name]() if name in STAND_INS else load_network(name, **options)
 
 
-def train_at_once(config, work_dir):
+def train_at_once(config, work_dir, *, threads):
     """Stand in for a training: weights that do not depend on the configuration, and a log."""
     work_dir.mkdir(parents=True, exist_ok=True)
     shutil.copy("weaker.pth", work_dir / "epoch.pth")
     log = training.read_training_log(work_dir / "epoch.pth")
-    return work_dir / "epoch.pth", log | {
-        "epochs": config.max_epochs,
-        "threads": torch.get_num_threads(),
-    }
+    return work_dir / "epoch.pth", {**log, "epochs": config.max_epochs, "threads": list(threads)}
 
 
 def make_short(monkeypatch):
     """Make the demo small, training a copy, and the output free of what the clock says."""
     tiny = showing.DemoSizes(N_DEMO_IMAGES, sample_sets=1, sample_images=2, repeats=1, labels=3)
     monkeypatch.setattr(showing, "DemoSizes", lambda: tiny)
-    monkeypatch.setattr(training, "train_detector", train_at_once)
+    threads = []
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)  # or later tests had as many
+    monkeypatch.setattr(training, "train_detector", partial(train_at_once, threads=threads))
     monkeypatch.setattr(loading, "load_detector", load_any)
     monkeypatch.setattr(paper_runs, "images_a_second", lambda *of: math.nan)

@@ -18,7 +18,7 @@ from labelled_colours import labels_of, write_colours, write_detector, write_tas
 from option_cases import CASES, REFUSED
 from other_option_cases import OTHER_CASES
 from predicted_world import write_world
-from published_option_cases import PUBLISHED_CASES, SCORED
+from published_option_cases import PUBLISHED_CASES, PUBLISHED_REFUSED, SCORED
 from published_option_world import make_short, write_roads
 
 from autoeval.cli import COMMANDS, main, parser_of
@@ -47,7 +47,8 @@ def outcome_of(words, folder):
     """Run a command in the world of cases; what it writes goes to a folder of its own."""
     given = shlex.split(words)
     name = next(n for n in (" ".join(given[:k]) for k in (3, 2, 1)) if n in COMMANDS)
-    if "--work-dir" not in given and "--work-dir" in names_of(parser_of(name)).values():
+    has_folder = "--work-dir" in names_of(parser_of(name)).values() and "only=yes" not in given
+    if has_folder and "--work-dir" not in given:
         given += ["--work-dir", str(folder)]
     before = files_here().items()
     printed, errors = io.StringIO(), io.StringIO()
@@ -248,7 +249,7 @@ def test_an_option_acts_or_is_refused(command, option, world, base_outcome, monk
     )
 
 
-@pytest.mark.parametrize(("base", "more"), REFUSED + COUNTING_REFUSED)
+@pytest.mark.parametrize(("base", "more"), REFUSED + COUNTING_REFUSED + PUBLISHED_REFUSED)
 def test_what_would_do_nothing_is_refused(base, more, world, monkeypatch):
     monkeypatch.chdir(world)
     found = outcome_of(f"{base} {more}", Path("refused"))
