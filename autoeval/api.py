@@ -98,7 +98,7 @@ def fit(
     folder, given = _folder(work_dir), given_boxes(boxes)
     wanted: dict[str, Any] = {"target": target, "level": level, "calibrate": calibrate}
     wanted["trained_here"] = trained_here
-    origin: dict[str, Any] = {"img_dir": img_dir, "family": group, "categories": categories}
+    origin: dict[str, Any] = {"img_dir": img_dir, "group": group, "categories": categories}
     if isinstance(given, Predictions):
         return _written(fit_files(given, labels=labels, **origin, **wanted), folder)
     return _written(fit_labelled(given, labels, folder=folder, **origin, **wanted), folder)

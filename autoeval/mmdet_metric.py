@@ -136,10 +136,7 @@ class LabelFreeMAP(BaseMetric):
         )
         print_log(f"\n{estimate}", logger="current")
         return {
-            estimate.target: estimate.value,
-            f"{estimate.target}_std": estimate.std,
-            f"{estimate.target}_lower": estimate.lower,
-            f"{estimate.target}_upper": estimate.upper,
+            **estimate.figures(),
             **{
                 name if end == "value" else f"{name}_{end}": value
                 for name, of in estimate.beside.items()

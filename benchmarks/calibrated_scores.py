@@ -20,9 +20,12 @@ from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 
 from autoeval.calibration import LIKELY
 from autoeval.estimation.calibrating import fit_calibration
-from autoeval.estimation.category_scores import SCORE_THR, CategoryScores, labelled_rows
+from autoeval.estimation.category_scores import labelled_rows
+from autoeval.published.scores.base import ConfidenceScore
+from autoeval.published.scores.registry import score_of
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.score_range import SCORE_THR
 from autoeval.sites.site_boxes import SiteBoxes
 from benchmarks.panel import LABELLED, TASKS, WIDE, add_detectors, read_sets
 
@@ -94,8 +97,18 @@ def _scores(boxes: SiteBoxes, category: str, raw: SiteBoxes, score_thr: float) -
     k = boxes.clean.categories.index(category)
     rows = raw.clean.rows_of(k)
     images = np.unique(raw.clean.image[rows[raw.right_at_half[rows] > LIKELY]])
-    row = CategoryScores(boxes, k, images, COLUMNS, score_thr=score_thr).row()
-    return {name: row[name] for name in COLUMNS}
+    place = np.full(len(boxes), -1)
+    place[images] = np.arange(len(images))
+    own = boxes.clean.rows_of(k)
+    own = own[place[boxes.clean.image[own]] >= 0]
+    confidences, at = boxes.clean.scores[own], place[boxes.clean.image[own]]
+    columns: dict[str, float] = {}
+    for kind in {score_of(name) for name in COLUMNS}:
+        assert kind is not None and issubclass(kind, ConfidenceScore)
+        score = kind(score_thr=score_thr)
+        score.update_images(confidences, at, len(images))
+        columns |= score.compute()
+    return {name: columns[name] for name in COLUMNS}
 
 
 def errors(rows: pd.DataFrame) -> dict[str, float]:

@@ -24,8 +24,8 @@ from sklearn.linear_model import LogisticRegression
 from autoeval.calibration import FOUND, LEAST, ScoreCalibration, fit_missed, image_terms
 from autoeval.estimation.calibrating import FOLDS
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.features.calibrated_features import relative_sides
 from autoeval.report.tables import to_markdown
-from autoeval.scores.calibrated import relative_sides
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.pool import image_sizes
 from benchmarks.panel import LABELLED, WIDE, evaluable, kin, nested, read_panel, read_sets, summary

@@ -26,7 +26,8 @@ from autoeval.data.tasks.task import Task
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.loading import load_detector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
+from autoeval.published.passes.presets import BY_PRODUCTS, preset
+from autoeval.published.passes.tally import scored_rows
 from autoeval.runtime.files import write_text
 from benchmarks.subjects import random_detector
 
@@ -66,7 +67,7 @@ def run(detector: MMDetector, samples: list[Sample], repeats: int) -> None:
     """Do the pass."""
     settings = replace(preset("paper"), repeats=repeats, wants=BY_PRODUCTS)
     task = Task("all", detector.categories, ())
-    Observer(detector, task, settings).rows(samples)
+    scored_rows(Observer(detector, task, settings), samples)
 
 
 def sized(rate: dict[str, float], workers: int) -> dict[str, float]:

@@ -168,7 +168,7 @@ def fitted(name: str, sets: dict[str, LabelledSet], home: str) -> Scored | None:
         print(f"{name} on {home}: {error}")
         return None
     rows = rows.dropna(subset=["mAP"])
-    others = {k: of for k, of in sets.items() if of.family != own.family}
+    others = {k: of for k, of in sets.items() if of.group != own.group}
     parts = [with_held(of, labelled_rows(of, calibration)) for of in others.values()]
     table = pd.concat(parts, ignore_index=True)
     table = table[common(table) & enough(table)]
@@ -176,7 +176,7 @@ def fitted(name: str, sets: dict[str, LabelledSet], home: str) -> Scored | None:
     for fold, families in enumerate(folds()):
         asked = table[table["family"].isin([*families, *(["coco"] if fold == 0 else [])])]
         if len(asked):
-            _, scaling, prior = prior_without(without, own.family, fold)
+            _, scaling, prior = prior_without(without, own.group, fold)
             values = evaluated(rows, asked, scaling, prior)
             columns = ["family", "n_images", "n_boxes"]
             estimates.append(values.assign(**{c: asked[c].to_numpy() for c in columns}))

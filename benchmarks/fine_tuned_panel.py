@@ -31,8 +31,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.pair_table import CATEGORY, FEATURES, features_at, with_target
+from autoeval.estimation.pair_table import CATEGORY, features_at, with_target
 from autoeval.estimation.panel_prior import read_calibration_prior
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
@@ -106,7 +107,7 @@ def read_sets(data: Path, folder: Path, categories: Sequence[str]) -> Iterator[L
         found, truth = found.on_images(kept), truth.on_images(kept)
         name = Path(site).name
         try:
-            yield labelled_set(found, truth, name=name, family=family(name), everywhere=True)
+            yield labelled_set(found, truth, name=name, group=family(name), everywhere=True)
         except InputError as error:
             print(f"{file}: {error}")
 
@@ -130,7 +131,7 @@ def scored(data: Path, boxes: Path, home: str) -> pd.DataFrame:
     sets = {of.name: of for of in read_sets(data, folder, known)}
     own = labelled(sets.pop(Path(home).name))
     rows, calibration = calibrated_rows([own], prior=calibration_without_parent())
-    others = [of for of in sets.values() if of.family != own.family]
+    others = [of for of in sets.values() if of.group != own.group]
     parts = [with_held(own, rows).assign(kind=CATEGORY)]
     for of in others:
         found = with_held(of, labelled_rows(of, calibration))

@@ -25,7 +25,8 @@ from scipy.stats import t as student
 from tqdm import tqdm
 
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import CATEGORY, FEATURES, features_at
+from autoeval.estimation.pair_table import CATEGORY, features_at
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.regression import Away, Mixture, predict_intervals
 from autoeval.report.tables import to_markdown
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint

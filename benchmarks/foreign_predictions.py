@@ -95,9 +95,9 @@ def without_families(
 ) -> pd.DataFrame:
     """Estimate every pair without its family, by the others and further sets."""
     parts = []
-    for name in dict.fromkeys(of.family for of in sets):
-        known, calibration = calibrated_rows([of for of in (*sets, *further) if of.family != name])
-        own = rows_of([of for of in sets if of.family == name], calibration)
+    for name in dict.fromkeys(of.group for of in sets):
+        known, calibration = calibrated_rows([of for of in (*sets, *further) if of.group != name])
+        own = rows_of([of for of in sets if of.group == name], calibration)
         parts.append(estimated(known, own))
     return pd.concat(parts)
 
@@ -159,7 +159,7 @@ def many_categories(*folders: Path | None) -> list[dict[str, object]]:
 def coco(*of: Path | str | None) -> LabelledSet:
     """Read a split of coco_mini."""
     found, half, truth = split(*of)
-    return labelled_set(SiteBoxes(found, half), truth, name="coco_mini", family="coco")
+    return labelled_set(SiteBoxes(found, half), truth, name="coco_mini", group="coco")
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from autoeval.boxes import box_iou
 from autoeval.detections import Detections
 from autoeval.metrics.coco_matching import IOU_THRESHOLDS
-from autoeval.scores.agreement import BITS, CONFIDENT, MatchedPasses
+from autoeval.published.scores.agreement import BITS, CONFIDENT, MatchedPasses
 from benchmarks.timing import in_turns, median, spread
 
 TOGETHER = 64

@@ -27,8 +27,8 @@ from autoeval.labels.box_model import BoxModel
 from autoeval.labels.control_variates import (
     MODEL,
     PSEUDO,
+    ProbableLabels,
     control_variates,
-    rank_by_pseudo_labels,
     true_influence,
 )
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
@@ -57,7 +57,7 @@ def image_table(
     missed = model.n_missed(site.pool.found, probabilities)
     expected = model.rankings(site.pool, probabilities)
     by_others = {
-        name: rank_by_pseudo_labels(site.pool.found, other.pool.found)
+        name: ProbableLabels.of_confident(other.pool.found).rankings(site.pool.found)
         for name, other in others.items()
     }
     found = site.pool.found
@@ -89,7 +89,7 @@ def image_table(
         for name, rankings in by_others.items():
             variates = control_variates(expected[k], rankings[k])
             table[name] = variates[PSEUDO].mean(axis=0)
-        yield table.assign(site=site.name, group=site.family, category=category)
+        yield table.assign(site=site.name, group=site.group, category=category)
 
 
 def tables_of(data: Path, predictions: Mapping[str, Path]) -> pd.DataFrame:

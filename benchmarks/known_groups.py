@@ -20,7 +20,8 @@ from tqdm import tqdm
 
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.known_site import GROUP
-from autoeval.estimation.pair_table import CATEGORY, FEATURES
+from autoeval.estimation.pair_table import CATEGORY
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
 from benchmarks.panel import enough, fit_prior, kin, read_panel, tabulated

@@ -26,7 +26,7 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.known_site import SITE
-from autoeval.estimation.pair_table import FEATURES
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.monitoring.site_records import record_of
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown

@@ -32,8 +32,8 @@ def single_sites(sites: Sequence[LabelledSet]) -> list[LabelledSet]:
     for category in CATEGORIES:
         own = [site for site in sites if site.truth.categories == (category,)]
         own.sort(key=lambda site: (-len(site.boxes), site.name))
-        first = {site.family: site for site in reversed(own)}
-        chosen += [site for site in own if first[site.family] is site][:FIRST]
+        first = {site.group: site for site in reversed(own)}
+        chosen += [site for site in own if first[site.group] is site][:FIRST]
     return chosen
 
 

@@ -67,7 +67,7 @@ def fits(args: argparse.Namespace) -> Iterator[tuple[str, str, LabelledSet, list
 
 def pairs_of_detector(known: LabelledSet, sites: list[LabelledSet]) -> list[EvaluatedPair]:
     """Return the pairs of site and category in other groups that hold objects enough."""
-    others = [of for of in sites if of.family != known.family and len(of.boxes) >= FEWEST_IMAGES]
+    others = [of for of in sites if of.group != known.group and len(of.boxes) >= FEWEST_IMAGES]
     pairs = evaluated_pairs(
         fit_assistance([known]),
         [of.at_most(MOST_IMAGES) for of in others],

@@ -129,7 +129,7 @@ def made_estimator():
     from autoeval.data.tasks.task import Task
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.presets import light
+    from autoeval.estimation.observation.pass_settings import PassSettings
     from autoeval.estimation.panel_prior import calibration_prior
 
     rng, rows = np.random.default_rng(0), []
@@ -140,7 +140,7 @@ def made_estimator():
         value = {name: float(level) for name in ("mAP", "mAP50", "mAP75")}
         rows.append({**row, "n_images": 100, **scores, **value})
     task = Task("cars", ("car",), (), {"car": "car"})
-    context = Observer(Instant(), task, light()).context()
+    context = Observer(Instant(), task, PassSettings()).context()
     calibration = calibration_prior().calibration
     return AccuracyEstimator().fit_rows(
         pd.DataFrame(rows), context=context, calibration=calibration

@@ -75,7 +75,7 @@ def pairs_of(name: str, data: Path, predictions: Path) -> pd.DataFrame:
     for of in (of for of in sets if of.name != LABELLED):
         expected = model.rankings(of.at_most(MOST_IMAGES).pool)
         for category, true, other in zip(of.truth.categories, of.rankings, expected, strict=True):
-            about = {"detector": name, "family": of.family, "source": of.name, "kind": "seed"}
+            about = {"detector": name, "family": of.group, "source": of.name, "kind": "seed"}
             numbers = numbers_of(true, other, threshold, ratio)
             rows.append(about | {"category": category} | numbers | errors_of(true, other))
     table = pd.DataFrame(rows)

@@ -104,7 +104,7 @@ class Site:
         """Return it after a change of its confidences."""
         boxes, name = SiteBoxes(change(self.found)), self.name
         return labelled_set(
-            boxes, self.truth, name=name, family=family(name), everywhere=self.everywhere
+            boxes, self.truth, name=name, group=family(name), everywhere=self.everywhere
         )
 
     def fit(self, change: Change) -> tuple[pd.DataFrame, ScoreCalibration]:

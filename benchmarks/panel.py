@@ -40,8 +40,9 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.pair_table import CATEGORY, FEATURES, pairs_of
+from autoeval.estimation.pair_table import CATEGORY, pairs_of
 from autoeval.estimation.panel_prior import read_calibration_prior
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.regression import Pairs, Prior, Scaling
 from autoeval.regression.variances import Shared, Variances, level_scale, possible_variances
 from autoeval.report.tables import to_markdown
@@ -172,7 +173,7 @@ def read_sets(data: Path, predictions: Path) -> Iterator[LabelledSet]:
             site = path.stem != LABELLED
             try:
                 yield labelled_set(
-                    boxes, truth, name=path.stem, family=family(path.stem), everywhere=site
+                    boxes, truth, name=path.stem, group=family(path.stem), everywhere=site
                 )
             except InputError as error:
                 print(f"{path}: {error}")
@@ -554,7 +555,7 @@ def one_site(name: str, data: Path, predictions: Path) -> pd.DataFrame:
         others = [
             labelled_rows(other, calibration)
             for other in sets
-            if other.family != of.family and of.truth.categories[0] in other.truth.categories
+            if other.group != of.group and of.truth.categories[0] in other.truth.categories
         ]
         requested = pd.concat(others)
         requested = requested[

@@ -25,10 +25,10 @@ from autoeval.detectors import detector
 from autoeval.detectors.capturing import logits
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.forward import passes
-from autoeval.estimation.observation import observing
-from autoeval.estimation.observation.presets import BY_PRODUCTS, preset
 from autoeval.metrics import mean_ap
-from autoeval.scores import box_stability_settings
+from autoeval.published.passes import tally
+from autoeval.published.passes.presets import BY_PRODUCTS, preset
+from autoeval.published.scores import box_stability_settings
 from benchmarks.subjects import (
     LabelledFiles,
     add_subject_options,
@@ -97,7 +97,7 @@ def watched(subject: MMDetector, watches: StopWatches) -> Iterator[None]:
         (model.neck, "forward", watches.around("neck", of_pass=True)),
         (model.bbox_head, "predict_by_feat", watches.around("post-processing", of_pass=True)),
         (logits._Points, "attach", watches.around(putting_together)),
-        (observing.Tally, "update", watches.around("scores")),
+        (tally.Tally, "update", watches.around("scores")),
         (box_stability_settings, "match_boxes", watches.around("matching")),
         (mean_ap.MeanAP, "compute", watches.around("mAP")),
     ]

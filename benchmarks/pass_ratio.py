@@ -23,7 +23,7 @@ import pandas as pd
 
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.estimation.observation.presets import BY_PRODUCTS, DEFAULT_WANTS, preset
+from autoeval.published.passes.presets import BY_PRODUCTS, DEFAULT_WANTS, preset
 from benchmarks import naive
 from benchmarks.subjects import (
     LabelledFiles,

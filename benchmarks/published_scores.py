@@ -28,10 +28,11 @@ from autoeval.data.tasks.task import load_task
 from autoeval.detectors import load_detector
 from autoeval.detectors.detector import MMDetector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import BY_PRODUCTS, light
 from autoeval.published.fitting.kept_domain import kept_source_domain
 from autoeval.published.fitting.meta_set import sample_set_jobs
 from autoeval.published.metasets.recipe import own_images
+from autoeval.published.passes.presets import BY_PRODUCTS, light
+from autoeval.published.passes.tally import scored_rows
 from autoeval.report.tables import format_cells, to_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -83,11 +84,11 @@ def site_scores(detector: MMDetector, category: str, data: Path, folder: Path) -
     observer = Observer(detector, task, settings)
     recipes = [own_images(of, n_images=MOST) for of in seed_sets]
     rows = [
-        {"site": job.columns["source"], **observer.rows(job.payload)[0]}
+        {"site": job.columns["source"], **scored_rows(observer, job.payload)[0]}
         for job in tqdm(sample_set_jobs(observer, seed_sets, recipes), category)
     ]
     return pd.DataFrame(rows).assign(
-        category=category, group=lambda of: of["site"].map(task.families)
+        category=category, group=lambda of: of["site"].map(task.groups)
     )
 
 

@@ -27,11 +27,11 @@ from autoeval.data.images import read_image
 from autoeval.data.labels.content import LabelSet
 from autoeval.detectors import load_detector
 from autoeval.detectors.detector import MMDetector
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.published.scores.detection_adaptation import PrototypeRatio
+from autoeval.published.scores.feature_statistics import FeatureStatistics
+from autoeval.published.scores.score_set import ScoreSet
 from autoeval.report.tables import format_cells, to_markdown
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.feature_statistics import FeatureStatistics
-from autoeval.scores.score_set import ScoreSet
 from benchmarks.compare import PAIRS, kin, left_out
 from benchmarks.panel import LABELLED
 

@@ -15,6 +15,7 @@ spread that were chosen on pairs of other students with other references.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -28,8 +29,10 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.pair_table import CATEGORY, FEATURES, REFERENCE_FEATURES, REFERENCE_TRUE
+from autoeval.estimation.pair_table import CATEGORY, REFERENCE_TRUE
 from autoeval.estimation.reference_prior import ReferencePrior, ReferenceStrength
+from autoeval.features.calibrated_features import FEATURES
+from autoeval.features.reference_features import REFERENCE_FEATURES
 from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
@@ -127,7 +130,8 @@ def main() -> None:
     estimates = nested(cells)
     if args.out:
         estimates.to_csv(args.out, index=False)
-    print(to_markdown(summary(estimates).round(1).reset_index()))
+    print(to_markdown(summary(estimates).round(1).reset_index()) + "\n")
+    print(to_markdown(of_two(estimates, pd.read_csv(FILE)).round(1).reset_index()))
 
 
 def kin(detector: str) -> str:
@@ -258,6 +262,37 @@ def summary(estimates: pd.DataFrame) -> pd.DataFrame:
     by = rows.groupby(["kind", *PAIR])
     table = by[[*columns, "coverage_without", "coverage"]].mean()
     return table.assign(oracle=by.apply(oracle, include_groups=False), n=by.size())
+
+
+def of_two(estimates: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate the MAE where there are two references that are stronger, in points.
+
+    By the one that is stronger on the labelled set, by the other, and by the mean of both
+    estimates; means over pairs of references, then over students.
+    """
+    labelled = table[table["kind"] == CATEGORY]
+    names = ["mAP", REFERENCE_TRUE, REFERENCE_FEATURES[0]]
+    strength = labelled.dropna(subset=names).groupby(PAIR)[REFERENCE_TRUE].mean()
+    rows = estimates[estimates["stronger"]]
+    kind = np.where(rows["group"] == "other", "other", "vehicles, persons")
+    by = ["source", "category"]
+    parts = []
+    for (of_kind, student), own in rows.groupby([kind, "student"]):
+        references = sorted(set(own["reference"]), key=lambda of: -strength[student, of])
+        for first, second in itertools.combinations(references, 2):
+            one, other = (own[own["reference"] == of].set_index(by) for of in (first, second))
+            one, other = one.align(other, join="inner", axis=0)
+            found = {
+                "without": (one["estimate_without"] + other["estimate_without"]) / 2,
+                "stronger": one["estimate"],
+                "weaker": other["estimate"],
+                "mean": (one["estimate"] + other["estimate"]) / 2,
+            }
+            errors = {name: 100 * (of - one["true"]).abs().mean() for name, of in found.items()}
+            parts.append({"kind": of_kind, "student": student, **errors, "pairs": 1})
+    means = pd.DataFrame(parts).groupby(["kind", "student"])
+    columns = ["without", "weaker", "mean", "stronger"]
+    return means[columns].mean().join(means["pairs"].sum())
 
 
 def oracle(rows: pd.DataFrame) -> float:

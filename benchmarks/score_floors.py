@@ -24,8 +24,8 @@ from tqdm import tqdm
 
 from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.score_floors import rows_above
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.panel import (

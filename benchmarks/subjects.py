@@ -22,7 +22,8 @@ from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.loading import build_model, load_detector, read_config
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import PassSettings
+from autoeval.published.passes.presets import ScoredSettings
+from autoeval.published.passes.tally import scored_rows
 
 CONFIDENT = 0.3
 
@@ -82,13 +83,13 @@ def label_by(detector: MMDetector, files: tuple[ImageFile, ...]) -> LabelledFile
     return LabelledFiles(files, truth)
 
 
-def score(detector: MMDetector, samples: Samples, settings: PassSettings) -> None:
+def score(detector: MMDetector, samples: Samples, settings: ScoredSettings) -> None:
     """Run the pass: all scores and mAP, of all categories as one.
 
     Several categories would each be scored, which plain inference has no counterpart of.
     """
     task = Task("object", ("object",), (), dict.fromkeys(detector.categories, "object"))
-    Observer(detector, task, settings).rows(samples)
+    scored_rows(Observer(detector, task, settings), samples)
 
 
 @contextmanager

@@ -31,8 +31,8 @@ def shared() -> Path:
 @pytest.fixture
 def widest():
     """A score that registers itself; forgotten again afterwards."""
-    from autoeval.scores import registry
-    from autoeval.scores.base import RatioScore, rising
+    from autoeval.published.scores import registry
+    from autoeval.published.scores.base import RatioScore, rising
 
     @registry.register
     class WidestBox(RatioScore):

@@ -7,11 +7,11 @@ from rectangles import RectangleDetector
 
 from autoeval.detections import Evidence
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import preset
 from autoeval.published.dropout_search.search import grid
 from autoeval.published.dropout_search.workbench import Workbench
 from autoeval.published.fitting.meta_set import sample_set_jobs
 from autoeval.published.metasets import draw_recipes
+from autoeval.published.passes.presets import preset
 from autoeval.runtime.store import RowStore
 
 

@@ -15,8 +15,6 @@ from autoeval.calibration import (
     fit_missed,
     image_terms,
 )
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.scores.calibrated import CalibratedScores, relative_sides
 
 LEVELS = 10
 TRUE = np.stack([np.linspace(1.0, -2.0, LEVELS), np.full(LEVELS, 1.2), np.full(LEVELS, 0.7)], 1)
@@ -134,7 +132,6 @@ def test_sites_count_by_their_pairs_and_not_by_their_boxes():
 
 
 CALIBRATION = ScoreCalibration(TRUE, MISSED)
-N = 30
 
 
 def test_to_dict_and_back_and_the_mean_of_two():
@@ -144,102 +141,6 @@ def test_to_dict_and_back_and_the_mean_of_two():
     mean = ScoreCalibration.mean([again, ScoreCalibration(TRUE + 2, MISSED - 4)])
     np.testing.assert_allclose(mean.boxes, TRUE + 1)
     np.testing.assert_allclose(mean.missed, MISSED - 2)
-
-
-def boxes(n=200):
-    rng = np.random.default_rng(0)
-    scores = rng.beta(0.5, 1.5, n)
-    return scores, rng.uniform(-4, 0, n), np.sort(rng.integers(0, N, n))
-
-
-def score_of(*images, calibration=CALIBRATION):
-    score = CalibratedScores(calibration)
-    for part in images:
-        score.update_images(*part)
-    return score
-
-
-def test_image_by_image_merged_is_all_at_once():
-    scores, sides, image = boxes()
-    owns = [image == k for k in range(N)]
-    first, *parts = (score_of((scores[o], sides[o], 0 * image[o], 1)) for o in owns)
-    first.compute()  # which later images must not leave as it was
-    for part in parts:
-        first.merge(part)
-    assert first.compute() == pytest.approx(score_of((scores, sides, image, N)).compute())
-
-
-def test_images_without_the_category_change_no_score():
-    """Neither those without a box, nor those whose boxes are right with less than .05."""
-    scores, sides, image = boxes()
-    base = score_of((scores, sides, image, N)).compute()
-    assert all(np.isfinite(list(base.values())))
-    assert CALIBRATION.at_half(np.array([0.01]))[0] < 0.05
-    doubted = (np.full(40, 0.01), np.full(40, -0.5), np.arange(40), 40)
-    none = (np.zeros(0), np.zeros(0), np.zeros(0, int), 40)
-    for more in (none, doubted):
-        assert score_of((scores, sides, image, N), more).compute() == base
-        assert score_of(more, (scores, sides, image, N)).compute() == pytest.approx(base)
-    nothing = score_of(doubted, none).compute()
-    assert set(nothing) == set(base) and np.isnan(list(nothing.values())).all()
-
-
-def test_expected_ap_of_known_boxes_is_their_average_precision():
-    """Probabilities of 0 and 1, and no missed object; every image holds a true box."""
-    rng = np.random.default_rng(0)
-    scores, sides, image = boxes()
-    hits = np.minimum.accumulate(rng.random((LEVELS, len(scores))) < 0.9, axis=0)
-    hits[0, np.unique(image, return_index=True)[1]] = True
-    nothing_missed = ScoreCalibration(TRUE, np.array([-700.0, 0, 0]))
-    score = CalibratedScores(nothing_missed)
-    score.update_images(scores, sides, image, N, hits.astype(float))
-    n_true = np.bincount(image[hits[0]], minlength=N)
-    ranked = RankedDetections.of(scores, image, hits, n_true)
-    assert score.compute()["expected_ap"] == pytest.approx(ranked.average_precision().mean())
-
-
-def test_expected_ap_predicts_that_of_labels_drawn_from_the_probabilities():
-    """Means over draws: the AP of expected labels is close to the expected AP of labels."""
-    rng = np.random.default_rng(0)
-    scores, sides, image = boxes(n=3000)
-    score = score_of((scores, sides, image, N))
-    p = CALIBRATION.probabilities(scores)
-    missed = CALIBRATION.n_missed(p[0], image, N)
-    drawn = []
-    for _ in range(20):
-        hits = rng.random(len(scores)) < p
-        n_true = np.bincount(image[hits[0]], minlength=N) + rng.poisson(missed)
-        drawn.append(RankedDetections.of(scores, image, hits, n_true).average_precision().mean())
-    assert score.compute()["expected_ap"] == pytest.approx(np.mean(drawn), abs=0.02)
-
-
-def test_likely_share_and_size_by_hand():
-    """Two images, each with a box under .05; probabilities are confidences."""
-    same = ScoreCalibration(np.tile([0.0, 1, 1], (LEVELS, 1)), MISSED)
-    scores = np.array([0.9, 0.2, 0.04, 0.6, 0.03])
-    sides = np.array([-1.0, -2, -9, -3, -9])
-    found = score_of((scores, sides, np.array([0, 0, 0, 1, 1]), 2), calibration=same).compute()
-    assert found["likely_share"] == pytest.approx((1 / 2 + 1) / 2)
-    weighted = 0.9 * -1 + 0.2 * -2 + 0.6 * -3
-    assert found["box_size"] == pytest.approx(weighted / (0.9 + 0.2 + 0.6))
-
-
-def test_drawn_once_each_they_are_the_scores():
-    score = score_of((*boxes(), N))
-    once = score.resample(np.ones((1, N), int))
-    assert {name: of[0] for name, of in once.items()} == pytest.approx(score.compute())
-    never = score.resample(np.zeros((1, N), int))
-    assert np.isnan([of[0] for of in never.values()]).all()
-
-
-def test_without_a_calibration_there_is_no_score():
-    assert "no calibration" in CalibratedScores().absence(None)
-
-
-def test_sides_are_relative_to_those_of_the_image():
-    found = relative_sides(np.array([[0.0, 0, 20, 20], [5, 5, 5, 9]]), np.array([1600.0, 1600]))
-    assert found[0] == pytest.approx(np.log(20 / 40))
-    assert found[1] == pytest.approx(np.log(1e-3))  # of no width: a millionth of the area
 
 
 def test_a_calibration_that_is_not_of_the_detector_is_saved_as_such():

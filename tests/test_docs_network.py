@@ -54,6 +54,7 @@ NOT_RUN = {
     "work_dirs/ex/estimator.parquet": "the real data sets of docs/results",
     "--work-dir work_dirs/ex": "the real data sets of docs/results",
     "label estimate --plan ex": "the real data sets of docs/results",
+    "--labels labels/annotations.json": "a user's labels: tests/test_readme.py has the sample's",
     "_reference.json": "boxes of a second detector: tests/monitoring/test_reference_at_sites.py",
 }
 

@@ -28,10 +28,10 @@ from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import PassSettings, light
 from autoeval.mmdet_metric import LabelFreeMAP
 from autoeval.published.methods.published_estimator import PublishedEstimator
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.passes.presets import ScoredSettings, light
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import points_at
@@ -61,7 +61,7 @@ work_dir = "{folder}/work"
 """
 SCRIPT = Path(mmdet.__file__).parent / ".mim" / "tools" / "test.py"
 # random heads are never sure of anything: every box counts
-SETTINGS = PassSettings(stability=BoxStabilitySettings(score_thr=0.0), repeats=2, seed=3)
+SETTINGS = ScoredSettings(stability=BoxStabilitySettings(score_thr=0.0), repeats=2, seed=3)
 RUNS = count()  # mmengine keeps a visualizer by its name
 TASK = Task("vehicle", ("vehicle",), (), {"van": "vehicle"})
 
@@ -164,7 +164,7 @@ def test_precision_recall_and_f1_at_a_threshold(folder, detector, tmp_path):
     ]
     fitted = fit_sets(sets, context={})
     task = Task("any", detector.categories, (), {})
-    fitted.context_ |= {"detector": Observer(detector, task, light()).context()["detector"]}
+    fitted.context_["detector"] = Observer(detector, task, light()).context()["detector"]
     words = {word: [word] for word in detector.categories}  # expected though nothing is likely
     fitted.context_["task"] = {"name": "any", "words": words}
     fitted.save(tmp_path / "bayes.parquet")

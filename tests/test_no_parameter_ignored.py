@@ -23,7 +23,9 @@ import autoeval
 from autoeval.data.coco import read_coco_images
 from autoeval.data.labels.content import LabelledImage
 from autoeval.errors import InputError
+from autoeval.estimation.label_planning import Draw
 from autoeval.estimation.observation.kept_observer import Keeping
+from autoeval.estimation.site_reading import observe_site
 from autoeval.monitoring.watch_sites import WatchPlan
 from autoeval.runtime.job import LocalExecutor
 
@@ -259,7 +261,7 @@ def of_running(w):
         return estimate, seen, files, shards and shards.n_calls
 
     return (
-        Estimator._observed,
+        observe_site,
         base,
         {
             "run": {"run": BlackBoxes(w, "other")},
@@ -477,6 +479,13 @@ def test_each_parameter_acts_or_is_refused(table, world):
     assert alike == []
 
 
+def parameters_of(function):
+    """Names of the parameters; of one that passes options to a class, those of the class."""
+    options = {"draw": Draw, "fitted_pass": object}
+    for name in inspect.signature(function).parameters:
+        yield from inspect.signature(options[name]).parameters if name in options else [name]
+
+
 def test_each_parameter_has_a_case(world):
     known = {}
     for table in TABLES:
@@ -484,11 +493,11 @@ def test_each_parameter_has_a_case(world):
         known.setdefault(function, set()).update(changes)
     public = [getattr(autoeval, name) for name in autoeval.__all__ if name not in MADE_OTHERWISE]
     functions = [of for of in public if callable(of)]
-    functions += [Estimator.predict, Estimator.plan_labels, Estimator._observed]
+    functions += [Estimator.predict, Estimator.plan_labels, observe_site]
     missing = [
         f"{function.__qualname__}: {name}"
         for function in functions
-        for name in inspect.signature(function).parameters
+        for name in parameters_of(function)
         if name != "self" and name not in known.get(function, ())
     ]
     assert missing == []

@@ -9,22 +9,37 @@ import re
 import shlex
 import shutil
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
+import cv2
 import pytest
+from chromium import chromium
 
 from autoeval.cli import main
+from docs import readme_picture
 from tests.doc_pages import ROOT, SHELL
 
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 SAMPLE = "docs/getting-started/sample"
+PAGE = "work_dirs/estimate/report.html"
 MOST_LINES = 130
+MOST_BYTES = 150_000
+COMMAND = "python docs/readme_picture.py"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What all lines print together, and the page that `estimate` writes."""
+
+    text: str
+    page: Path
 
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory):
-    """What all lines print together, each run where the lines before it have led."""
+    """Run all lines, each where the lines before it have led."""
     outside = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as shown:
         patch.chdir(outside)
@@ -34,7 +49,7 @@ def printed(tmp_path_factory):
                     _run(words, outside, patch)
             elif language == "python":
                 exec(compile(code, "README.md", "exec"), {})
-    return shown.getvalue()
+    return Printed(shown.getvalue(), outside / "autoeval" / SAMPLE / PAGE)
 
 
 def _commands(code):
@@ -68,7 +83,7 @@ def _makefile():
 
 
 def test_every_line_runs_as_printed_and_prints_what_is_quoted(printed):
-    shown = printed.splitlines()
+    shown = printed.text.splitlines()
     quoted = [code.splitlines() for language, code in BLOCKS if language == "text"]
     quoted.append(re.findall(r"`(estimated mAP: [^`]*)`", README))
     assert all(quoted) and len(quoted) >= 2
@@ -79,3 +94,21 @@ def test_every_line_runs_as_printed_and_prints_what_is_quoted(printed):
 
 def test_the_readme_is_short():
     assert len(README.splitlines()) <= MOST_LINES
+
+
+def test_the_first_screen_has_command_output_and_picture():
+    first = README.partition("\n## ")[0]
+    assert "autoeval estimate" in first and "estimated mAP" in first
+    (path,) = re.findall(r"^!\[[^]]{20,}\]\((.+)\)$", first, re.MULTILINE)
+    assert ROOT / path == readme_picture.PICTURE and f"`{COMMAND}`" in first
+    assert readme_picture.PICTURE.stat().st_size < MOST_BYTES
+
+
+def test_the_picture_is_the_top_of_the_page_of_the_sample(printed, tmp_path):
+    with chromium():  # skips where there is none
+        pass
+    made = tmp_path / "made.png"
+    readme_picture.take(printed.page, made)
+    (height, width, _), now = (cv2.imread(str(of)).shape for of in (made, readme_picture.PICTURE))
+    assert width == now[1] == readme_picture.WIDTH
+    assert height == pytest.approx(now[0], rel=0.1)  # letters differ from machine to machine

@@ -102,7 +102,8 @@ def test_labels_that_do_not_fit_are_warned_of_by_a_threshold(world, site, tmp_pa
 
 def test_an_estimate_s_plot_names_no_repeats_that_there_are_not(world, site):
     estimate = autoeval.AccuracyEstimator.load(world / "strong/estimator.parquet").predict(**site)
-    assert estimate.std != estimate.std
+    assert "repeats" not in str(estimate) and "std" not in estimate.to_dict()
+    assert estimate.to_dict()["method"] == "bayes"
     assert legend(estimate.plot()) == ["90% interval", f"{100 * estimate.value:.1f}"]
 
 

@@ -16,11 +16,12 @@ LAYERS = [
     {"errors", "boxes", "notices", "version"},
     {"detections", "targets", "runtime"},
     {"metrics", "data", "report", "calibration"},
-    {"detectors", "scores", "regression", "sites"} | {"published.layouts", "published.metasets"},
-    {"labels", "published.scores"},
+    {"detectors", "features", "regression", "sites"}
+    | {"published.layouts", "published.metasets", "published.scores"},
+    {"labels"},
     {"estimation"},
-    {"comparison", "published.methods"},
-    {"api", "monitoring"},
+    {"comparison", "published.passes"},
+    {"api", "monitoring", "published.methods"},
     {"counting"},
     {"results"},
     {"published.fitting"},
@@ -247,12 +248,13 @@ def test_only_the_detectors_import_mmdet():
 
 @pytest.mark.parametrize("source", ["a = 1\n", "import autoeval.cli\n"])
 def test_the_reader_of_imports_sees_what_is_there(source, tmp_path):
-    (tmp_path / "x.py").write_text(source + "def f():\n    from autoeval.scores import base, ac\n")
+    late = "def f():\n    from autoeval.metrics import resampling, ac\n"
+    (tmp_path / "x.py").write_text(source + late)
     expected = ["autoeval.cli"] if "cli" in source else []
     assert list(imports_of(tmp_path / "x.py")) == [
         *expected,
-        "autoeval.scores.base",
-        "autoeval.scores",
+        "autoeval.metrics.resampling",
+        "autoeval.metrics",
     ]
 
 

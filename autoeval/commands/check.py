@@ -59,10 +59,10 @@ def run(args: argparse.Namespace) -> int:
         sources = look_at_each(sources, advance=bar.update)
         new = look_at("new images", UnlabelledSamples(files), advance=bar.update) if files else None
     seconds = time.perf_counter() - start
-    families = {task.families[seed_set.name] for seed_set in usable}
+    groups = {task.groups[seed_set.name] for seed_set in usable}
     sizes = [] if light else _sample_set_sizes(usable, args)
     n_sets, observed = len(usable) + len(sizes), total + sum(sizes)
-    plan = Plan(len(families), n_sets, observed, total, seconds, args.rate)
+    plan = Plan(len(groups), n_sets, observed, total, seconds, args.rate)
     report = Report(f"check of {task.name}", [Sources(sources, new), plan])
     print(json.dumps(report.to_dict(), indent=2) if args.json else report.text())
     return int(any(source.why_not for source in sources))

@@ -205,7 +205,7 @@ def _boxes(args: argparse.Namespace, fits: dict[str, Any]) -> list[Any]:
     """Return the file of each detector, or the detector as it was fitted."""
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.given_boxes import Detector, Predictions
-    from autoeval.estimation.pair_table import REFERENCE_AP
+    from autoeval.features.reference_features import REFERENCE_AP
 
     found: list[Any] = [None if path == NOT_FILES else path for path in args.predictions]
     found = found or [None] * len(fits)

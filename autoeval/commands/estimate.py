@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_options.add_predictions_options(
         parser, "boxes on the new images: COCO results, JSON lines, Parquet"
     )
-    run_options.add_image_list_option(parser)
+    run_options.add_image_list_option(parser, shown=True)
     site_options.add_category_option(parser)
     site_options.add_site_options(parser)
     site_options.add_target_options(parser)

@@ -189,8 +189,11 @@ class GivenInput(argparse.Action):
             )
         except (ValueError, argparse.ArgumentTypeError) as error:
             raise argparse.ArgumentError(self, str(error)) from error
+        before = as_typed(namespace, self.dest) if self.reading.several else ()
+        if before and words:  # the option a second time
+            given = [*known, *given]
         setattr(namespace, self.dest, given)
-        setattr(namespace, f"{self.dest}{AS_TYPED}", tuple(values))
+        setattr(namespace, f"{self.dest}{AS_TYPED}", (*before, *values))
         for fact in facts:
             self._set_fact(namespace, fact)
 

@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="draw images that show the difference to this one",
     )
     run_options.add_predictions_options(parser, "COCO results on the pool, instead of a detector")
-    run_options.add_image_list_option(plan)
+    run_options.add_image_list_option(plan, shown=True)
     run_options.add_detector_options(parser)
     run_options.add_reference_options(parser)
     site_options.add_pseudo_label_options(

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 ESTIMATOR = Path("work_dirs/fit/estimator.parquet")  # of a fit, and by default of an estimate
 LABELS = Path("work_dirs/labels")  # of a plan, by default
 STANDARD_INPUT = "-"
-INPUTS = ("images", "detector", "predictions", "reference", "score_thr")
+INPUTS = ("images", "detector", "predictions", "images_list", "reference", "score_thr")
 SAME_SITE = (
-    *("checkpoint", "device", "images_list", "category", "site", "group", "target"),
+    *("checkpoint", "device", "category", "site", "group", "target"),
     "cfg_options",
 )
 """Options of `estimate` that `label plan` has, too, and that say which images and boxes are meant.
@@ -38,9 +38,9 @@ def after_fit(args: argparse.Namespace, *, from_files: bool) -> str:
     path = args.work_dir / ESTIMATOR.name
     boxes = ["--predictions", "NEW.json", "--images-list", "IMAGES"] if from_files else ["IMAGES"]
     named = ["--estimator", path] if path != ESTIMATOR else []
-    typed = as_typed(args, "reference")
-    if isinstance(run_options.named_reference(args), Path):
-        typed = ("REFERENCE.json", *typed[1:])
+    typed, given = as_typed(args, "reference"), args.reference or ()
+    if len(given) > 1 or isinstance(run_options.named_reference(args), Path):
+        typed = ("REFERENCE.json", *(word for word in typed if word not in given))
     reference = ["--reference", *typed] if typed else []
     return _command(["autoeval", "estimate", *boxes, *named, *reference])
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.given_input import Detail, add_input, yes_or_no
 from autoeval.commands.typed_options import refuse_beside
+from autoeval.data.wording import listed
 from autoeval.detectors.detector_spec import DetectorSpec, names_python
 from autoeval.errors import InputError
 from autoeval.runtime.job import Executor, LocalExecutor
@@ -20,6 +21,7 @@ from autoeval.runtime.shards import Shards, Undivided, launched_by_torchrun
 if TYPE_CHECKING:
     from autoeval.estimation.given_boxes import Detector, Predictions
 
+LISTED = "listed_images"  # attribute of the parsed arguments
 NO_DETECTOR = (
     "Expected --detector NAME: one of configs/detectors/, or an mmdet config with "
     "--checkpoint FILE."
@@ -102,7 +104,9 @@ def add_reference_options(parser: argparse.ArgumentParser) -> None:
         REFERENCE_DETAILS,
         metavar="ALIAS|PATH",
         help="a stronger detector, whose boxes count as probable labels: its results on the same "
-        "images, with --task a folder of them, or one to run (an alias or FILE.py:NAME)",
+        "images, with --task a folder of them, or one to run (an alias or FILE.py:NAME); of "
+        "several results the strongest is read",
+        several=True,
     )
 
 
@@ -146,17 +150,24 @@ def named_reference(args: argparse.Namespace) -> DetectorSpec | Path | None:
     """Return the reference that the options name: a detector, its predictions, or None."""
     if not getattr(args, "reference", None):  # commands without one make the same observer
         return None
-    if args.reference.endswith(".json") or Path(args.reference).is_dir():
-        reason = f"is for a detector that is run, and {args.reference} holds boxes: leave it out."
+    given = [args.reference] if isinstance(args.reference, str) else args.reference
+    if len(given) > 1:
+        raise InputError(
+            "Expected one --reference beside a detector that is run but got "
+            f"{listed(given)}: several are given by their boxes, with --predictions."
+        )
+    (named,) = given
+    if named.endswith(".json") or Path(named).is_dir():
+        reason = f"is for a detector that is run, and {named} holds boxes: leave it out."
         refuse_beside(args, ["reference_checkpoint"], reason)
-        return Path(args.reference)
+        return Path(named)
     refuse_beside(
         args,
         ["reference_names"],
-        f"has the words of a file of boxes, and {args.reference} is run: leave it out.",
+        f"has the words of a file of boxes, and {named} is run: leave it out.",
     )
-    device = None if names_python(args.reference) else getattr(args, "device", None)
-    return DetectorSpec(args.reference, args.reference_checkpoint, device)
+    device = None if names_python(named) else getattr(args, "device", None)
+    return DetectorSpec(named, args.reference_checkpoint, device)
 
 
 def read_cfg_options(words: list[str] | None) -> dict | None:
@@ -187,14 +198,17 @@ def add_predictions_options(
     add_input(group, "--predictions", details, metavar="PATH", help=what)
 
 
-def add_image_list_option(group: argparse._ActionsContainer) -> None:
-    """Declare which images predictions are of."""
-    group.add_argument(
-        "--images-list",
-        metavar="PATH",
-        help="with --predictions all new images: a text file with a name a line, a COCO JSON, or a "
-        "folder; those without a box are not in the predictions",
+def add_image_list_option(group: argparse._ActionsContainer, *, shown: bool = False) -> None:
+    """Declare which images predictions are of; where they lie, where a page has them `shown`."""
+    about = (
+        "with --predictions all new images: a text file with a name a line, a COCO JSON, or a "
+        "folder; those without a box are not in the predictions"
     )
+    if not shown:
+        group.add_argument("--images-list", metavar="PATH", help=about)
+        return
+    where = Detail("img_dir", "folder of the listed images, of which the page shows a few", LISTED)
+    add_input(group, "--images-list", (where,), metavar="PATH", help=about)
 
 
 def named_predictions(args: argparse.Namespace) -> Predictions | None:

@@ -7,11 +7,13 @@ import math
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.run_options import (
+    LISTED,
     launched,
     make_executor,
     named_detector,
@@ -284,6 +286,30 @@ def refuse_of_other_inputs(args: argparse.Namespace) -> None:
         refuse_beside(args, ["images"], reason)
 
 
+def with_images(estimate: Estimate, folder: str | None) -> Estimate:
+    """Add where the images of an estimate from files lie, so that its page can show some.
+
+    Raises `InputError` if none of them lies in the folder.
+    """
+    if folder is None or estimate.site is None:
+        return estimate
+    from autoeval.data.image_folder import ImageFile
+
+    listed = estimate.site.boxes.clean.images
+    paths = [Path(folder) / image.file_name for image in listed]
+    images = [
+        ImageFile(image.image_id, path)
+        for image, path in zip(listed, paths, strict=True)
+        if path.is_file()
+    ]
+    if not images:
+        raise InputError(
+            f"Expected the listed images in {folder}, but none of the {len(paths)} is "
+            f"there, first {paths[0]}: correct img_dir= behind --images-list, or leave it out."
+        )
+    return replace(estimate, site=replace(estimate.site, images=images))
+
+
 def predict_site(
     args: argparse.Namespace,
     estimator: Any,
@@ -307,7 +333,8 @@ def predict_site(
     files = named_predictions(args)
     if files is not None:
         images = getattr(args, "images_list", None) or args.images
-        return estimator.predict(files, images=images, categories=categories, **own)
+        estimate = estimator.predict(files, images=images, categories=categories, **own)
+        return with_images(estimate, getattr(args, LISTED, None))
     images = named_images(args)
     if images is None:
         raise InputError("Expected IMAGES, or --predictions FILE.")

@@ -9,7 +9,8 @@ import numpy as np
 from autoeval.comparison.paired_labels import PairedLabels
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.labelling import plan_site, priors_of_targets
+from autoeval.estimation.label_planning import Draw, plan_site
+from autoeval.estimation.labelling import priors_of_targets
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_estimate import estimate_site
 from autoeval.labels.assistance import MixingWeights
@@ -29,7 +30,9 @@ def labelled_level(
     name: str, fitted: AccuracyEstimator, labelled: PairedLabels
 ) -> tuple[LabelEstimates, dict[str, LabelEstimates]]:
     """Estimate one detector as `estimate --labels` does: the whole, and each category."""
-    plan = replace(_plan(fitted, labelled.sites[name]), blocks=labelled.blocks)
+    plan = replace(
+        _plan(fitted, labelled.sites[name]), blocks=labelled.blocks, sizes=labelled.sizes
+    )
     images, rankings = labelled.sample.images, labelled.rankings[name]
     found = estimate_target(plan, images, rankings, fitted.target)
     return found.whole, found.each
@@ -38,21 +41,12 @@ def labelled_level(
 def _plan(fitted: AccuracyEstimator, site: Site) -> LabelPlan:
     """Describe the site for an estimate with labels; without assistance where the fit has none."""
     regression, target = fitted.regression_, fitted.target
-    estimate = estimate_site(site, regression, {}, fitted.score_thr)
+    estimate = estimate_site(site, regression, {})
     assert estimate.site is not None
     priors = priors_of_targets(estimate, {target: regression})
     point = OperatingPoint.of(target)
     try:
-        return plan_site(
-            estimate.site,
-            fitted.label_assistance_,
-            priors,
-            target=target,
-            level=fitted.level,
-            n=1,
-            point=point,
-            everywhere=True,
-        )
+        return plan_site(estimate.site, fitted.fit_, priors, Draw(n=1, everywhere=True), point)
     except InputError:  # too few labelled boxes in the fit, or a pass that the site lacks
         return _plan_without_assistance(site, priors, target, fitted.level, point)
 

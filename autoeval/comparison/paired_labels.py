@@ -23,7 +23,12 @@ from autoeval.labels.estimators import (
     measure_counts,
     measure_sample,
 )
-from autoeval.labels.label_sampling import LabelledSubset, blocks_of, match_labels
+from autoeval.labels.label_sampling import (
+    LabelledSubset,
+    blocks_of,
+    inverse_probabilities,
+    match_labels,
+)
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.prior import combine
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
@@ -79,6 +84,7 @@ def difference_with_labels(
             accuracy.influence,
             influence[sample.images],
             n_pool=sample.n_pool,
+            weights=sample.weights,
             clusters=sample.clusters,
             variance_prior=residual,
         )
@@ -117,6 +123,7 @@ class PairedLabels:
     accuracies: Mapping[str, Sequence[SampleAccuracy]]  # of each category
     warnings: tuple[str, ...]
     pooled: Mapping[str, SampleAccuracy] = field(default_factory=dict)  # counts, at a threshold
+    sizes: np.ndarray | None = None  # see `LabelPlan`, (N,)
 
     def difference(
         self, a: str, b: str, prior: PairPrior, free: LabelFree
@@ -178,12 +185,15 @@ def pair_labels(
     found = first.boxes.clean
     subset = match_labels(labels, found, words)
     if plan is not None:
-        subset, blocks = _by_plan(subset, plan, [image.image_id for image in found.images])
+        subset, blocks, sizes = _by_plan(subset, plan, [image.image_id for image in found.images])
     else:
         files: dict[str, Any] = {image.image_id: image for image in first.images}
+        sizes = None
         blocks = blocks_of([files.get(image.image_id, image) for image in found.images])
         subset = as_random_draw(subset, len(found.images))
-    sample = LabelledSample(subset.images, len(found.images), clusters=blocks[subset.images])
+    weights = inverse_probabilities(sizes, subset.images)
+    own_blocks = blocks[subset.images]
+    sample = LabelledSample(subset.images, len(found.images), weights, own_blocks)
     truth = subset.truth
     if sample.complete:
         truth = _with_objects(truth)
@@ -194,15 +204,15 @@ def pair_labels(
         rankings[name] = ranked = rank_categories(boxes, truth)
         warnings += prefixed(name, contradicted_by_boxes(boxes, truth, ranked))
         accuracies[name] = [
-            replace(measure_sample(of, target), complete=sample.complete) for of in ranked
+            replace(measure_sample(of, target, weights), complete=sample.complete) for of in ranked
         ]
         point = OperatingPoint.of(target)
         if point is not None:
             counts = [image_counts(of, point.score_thr, point.level) for of in ranked]
-            of_all = measure_counts(point.measure, np.sum(counts, axis=0))
+            of_all = measure_counts(point.measure, np.sum(counts, axis=0), weights)
             pooled[name] = replace(of_all, complete=sample.complete)
     warnings += labelled_twice(truth)
-    return PairedLabels(sites, sample, blocks, rankings, accuracies, tuple(warnings), pooled)
+    return PairedLabels(sites, sample, blocks, rankings, accuracies, tuple(warnings), pooled, sizes)
 
 
 def _with_objects(truth: Truth) -> Truth:
@@ -216,8 +226,8 @@ def _with_objects(truth: Truth) -> Truth:
 
 def _by_plan(
     subset: LabelledSubset, plan: LabelPlan, names: Sequence[str]
-) -> tuple[LabelledSubset, np.ndarray]:
-    """Keep the labelled images that the plan drew; return the block of each image, too."""
+) -> tuple[LabelledSubset, np.ndarray, np.ndarray | None]:
+    """Keep the labelled images that the plan drew; return the blocks and sizes of all images."""
     at = {image.image_id: k for k, image in enumerate(plan.found.images)}
     if not {*names} <= {*at}:
         raise InputError("The labels lie in the folder of a plan for other images than these.")
@@ -225,4 +235,5 @@ def _by_plan(
     subset = drawn_by_plan(subset, plan, places)
     if not len(subset.images):
         raise InputError("None of the labelled images was drawn by the plan in their folder.")
-    return subset, plan.blocks[places]
+    sizes = None if plan.sizes is None else plan.sizes[places]
+    return subset, plan.blocks[places], sizes

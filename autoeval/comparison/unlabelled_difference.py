@@ -51,7 +51,7 @@ class Side:
         A fit that says that its detector was trained at the labelled site counts as `trained_here`.
         """
         regression = fitted.regression_
-        scores = site.scores(regression.features_, fitted.score_thr)
+        scores = site.scores(regression.features_)
         rows = pd.DataFrame([of.row() for of in scores])
         intervals = [*regression.predict(rows), regression.predict_mean(rows)]
         if undefined_at(fitted.target) and nothing_over(rows, fitted.target).all():

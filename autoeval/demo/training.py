@@ -23,8 +23,8 @@ from autoeval.detectors import MMDetector
 from autoeval.detectors.building.configs import fill_registries
 from autoeval.detectors.ops import register
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import PassSettings
 from autoeval.metrics.mean_ap import MeanAP
+from autoeval.published.passes.presets import ScoredSettings
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.runtime.files import atomic_path
 from autoeval.runtime.progress import progress_bar
@@ -178,7 +178,7 @@ def measure(detector: MMDetector, environment: str, n_images: int, *, seed: int 
 def measure_samples(detector: MMDetector, samples: Samples, name: str) -> MeanAP:
     """Match what a detector finds on labelled images with their labels; `name` is for display."""
     metric = MeanAP([CATEGORY])
-    settings = PassSettings(repeats=0, wants=())
+    settings = ScoredSettings(repeats=0, wants=())
     observer = Observer(detector, Task("road world", (CATEGORY,), ()), settings)
     with progress_bar(len(samples), f"evaluating {name}") as bar:
         for sample, evidence in observer.each(samples):

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from autoeval.estimation.artefact import read_artefact
-from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
+from autoeval.estimation.estimate import DEFAULT_METHOD, Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.sites.site_boxes import PathLike
 
 OF_METHODS = ("autoeval.published.methods.published_estimator", "PublishedEstimator")
 
 
-def load_any_estimator(path: PathLike) -> Any:
+class AnyEstimator(Protocol):
+    """What the estimators of the default and of published methods have in common."""
+
+    target: str
+    level: float
+
+    def predict(self, *args: Any, **kwargs: Any) -> Estimate:
+        """Estimate the accuracy on new images."""
+
+    def check_detector(self, detector: ImageDetector) -> None:
+        """Make sure that a detector is the one of the fit."""
+
+
+def load_any_estimator(path: PathLike) -> AnyEstimator:
     """Load an `AccuracyEstimator`, or the estimator of a published method.
 
-    Both have ``predict``, ``check_detector`` and ``load``. Raises InputError as their ``load``.
+    Raises InputError as their ``load``.
     """
     _, metadata = read_artefact(path)
     if metadata["estimator"].get("method", DEFAULT_METHOD) == DEFAULT_METHOD:
         return AccuracyEstimator.load(path)
     module, name = OF_METHODS
-    return getattr(import_module(module), name).load(path)
+    estimator: AnyEstimator = getattr(import_module(module), name).load(path)
+    return estimator

@@ -16,7 +16,7 @@ from typing_extensions import Self
 
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimate import DEFAULT_METHOD, Estimate
 from autoeval.estimation.intervals import MIN_SOURCES, SamplingError, check_level
 from autoeval.estimation.known_site import GROUP, SITE, KnownSite
 from autoeval.estimation.nothing_found import (
@@ -28,6 +28,7 @@ from autoeval.estimation.nothing_found import (
 from autoeval.estimation.pair_table import (
     CONFIDENCE,
     ONLY,
+    REFERENCE_COUNTS,
     TRAINED_HERE,
     category_weights,
     features_at,
@@ -37,6 +38,7 @@ from autoeval.estimation.pair_table import (
 )
 from autoeval.estimation.panel_prior import FULL, away_prior, regression_prior
 from autoeval.estimation.reference_prior import (
+    PRECISION_OF,
     READ_BY,
     ReferencePrior,
     ReferenceStrength,
@@ -45,6 +47,7 @@ from autoeval.estimation.reference_prior import (
 )
 from autoeval.estimation.score_table import sources
 from autoeval.estimation.warnings import estimate_warnings, width_warning
+from autoeval.features.reference_features import BY_REFERENCE
 from autoeval.notices import Notice
 from autoeval.regression import (
     Away,
@@ -59,9 +62,9 @@ from autoeval.regression import (
 from autoeval.regression.left_out import leave_one_group_out
 from autoeval.targets import OperatingPoint, find_target
 
-DEFAULT_METHOD = "bayes"
 NEW = "\0new"  # a family and a source that no labelled set is called
 NO_SAMPLING_ERROR = SamplingError()
+PRECISION = "precision@"
 HELD_OUT = ["estimate", "lower", "upper", "raw"]
 UNDEFINED = dict.fromkeys(("value", "lower", "upper"), math.nan)
 
@@ -152,11 +155,15 @@ class BayesianRegression:
         self.reference_strength_ = ReferenceStrength.of(rows)
         known = self.reference_prior or shipped_reference_prior()
         self.reference_weight_ = known.weight(self.reference_strength_)
-        if self.target not in READ_BY or self.features or not self.reference_weight_:
+        read = READ_BY.get(self.target)
+        has_them = rows["category"].astype(str).isin(PRECISION_OF).any()
+        if self.target.startswith(PRECISION) and REFERENCE_COUNTS in rows and has_them:
+            read = f"{BY_REFERENCE}{self.target}"
+        if read is None or self.features or not self.reference_weight_:
             return
         self.reference_ = known.added(self._scaling, self._prior, self.reference_weight_)
         self._scaling, self._prior = self.reference_.scaling, self.reference_.prior
-        self.features_ += (READ_BY[self.target],)
+        self.features_ += (read,)
 
     def predict_rows(
         self,
@@ -212,7 +219,7 @@ class BayesianRegression:
         elif self._away:
             home = 100 * self._home
             method += f"; trained at the labelled site, {self.target} {home:.1f}"
-        if self.reference_ and not none_over and not interval.refused:
+        if self.reads_reference(rows).any() and not none_over and not interval.refused:
             method += f"; reference detector with a weight of {self.reference_weight_:.2f}"
         effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
         known = [f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect]
@@ -220,13 +227,11 @@ class BayesianRegression:
             method += f"; prior effect of the category, in points: {listed(known)}"
         return Estimate(
             value=interval.value,
-            std=math.nan,
             lower=interval.lower,
             upper=interval.upper,
             level=self.level,
             interval_method=method,
             target=self.target,
-            method=DEFAULT_METHOD,
             n_images=n_images,
             features=features,
             warnings=(*outside_range(interval), *found, *sampling.warnings),
@@ -242,7 +247,9 @@ class BayesianRegression:
         stacked = pair_rows(rows.assign(kind="seed"))
         if (stacked["category"] == ONLY).all() and self.single:
             stacked = stacked.assign(category=self.categories_[0])
-        return with_target(stacked, self.target)
+        stacked = with_target(stacked, self.target)
+        lacking = [name for name in self.features_[-1:] if name not in stacked and self.reference_]
+        return stacked.assign(**dict.fromkeys(lacking, np.nan))
 
     def distribution(self, rows: pd.DataFrame, average: np.ndarray | None = None) -> Mixture:
         """Predict rows of a new site, or averages over them; see `MixedModel.predict`.
@@ -412,11 +419,20 @@ class BayesianRegression:
         variances = self.reference_.variances if self.reference_ else None
         return MixedModel(self._scaling, self._prior, variances=variances)
 
+    def reads_reference(self, rows: pd.DataFrame) -> np.ndarray:
+        """Return of which pairs a reference detector is read, (N,) bool."""
+        if self.reference_ is None:
+            return np.zeros(len(rows), bool)
+        known = np.isfinite(rows[self.features_[-1]].to_numpy(np.float64))
+        if self.target.startswith(PRECISION):
+            known &= rows["category"].astype(str).isin(PRECISION_OF).to_numpy()
+        return known
+
     def _arrays(self, rows: pd.DataFrame) -> Pairs:
         pairs = pairs_of(rows, self.features_, self._prior.of_one_image)
         if self.reference_ is None:
             return pairs
-        lacking = ~np.isfinite(rows[self.features_[-1]].to_numpy(np.float64))
+        lacking = ~self.reads_reference(rows)
         x, sampling = pairs.x.copy(), pairs.sampling.copy()
         x[lacking, -1] = self.reference_.fill(x[lacking, :-1], pairs.category[lacking])
         sampling[lacking] += self.reference_.lost

@@ -213,7 +213,7 @@ def without_each_fold(
     sets: Sequence[LabelledSet], prior: CalibrationPrior | None = None
 ) -> tuple[list[np.ndarray], dict[int, ScoreCalibration]]:
     """Return the fold of each image of each set, and the calibration by the others of each fold."""
-    folds = image_folds([of.family for of in sets], [len(of.boxes) for of in sets])
+    folds = image_folds([of.group for of in sets], [len(of.boxes) for of in sets])
     prior = prior or calibration_prior()
     calibrations = {
         fold: fit_calibration(sets, [of != fold for of in folds], prior)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,29 +18,36 @@ from autoeval.estimation.pair_table import (
     CATEGORY,
     COUNTS,
     EXPECTED_COUNTS,
-    FEATURES,
-    REFERENCE_AP,
-    REFERENCE_FEATURES,
+    REFERENCE_COUNTS,
     REFERENCE_TRUE,
     TRAINED_HERE,
+    needs_of,
 )
 from autoeval.estimation.score_table import SEED
+from autoeval.features.calibrated_features import (
+    EXPECTED,
+    FEATURES,
+    WEIGHT,
+    CalibratedFeatures,
+    relative_sides,
+)
+from autoeval.features.reference_features import (
+    BY_REFERENCE,
+    REFERENCE_AP,
+    REFERENCE_FEATURES,
+    ReferenceFeatures,
+)
 from autoeval.metrics.mean_ap import coco_summary
 from autoeval.metrics.operating_point import CountCurve
-from autoeval.scores.base import ConfidenceScore, Score, ScoreContext
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.calibrated import EXPECTED, WEIGHT, CalibratedScores, relative_sides
-from autoeval.scores.reference import ReferenceAP
-from autoeval.scores.registry import needs_of, score_of
 from autoeval.sites.labelled_set import LabelledSet
-from autoeval.sites.score_range import SCORE_THR
 from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.targets import OperatingPoint
 
 LABELLED_FEATURES = (*FEATURES, *REFERENCE_FEATURES)
 
 
 class CategoryScores:
-    """The scores of one category (an index into those of `boxes`) on m images of a site.
+    """The features of one category (an index into those of `boxes`) on m images of a site.
 
     images (m,), int64: images on which the category is evaluated, in rising order.
     features: columns to fill; those that need a pass which `boxes` lacks are left out.
@@ -55,16 +62,31 @@ class CategoryScores:
         images: np.ndarray,
         features: Sequence[str],
         *,
-        score_thr: float = SCORE_THR,
         probabilities: np.ndarray | None = None,
     ) -> None:
+        _check_features(features)
         self.category = boxes.clean.categories[category]
         self.images = images
-        own = boxes.clean.scores[boxes.clean.rows_of(category)]
-        self._highest = float(own.max(initial=0.0))
+        scores = boxes.clean.scores[boxes.clean.rows_of(category)]
+        self._highest = float(scores.max(initial=0.0))
         self._features = [name for name in features if needs_of([name]) <= boxes.passes]
-        made = _scores(boxes, category, images, self._features, score_thr, probabilities)
-        self._scores = list(made)
+        place = np.full(len(boxes), -1)
+        place[images] = np.arange(len(images))
+        rows = boxes.clean.rows_of(category)
+        rows = rows[place[boxes.clean.image[rows]] >= 0]
+        points, agreed = (
+            [
+                name.removeprefix(prefix)
+                for name in features
+                if name.startswith(prefix) and "@" in name
+            ]
+            for prefix in (EXPECTED, BY_REFERENCE)
+        )
+        self._calibrated = _calibrated_features(boxes, rows, place, points, probabilities)
+        self._reference: ReferenceFeatures | None = None
+        self._unknown = [*REFERENCE_FEATURES, *(f"{BY_REFERENCE}{name}" for name in agreed)]
+        if needs_of(self._features) or agreed:
+            self._reference = _reference_features(boxes, category, rows, place, agreed)
 
     @property
     def found(self) -> bool:
@@ -72,93 +94,93 @@ class CategoryScores:
         return len(self.images) > 0
 
     def row(self) -> dict[str, Any]:
-        """Return the category, the number of images, the scores and expected counts by name.
+        """Return the category, the number of images, the features and expected counts by name.
 
         And the highest score of its boxes on all images of the site; see `nothing_over`.
         """
-        computed = {
-            name: value for score in self._scores for name, value in score.compute().items()
+        calibrated, curve = self._calibrated.compute(), self._calibrated.curve
+        unknown = dict.fromkeys(self._unknown, np.nan)
+        computed = calibrated | (self._reference.compute() if self._reference else unknown)
+        agreed = {}
+        if self._reference is not None:
+            of_reference = self._reference.curve
+            agreed[REFERENCE_COUNTS] = of_reference and of_reference.to_bytes()
+        weights = [name for name in calibrated if name.startswith(WEIGHT)]
+        return {
+            "category": self.category,
+            "n_images": max(len(self.images), 1),
+            HIGHEST: self._highest,
+            **{name: computed[name] for name in (*self._features, *weights)},
+            EXPECTED_COUNTS: curve and curve.to_bytes(),
+            **agreed,
         }
-        weights = [name for name in computed if name.startswith(WEIGHT)]
-        scores: dict[str, Any] = {name: computed[name] for name in (*self._features, *weights)}
-        for calibrated in (of for of in self._scores if isinstance(of, CalibratedScores)):
-            scores[EXPECTED_COUNTS] = calibrated.curve and calibrated.curve.to_bytes()
-        shared = {"n_images": max(len(self.images), 1), HIGHEST: self._highest}
-        return {"category": self.category, **shared, **scores}
 
     def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return each score of B sets in which the m images count so often, (B, m), as (B,)."""
-        parts = [score.resample(counts) for score in self._scores]
-        computed = {name: values for part in parts for name, values in part.items()}
+        """Return each feature of B sets in which the m images count so often, (B, m), as (B,)."""
+        unknown = {name: np.full(len(counts), np.nan) for name in self._unknown}
+        computed = self._calibrated.resample(counts)
+        computed |= self._reference.resample(counts) if self._reference else unknown
         return {name: computed[name] for name in self._features}
 
 
-def _scores(
+def _check_features(features: Sequence[str]) -> None:
+    unknown = [name for name in features if name not in LABELLED_FEATURES]
+    unknown = [name for name in unknown if not OperatingPoint.of(name.removeprefix(EXPECTED))]
+    unknown = [name for name in unknown if not OperatingPoint.of(name.removeprefix(BY_REFERENCE))]
+    if unknown:
+        raise InputError(
+            f"Expected features among {', '.join(LABELLED_FEATURES)}, or {EXPECTED}TARGET or "
+            f"{BY_REFERENCE}TARGET of a target at a threshold, but got {', '.join(unknown)}."
+        )
+
+
+def _calibrated_features(
+    boxes: SiteBoxes,
+    rows: np.ndarray,
+    place: np.ndarray,
+    points: Sequence[str],
+    probabilities: np.ndarray | None,
+) -> CalibratedFeatures:
+    """Read some `rows` of the clean boxes; `place` (M,) of each image among those evaluated."""
+    clean = boxes.clean
+    sides = relative_sides(clean.boxes[rows], boxes.areas[clean.image[rows]])
+    return CalibratedFeatures(
+        boxes.calibrated,
+        clean.scores[rows],
+        sides,
+        place[clean.image[rows]],
+        int(place.max(initial=-1)) + 1,
+        probabilities=None if probabilities is None else probabilities[:, rows],
+        at_thresholds=points,
+    )
+
+
+def _reference_features(
     boxes: SiteBoxes,
     category: int,
-    images: np.ndarray,
-    features: Sequence[str],
-    score_thr: float,
-    probabilities: np.ndarray | None,
-) -> Iterator[Score]:
-    """Make the scores that fill some columns, and feed them."""
-    by_score: dict[type[Score], list[str]] = {}
-    for name in features:
-        score = CalibratedScores if name.startswith(EXPECTED) else score_of(name)
-        if score is None:
-            raise InputError(f"No score fills the column {name}: see `autoeval list scores`.")
-        by_score.setdefault(score, []).append(name)
-    place = np.full(len(boxes), -1)
-    place[images] = np.arange(len(images))
-    rows = boxes.clean.rows_of(category)
-    rows = rows[place[boxes.clean.image[rows]] >= 0]
-    at, scores = place[boxes.clean.image[rows]], boxes.clean.scores[rows]
-    others = []
-    context = ScoreContext(BoxStabilitySettings(score_thr=score_thr), calibration=boxes.calibration)
-    for kind, names in by_score.items():
-        if issubclass(kind, ConfidenceScore):
-            of_boxes_alone = kind(score_thr=score_thr, names=names)
-            of_boxes_alone.update_images(scores, at, len(images))
-            yield of_boxes_alone
-        elif issubclass(kind, CalibratedScores):
-            points = [name.removeprefix(EXPECTED) for name in names if "@" in name]
-            calibrated = kind(boxes.calibration, at_thresholds=points)
-            area = boxes.areas[boxes.clean.image[rows]]
-            sides = relative_sides(boxes.clean.boxes[rows], area)
-            own = None if probabilities is None else probabilities[:, rows]
-            calibrated.update_images(scores, sides, at, len(images), own)
-            yield calibrated
-        elif issubclass(kind, ReferenceAP):
-            yield _reference_score(boxes, category, rows, place)
-        else:
-            others.append(kind.make(context))
-    for image in images if others else ():
-        evidence = boxes.evidence(int(image), category)
-        for other in others:
-            other.update(evidence)
-    yield from others
-
-
-def _reference_score(
-    boxes: SiteBoxes, category: int, rows: np.ndarray, place: np.ndarray
-) -> ReferenceAP:
-    """Score the boxes of some `rows` against those of the reference; `place` (M,) of each image."""
+    rows: np.ndarray,
+    place: np.ndarray,
+    at_thresholds: Sequence[str],
+) -> ReferenceFeatures | None:
+    """Compare some `rows` with the boxes of the reference; None where it has no calibration."""
     clean, reference, q = boxes.clean, boxes.reference, boxes.reference_right
-    assert reference is not None
-    score = ReferenceAP(boxes.reference_calibration)
-    if q is None:  # no calibration: nothing is known of the reference
-        return score
-    true = reference.rows_of(category)
-    true = true[place[reference.image[true]] >= 0]
-    score.update_images(
+    if reference is None or q is None:
+        return None
+    of_reference = reference.rows_of(category)
+    of_reference = of_reference[place[reference.image[of_reference]] >= 0]
+    return ReferenceFeatures(
         Detections(clean.boxes[rows], clean.scores[rows], clean.label[rows]),
         place[clean.image[rows]],
-        Detections(reference.boxes[true], reference.scores[true], reference.label[true]),
-        place[reference.image[true]],
+        Detections(
+            reference.boxes[of_reference],
+            reference.scores[of_reference],
+            reference.label[of_reference],
+        ),
+        place[reference.image[of_reference]],
         int(place.max(initial=-1)) + 1,
-        q[true],
+        q[of_reference],
+        at_thresholds=at_thresholds,
     )
-    return score
 
 
 def site_scores(
@@ -166,7 +188,6 @@ def site_scores(
     features: Sequence[str] = FEATURES,
     *,
     named: Collection[str] = (),
-    score_thr: float = SCORE_THR,
 ) -> list[CategoryScores]:
     """Score the categories that are detected, each on the images where it is.
 
@@ -180,7 +201,7 @@ def site_scores(
     for k, name in enumerate(found.categories):
         if name in (named or likely):
             images = boxes.images_with(k)
-            scores.append(CategoryScores(boxes, k, images, features, score_thr=score_thr))
+            scores.append(CategoryScores(boxes, k, images, features))
     return scores
 
 
@@ -213,7 +234,7 @@ def labelled_rows(
         rows.append({**row, "n_boxes": int(ranking.n_true.sum()), **precision, **counts})
     kind = SEED if labelled.everywhere else CATEGORY
     trained = {TRAINED_HERE: True} if labelled.trained_here else {}
-    named = {"source": labelled.name, "family": labelled.family, "sample_set": labelled.name}
+    named = {"source": labelled.name, "family": labelled.group, "sample_set": labelled.name}
     return pd.DataFrame(rows).assign(**named, **trained, kind=kind, repeat=0)
 
 

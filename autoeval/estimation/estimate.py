@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.site import Site
 
 
+DEFAULT_METHOD = "bayes"  # the method of the core, as results and pages name it
 SMALL, LARGE = 14, 70
 NOT_DEFINED = "not defined, no box is over the threshold"
 WIDEST_TEXT = f"±{100 * WIDEST:.0f} points"
@@ -50,33 +51,27 @@ class Estimate:
     Parameters
     ----------
     value : float
-        Mean over the dropout repeats, in the range of the target.
-    std : float
-        Standard deviation over the repeats; 0 for one repeat, NaN where nothing is repeated.
+        In the range of the target.
     lower, upper : float
-        Prediction interval, NaN where none can be formed: from the errors on left-out sources,
-        widened by the sampling error of the images where it is known.
+        Prediction interval, NaN where none can be formed; it holds the sampling error of the
+        images where that is known.
     level : float
         Nominal coverage of the interval.
     interval_method : str
         How the interval was formed, or why there is none.
     target : str
         What is estimated; a name in `autoeval.targets.TARGETS`.
-    method : str
-        Name of the regressor.
     n_images : int
         Images that were read.
     features : dict
-        Mean of each feature over the repeats.
+        Mean of each feature.
     warnings : tuple of str
         Why the value may be wrong.
     sampling_std : float
         Standard deviation over draws of the images with replacement; NaN where it is not known.
-    source_lower, source_upper : float
-        The interval without the sampling error of the images.
     per_category : dict of str to dict
         ``value``, ``lower`` and ``upper`` of each category of a task that has several, rare ones
-        partly pooled with the others; see `estimate_categories`.
+        partly pooled with the others.
     raw : float
         The value before it was brought into the range of the target; NaN where it is not known.
     beside : dict of str to dict
@@ -90,25 +85,22 @@ class Estimate:
     """
 
     value: float
-    std: float
     lower: float
     upper: float
     level: float
     interval_method: str
     target: str
-    method: str
     n_images: int
     features: dict[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     sampling_std: float = math.nan
-    source_lower: float = math.nan
-    source_upper: float = math.nan
     per_category: dict[str, dict[str, float]] = field(default_factory=dict)
     raw: float = math.nan
     beside: dict[str, dict[str, float]] = field(default_factory=dict)
     width_warning: str = ""
     undefined: tuple[str, ...] = ()
     site: Site | None = field(default=None, compare=False)
+    method = DEFAULT_METHOD
 
     def __str__(self) -> str:
         warnings = warning_lines(self.all_warnings())
@@ -117,9 +109,8 @@ class Estimate:
     def headline(self) -> list[str]:
         """Return the lines with the value, its interval, and the other targets."""
         target = find_target(self.target)
-        value, std, lower, upper = map(target.text, (self.value, self.std, self.lower, self.upper))
-        repeats = f" ± {std} (repeats)" if self.std == self.std else ""
-        head = f"estimated {target.title}: {value}{repeats}"
+        lower, upper = target.text(self.lower), target.text(self.upper)
+        head = f"estimated {target.title}: {self.value_text}"
         if self.target in self.undefined:
             head = f"{target.title}: {NOT_DEFINED}"
         elif self.value != self.value:
@@ -136,41 +127,53 @@ class Estimate:
 
     def details(self) -> list[str]:
         """Return the lines on the parts of the interval and on single categories."""
-        return [*self._two_parts(), *self._by_category()]
+        return [*filter(None, [self.sampling_text()]), *self._by_category()]
+
+    @property
+    def value_text(self) -> str:
+        """The value in the unit of the target."""
+        return find_target(self.target).text(self.value)
 
     def all_warnings(self) -> list[str]:
         """Return all warnings, that of the width among them, the most important first."""
         return ordered_warnings((self.width_warning, *self.warnings))
 
-    def _two_parts(self) -> Iterator[str]:
-        """State what the sources and what the number of images add to the interval."""
-        text = find_target(self.target).text
-        if self.sampling_std == self.sampling_std:
-            spread = (
-                f"sampling error of {counted(self.n_images, 'image')}: ± {text(self.sampling_std)}"
-            )
-            if self.source_lower == self.source_lower:
-                by_source = f"{text(self.source_lower)} to {text(self.source_upper)}"
-                spread = f"without the sampling error: {by_source}; {spread}"
-            yield spread
+    def sampling_text(self) -> str:
+        """State what the number of images adds to the interval, where that is known."""
+        if self.sampling_std != self.sampling_std:
+            return ""
+        std = find_target(self.target).text(self.sampling_std)
+        return f"sampling error of {counted(self.n_images, 'image')}: ± {std}"
+
+    def variation_text(self) -> str:
+        """State how the value varies with the images, to follow the name of the method."""
+        if self.sampling_std != self.sampling_std:
+            return ""
+        std = find_target(self.target).text(self.sampling_std)
+        return f", ± {std} over the choice of images"
+
+    def figures(self) -> dict[str, float]:
+        """Return the value and its ends, by the name of the target."""
+        ends = {f"{self.target}_{end}": getattr(self, end) for end in ("lower", "upper")}
+        return {self.target: self.value, **ends}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; NaN becomes None."""
-        return _plain(self._figures()) | {"warning_codes": codes_of(self.warnings)}
+        return _plain(self._fields()) | {"warning_codes": codes_of(self.warnings)}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row, features as columns, texts joined by ``"; "``."""
         joined = {name: "; ".join(getattr(self, name)) for name in ("warnings", "undefined")}
-        row = self._figures() | joined
+        row = self._fields() | joined
         features = row.pop("features")
         for category, of in (row.pop("per_category") | row.pop("beside")).items():
             row |= {f"{name}/{category}": value for name, value in of.items()}
         return pd.DataFrame([row | features])
 
-    def _figures(self) -> dict[str, Any]:
-        figures = asdict(replace(self, site=None))
-        del figures["site"]
-        return figures
+    def _fields(self) -> dict[str, Any]:
+        fields = asdict(replace(self, site=None)) | {"method": self.method}
+        del fields["site"]
+        return fields
 
     def _beside(self) -> Iterator[str]:
         for name, of in self.beside.items():
@@ -204,7 +207,7 @@ class Estimate:
         return f"<{head}; {interval}{warnings}>"
 
     def plot(self, ax: Axes | None = None, *, training: Trained | None = None) -> Axes:
-        """Draw the value, its spread over the repeats and its interval, in the target's unit.
+        """Draw the value and its interval, in the target's unit.
 
         Parameters
         ----------
@@ -235,12 +238,10 @@ class Estimate:
 
     def _draw_bar(self, ax: Axes) -> None:
         target = find_target(self.target)
-        value, std, *ends = self._scaled()
+        value, *ends = self._scaled()
         ax.plot(ends, [0, 0], color="0.8", lw=14, solid_capstyle="butt", label=self._band)
-        repeats = f" ± {target.text(self.std)} (repeats)" if self.std == self.std else ""
-        text = f"{target.text(self.value)}{repeats}"
-        spread = std if std == std else None
-        ax.errorbar(value, 0, xerr=spread, capsize=4, label=text, ecolor="black", **STAR)
+        bar: dict[str, Any] = {"xerr": self.scaled_std, "capsize": 4, "ecolor": "black"}
+        ax.errorbar(value, 0, label=self.value_text, **bar, **STAR)
         ax.set(xlabel=f"estimated {target.name} ({target.unit})", yticks=[])
         if target.upper < math.inf:
             ax.set_xlim(0, target.scale * target.upper)
@@ -263,7 +264,7 @@ class Estimate:
             ax.scatter(rows["estimate"], rows["true"], s=sizes, alpha=0.7, linewidths=0, label=name)
         ends = [means[["estimate", "true"]].min().min(), means[["estimate", "true"]].max().max()]
         ax.plot(ends, ends, color="0.5", lw=1, zorder=0)
-        value, _, lower, upper = self._scaled()
+        value, lower, upper = self._scaled()
         ax.plot([value, value], [lower, upper], color="0.8", lw=6, zorder=0, label=self._band)
         ax.plot(value, value, label=target.text(self.value), **STAR)
         ax.set(
@@ -272,13 +273,18 @@ class Estimate:
         )
 
     @property
+    def scaled_std(self) -> float | None:
+        """What an error bar shows: nothing, since the interval holds all errors."""
+        return None
+
+    @property
     def _band(self) -> str:
         return f"{self.level:.0%} interval"
 
     def _scaled(self) -> tuple[float, ...]:
-        """Return value, spread and ends of the interval in the target's unit."""
+        """Return the value and the ends of the interval in the target's unit."""
         scale = find_target(self.target).scale
-        return tuple(scale * v for v in (self.value, self.std, self.lower, self.upper))
+        return tuple(scale * v for v in (self.value, self.lower, self.upper))
 
 
 def _plain(value: Any) -> Any:

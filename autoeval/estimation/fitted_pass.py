@@ -13,29 +13,25 @@ import pandas as pd
 from autoeval.data.find_images import Images, UnlabelledImage, list_images
 from autoeval.data.image_folder import ImageFile
 from autoeval.data.labels.content import LabelledImage
-from autoeval.data.tasks.task import Task
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.presets import BY_PRODUCTS, PassSettings, SourceDomain, light
-from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference, load_reference
-from autoeval.estimation.pair_table import CATEGORY
+from autoeval.estimation.observation.pass_settings import HALF_SIZE, PassSettings
+from autoeval.estimation.observation.reference_boxes import Reference, load_reference
+from autoeval.estimation.pair_table import CATEGORY, needs_of
+from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.labels.plan_file import PLAN, load_plan
-from autoeval.scores.registry import needs_of, of_domain
 from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.score_range import SCORE_THR
 from autoeval.sites.site_boxes import PASSES, PathLike
 
-REMEMBERED = {"detector", "pass", "task"}
 UNREAD = {
     "half_size": "a pass at half the size (`half_size=`)",
     "reference": "a reference detector (`reference`, --reference)",
 }
 """What a pass that a fit did not have is called."""
-WANTS = (*BY_PRODUCTS, "half_size", "views", "reweighted", "prototypes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +39,7 @@ class FittedPass:
     """The pass over the images of a fit, which those of a new site get, too.
 
     context, loading: as an estimator holds them; see `AccuracyEstimator`.
-    features: scores that the regression reads; compared: those with a range in the fit.
+    features: columns of the table that the regression reads.
     table: rows of the fit.
     of_labels: passes that label assistance reads.
     """
@@ -51,7 +47,6 @@ class FittedPass:
     context: Mapping[str, Any]
     loading: Mapping[str, Any]
     features: tuple[str, ...]
-    compared: tuple[str, ...]
     table: pd.DataFrame
     of_labels: frozenset[str] = frozenset()
 
@@ -81,12 +76,6 @@ class FittedPass:
             return None
         return {name: list(words) for name, words in task["words"].items()}
 
-    @property
-    def score_thr(self) -> float:
-        """Boxes with a lower score count in no score."""
-        stability = self.context.get("pass", {}).get("stability", {})
-        return float(stability.get("score_thr", SCORE_THR))
-
     def read_predictions(
         self,
         files: Predictions,
@@ -95,6 +84,7 @@ class FittedPass:
         categories: Categories | None,
     ) -> Site:
         """Read the predictions of new images, by default those of the plan of the labels."""
+        files = as_fitted(files, self.context)
         known: PathLike | Sequence[LabelledImage] | None
         listed: Sequence[UnlabelledImage] = ()
         if images is None or isinstance(images, str | os.PathLike):
@@ -106,7 +96,7 @@ class FittedPass:
             known = load_plan(Path(labels).parent).found.images
         site = site_of_files(files, self.statistics, images=known, categories=categories)
         self.check_read(site.boxes.passes)
-        missing = sorted(needs_of(self.features) - site.boxes.passes)
+        missing = sorted(self.needs(self.features) - site.boxes.passes)
         if missing:
             raise InputError(
                 f"This estimator was fitted with {PASSES.get(missing[0], missing[0])}, or fit "
@@ -117,7 +107,7 @@ class FittedPass:
     def check_read(self, passes: Iterable[str]) -> None:
         """Refuse passes beside the clean one that the fit did not have: nothing reads them."""
         of_pass = self.context.get("pass", {})
-        known = needs_of(self.table.columns) | {name for name in of_pass if of_pass[name]}
+        known = self.needs(self.table.columns) | {name for name in of_pass if of_pass[name]}
         unread = sorted(set(passes) - known - self.of_labels)
         if unread:
             raise InputError(
@@ -146,78 +136,30 @@ class FittedPass:
         spec = self.loading.get("reference")
         return load_reference(DetectorSpec.from_dict(spec)) if spec else None
 
-    def observer(
-        self,
-        detector: ImageDetector,
-        *,
-        repeats: int | None = None,
-        domain: SourceDomain | None = None,
-        reference: Reference | None = None,
-        batch_size: int = 4,
-    ) -> Observer:
-        """Make the pass that the scores of the training table were made with.
-
-        It collects no more evidence than the scores need. Refused for another detector, more
-        repeats, and where a training domain or a reference is needed and there is none.
-        """
-        context = self.context
-        if not context.keys() >= REMEMBERED:
-            raise InputError(
-                "This estimator does not know how its scores were made: it was not fitted, or "
-                "without `context`. Load one that `autoeval estimate-map` or `fit_task` wrote, or "
-                "pass it rows that you made yourself (`predict_rows`)."
-            )
-        refuse_differences(context["detector"], detector.settings, "detector.")
-        needed = of_domain(self.features)
-        if needed and domain is None:
-            raise InputError(
-                f"This estimator uses {' and '.join(needed)}, which compare with the detector's "
-                "training domain, and an estimator does not carry that. Pass `domain`, made by "
-                "`autoeval.published.fitting.kept_domain.observe_source_domain` from the "
-                "seed set that --preset reference= named when it was fitted."
-            )
-        _check_reference(self.features, reference)
-        needs, wanted = needs_of(self.features), 0
-        if "perturbed" in needs or repeats:
-            known = _fitted_repeats(self.table)
-            wanted = known if repeats is None else repeats
-            if not min(1, known) <= wanted <= known:
-                raise InputError(
-                    f"Expected {min(1, known)} to {known} `repeats`, the number this estimator was "
-                    f"fitted with, but got {wanted}."
-                )
-        wants = tuple(want for want in WANTS if want in BY_PRODUCTS or want in needs)
-        try:
-            saved, words = context["task"], detector.categories
-            names = tuple(saved["categories"])
-            lookup = zip(words, saved["lookup"], strict=True)
-            task = Task(saved["name"], names, (), {word: names[k] for word, k in lookup if k >= 0})
-            settings = PassSettings.from_dict(
-                context["pass"], repeats=wanted, wants=wants, domain=domain, reference=reference
-            )
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise InputError(
-                "What this estimator remembers of its pass is damaged "
-                f"({type(error).__name__}: {error}): fit it again."
-            ) from error
-        return Observer(detector, task, settings, batch_size=batch_size)
+    def needs(self, columns: Iterable[str]) -> frozenset[str]:
+        """Return the passes beside the clean one that columns of the table are made of."""
+        return needs_of(columns)
 
     def box_observer(
         self, detector: ImageDetector, reference: Reference | None = None, batch_size: int = 4
     ) -> Observer:
-        """Make the pass that finds the boxes which scores and label assistance read.
+        """Make the pass that finds the boxes which features and label assistance read.
 
         Its categories are the detector's own words, so that one pass serves all categories.
         """
-        _check_reference(self.features, reference)
+        self.check_reference(reference)
         self.check_detector(detector)
-        settings, needs = light(), needs_of(self.features) | self.of_labels
-        if "perturbed" in needs:
-            repeats = _fitted_repeats(self.table)
-            settings = self.observer(detector, repeats=repeats, reference=reference).settings
-        wants = tuple(name for name in ("half_size", *BY_PRODUCTS) if name in needs)
-        settings = replace(settings, reference=reference, wants=wants)
+        wants = (HALF_SIZE,) if HALF_SIZE in self.of_labels else ()
+        settings = PassSettings(wants=wants, reference=reference)
         return Observer(detector, own_words(detector), settings, batch_size=batch_size)
+
+    def check_reference(self, reference: Reference | None) -> None:
+        """Make sure that there is a reference detector where features need one."""
+        if reference is None and "reference" in self.needs(self.features):
+            raise InputError(
+                "This estimator was fitted with a reference detector: give the same one for these "
+                "images (--reference), as a detector or by its boxes."
+            )
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs."""
@@ -229,43 +171,9 @@ class FittedPass:
             )
         refuse_differences(self.context["detector"], detector.settings, "detector.")
 
-    def check_context(self, context: Mapping[str, Any]) -> None:
-        """Make sure that rows made with ``context`` may be given to `predict_rows`."""
-        fitted: Mapping[str, Any] = {k: v for k, v in self.context.items() if k != "boxes"}
-        ignored = {"measures"} - context.get("pass", {}).keys()  # they need labels
-        if not of_domain(self.compared):
-            ignored |= {"domain"}
-        if "reference" not in needs_of(self.compared) or (_by_files(fitted) and _by_files(context)):
-            ignored |= {"reference"}
-        refuse_differences(_without(fitted, ignored), _without(context, ignored))
-
-
-def _fitted_repeats(table: pd.DataFrame) -> int:
-    """Count the perturbed passes of a score table: none where no score of it needs any."""
-    return int(table["repeat"].max()) + 1 if "perturbed" in needs_of(table.columns) else 0
-
 
 def _file_name(image: UnlabelledImage) -> str:
     """Return the name by which predictions may call an image."""
     if isinstance(image, ImageFile) and not image.path.as_posix().endswith(image.image_id):
         return image.path.as_posix()
     return image.image_id
-
-
-def _check_reference(features: Sequence[str], reference: Reference | None) -> None:
-    if reference is None and "reference" in needs_of(features):
-        raise InputError(
-            "This estimator was fitted with a reference detector: give the same one for these "
-            "images (--reference), as a detector or by its boxes."
-        )
-
-
-def _by_files(context: Mapping[str, Any]) -> bool:
-    """Whether a reference's predictions were read, which are others for other images."""
-    return str(context.get("pass", {}).get("reference", "")).startswith(OF_FILES)
-
-
-def _without(context: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:
-    """Leave out some settings of the pass."""
-    described = {k: v for k, v in context.get("pass", {}).items() if k not in ignored}
-    return {**context, "pass": described} if "pass" in context else dict(context)

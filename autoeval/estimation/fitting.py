@@ -18,10 +18,12 @@ from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
-from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fit_state import CALIBRATIONS
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelled_files import labels_with_files, task_with_files
 from autoeval.estimation.labelling import assistance_of
+from autoeval.estimation.observation.pass_settings import FORMER_SETTINGS
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
 from autoeval.estimation.pair_table import CONFIDENCE, pair_rows, with_pairs
 from autoeval.estimation.protocol import (
@@ -34,6 +36,7 @@ from autoeval.estimation.reference_calibrating import (
     reference_calibration,
     with_calibrated_reference,
 )
+from autoeval.estimation.reference_choice import CHOSEN, read_with_strongest
 from autoeval.estimation.reference_warnings import reference_of_fit
 from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
 from autoeval.estimation.site import Categories, any_task, words_of
@@ -49,7 +52,7 @@ from autoeval.sites.site_boxes import PathLike
 
 PAIR = ["source", "category"]
 REFERENCE = "reference"
-NOT_COMPARED = ("measures", "domain", REFERENCE)
+NOT_COMPARED = ("measures", "domain", REFERENCE, *FORMER_SETTINGS)
 
 
 def joined_rows(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -109,7 +112,7 @@ def fit_files(
     labels: PathLike | None = None,
     task: Task | None = None,
     img_dir: PathLike | None = None,
-    family: str | None = None,
+    group: str | None = None,
     categories: Categories | None = None,
     **options: Any,
 ) -> AccuracyEstimator:
@@ -121,10 +124,13 @@ def fit_files(
     """
     if labels is not None:
         words = words_of(categories or {})
-        sets = [labels_with_files(labels, files, img_dir=img_dir, family=family, words=words)]
+        sets, chosen = read_with_strongest(
+            files,
+            lambda of: [labels_with_files(labels, of, img_dir=img_dir, group=group, words=words)],
+        )
         named = {name: list(of or [name]) for name, of in (categories or {}).items()}
         given = {"task": {"name": sets[0].name, "words": named}} if named else {}
-        return fit_sets(sets, context=given, **options)
+        return fit_sets(sets, context={**given, **chosen}, **options)
     assert task is not None
     folder = Path(files.path)
     if not folder.is_dir():
@@ -132,12 +138,16 @@ def fit_files(
             f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "
             "source."
         )
-    of_sources = {name: files.of_source(path) for name, path in files_by_place(folder).items()}
+    places = files_by_place(folder)
+    sets, chosen = read_with_strongest(
+        files,
+        lambda of: task_with_files(task, {k: of.of_source(path) for k, path in places.items()}),
+    )
     expected: dict[str, list[str]] = {name: [name] for name in task.categories}
     for word, name in task.detector_mapping.items():
         expected[name].append(word)
-    context = {"task": {"name": task.name, "words": expected}}
-    return fit_sets(task_with_files(task, of_sources), context=context, **options)
+    context = {"task": {"name": task.name, "words": expected}, **chosen}
+    return fit_sets(sets, context=context, **options)
 
 
 def fit_labelled(
@@ -145,14 +155,14 @@ def fit_labelled(
     labels: PathLike,
     *,
     img_dir: PathLike | None = None,
-    family: str | None = None,
+    group: str | None = None,
     folder: Path | None = None,
     categories: Categories | None = None,
     **options: Any,
 ) -> AccuracyEstimator:
     """Run a detector once over a labelled set and fit on its categories.
 
-    labels, img_dir, family, folder: see `observed_labels`.
+    labels, img_dir, group, folder: see `observed_labels`.
     categories: instead of every one that both know; see `labels_with_files`.
     **options: of `fit_sets`.
     """
@@ -160,11 +170,11 @@ def fit_labelled(
         task = any_task(categories, run.loaded.categories)
         name = Path(labels).stem
         where = None if img_dir is None else Path(img_dir)
-        files = SeedSetFiles(name, Path(labels), where, family=family)
+        files = SeedSetFiles(name, Path(labels), where, group=group)
         return fit_sources(
             run, replace(task, name=name, seed_sets=(files,)), folder=folder, **options
         )
-    made, context = observed_labels(run, labels, img_dir=img_dir, family=family, folder=folder)
+    made, context = observed_labels(run, labels, img_dir=img_dir, group=group, folder=folder)
     return fit_sets([made], context=context, loading=run.loading, detector=run.loaded, **options)
 
 
@@ -265,6 +275,8 @@ def join_fits(
     context = {name: of for name, of in one.context_.items() if name != "task"}
     if "pass" in context and not all(REFERENCE in fit.context_["pass"] for fit in fits.values()):
         context = {**context, "pass": _without(context["pass"], REFERENCE)}
+    if any(fit.context_.get(CHOSEN) != context.get(CHOSEN) for fit in fits.values()):
+        context.pop(CHOSEN, None)  # they read references of different places in their lists
     warnings = tuple(dict.fromkeys(w for of in statistics for w in of.warnings))
     boxes = (
         replace(together, floors=tuple(of for of in together.floors if of[0] in floors))

@@ -37,9 +37,9 @@ class Predictions:
         with ``NAME.json`` for each source; the other files are then such folders, too.
     half_size : path-like, optional
         The same of a second pass at half the input size, in pixels of the full size.
-    reference : path-like, optional
+    reference : path-like or sequence of path-like, optional
         What a stronger detector found on the same images: its boxes count as probable labels; see
-        docs/how-to/reference.md.
+        docs/how-to/reference.md. Of several a fit reads the strongest.
     names : mapping of str to str, or path-like
         Word for each category number, where neither the file nor the labels have it; or the file
         with the words: ``data.yaml``, or a text file with a word a line, counted from 0.
@@ -51,7 +51,7 @@ class Predictions:
 
     path: PathLike
     half_size: PathLike | None = None
-    reference: PathLike | None = None
+    reference: PathLike | Sequence[PathLike] | None = None
     names: Mapping[str, str] | PathLike = field(default_factory=dict)
     complete: bool = True
     reference_names: Mapping[str, str] | PathLike = field(default_factory=dict)
@@ -75,6 +75,11 @@ class Predictions:
                 "`reference_names` belongs to the boxes of a reference detector, and there are "
                 "none: give `reference`, too, or leave it out."
             )
+        if len(self.references) > 1:
+            raise InputError(
+                f"Expected the boxes of one reference detector here but got {len(self.references)}:"
+                " give those of the one that the fit reads."
+            )
         numbers = _words_of(self.names) or numbers
         clean = read_predictions(
             self.path, images=images, where=where, numbers=numbers, words=words
@@ -83,7 +88,7 @@ class Predictions:
             None if path is None else _read_beside(clean, path, str(self.path), words, canvas)
             for path, words, canvas in (
                 (self.half_size, numbers, True),
-                (self.reference, _words_of(self.reference_names) or numbers, False),
+                ((*self.references, None)[0], _words_of(self.reference_names) or numbers, False),
             )
         )
         if half is not None:
@@ -92,10 +97,16 @@ class Predictions:
 
     def of_source(self, path: Path) -> Predictions:
         """Return those of one source of a task: its file, and those of equal name beside it."""
-        half, reference = (
-            None if of is None else Path(of) / path.name for of in (self.half_size, self.reference)
-        )
-        return replace(self, path=path, half_size=half, reference=reference)
+        half = None if self.half_size is None else Path(self.half_size) / path.name
+        references = [Path(of) / path.name for of in self.references]
+        return replace(self, path=path, half_size=half, reference=references or None)
+
+    @property
+    def references(self) -> tuple[PathLike, ...]:
+        """The boxes of each reference detector."""
+        if self.reference is None or isinstance(self.reference, str | os.PathLike):
+            return () if self.reference is None else (self.reference,)
+        return tuple(self.reference)
 
 
 class Detector:

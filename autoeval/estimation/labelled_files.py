@@ -66,7 +66,7 @@ def labels_with_files(
     files: Predictions,
     *,
     img_dir: PathLike | None = None,
-    family: str | None = None,
+    group: str | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LabelledSet:
     """Read one labelled set and its predictions; every category is a source.
@@ -78,7 +78,7 @@ def labels_with_files(
     content = read_labels(path, img_dir)
     if not words:
         own = {word: word for word in content.categories}
-        return _with_files(path.stem, content, files, content.categories, own, family=family)
+        return _with_files(path.stem, content, files, content.categories, own, group=group)
     categories = tuple(dict.fromkeys(words.values()))
     made = _with_files(
         path.stem,
@@ -86,7 +86,7 @@ def labels_with_files(
         files,
         categories,
         words,
-        family=family,
+        group=group,
         everywhere=True,
         label_words={**{name: name for name in categories}, **words},
     )
@@ -117,7 +117,7 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Labell
             files[of.name],
             task.categories,
             words,
-            family=of.family,
+            group=of.group,
             everywhere=True,
             label_words=of.mapping or words,
         )
@@ -162,7 +162,7 @@ def _with_files(
     categories: Sequence[str],
     words: Mapping[str, str],
     *,
-    family: str | None,
+    group: str | None,
     everywhere: bool = False,
     label_words: Mapping[str, str] | None = None,
 ) -> LabelledSet:
@@ -187,7 +187,7 @@ def _with_files(
         found.as_categories(categories, words),
         truth,
         name=name,
-        family=family,
+        group=group,
         everywhere=everywhere,
         statistics=statistics,
         left_out=(*content.warnings, *of_split, *found.left_out, *floor),

@@ -15,7 +15,7 @@ from autoeval.estimation.given_boxes import Detector
 from autoeval.estimation.labelled_files import read_labels, set_of_detector
 from autoeval.estimation.observation.kept_observer import keeping
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.site import any_task, own_words
 from autoeval.notices import Notice
@@ -36,14 +36,14 @@ def observed_labels(
     labels: PathLike,
     *,
     img_dir: PathLike | None = None,
-    family: str | None = None,
+    group: str | None = None,
     folder: Path | None = None,
 ) -> tuple[LabelledSet, dict[str, Any]]:
     """Run a detector once over a labelled set; every category that both know is a source.
 
     labels: in any format of `autoeval.load_labels`. The detector should not have seen the images in
         training: its accuracy there would be too high.
-    family: where the set comes from, if others that it is joined with come from there too.
+    group: where the set comes from, if others that it is joined with come from there too.
     folder: where to keep what is observed, so that an interrupted pass goes on.
 
     Returned: the set, and what its scores are made with; see `Observer.context`.
@@ -68,7 +68,7 @@ def observed_labels(
     if not any(map(is_labelled_enough, np.array(n_true).T)):  # before the detector is run
         raise too_few_labels(name)
     task = any_task({word: [word] for word in categories}, words)
-    made = _observed(run, seed_set, task, family=family, folder=folder)
+    made = _observed(run, seed_set, task, group=group, folder=folder)
     context = _observer(run, own_words(run.loaded)).context()
     del context["task"]  # of every category that is found
     return made, context
@@ -87,7 +87,7 @@ def observed_sources(
             run,
             seed_set,
             task,
-            family=task.families[seed_set.name],
+            group=task.groups[seed_set.name],
             folder=folder and folder / "sources" / seed_set.name,
             everywhere=True,
         )
@@ -97,7 +97,7 @@ def observed_sources(
 
 
 def _observer(run: Detector, task: Task) -> Observer:
-    settings = replace(light(), reference=run.loaded_reference)
+    settings = PassSettings(reference=run.loaded_reference)
     return Observer(run.loaded, task, settings, batch_size=run.batch_size)
 
 

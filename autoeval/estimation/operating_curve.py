@@ -55,7 +55,7 @@ def expected_curve(
     best = float(estimate.site.boxes.clean.scores.max(initial=0.0))
 
     def predict(point: OperatingPoint) -> tuple[float, float, float]:
-        regression = estimator.regression_of(str(point))
+        regression = estimator.fit_.regression_of(str(point))
         found = regression.predict_mean(regression.site_rows(rows), unseen=estimate.site.unseen)  # type: ignore[union-attr]
         return found.value, found.lower, found.upper
 
@@ -310,7 +310,7 @@ def _points(iou: float, thresholds: np.ndarray = THRESHOLDS) -> list[OperatingPo
 def _is_known(estimator: AccuracyEstimator, point: OperatingPoint) -> bool:
     """Whether the labelled set has a box over the threshold."""
     try:
-        estimator.regression_of(str(point))
+        estimator.fit_.regression_of(str(point))
     except InputError:
         if point.measure == "recall":  # defined wherever there are objects
             raise

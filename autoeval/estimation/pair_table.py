@@ -3,9 +3,9 @@
 Columns: ``kind`` (``"seed"``: a place's images as they come; ``"category"``: the images of a
 labelled set that hold the category), ``source`` (place), ``family`` (sources of one origin),
 ``category``, ``n_images``, one column a score, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1], here of
-the category alone. ``counts`` and ``expected_counts`` hold a `CountCurve` each as bytes, from which
-precision, recall and F1 at any threshold follow. ``trained_here`` is true of a place that the
-detector was trained on other images of; it may be missing.
+the category alone. ``counts``, ``expected_counts`` and ``reference_counts`` hold a `CountCurve`
+each as bytes, from which precision, recall and F1 at any threshold follow. ``trained_here`` is true
+of a place that the detector was trained on other images of; it may be missing.
 """
 
 from __future__ import annotations
@@ -17,18 +17,15 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE, SEED
+from autoeval.features.calibrated_features import EXPECTED, FEATURES, WEIGHT
+from autoeval.features.reference_features import BY_REFERENCE, REFERENCE_FEATURES
 from autoeval.metrics.operating_point import CountCurve, denominators, value_of
 from autoeval.regression import Pairs
-from autoeval.scores.calibrated import EXPECTED, WEIGHT
 from autoeval.targets import AP_TARGETS, OperatingPoint
 
-FEATURES = ("expected_ap", "likely_share", "box_size")
 CONFIDENCE = "expected_ap"  # known wherever a category is found
-REFERENCE_AP = "reference_ap"
-REFERENCE_FEATURES = (REFERENCE_AP, "reference_ap50", "reference_ap75")
-"""Agreement with a reference detector, for mAP, mAP50 and mAP75."""
 REFERENCE_TRUE = "reference_true_ap"  # of the reference, on labelled images
-COUNTS, EXPECTED_COUNTS = "counts", "expected_counts"
+COUNTS, EXPECTED_COUNTS, REFERENCE_COUNTS = "counts", "expected_counts", "reference_counts"
 
 # What a score counts as where a category is not found; others as 0.
 NOTHING_FOUND = {"box_size": -1.8}
@@ -87,6 +84,15 @@ def features_at(target: str) -> tuple[str, ...]:
     return (f"{EXPECTED}{target}", *FEATURES[1:]) if OperatingPoint.of(target) else FEATURES
 
 
+def needs_of(features: Iterable[str]) -> frozenset[str]:
+    """Return the passes beside the clean one that features read.
+
+    >>> needs_of(["expected_ap"]), needs_of(["expected_ap", "reference_ap"])
+    (frozenset(), frozenset({'reference'}))
+    """
+    return frozenset({"reference"} if {*features} & {*REFERENCE_FEATURES} else ())
+
+
 def with_target(rows: pd.DataFrame, target: str) -> pd.DataFrame:
     """Add a target at a threshold, and its score, from the counts of pairs.
 
@@ -96,6 +102,7 @@ def with_target(rows: pd.DataFrame, target: str) -> pd.DataFrame:
     if point is None:
         return rows
     columns = {target: COUNTS, f"{EXPECTED}{target}": EXPECTED_COUNTS}
+    columns[f"{BY_REFERENCE}{target}"] = REFERENCE_COUNTS
     missing = {name: of for name, of in columns.items() if name not in rows and of in rows}
     if EXPECTED_COUNTS not in rows and f"{EXPECTED}{target}" not in rows:
         raise InputError(
@@ -175,7 +182,8 @@ def _check_measured(rows: pd.DataFrame, features: Sequence[str]) -> None:
     A reference may have no confident box where the detector has one, which does count as 0.
     """
     known = (*FEATURES, *REFERENCE_FEATURES)
-    for name in (n for n in features if n not in known and not n.startswith(EXPECTED)):
+    computed = (EXPECTED, f"{BY_REFERENCE}precision@")  # from counts
+    for name in (n for n in features if n not in known and not n.startswith(computed)):
         lacking = rows[~measured(rows, name)] if CONFIDENCE in rows else rows[:0]
         if len(lacking):
             of = lacking[[c for c in ("source", "category") if c in lacking]].iloc[0]

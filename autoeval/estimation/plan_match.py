@@ -10,7 +10,7 @@ from autoeval.data.predictions.box_columns import FoundBoxes
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.labelling import fingerprint_of
+from autoeval.estimation.label_planning import fingerprint_of
 from autoeval.labels.plan import LabelPlan
 
 COMPARED_IMAGES = 20

@@ -22,13 +22,17 @@ import pandas as pd
 from typing_extensions import Self
 
 from autoeval.data.config_file import shipped_config
-from autoeval.estimation.pair_table import REFERENCE_AP, REFERENCE_FEATURES, REFERENCE_TRUE
+from autoeval.estimation.pair_table import REFERENCE_TRUE
+from autoeval.features.reference_features import REFERENCE_AP, REFERENCE_FEATURES
 from autoeval.regression import Prior, Scaling
 from autoeval.regression.variances import Variances, possible_variances
 
 FILE = "reference_prior.json"
 READ_BY = dict(zip(("mAP", "mAP50", "mAP75"), REFERENCE_FEATURES, strict=True))
 """Score that a target reads."""
+PRECISION_OF = ("person",)
+"""Categories whose precision at a threshold is read from the boxes of a reference detector: of
+others that has no skill (docs/results/operating_point.md, with a reference detector)."""
 SCALE = 0.15  # of that score, about its standard deviation over sites
 MIDDLE = 0.3
 

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.data.wording import listed
-from autoeval.estimation.pair_table import REFERENCE_AP, REFERENCE_TRUE, pair_rows
+from autoeval.estimation.pair_table import REFERENCE_TRUE, pair_rows
+from autoeval.estimation.reference_prior import PRECISION_OF
+from autoeval.features.reference_features import REFERENCE_AP
 from autoeval.notices import Notice
 from autoeval.targets import OperatingPoint
 
@@ -25,8 +27,11 @@ def reference_of_fit(table: pd.DataFrame, regression: BayesianRegression) -> tup
     rows = pair_rows(table)
     if REFERENCE_TRUE not in rows:
         return ()
-    if OperatingPoint.of(regression.target):
-        return (_not_read("it is evidence of average precision, not of precision, recall or F1"),)
+    point = OperatingPoint.of(regression.target)
+    if point and not (point.measure == "precision" and rows["category"].isin(PRECISION_OF).any()):
+        of = listed(PRECISION_OF)
+        why = f"it is evidence of average precision, and at a threshold of the precision of {of}"
+        return (_not_read(f"{why} alone"),)
     strength = regression.reference_strength_
     if strength is None:
         return (

@@ -24,7 +24,6 @@ from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, site_scores
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.observation.least_stable import LeastStableImages, UnstableImage
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
 from autoeval.notices import Notice
@@ -47,7 +46,7 @@ class Site:
     floor: at which floor the fit is read; 0 for that of its own files. See
         `autoeval.estimation.score_floors`.
     unseen: see `autoeval.sites.score_range.unseen_share`.
-    evidence, least_stable: of each image, where a detector was run; those that move most, if any.
+    evidence: of each image, where a detector was run.
     detector: fingerprint of the detector; empty where it is not known.
     known: source of the fit of which these are new images; empty for a new site.
     group: of the fit, that a new site belongs to; empty for none.
@@ -64,17 +63,16 @@ class Site:
     backbone: str = BLACK_BOX
     evidence: tuple[Evidence, ...] = ()
     images: Sequence[UnlabelledImage] = ()
-    least_stable: Sequence[UnstableImage] = ()
     detector: str = ""
     known: str = ""
     group: str = ""
     nothing_found: bool = False
     row: Mapping[str, Any] = field(default_factory=dict)
 
-    def scores(self, features: Sequence[str], score_thr: float) -> list[CategoryScores]:
+    def scores(self, features: Sequence[str]) -> list[CategoryScores]:
         """Score every category that is estimated; none where none is named and none is likely."""
         names = self.boxes.clean.categories if self.named else ()
-        return site_scores(self.boxes, features, named=names, score_thr=score_thr)
+        return site_scores(self.boxes, features, named=names)
 
     def warned(self, more: Iterable[str]) -> Site:
         """Return the same with more warnings."""
@@ -194,23 +192,20 @@ class SeenImages:
     lookup: np.ndarray | None = None
     evidence: list[Evidence] = field(default_factory=list)
     log: PassLog = field(default_factory=PassLog)
-    least_stable: LeastStableImages = field(default_factory=LeastStableImages)
 
     def keep(self, evidence: Evidence) -> None:
         """Take in one image."""
         self.watch(evidence)
         evidence = evidence if self.lookup is None else evidence.relabel(self.lookup)
-        self.least_stable.update(evidence)
         self.evidence.append(evidence.boxes_alone())
 
     def of_all(self, shards: Shards) -> SeenImages:
         """Join what all processes have seen, in the order of the images."""
         whole = SeenImages()
-        parts = shards.gather((self.evidence, self.log, self.least_stable))
-        for evidence, log, least_stable in parts:
+        parts = shards.gather((self.evidence, self.log))
+        for evidence, log in parts:
             whole.evidence += evidence
             whole.log.merge(log)
-            whole.least_stable.merge(least_stable)
         return whole
 
 
@@ -249,7 +244,6 @@ def site_of_images(
         backbone=observer.detector.backbone,
         evidence=tuple(seen.evidence),
         images=distinct,
-        least_stable=seen.least_stable.images,
         detector=observer.detector.fingerprint,
         row=row | log.seconds,
     )

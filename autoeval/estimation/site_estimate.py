@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from autoeval.estimation.bayesian_regression import (
-    DEFAULT_METHOD,
     UNDEFINED,
     BayesianRegression,
     bounds,
@@ -32,8 +30,8 @@ from autoeval.estimation.nothing_found import (
 from autoeval.estimation.pair_table import category_weights, values_of
 from autoeval.estimation.reference_warnings import reference_at_site
 from autoeval.estimation.site import Site
+from autoeval.metrics.resampling import resampled_counts
 from autoeval.notices import Notice
-from autoeval.scores.score_set import resampled_counts
 from autoeval.sites.score_range import unseen_warning
 
 NEAREST, FEWEST = 8, 3
@@ -146,18 +144,17 @@ def _slopes(regression: BayesianRegression, rows: pd.DataFrame) -> np.ndarray:
 
 
 def estimate_site(
-    site: Site, regression: BayesianRegression, others: Mapping[str, Any], score_thr: float
+    site: Site, regression: BayesianRegression, others: Mapping[str, Any]
 ) -> Estimate:
     """Estimate the accuracy at a site.
 
     others: of other targets: average precisions, and precision, recall and F1 at a threshold; None
-        for one that the fit cannot estimate, see `AccuracyEstimator.regressions_of`.
-    score_thr: boxes with a lower score count in no score.
+        for one that the fit cannot estimate, see `FitState.regressions_of`.
     Returned: with the site, whose row holds the scores; without a value where nothing was found.
     """
     regressions = (regression, *filter(None, others.values()))
     features = dict.fromkeys(name for of in regressions for name in of.features_)
-    scores = site.scores(list(features), score_thr)
+    scores = site.scores(list(features))
     if not any(of.found for of in scores):
         return _nothing_found(site, regression, others)
     rows = pd.DataFrame([of.row() for of in scores])
@@ -206,11 +203,9 @@ def _nothing_found(
         value=own["value"],
         lower=own["lower"],
         upper=own["upper"],
-        std=math.nan,
         level=regression.level,
         interval_method="none, nothing was found",
         target=regression.target,
-        method=DEFAULT_METHOD,
         n_images=n_images,
         warnings=site.warnings,
         beside=known,
@@ -256,7 +251,11 @@ def _with_other_targets(
         unknown = [name for name, of in others.items() if of is None]
         elsewhere = SITE not in rows and GROUP not in rows
         at_home = NOT_CORRECTED if regression.trained_share_ and elsewhere else ()
-        of_threshold = (*OF_PRECISION, *at_home, *map(no_box_in_fit, unknown))
+        every = {estimate.target: regression, **others}
+        precise = [of for name, of in every.items() if of and name.startswith("precision@")]
+        known = bool(precise) and all(of.reads_reference(rows).all() for of in precise)
+        hardly = () if known else OF_PRECISION
+        of_threshold = (*hardly, *at_home, *map(no_box_in_fit, unknown))
     return replace(
         estimate,
         beside=beside,

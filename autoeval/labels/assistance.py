@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.labels.box_model import BoxModel
-from autoeval.labels.control_variates import MODEL, PSEUDO, control_variates, rank_by_pseudo_labels
+from autoeval.labels.control_variates import MODEL, ProbableLabels, control_variates
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.sites.pool import Pool, passes_of
@@ -22,7 +21,7 @@ from autoeval.sites.pool import Pool, passes_of
 class MixingWeights:
     """How control variates are added up, and what variance their sum leaves."""
 
-    slopes: dict[str, float]  # of each control variate, `MODEL` or `PSEUDO`
+    slopes: dict[str, float]  # of each control variate: `MODEL`, and the kind of another detector
     residual: VariancePrior  # of the true influence less the sum, relative to that of the sum
     correlation: float  # mean cross-validated one of the sum with the true influence
 
@@ -42,7 +41,7 @@ class LabelAssistance:
     """What labelled sites contribute to estimates elsewhere; see `fit_assistance`."""
 
     box_model: BoxModel
-    mixing: dict[str, MixingWeights]  # for `MODEL` alone, under `PSEUDO` for both control variates
+    mixing: dict[str, MixingWeights]  # of `MODEL` alone, and with a kind of others
     small_sample_bias: float
     sites: tuple[str, ...]  # names of those that it was fitted on
     of_clean: LabelAssistance | None = None  # of clean boxes, where `box_model` needs other passes
@@ -69,14 +68,14 @@ class LabelAssistance:
             )
         return found
 
-    def mixing_weights(self, pseudo_labels: bool) -> MixingWeights:
-        """Return those with or without pseudo-labels; without where none were fitted with them."""
-        return self.mixing[PSEUDO if pseudo_labels and PSEUDO in self.mixing else MODEL]
+    def mixing_weights(self, others: ProbableLabels | None) -> MixingWeights:
+        """Return those with boxes of another detector, or without where none were fitted so."""
+        return self.mixing[others.kind if others and others.kind in self.mixing else MODEL]
 
     def predict(
         self,
         pool: Pool,
-        pseudo_labels: FoundBoxes | None = None,
+        others: ProbableLabels | None = None,
         expected: Sequence[RankedDetections] | None = None,
     ) -> Iterator[np.ndarray]:
         """Predict the influence of each image on each category, (10, M) by IoU threshold.
@@ -85,12 +84,12 @@ class LabelAssistance:
         a time: all together are a large array.
         """
         expected = self.box_model.rankings(pool) if expected is None else expected
-        if pseudo_labels is None or PSEUDO not in self.mixing:
+        if others is None or others.kind not in self.mixing:
             for ranking in expected:
                 yield self.mixing[MODEL].add_up(control_variates(ranking))
             return
-        for pair in zip(expected, rank_by_pseudo_labels(pool.found, pseudo_labels), strict=True):
-            yield self.mixing[PSEUDO].add_up(control_variates(*pair))
+        for pair in zip(expected, others.rankings(pool.found), strict=True):
+            yield self.mixing[others.kind].add_up(control_variates(*pair, kind=others.kind))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON."""

@@ -1,46 +1,122 @@
-"""Control variates: the influence of images, predicted by a box model or by pseudo-labels."""
+"""Control variates: the influence of images, predicted by a box model or another detector."""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
 
-from autoeval.data.labels.truth import Truth
+import numpy as np
+from typing_extensions import Self
+
 from autoeval.data.predictions import FoundBoxes
 from autoeval.metrics.average_precision import RankedDetections, influence_function
-from autoeval.metrics.coco_matching import rank_categories
+from autoeval.metrics.coco_matching import top_detections
+from autoeval.metrics.weighted_matching import match_weighted
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.site_boxes import SiteBoxes
 
-MODEL, PSEUDO = "model", "pseudo"
+MODEL, PSEUDO, REFERENCE = "model", "pseudo", "reference"
 CONFIDENT = 0.3  # pseudo-labels over it count as labels
 
 
+@dataclass(frozen=True, eq=False)
+class ProbableLabels:
+    """Boxes of another detector on the images of a pool, in its categories, as labels.
+
+    probabilities (N,): that each is an object.
+    kind: `PSEUDO`, the confident boxes of a second detector, or `REFERENCE`, calibrated ones.
+    """
+
+    boxes: FoundBoxes
+    probabilities: np.ndarray
+    kind: str = REFERENCE
+
+    @classmethod
+    def of_set(cls, labelled: LabelledSet) -> Self | None:
+        """Return the pseudo-labels of a labelled set, or the boxes of its reference, if any."""
+        if labelled.pseudo_labels is not None:
+            return cls.of_confident(labelled.pseudo_labels)
+        return cls.of_reference(labelled.boxes)
+
+    @classmethod
+    def of_reference(cls, boxes: SiteBoxes) -> Self | None:
+        """Take the calibrated boxes of a reference detector, as evaluation takes them, if any."""
+        found, probabilities = boxes.reference, boxes.reference_right
+        if found is None or probabilities is None:
+            return None
+        best = top_detections(found.image, found.label, found.scores)
+        return cls(found.where(best), probabilities[best])
+
+    @classmethod
+    def of_confident(cls, found: FoundBoxes) -> Self:
+        """Take confident boxes for certain."""
+        sure = found.where(found.scores > CONFIDENT)
+        return cls(sure, np.ones(len(sure)), PSEUDO)
+
+    def rankings(self, found: FoundBoxes) -> list[RankedDetections]:
+        """Rank the boxes of a detector in each category, with these as labels."""
+        own, n_images = self.boxes, len(found.images)
+        order = np.lexsort((found.image, -found.scores, found.label))
+        image, label = found.image[order], found.label[order]
+        n_categories = len(found.categories)
+        hits = match_weighted(
+            found.boxes[order],
+            n_categories * image + label,
+            own.boxes,
+            n_categories * own.image + own.label,
+            self.probabilities,
+        )
+        scores, numbers = found.scores[order], np.arange(n_categories + 1)
+        ends = np.searchsorted(label, numbers)
+        by_label = np.argsort(own.label, kind="stable")
+        own_ends = np.searchsorted(own.label[by_label], numbers)
+        ranked = []
+        for k in range(n_categories):
+            rows = slice(ends[k], ends[k + 1])
+            mine = by_label[own_ends[k] : own_ends[k + 1]]
+            n_true = np.bincount(own.image[mine], self.probabilities[mine], minlength=n_images)
+            ranked.append(RankedDetections.of(scores[rows], image[rows], hits[:, rows], n_true))
+        return ranked
+
+    def disagreement(self, found: FoundBoxes, right: np.ndarray) -> np.ndarray:
+        """Return the expected number of boxes of each image on which the detectors disagree, (M,).
+
+        right (N,): probability that each of the detector's boxes `found` is right at IoU .5. A box
+        counts by how much this differs from what the other detector gives it, 0 where that has no
+        box there; an unmatched box of the other by its probability.
+        """
+        own, n_images, n_categories = self.boxes, len(found.images), len(found.categories)
+        order = np.lexsort((found.image, -found.scores, found.label))
+        matched = match_weighted(
+            found.boxes[order],
+            n_categories * found.image[order] + found.label[order],
+            own.boxes,
+            n_categories * own.image + own.label,
+            self.probabilities,
+        )[0]
+        image = found.image[order]
+        differing = np.bincount(image, np.abs(right[order] - matched), minlength=n_images)
+        there = np.bincount(own.image, self.probabilities, minlength=n_images)
+        unmatched = there - np.bincount(image, matched, minlength=n_images)
+        return np.asarray(differing + np.maximum(unmatched, 0))
+
+
 def control_variates(
-    expected: RankedDetections, by_pseudo_labels: RankedDetections | None = None
+    expected: RankedDetections, second: RankedDetections | None = None, kind: str = PSEUDO
 ) -> dict[str, np.ndarray]:
     """Predict the influence of M images on the average precision of a category, (10, M) each.
 
     `expected` ranks the boxes with probabilities in place of labels, see `BoxModel.rankings`, the
-    second with the confident ones of another detector, see `rank_by_pseudo_labels`; that prediction
-    gets the standard deviation of the first: where that detector finds little, each of its boxes
-    would count for too much. Returns `MODEL`, and `PSEUDO` where there are pseudo-labels; 0 where
-    no object is expected.
+    second with the boxes of another detector, see `ProbableLabels`; that prediction gets the
+    standard deviation of the first: where that detector finds little, each of its boxes would count
+    for too much. Returns `MODEL`, and `kind` where there is a second; 0 where no object is
+    expected.
     """
     first = np.nan_to_num(influence_function(expected))
-    if by_pseudo_labels is None:
+    if second is None:
         return {MODEL: first}
-    second = np.nan_to_num(influence_function(by_pseudo_labels))
-    own = second.mean(axis=0).std()
-    return {MODEL: first, PSEUDO: second * (first.mean(axis=0).std() / own if own > 0 else 0.0)}
-
-
-def rank_by_pseudo_labels(found: FoundBoxes, pseudo_labels: FoundBoxes) -> list[RankedDetections]:
-    """Rank the boxes of each category, with the confident ones of another detector as labels.
-
-    Those are on the same images, in the same order and categories.
-    """
-    sure = pseudo_labels.where(pseudo_labels.scores > CONFIDENT)
-    boxes, crowd = sure.boxes.astype(np.float64), np.zeros(len(sure), bool)
-    truth = Truth(sure.images, sure.categories, sure.image, sure.label, boxes, crowd)
-    return rank_categories(found, truth)
+    other = np.nan_to_num(influence_function(second))
+    own = other.mean(axis=0).std()
+    return {MODEL: first, kind: other * (first.mean(axis=0).std() / own if own > 0 else 0.0)}
 
 
 def true_influence(ranking: RankedDetections) -> np.ndarray:

@@ -97,13 +97,16 @@ def variance_of_sum(terms: np.ndarray, n_holding: int | None = None) -> tuple[fl
     """Return the variance of the sum of the terms, and its degrees of freedom.
 
     Images without an object all have about the same influence: only the `n_holding` others show a
-    variance.
+    variance, and their terms sum to 0 among themselves, so that Bessel's correction counts them
+    alone.
     """
     n = len(terms)
     if n < 2:
         return math.nan, 0.0
-    dof = n - 1 if n_holding is None else max(min(n, n_holding) - 1, 0)
-    return float(n / (n - 1) * np.sum(terms**2)), float(dof)
+    shown = n if n_holding is None else min(n, n_holding)
+    if shown < 2:
+        return math.nan, 0.0
+    return float(shown / (shown - 1) * np.sum(terms**2)), float(shown - 1)
 
 
 def slopes(influence: np.ndarray, predicted: np.ndarray) -> np.ndarray:

@@ -179,18 +179,19 @@ def difference_of_category(
     small_sample_bias: float,
     prior: ValueWithError = NOTHING,
     residual: VariancePrior | None = None,
+    n_in_pool: float | None = None,
 ) -> ValueWithError:
     """Estimate by the predicted influence of all images, (M,), without the small-sample bias.
 
     `residual` is the prior of the variance that the prediction leaves, where that does not follow
-    from the number of objects.
+    from the number of objects. `n_in_pool` is the estimated number of objects of the pool, by
+    default in proportion to that of the labelled images.
     """
+    n_true = accuracy.n_true
+    if n_in_pool is None:
+        n_in_pool = n_true * sample.n_pool / len(sample)
     unbiased = without_small_sample_bias(
-        accuracy.value,
-        small_sample_bias,
-        n_true=accuracy.n_true,
-        n_labelled=len(sample),
-        n_pool=sample.n_pool,
+        accuracy.value, small_sample_bias, n_true=n_true, n_in_pool=n_in_pool
     )
     own = predicted[sample.images]
     return _estimate(unbiased, accuracy, sample, prior, predicted=own, residual=residual)

@@ -20,8 +20,9 @@ from autoeval.labels.box_model import (
 from autoeval.labels.control_variates import (
     MODEL,
     PSEUDO,
+    REFERENCE,
+    ProbableLabels,
     control_variates,
-    rank_by_pseudo_labels,
     true_influence,
 )
 from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_small_sample_bias
@@ -84,10 +85,10 @@ def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
     the images of each site at random. Raises InputError if no category has labels enough.
     """
     sites = [of.at_most(MOST_IMAGES) for of in sets]
-    several = len({site.family for site in sites}) > 1
+    several = len({site.group for site in sites}) > 1
     pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
     sites = [site for site in sites if any(pair.site is site for pair in pairs)]
-    folds = image_folds([site.family for site in sites], [len(site.pool) for site in sites])
+    folds = image_folds([site.group for site in sites], [len(site.pool) for site in sites])
     every = [site.pool.names for site in sites]
     names = tuple(name for name in (every or [()])[0] if all(name in own for own in every))
     fitted = _fit(sites, pairs, folds, names)
@@ -146,14 +147,15 @@ def _fit(
         return None
     of_points = {name: [of for of in cross_fitted if of.target == name] for name in MEASURES}
     mixing = {MODEL: _mixing_weights(of_ap, (MODEL,))}
-    if all(PSEUDO in of.predicted for of in of_ap):
-        mixing[PSEUDO] = _mixing_weights(of_ap, (MODEL, PSEUDO))
+    for kind in (PSEUDO, REFERENCE):
+        if all(kind in of.predicted for of in of_ap):
+            mixing[kind] = _mixing_weights(of_ap, (MODEL, kind))
     return LabelAssistance(
         fit_box_model(sites, pairs, [np.ones(len(of), bool) for of in folds], names),
         mixing,
         fit_small_sample_bias(
             [measure_small_sample_bias(pair.ranking) for pair in pairs],
-            [pair.site.family for pair in pairs],
+            [pair.site.group for pair in pairs],
         ),
         tuple(site.name for site in sites),
         points={name: _mixing_weights(of, (MODEL,)) for name, of in of_points.items() if of},
@@ -182,15 +184,19 @@ def _cross_fit(
                 missed[:, mine] = model.n_missed(site.pool.found, everywhere)[:, mine]
     predicted = []
     for site, p, missed in zip(sites, probabilities, n_missed, strict=True):
-        expected, pseudo = expected_rankings(site.pool.found, p, missed), None
-        if site.pseudo_labels is not None:
-            pseudo = rank_by_pseudo_labels(site.pool.found, site.pseudo_labels)
+        expected = expected_rankings(site.pool.found, p, missed)
+        others = ProbableLabels.of_set(site)
+        second = others.rankings(site.pool.found) if others else None
         for pair in (pair for pair in pairs if pair.site is site):
-            rankings = [of[pair.category].take(pair.images) for of in (expected, pseudo) if of]
-            variates = control_variates(*rankings)
+            own = expected[pair.category].take(pair.images)
+            if others and second:
+                by_others = second[pair.category].take(pair.images)
+                variates = control_variates(own, by_others, others.kind)
+            else:
+                variates = control_variates(own)
             means = {name: values.mean(axis=0) for name, values in variates.items()}
             predicted.append(CrossFitted(MEAN_AP, true_influence(pair.ranking), means))
-            predicted += _at_thresholds(pair.ranking, rankings[0])
+            predicted += _at_thresholds(pair.ranking, own)
     return predicted
 
 

@@ -32,9 +32,7 @@ from autoeval.labels.value_with_error import NOTHING, ValueWithError
 
 STD_OF_UNKNOWN = 0.25  # of an average precision for which there is no label-free estimate
 UNKNOWN_COMMON = 0.25  # share of an error's variance in common, without an estimate of the mean
-RARE_EXCESS, RARE_EXCESS_STD = 0.2, 0.2
-"""Excess of the average precision of a rare category over its label-free estimate, times the number
-of objects and one, and its standard deviation: precision is interpolated upward, more so of few."""
+SMALL_SAMPLE_BIAS_STD = 0.2  # of b, see `autoeval.labels.small_sample_bias`
 FLAT = 100.0  # standard deviation of a common error of which nothing is known
 
 
@@ -58,10 +56,13 @@ class JointPrior:
         each: Sequence[ValueWithError],
         whole: ValueWithError = NOTHING,
         n_objects: np.ndarray | None = None,
+        small_sample_bias: float = 0.0,
     ) -> Self:
         r"""Divide the errors of C estimates by the error of their mean, `whole`.
 
         `n_objects` (C,) is the number that the pool is expected to hold of each; by default many.
+        A pool is a sample, too: of a category that it holds only a few times, its average precision
+        exceeds the label-free estimate by the same `small_sample_bias`.
 
         The level τ is alike in all categories but those whose own error s is smaller; with the
         stated error S of the mean, :math:`S^2 = \tau^2 + (\overline{s^2} - \tau^2) / C`. A
@@ -88,10 +89,10 @@ class JointPrior:
         level = np.minimum(_level(errors, whole), errors)
         rarity = rarity * (errors > 0)  # the value of a category without a box is known
         left = np.sqrt(errors**2 - level**2)
-        excess = np.clip(RARE_EXCESS_STD * rarity, -left, left)
+        excess = np.clip(SMALL_SAMPLE_BIAS_STD * rarity, -left, left)
         own = np.sqrt(np.maximum(left**2 - excess**2, 0.0))
         common = np.column_stack([level, excess])
-        return cls(values + RARE_EXCESS * rarity, common, own, dof, mean_dof)
+        return cls(values + small_sample_bias * rarity, common, own, dof, mean_dof)
 
     def covariance(self, at: np.ndarray) -> np.ndarray:
         """Covariance of the errors of some categories, (M, M)."""

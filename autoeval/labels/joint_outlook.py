@@ -14,12 +14,17 @@ import numpy as np
 
 from autoeval.data.predictions import FoundBoxes
 from autoeval.labels.estimators import FEWEST_HOLDING
-from autoeval.labels.joint import JointPrior, MeasuredCategories, estimate_mean
+from autoeval.labels.joint import (
+    SMALL_SAMPLE_BIAS_STD,
+    JointPrior,
+    MeasuredCategories,
+    estimate_mean,
+)
 from autoeval.labels.joint_gain import variance_with_one_more
-from autoeval.labels.joint_sample import SMALL_SAMPLE_BIAS_STD, with_shared_bias
+from autoeval.labels.joint_sample import with_shared_bias
 from autoeval.labels.object_variance import DOF, object_variance
 from autoeval.labels.sample_size import first_that_suffices
-from autoeval.labels.small_sample_bias import bias_scale
+from autoeval.labels.small_sample_bias import bias_scale, objects_in_pool
 
 CATEGORIES_DRAWN = 200  # in all draws together: with many categories one draw is like another
 LABELS_OF_SHARES = 10.0  # that the expected shares of images count as, beside those that were seen
@@ -174,7 +179,9 @@ class JointOutlook:
             dof[own] = seen.measured.dof + held[own] - seen.n_holding[own]
             correlations[np.ix_(own, own)] = seen.measured.correlations
         errors = np.sqrt(finite * variances[at])
-        bias = SMALL_SAMPLE_BIAS_STD * finite * bias_scale(n_true[at])
+        expected = self.holding.in_pool(self.n_pool)
+        n_in_pool = objects_in_pool(n_true, k, self.n_pool, expected)
+        bias = SMALL_SAMPLE_BIAS_STD * bias_scale(n_true[at], n_in_pool[at])
         of_held = correlations[np.ix_(at, at)]
         covariance = with_shared_bias(errors, bias, of_held)
         return MeasuredCategories(at, free[at], covariance, dof[at], of_held)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -15,16 +16,19 @@ from autoeval.labels.estimators import (
     difference_of_category,
     sample_estimate,
 )
-from autoeval.labels.joint import JointEstimate, JointPrior, MeasuredCategories, estimate_jointly
+from autoeval.labels.joint import (
+    SMALL_SAMPLE_BIAS_STD,
+    JointEstimate,
+    JointPrior,
+    MeasuredCategories,
+    estimate_jointly,
+)
 from autoeval.labels.prior import combine
-from autoeval.labels.small_sample_bias import bias_scale
+from autoeval.labels.small_sample_bias import bias_scale, objects_in_pool
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 
 LABELS_OF_CORRELATIONS = 30.0
 """Labels from which on sample correlations of categories count for more than none."""
-
-
-SMALL_SAMPLE_BIAS_STD = 0.2  # of b, see `autoeval.labels.small_sample_bias`
 MOST_SHARED = 0.7  # of a standard error
 
 
@@ -38,12 +42,23 @@ class CategorySample:
     small_sample_bias: float
     priors: Sequence[ValueWithError]  # label-free estimates
     whole: ValueWithError = NOTHING  # that of the mean over the categories
-    n_objects: np.ndarray | None = None  # expected in the pool, (C,)
+    n_objects: np.ndarray | None = None  # expected in the pool without labels, (C,)
 
     @property
     def prior(self) -> JointPrior:
         """The label-free estimates together."""
-        return JointPrior.of(self.priors, self.whole, self.n_objects)
+        return JointPrior.of(self.priors, self.whole, self.n_in_pool, self.small_sample_bias)
+
+    @property
+    def n_true(self) -> np.ndarray:
+        """Objects of each category on the labelled images, (C,)."""
+        return np.array([of.n_true for of in self.accuracies], float)
+
+    @cached_property
+    def n_in_pool(self) -> np.ndarray:
+        """Objects of each category in the pool, by the labels and what was expected, (C,)."""
+        sample = self.sample
+        return objects_in_pool(self.n_true, len(sample), sample.n_pool, self.n_objects)
 
     @property
     def used(self) -> list[int]:
@@ -60,6 +75,7 @@ class CategorySample:
                 self.predicted[k],
                 self.small_sample_bias,
                 self.priors[k],
+                n_in_pool=float(self.n_in_pool[k]),
             )
             for k in at
         ]
@@ -76,11 +92,7 @@ class CategorySample:
         values, errors, dof = (
             np.array([getattr(of, name) for of in found]) for name in ("value", "error", "dof")
         )
-        bias = (
-            SMALL_SAMPLE_BIAS_STD
-            * sample.finite
-            * bias_scale(np.array([self.accuracies[k].n_true for k in at], float))
-        )
+        bias = SMALL_SAMPLE_BIAS_STD * bias_scale(self.n_true[at], self.n_in_pool[at])
         correlations = shrunk_correlations(np.array(terms))
         covariance = with_shared_bias(errors, bias, correlations)
         return MeasuredCategories(np.array(at, int), values, covariance, dof, correlations)

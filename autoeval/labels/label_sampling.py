@@ -56,6 +56,52 @@ def _merged(order: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate(halves)[np.argsort(np.concatenate(keys), kind="stable")]
 
 
+def unequal_order(order: np.ndarray, sizes: np.ndarray, *, seed: int) -> np.ndarray:
+    """Put images into a random sequence whose every beginning holds some more often than others.
+
+    An image with a number u, uniform in (0, 1), comes in the order of u over its size: sequential
+    Poisson sampling (Ohlsson 1998). The first n then hold an image with a probability close to
+    `inclusion_probabilities`, and a larger draw keeps a smaller one. The numbers are the places in
+    `balanced_order`, so that images of one size are spread evenly over `order`.
+
+    order (N,): as in `balanced_order`. sizes (N,): of each image, positive; twice as large is twice
+    as often.
+    """
+    n = len(order)
+    numbers = np.empty(n)
+    rng = np.random.default_rng([seed, n])
+    numbers[balanced_order(order, seed=seed)] = (np.arange(n) + rng.random(n)) / n
+    return np.argsort(numbers / sizes, kind="stable")
+
+
+def inclusion_probabilities(sizes: np.ndarray, n: int) -> np.ndarray:
+    """Return the probability of each image to be among n, in proportion to its size, at most 1.
+
+    Examples
+    --------
+    >>> inclusion_probabilities(np.array([1.0, 1, 2, 8]), 2)
+    array([0.25, 0.25, 0.5 , 1.  ])
+    """
+    certain = np.zeros(len(sizes), bool)
+    while True:
+        rest = sizes[~certain].sum()
+        drawn = (n - certain.sum()) * sizes / rest if rest > 0 else np.ones(len(sizes))
+        more = ~certain & (drawn >= 1)
+        if not more.any():
+            return np.where(certain, 1.0, drawn)
+        certain |= more
+
+
+def inverse_probabilities(sizes: np.ndarray | None, images: np.ndarray) -> np.ndarray | None:
+    """Return the weight of each of k images drawn with `unequal_order`, (k,).
+
+    None where all have the same, without `sizes` or with all images.
+    """
+    if sizes is None or len(images) == len(sizes):
+        return None
+    return np.asarray(1 / inclusion_probabilities(sizes, len(images))[images])
+
+
 def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -> np.ndarray:
     """Return the number of the block of time of each image, (M,), int.
 

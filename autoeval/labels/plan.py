@@ -14,12 +14,16 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.by_image import ByImage, with_few_bits
-from autoeval.labels.control_variates import MODEL, PSEUDO
+from autoeval.labels.control_variates import MODEL, PSEUDO, REFERENCE, ProbableLabels
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.joint import JointPrior
 from autoeval.labels.joint_outlook import Holding, JointOutlook, SeenLabels, expected_holding
 from autoeval.labels.joint_sample import CategoryEstimates
-from autoeval.labels.label_sampling import balanced_order
+from autoeval.labels.label_sampling import (
+    balanced_order,
+    inverse_probabilities,
+    unequal_order,
+)
 from autoeval.labels.object_variance import PER_OBJECT
 from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
@@ -32,6 +36,10 @@ from autoeval.targets import IOUS, OperatingPoint
 
 BY_INFLUENCE, BY_TIME = "predicted influence", "time"
 BY_CHANCE = "nothing (a simple random sample)"
+BY_DISAGREEMENT = "predicted influence, images on which a reference detector disagrees more often"
+DISAGREEING = 0.5
+"""Share of the probability that goes by disagreement with a reference; the rest is the same for all
+images, so that none counts for more than twice its share of a simple random sample."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,9 +47,9 @@ class LabelPlan:
     """Which images to label, and what is known before.
 
     `found` are the boxes of the pool of M images, as evaluation takes them, in K categories. Each
-    image was drawn with probability n / M. `mixing` and `small_sample_bias` are those of the
-    `LabelAssistance` that predicted. `priors` are label-free estimates by name: that of the target,
-    such as ``mAP``, and ``mAP/<category>``.
+    image was drawn with probability n / M, or in proportion to `sizes`. `mixing` and
+    `small_sample_bias` are those of the `LabelAssistance` that predicted. `priors` are label-free
+    estimates by name: that of the target, such as ``mAP``, and ``mAP/<category>``.
     """
 
     found: FoundBoxes
@@ -69,6 +77,7 @@ class LabelPlan:
     group: str = ""  # of the fit, that the site belongs to; empty for none
     nothing_found: bool = False  # no category has a likely box: those that count are labelled
     holding: np.ndarray | None = None  # share of images that hold a category, objects there: (2, K)
+    sizes: np.ndarray | None = None  # of images, (M,): how often each is drawn, where that differs
 
     def __str__(self) -> str:
         images = [self.found.images[k] for k in self.drawn]
@@ -92,6 +101,13 @@ class LabelPlan:
     def drawn(self) -> np.ndarray:
         """Images to label, (n,)."""
         return self.sequence[: self.n]
+
+    def weights(self, images: np.ndarray) -> np.ndarray | None:
+        """Return the inverse probabilities of k images to be drawn, (k,); None where all are equal.
+
+        images (k,): the first of the sequence that are labelled.
+        """
+        return inverse_probabilities(self.sizes, images)
 
     def measures(self, target: str) -> bool:
         """Whether labels of its images measure a target.
@@ -184,7 +200,8 @@ class LabelPlan:
     def _joint_outlook(self) -> JointOutlook:
         each = [self.label_free(self.target, name) for name in self.found.categories]
         holding, whole = self.expected_holding, self.priors.get(self.target, NOTHING)
-        prior = JointPrior.of(each, whole, holding.in_pool(self.n_pool))
+        n_objects = holding.in_pool(self.n_pool)
+        prior = JointPrior.of(each, whole, n_objects, self.small_sample_bias)
         residual = self.mixing.residual.variance * self.predicted(self.target)[:-1].var(axis=1)
         per_object = PER_OBJECT[self.target]
         return JointOutlook(prior, holding, per_object, residual, self.n_pool, self.level)
@@ -212,7 +229,7 @@ def make_plan(
     target: str = "mAP",
     level: float = 0.9,
     blocks: np.ndarray | None = None,
-    pseudo_labels: FoundBoxes | None = None,
+    others: ProbableLabels | None = None,
     seed: int = 0,
     detector: str = "",
     score_thr: float | None = None,
@@ -221,6 +238,7 @@ def make_plan(
     rest: FoundBoxes | None = None,
     nothing_found: bool = False,
     holding: Holding | None = None,
+    equal: bool = False,
 ) -> LabelPlan:
     """Draw n images to label.
 
@@ -229,8 +247,9 @@ def make_plan(
     threshold has its own threshold and IoU. `holding` says how often images hold the categories.
     `blocks` (M,) are blocks of time, in the order of the pool: where some hold several images the
     draw is spread over the order of the pool, so that labelled frames lie apart; otherwise over the
-    predicted influence, or over nothing where nothing was found. `pseudo_labels` are boxes of
-    another detector on the same images.
+    predicted influence, or over nothing where nothing was found. `others` are boxes of another
+    detector on the same images; those on which a reference disagrees are drawn more often, unless
+    the draw is `equal`, over time, or for a target at a threshold.
 
     Raises InputError if `n` is not from 1 to the number of images, the pool lacks features that the
     assistance needs, or there are pseudo-labels and the assistance was fitted without.
@@ -238,7 +257,7 @@ def make_plan(
     if not 1 <= n <= len(pool):
         raise InputError(f"Expected 1 to {len(pool)} images to label (all there are) but got {n}.")
     fitting = assistance.for_features(pool.names)
-    if pseudo_labels is not None and PSEUDO not in fitting.mixing:
+    if others is not None and others.kind == PSEUDO and PSEUDO not in fitting.mixing:
         raise InputError(
             "The estimator was fitted without pseudo-labels: fit it with those of the same second "
             "detector on the labelled sites, `--pseudo-labels DIR`, or plan without."
@@ -262,15 +281,13 @@ def make_plan(
     by_time = len(np.unique(blocks)) < len(pool)
     plan = LabelPlan(
         found=pool.found,
-        influence=ByImage.of(
-            map(at_levels, fitting.predict(pool, pseudo_labels, rankings)), len(pool)
-        ),
+        influence=ByImage.of(map(at_levels, fitting.predict(pool, others, rankings)), len(pool)),
         sequence=np.arange(len(pool)),
         n=n,
         seed=seed,
         order=BY_TIME if by_time else BY_CHANCE if nothing_found else BY_INFLUENCE,
         blocks=blocks,
-        mixing=fitting.mixing_weights(pseudo_labels is not None),
+        mixing=fitting.mixing_weights(others),
         small_sample_bias=fitting.small_sample_bias,
         priors=dict(priors),
         target=target,
@@ -290,4 +307,19 @@ def make_plan(
     if plan.order == BY_CHANCE:
         return replace(plan, sequence=np.random.default_rng(seed).permutation(len(pool)))
     across = plan.sequence if by_time else np.argsort(plan.predicted(target)[-1], kind="stable")
-    return replace(plan, sequence=balanced_order(across, seed=seed))
+    if others is None or others.kind != REFERENCE or point is not None or by_time or equal:
+        return replace(plan, sequence=balanced_order(across, seed=seed))
+    sizes = drawing_sizes(others.disagreement(pool.found, probabilities[0]))
+    sequence = unequal_order(across, sizes, seed=seed)
+    return replace(plan, sequence=sequence, sizes=sizes, order=BY_DISAGREEMENT)
+
+
+def drawing_sizes(disagreement: np.ndarray) -> np.ndarray:
+    """Return how often each of M images is drawn, of mean 1; see `DISAGREEING`.
+
+    disagreement (M,): expected number of boxes on which two detectors disagree.
+    """
+    mean = disagreement.mean()
+    if not mean > 0:
+        return np.ones(len(disagreement))
+    return np.asarray(1 - DISAGREEING + DISAGREEING * disagreement / mean)

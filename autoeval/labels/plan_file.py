@@ -17,12 +17,14 @@ from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.by_image import ByImage
+from autoeval.labels.compact_arrays import compact, restored
 from autoeval.labels.plan import LabelPlan, at_levels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.notices import codes_of, notices_of
 from autoeval.runtime.files import atomic_path, write_json
 
-PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 4  # 3 had arrays of all images and categories
+PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 5
+"""Format 3 had arrays of all images and categories, 4 arrays as they are."""
 COLUMNS = ("image", "label", "boxes", "scores")
 PLAIN = ("n", "seed", "order", "small_sample_bias", "target", "level", "detector")
 LATER = (
@@ -41,23 +43,26 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
     arrays = {f"found_{name}": getattr(plan.found, name) for name in COLUMNS}
     if plan.rest is not None:
         arrays |= {f"rest_{name}": getattr(plan.rest, name) for name in COLUMNS}
-    for name in ("sequence", "blocks", "probabilities", "holding"):
+    for name in ("sequence", "blocks", "probabilities", "holding", "sizes"):
         if getattr(plan, name) is not None:
             arrays[name] = getattr(plan, name)
     arrays |= plan.influence.to_arrays("influence")
     if plan.objects is not None:
         arrays |= plan.objects.to_arrays("objects")
+    stored = {name: compact(array) for name, array in arrays.items()}
+    contents: dict[str, Any] = {name: content for name, (content, _) in stored.items()}
     with atomic_path(folder / ARRAYS) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, **contents)
     ids = plan.found.images
     document = {
         "format": FORMAT,
         **{name: getattr(plan, name) for name in (*PLAIN, *LATER)},
         "n_pool": plan.n_pool,
-        "probability": plan.n / plan.n_pool,
+        **drawn_with(plan),
         "drawn": [ids[k].image_id for k in plan.drawn],
         "categories": list(plan.found.categories),
         "unlikely_categories": list(plan.rest.categories) if plan.rest is not None else None,
+        "arrays": {name: how for name, (_, how) in stored.items()},
         "images": [[i.image_id, i.file_name, i.size] for i in ids],
         "warnings": list(plan.warnings),
         "warning_codes": codes_of(plan.warnings),
@@ -66,6 +71,14 @@ def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
         "priors": {name: _finite(asdict(prior)) for name, prior in plan.priors.items()},
     }
     return [write_json(folder / PLAN, document, indent=1), folder / ARRAYS]
+
+
+def drawn_with(plan: LabelPlan) -> dict[str, Any]:
+    """Return the probability with which images were drawn, or that of each image drawn."""
+    weights = plan.weights(plan.drawn)
+    if weights is None:
+        return {"probability": plan.n / plan.n_pool}
+    return {"probabilities": (1 / weights).round(6).tolist()}
 
 
 def load_plan(folder: str | os.PathLike[str]) -> LabelPlan:
@@ -78,6 +91,8 @@ def load_plan(folder: str | os.PathLike[str]) -> LabelPlan:
     try:
         with np.load(folder / ARRAYS, allow_pickle=False) as stored:
             arrays = dict(stored)
+        for name, how in document.get("arrays", {}).items():
+            arrays[name] = restored(arrays[name], how)
         return _plan(document, arrays)
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(
@@ -108,6 +123,7 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         probabilities=arrays.get("probabilities"),
         objects=_objects(arrays, len(images)),
         holding=arrays.get("holding"),
+        sizes=arrays.get("sizes"),
         rest=None if unlikely is None else _boxes("rest", images, unlikely, arrays),
         **{name: document[name] for name in LATER if name in document},
         **{name: document[name] for name in PLAIN},

@@ -35,9 +35,11 @@ def estimate_target(
     plan: LabelPlan, images: np.ndarray, rankings: Sequence[RankedDetections], target: str
 ) -> TargetEstimates:
     """Estimate a target of all categories and of each from labelled images, (k,), and rankings."""
-    sample = LabelledSample(images, plan.n_pool, clusters=plan.blocks[images])
+    weights = plan.weights(images)
+    sample = LabelledSample(images, plan.n_pool, weights, plan.blocks[images])
     accuracies = [
-        replace(measure_sample(ranking, target), complete=sample.complete) for ranking in rankings
+        replace(measure_sample(ranking, target, weights), complete=sample.complete)
+        for ranking in rankings
     ]
     names, whole = plan.found.categories, plan.priors.get(target, NOTHING)
     priors = [plan.label_free(target, name) for name in names]
@@ -67,7 +69,7 @@ def estimate_target(
     if len(each) == 1:
         return TargetEstimates(found[0], each)
     counts = [image_counts(of, point.score_thr, point.level) for of in rankings]
-    accuracy = measure_counts(point.measure, np.sum(counts, axis=0))
+    accuracy = measure_counts(point.measure, np.sum(counts, axis=0), weights)
     accuracy = replace(accuracy, complete=sample.complete)
     pooled = estimate_category(accuracy, sample, together, mixing, small_sample_bias=0, prior=whole)
     return TargetEstimates(pooled, each)

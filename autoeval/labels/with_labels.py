@@ -370,6 +370,7 @@ def _labelled_part(
     Where every image is labelled a category without an object has no average precision.
     """
     plan, warnings = on_labelled_categories(plan, labels, words)
+    plan = plan if planned else replace(plan, sizes=None)
     subset = match_labels(labels, plan.found, words)
     subset = drawn_by_plan(subset, plan) if planned else as_random_draw(subset, plan.n_pool)
     if len(subset.images) == plan.n_pool:

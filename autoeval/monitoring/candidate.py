@@ -16,8 +16,8 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.estimation.pair_table import REFERENCE_AP
 from autoeval.estimation.site import Categories, Site
+from autoeval.features.reference_features import REFERENCE_AP
 from autoeval.monitoring.observing.results_files import find_results
 from autoeval.monitoring.periods import in_time
 from autoeval.monitoring.site_categories import SiteCategories

@@ -10,6 +10,7 @@ from autoeval.data.predictions.category_words import read_names
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
+from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import Categories
 from autoeval.monitoring.periods import AUTO, Clock
 from autoeval.monitoring.site_records import RecordStore
@@ -68,6 +69,7 @@ def monitor(
     given = None if boxes is None else given_boxes(boxes)
     store, plan = RecordStore(Path(work_dir)), plan or WatchPlan()
     if isinstance(given, Predictions):
+        given = as_fitted(given, fitted.context_)
         words, reference_words = (
             read_names(Path(of)) if isinstance(of, str | os.PathLike) else of
             for of in (given.names, given.reference_names)
@@ -78,7 +80,7 @@ def monitor(
             store,
             plan,
             half_size_predictions=given.half_size,
-            reference_predictions=given.reference,
+            reference_predictions=next(iter(given.references), None),
             images_list=images,
             categories=categories,
             site_categories=site_categories,

@@ -20,6 +20,7 @@ import pyarrow.parquet
 
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
+from autoeval.estimation.observation.pass_settings import FORMER_SETTINGS
 from autoeval.runtime import OK
 from autoeval.runtime.files import write_json
 from autoeval.runtime.store import DamagedRowsError, RowStore, read_row_file
@@ -105,10 +106,11 @@ def record_of(row: Mapping[str, Any]) -> CameraImage:
 def _with_current_names(made_with: dict[str, Any]) -> dict[str, Any]:
     """Name the settings of a pass in an older folder as they are named now."""
     settings = made_with.get("pass")
-    if settings is None or FORMER not in settings:
+    if settings is None:
         return made_with
-    rest = {name: of for name, of in settings.items() if name != FORMER}
-    return {**made_with, "pass": {**rest, REFERENCE: settings[FORMER]}}
+    rest = {name: of for name, of in settings.items() if name not in (FORMER, *FORMER_SETTINGS)}
+    reference = {REFERENCE: settings[FORMER]} if FORMER in settings else {}
+    return {**made_with, "pass": rest | reference}
 
 
 def _packed(found: Detections | None, part: str) -> bytes | None:

@@ -120,7 +120,7 @@ class WatchPlan:
         """Refuse, before anything is observed, what an estimator cannot give."""
         needed_passes(estimator)
         if self.score_thr is not None:
-            estimator.regression_of(points_at(self.score_thr, self.iou)[1])
+            estimator.fit_.regression_of(points_at(self.score_thr, self.iou)[1])
         if self.changes and OperatingPoint.of(estimator.target):
             raise InputError(
                 f"Slopes of change are of average precision, not of {estimator.target}: leave out "

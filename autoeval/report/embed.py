@@ -33,12 +33,17 @@ def thumbnail_uri(image: np.ndarray, side: int = 320) -> str:
     """Shrink an image (H, W, 3) uint8 BGR to at most ``side`` pixels and encode it as a JPEG."""
     import cv2
 
-    scale = min(1.0, side / max(image.shape[:2]))
-    if scale < 1:
-        size = [max(1, round(length * scale)) for length in image.shape[1::-1]]
-        image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    if max(image.shape[:2]) > side:
+        image = cv2.resize(image, thumbnail_size(image, side), interpolation=cv2.INTER_AREA)
     encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, 85])[1]
     return _data_uri("image/jpeg", encoded.tobytes())
+
+
+def thumbnail_size(image: np.ndarray, side: int = 320) -> tuple[int, int]:
+    """Return width and height of an image that is shrunk to at most ``side`` pixels."""
+    scale = min(1.0, side / max(image.shape[:2]))
+    height, width = (max(1, round(length * scale)) for length in image.shape[:2])
+    return width, height
 
 
 def _data_uri(media_type: str, content: bytes) -> str:

@@ -170,10 +170,16 @@ class Page:
     def add_thumbnails(
         self, images: Iterable[tuple[np.ndarray, str]], caption: str = "", *, side: int = 320
     ) -> None:
-        """Add pictures (H, W, 3) uint8 BGR with captions; larger ones are shrunk to `side`."""
-        from autoeval.report.embed import thumbnail_uri
+        """Add pictures (H, W, 3) uint8 BGR with captions; larger ones are shrunk to `side`.
 
-        listed = [(thumbnail_uri(image, side), text) for image, text in images]
+        They are loaded when they are looked at.
+        """
+        from autoeval.report.embed import thumbnail_size, thumbnail_uri
+
+        listed = [
+            (thumbnail_uri(image, side), thumbnail_size(image, side), text)
+            for image, text in images
+        ]
         self.blocks.append(Block("thumbnails", listed, caption))
 
     def render(self) -> str:

@@ -1,4 +1,4 @@
-"""Small pictures of what a detector found before and after its features were perturbed."""
+"""Small pictures of an image with one set of boxes, or with others beside."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from autoeval.detections import Detections
 
 CLEAN, PERTURBED = (255, 140, 30), (0, 140, 255)  # BGR: blue, orange
-LEGEND = "blue: boxes of the unperturbed network; orange: with feature dropout, all repeats"
 SIDE, STRONG = 360, 0.3
 
 

@@ -38,7 +38,7 @@ class LabelledSet:
     """
 
     name: str
-    family: str
+    group: str
     boxes: SiteBoxes
     truth: Truth
     statistics: ReferenceStatistics
@@ -159,7 +159,7 @@ def labelled_set(
     truth: Truth,
     *,
     name: str,
-    family: str | None = None,
+    group: str | None = None,
     everywhere: bool = False,
     statistics: ReferenceStatistics | None = None,
     left_out: Sequence[str] = (),
@@ -167,12 +167,12 @@ def labelled_set(
 ) -> LabelledSet:
     """Evaluate a labelled set, and check its labels against the boxes.
 
-    family: origin that it shares with other sets; its own name by default.
+    group: origin that it shares with other sets; its own name by default.
     statistics: of the boxes in the detector's own words; by default those of `boxes`.
     """
     made = LabelledSet(
         name,
-        name if family is None else family,
+        name if group is None else group,
         boxes,
         truth,
         statistics or ReferenceStatistics.of(boxes.clean),

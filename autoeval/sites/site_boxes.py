@@ -106,9 +106,14 @@ class SiteBoxes:
     @property
     def right_at_half(self) -> np.ndarray:
         """True-positive probability of each clean box at IoU .5, (N,)."""
+        return self.calibrated.at_half(self.clean.scores)
+
+    @property
+    def calibrated(self) -> ScoreCalibration:
+        """The calibration of the clean boxes; refused where there is none."""
         if self.calibration is None:
             raise InputError("These boxes have no calibration: an estimator that was fitted has.")
-        return self.calibration.at_half(self.clean.scores)
+        return self.calibration
 
     @property
     def reference_right(self) -> np.ndarray | None:

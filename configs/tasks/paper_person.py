@@ -52,7 +52,7 @@ seed_sets = [
         layout="kitti",
         mapping=dict(Pedestrian="person", Person_sitting="person"),
     ),
-    # The same images as Cityscapes, labelled anew: two sources in the paper, though of one family.
+    # The same images as Cityscapes, labelled anew: two sources in the paper, though of one group.
     dict(
         name="citypersons",
         labels="cityscapes/gtBboxCityPersons",

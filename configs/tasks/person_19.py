@@ -6,7 +6,7 @@ categories = ["person"]
 # this file.
 data_root = None
 
-# Source -> its family: sources of one origin are left out together.
+# Source -> its group: sources of one origin are left out together.
 _environments = {
     "person/coco_person": "coco",
     "person/highway_id_person": "highway_id",
@@ -33,10 +33,10 @@ _environments = {
 seed_sets = [
     dict(
         name=environment.rpartition("/")[2],
-        family=family,
+        group=group,
         ann_file=f"{environment}/annotations.json",
         img_dir=f"{environment}/images",
         mapping=dict(person="person"),
     )
-    for environment, family in _environments.items()
+    for environment, group in _environments.items()
 ]

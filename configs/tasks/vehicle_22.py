@@ -9,7 +9,7 @@ data_root = None
 # A detector's words for the categories above; its other categories are not looked at.
 detector_mapping = dict(car="vehicle", bus="vehicle", truck="vehicle")
 
-# Source -> its family: sources of one origin are left out together.
+# Source -> its group: sources of one origin are left out together.
 _environments = {
     "vehicle/highway_id": "highway_id",
     "vehicle/trafficcam_day": "trafficcam",
@@ -41,10 +41,10 @@ _environments = {
 seed_sets = [
     dict(
         name=environment.rpartition("/")[2],
-        family=family,
+        group=group,
         ann_file=f"{environment}/annotations.json",
         img_dir=f"{environment}/images",
         mapping=dict(vehicle="vehicle"),
     )
-    for environment, family in _environments.items()
+    for environment, group in _environments.items()
 ]

@@ -10,7 +10,7 @@ data_root = None
 # A detector's words for the categories above; its other categories are not looked at.
 detector_mapping = dict(car="vehicle", bus="vehicle", truck="vehicle")
 
-# Source -> its family: sources of one origin are left out together.
+# Source -> its group: sources of one origin are left out together.
 _environments = {
     "two/bdd_city_people": "bdd",
     "two/bdd_day": "bdd",
@@ -25,10 +25,10 @@ _environments = {
 seed_sets = [
     dict(
         name=environment.rpartition("/")[2],
-        family=family,
+        group=group,
         ann_file=f"{environment}/annotations.json",
         img_dir=f"{environment}/images",
         mapping=dict(vehicle="vehicle", person="person"),
     )
-    for environment, family in _environments.items()
+    for environment, group in _environments.items()
 ]

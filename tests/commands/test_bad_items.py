@@ -19,6 +19,7 @@ import resource, signal, sys
 from autoeval.cli import main
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+sys.dont_write_bytecode = True  # it would be cut, and later processes could not read it
 sys.exit(main(sys.argv[1:]))
 """
 FAILS = """

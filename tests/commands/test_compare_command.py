@@ -194,7 +194,10 @@ def test_the_page_in_a_browser(world, tmp_path):
             visit = Visit(browser, tmp_path / "out/report.html", viewport=size)
             text = visit.page.inner_text("body")
             assert "best with probability" in text and "Where they disagree most" in text
-            assert visit.page.locator("figure img, .thumbnails img, img").count() >= 13
+            pictures = visit.page.locator(".thumbnails img")
+            assert pictures.count() == 12  # six images, each for both detectors
+            assert pictures.evaluate_all("all => all.every((image) => image.loading === 'lazy')")
+            assert visit.texts("main > :last-child tbody tr:last-child td")[0] == "command"
             wide = visit.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= size["width"] and visit.complaints == []
 

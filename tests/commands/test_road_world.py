@@ -168,12 +168,12 @@ def test_a_long_run_says_so_before_it_starts(tmp_path, monkeypatch, capsys):
     """Four worlds of 6 images at one image in twenty seconds take eight minutes."""
     from autoeval.data.tasks.task import load_task
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.presets import light
+    from autoeval.estimation.observation.pass_settings import PassSettings
 
     task = load_task(write_task(tmp_path))
     seed_sets = task.load_seed_sets()
     total = sum(len(seed_set.images) for seed_set in seed_sets)
-    observer = Observer(RectangleDetector(), task, light())
+    observer = Observer(RectangleDetector(), task, PassSettings())
     observer.detector.device = "cpu"
     monkeypatch.setattr(running_time, "images_a_second", lambda *a, **k: 0.05)
     running_time.warn_of_long_run(observer, seed_sets, None)

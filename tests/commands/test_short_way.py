@@ -62,7 +62,7 @@ def test_images_and_an_estimator_are_enough(task, tmp_path, capsys):
 def test_a_file_that_knows_no_detector_asks_for_one(task, tmp_path, capsys):
     assert main(["estimate-map", *task, *SMALL]) == 0
     saved = AccuracyEstimator.load(tmp_path / "work/estimator.parquet")
-    saved.loading_ = {}
+    saved.fit_.loading = {}
     saved.save(tmp_path / "forgetful.parquet")
     images = write_world(tmp_path / "new", 205, n_images=5, seed=9) / "images"
     words = ["estimate", str(images), "--estimator", str(tmp_path / "forgetful.parquet")]

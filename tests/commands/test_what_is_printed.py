@@ -117,7 +117,7 @@ def test_there_is_no_next_step_where_it_cannot_work(printed, tmp_path, monkeypat
     """An estimator of few boxes has no label assistance, and a plan drawn in Python no command."""
     monkeypatch.chdir(printed[0])
     estimator = AccuracyEstimator.load(ESTIMATOR)
-    estimator.label_assistance_ = None
+    estimator.fit_.label_assistance = None
     estimator.save(tmp_path / "estimator.parquet")
     named = ["--estimator", tmp_path / "estimator.parquet", "--work-dir", tmp_path / "new"]
     assert main([*map(str, ["estimate", *NEW, *named])]) == 0

@@ -208,7 +208,7 @@ def test_fits_without_label_assistance_have_values_by_labels(world, tmp_path):
     fits = {}
     for name in ("strong", "weak"):
         fitted = AccuracyEstimator.load(world / name / "estimator.parquet")
-        fitted.label_assistance_ = None
+        fitted.fit_.label_assistance = None
         fits[name] = fitted
     files = site_predictions(world, *fits)
     given = {"images": site_labels(world)}

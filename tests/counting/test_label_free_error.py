@@ -10,8 +10,9 @@ from autoeval.counting.label_free import EDGES, CountingError, CountingErrorSett
 from autoeval.counting.measures.count_errors import bin_table, pooled
 from autoeval.detections import Detections
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import PassSettings
 from autoeval.published.metasets import SampleSet, own_images
+from autoeval.published.passes.presets import ScoredSettings
+from autoeval.published.passes.tally import scored_rows
 
 
 def counted(pairs, **settings):
@@ -63,15 +64,15 @@ def test_crowds_are_not_counted_and_nothing_has_no_error():
 
 
 def test_the_settings_survive_being_written_as_json():
-    described = PassSettings(measures=(CountingErrorSettings(0.5),)).to_dict()
+    described = ScoredSettings(measures=(CountingErrorSettings(0.5),)).to_dict()
     assert described["measures"] == ({"score_thr": 0.5, "edges": EDGES},)
-    assert "measures" not in PassSettings().to_dict()
+    assert "measures" not in ScoredSettings().to_dict()
 
 
 def test_a_pass_measures_counting_beside_map(tmp_path):
     seed_set = rectangle_task(tmp_path).load_seed_sets()[0]
-    settings = PassSettings(repeats=2, measures=(CountingErrorSettings(),))
+    settings = ScoredSettings(repeats=2, measures=(CountingErrorSettings(),))
     observer = Observer(RectangleDetector(), BOXES, settings)
-    table = pd.DataFrame(observer.rows(SampleSet(seed_set, own_images(seed_set))))
+    table = pd.DataFrame(scored_rows(observer, SampleSet(seed_set, own_images(seed_set))))
     assert (table["count_mae"] == 0).all()  # one rectangle an image, and it is found
     assert (table["count_stability@0.30"] == 1).all() and table["mAP"].notna().all()

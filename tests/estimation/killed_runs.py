@@ -15,9 +15,9 @@ from forking import fork
 from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import preset
 from autoeval.published.fitting.meta_set import score_meta_set
 from autoeval.published.metasets import draw_recipes, own_images
+from autoeval.published.passes.presets import preset
 from autoeval.runtime.store import RowStore
 
 MEAN_JOBS_A_LIFE = 2

@@ -7,7 +7,8 @@ import pytest
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.pair_table import FEATURES, pair_rows
+from autoeval.estimation.pair_table import pair_rows
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.published.methods.leave_one_out import leave_one_source_out
 from autoeval.regression import Prior, Scaling
 

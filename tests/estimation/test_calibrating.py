@@ -75,7 +75,7 @@ def test_a_family_is_scored_by_probabilities_from_the_others():
 
 
 def test_without_calibrating_it_is_the_usual_calibration():
-    sets = [labelled("a", 0), labelled("b", 1, family="a", everywhere=False)]
+    sets = [labelled("a", 0), labelled("b", 1, group="a", everywhere=False)]
     rows, calibration = calibrated_rows(sets, calibrate=False)
     usual = PRIOR.calibration
     assert calibration.to_dict() == usual.to_dict()

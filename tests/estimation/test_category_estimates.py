@@ -6,8 +6,6 @@ from autoeval.data.tasks.labelled_samples import NO_PIXELS, Sample
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.observation.observing import Tally
-from autoeval.estimation.observation.presets import PassSettings
 from autoeval.estimation.pair_table import stack_categories
 from autoeval.published.methods.categories import (
     PartialPooling,
@@ -15,6 +13,8 @@ from autoeval.published.methods.categories import (
     shrunken_means,
 )
 from autoeval.published.methods.score_rows import Rows
+from autoeval.published.passes.presets import ScoredSettings
+from autoeval.published.passes.tally import Tally
 
 OFFSET = {"car": 0.1, "person": -0.1, "van": 0.0}
 
@@ -107,7 +107,7 @@ def test_a_score_of_whole_images_gives_no_estimate_of_a_category():
 
 def tallied(categories, *images, repeats=1):
     """The tally of images whose boxes are all labelled: their detections, clean and perturbed."""
-    tally = Tally(categories, PassSettings(repeats=repeats, wants=()))
+    tally = Tally(categories, ScoredSettings(repeats=repeats, wants=()))
     for found, *perturbed in images:
         sample = Sample("a", NO_PIXELS, found.boxes, found.labels, np.zeros(len(found), bool))
         tally.update(sample, Evidence("a", (64, 64), found, tuple(perturbed)))
@@ -152,9 +152,9 @@ def test_a_category_without_an_estimate_or_an_interval_says_why():
     nan = float("nan")
     bounds = [("car", 0.5, 0.3, 0.7), ("bus", nan, nan, nan), ("cat", 0.4, nan, nan)]
     each = {name: dict(value=v, lower=low, upper=high) for name, v, low, high in bounds}
-    estimate = Estimate(0.45, nan, 0.2, 0.7, 0.9, "predictive", "mAP", "m", 9, per_category=each)
+    estimate = Estimate(0.45, 0.2, 0.7, 0.9, "predictive", "mAP", 9, per_category=each)
     lines = str(estimate).splitlines()
-    assert "estimated mAP: 45.0, from 9 images (method: m)" in lines
+    assert "estimated mAP: 45.0, from 9 images (method: bayes)" in lines
     assert "car: 50.0 (30.0 to 70.0)" in lines
     assert "bus: no estimate, its interval would be wider than ±42 points" in lines
     assert "cat: 40.0 (no interval: fewer than three sources hold the category)" in lines

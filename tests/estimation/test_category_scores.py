@@ -1,4 +1,4 @@
-"""Scores and accuracy of each category, against the score classes and against hand-made sites."""
+"""Scores and accuracy of each category, against the features of boxes and hand-made sites."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from autoeval.calibration import ScoreCalibration
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import FoundBoxes
-from autoeval.detections import Detections, Evidence
+from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import (
     LABELLED_FEATURES,
@@ -16,20 +16,14 @@ from autoeval.estimation.category_scores import (
     labelled_rows,
     site_scores,
 )
-from autoeval.estimation.pair_table import FEATURES, values_of
+from autoeval.estimation.pair_table import values_of
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.scores.agreement import ScaleAP
-from autoeval.scores.base import ConfidenceScore
-from autoeval.scores.calibrated import CalibratedScores
-from autoeval.scores.registry import score_of, scores
-from autoeval.scores.score_set import resampled_counts
+from autoeval.features.calibrated_features import FEATURES, CalibratedFeatures, relative_sides
+from autoeval.metrics.resampling import resampled_counts
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.site_boxes import SiteBoxes, columns_of
-from tests.made_sites import N_IMAGES, WORDS, random_found, shaken, truth_from
+from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
-OF_CONFIDENCE = [score for score in scores().values() if issubclass(score, ConfidenceScore)]
-COLUMNS = [name for score in OF_CONFIDENCE for name in score.features]
-RATIOS = ("atc@0.30", "box_share@0.30", "confident_images@0.20")
 USUAL = calibration_prior().calibration
 
 
@@ -44,42 +38,23 @@ def found():
     return FoundBoxes(images, ("car", "bus", "cat"), *columns, scores.astype("f4"), {})
 
 
-def fed(score, found, category, images, size=40):
-    """Feed a score class image by image."""
-    for k in images:
-        boxes = found.detections(k)
-        score.update(Evidence(str(k), (size, size), boxes[boxes.labels == category]))
-    return score
-
-
-@pytest.mark.parametrize("images", [range(N_IMAGES), [0, 3, 4, 7, N_IMAGES - 1]])
-@pytest.mark.parametrize("category", [0, 1])
-def test_equal_to_the_score_classes_to_the_last_bit(found, category, images):
-    assert set(RATIOS) <= set(COLUMNS)
-    ours = CategoryScores(SiteBoxes(found), category, np.array(images), COLUMNS)
-    row = ours.row()
-    assert row.pop("category") == found.categories[category]
-    assert row.pop("n_images") == len(images)
-    own = found.scores[found.label == category]
-    assert row.pop("highest_score") == own.max()
-    expected = {}
-    for kind in OF_CONFIDENCE:
-        expected |= fed(kind(), found, category, images).compute()
-    np.testing.assert_equal(row, {name: expected[name] for name in COLUMNS})
-    times = resampled_counts(len(images), resamples=4, seed=1)
-    drawn = {}
-    for kind in OF_CONFIDENCE:
-        drawn |= fed(kind(), found, category, images).resample(times)
-    np.testing.assert_equal(ours.resample(times), {name: drawn[name] for name in COLUMNS})
+def features_of(found, category, images, area=200 * 200):
+    """Read the boxes of some images, an image as often as it is named."""
+    parts = [found.detections(k) for k in images]
+    parts = [boxes[boxes.labels == category] for boxes in parts]
+    scores = np.concatenate([boxes.scores for boxes in parts])
+    sides = [relative_sides(boxes.boxes, np.full(len(boxes), area)) for boxes in parts]
+    at = np.repeat(np.arange(len(parts)), [len(boxes) for boxes in parts])
+    return CalibratedFeatures(USUAL, scores, np.concatenate(sides), at, len(parts))
 
 
 @pytest.mark.parametrize("images", [range(N_IMAGES), [0, 3, 4, 7, N_IMAGES - 1]])
 @pytest.mark.parametrize("category", [0, 3])
-def test_calibrated_scores_are_those_of_the_score_class(category, images):
+def test_the_features_of_a_category_are_those_of_its_boxes_on_these_images(category, images):
     found = random_found(2)
     boxes = SiteBoxes(found, calibration=USUAL)
     ours = CategoryScores(boxes, category, np.array(images), FEATURES)
-    expected = fed(CalibratedScores(USUAL), found, category, images, 200)
+    expected = features_of(found, category, images)
     row = {name: value for name, value in ours.row().items() if name in FEATURES}
     assert row == pytest.approx(expected.compute(), abs=1e-12)
     times = resampled_counts(len(images), resamples=4, seed=1)
@@ -95,40 +70,11 @@ def test_calibrated_scores_of_images_drawn_again_are_those_of_images_that_are_th
     times = resampled_counts(N_IMAGES, resamples=40, seed=1)
     ours = CategoryScores(boxes, 0, np.arange(N_IMAGES), FEATURES).resample(times)
     drawn = [np.repeat(np.arange(N_IMAGES), counts) for counts in times]
-    again = pd.DataFrame(
-        [fed(CalibratedScores(USUAL), found, 0, images, 200).compute() for images in drawn]
-    )
+    again = pd.DataFrame([features_of(found, 0, images).compute() for images in drawn])
     for name in ("likely_share", "box_size"):
         np.testing.assert_allclose(ours[name], again[name])
     assert np.corrcoef(ours["expected_ap"], again["expected_ap"])[0, 1] > 0.9
     assert ours["expected_ap"].std() == pytest.approx(again["expected_ap"].std(), rel=0.2)
-
-
-@pytest.mark.parametrize("kind", OF_CONFIDENCE)
-def test_many_images_at_once_are_one_image_after_another(found, kind):
-    """With any part of its columns, and merged from two halves of the images."""
-    single = fed(kind(), found, 0, range(N_IMAGES)).compute()
-    mine = found.label == 0
-    halves = [kind(), kind()]
-    for half, (first, last) in zip(halves, [(0, 9), (9, N_IMAGES)], strict=True):
-        kept = mine & (found.image >= first) & (found.image < last)
-        half.update_images(found.scores[kept], found.image[kept] - first, last - first)
-    halves[0].merge(halves[1])
-    np.testing.assert_equal(halves[0].compute(), single)
-    last = list(kind.features)[-1]
-    part = kind(names=[last])
-    part.update_images(found.scores[mine], found.image[mine], N_IMAGES)
-    np.testing.assert_equal(part.compute(), {last: single[last]})
-
-
-def test_images_drawn_again_are_images_that_are_there_twice(found):
-    times = np.random.default_rng(1).multinomial(N_IMAGES, np.full(N_IMAGES, 1 / N_IMAGES), 5)
-    drawn = CategoryScores(SiteBoxes(found), 0, np.arange(N_IMAGES), RATIOS).resample(times)
-    for k, counts in enumerate(times):
-        chosen = np.repeat(np.arange(N_IMAGES), counts)
-        for name in RATIOS:
-            expected = fed(score_of(name)(), found, 0, chosen).compute()[name]
-            assert drawn[name][k] == pytest.approx(expected, abs=1e-12)
 
 
 def test_nothing_found(found):
@@ -140,32 +86,15 @@ def test_nothing_found(found):
     np.testing.assert_array_equal(values, [[0, 0, -1.8]])
 
 
-def test_a_column_that_no_score_fills(found):
-    with pytest.raises(InputError, match="No score fills the column beauty"):
-        CategoryScores(SiteBoxes(found), 0, np.arange(3), ["beauty"])
+def test_a_column_that_is_no_feature(found):
+    with pytest.raises(InputError, match=r"among expected_ap, .* but got beauty"):
+        CategoryScores(SiteBoxes(found), 0, np.arange(3), ["expected_ap", "beauty"])
 
 
 def test_a_pass_that_was_not_made_leaves_its_columns_out(found):
     boxes = SiteBoxes(found, calibration=USUAL)
     row = CategoryScores(boxes, 0, np.arange(3), LABELLED_FEATURES).row()
     assert set(row) == {"category", "n_images", "highest_score", *FEATURES, "expected_counts"}
-
-
-@pytest.mark.parametrize("category", [0, 3])
-def test_agreement_at_half_the_size_is_that_of_the_score_class(category):
-    found = random_found(2)
-    half = shaken(found, 3)
-    score = ScaleAP()
-    for k in range(N_IMAGES):
-        clean, again = (of.detections(k) for of in (found, half))
-        parts = [boxes[boxes.labels == category] for boxes in (clean, again)]
-        score.update(Evidence(str(k), (200, 200), parts[0], half_size=parts[1]))
-    name = "scale_ap@0.30"
-    ours = CategoryScores(SiteBoxes(found, half), category, np.arange(N_IMAGES), [name])
-    assert ours.row()[name] == score.compute()[name]
-    assert 0.1 < ours.row()[name] < 0.95
-    times = resampled_counts(N_IMAGES, resamples=4, seed=1)
-    np.testing.assert_array_equal(ours.resample(times)[name], score.resample(times)[name])
 
 
 def test_half_size_of_other_images_is_refused():

@@ -7,9 +7,11 @@ from test_protocol import WORLDS, make_table
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
+from autoeval.published.methods.published_estimate import PublishedEstimate
 from autoeval.published.methods.source_regression import SourceRegression
 
-ESTIMATE = Estimate(0.4, 0.02, 0.3, 0.55, 0.9, "by source", "mAP", "bos", 12, warnings=("few",))
+OF_METHOD = {"method": "bos", "std": 0.02, "warnings": ("few",)}
+ESTIMATE = PublishedEstimate(0.4, 0.3, 0.55, 0.9, "by source", "mAP", 12, **OF_METHOD)
 
 
 def test_the_star_stands_on_the_interval_in_points_of_100():
@@ -29,7 +31,7 @@ def test_it_draws_where_it_is_asked_to():
 @pytest.mark.parametrize("target", ["mAP/a$b", "count_mae"])
 def test_what_is_missing_is_not_drawn(target):
     nan = math.nan
-    ax = Estimate(nan, nan, nan, nan, 0.9, "none", target, "bos", 12).plot()
+    ax = Estimate(nan, nan, nan, 0.9, "none", target, 12).plot()
     ax.figure.canvas.draw()
     assert "warning" not in ax.get_title()
 

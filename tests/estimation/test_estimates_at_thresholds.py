@@ -94,14 +94,14 @@ def test_scores_of_images_drawn_again_are_those_of_the_images_repeated(estimator
     for feature in features:
         assert once[feature][0] == pytest.approx(car.row()[feature])
     found = site.boxes.clean
-    (score,) = car._scores
+    score = car._calibrated
     for feature, measure in zip(features, ("precision", "recall", "f1"), strict=True):
         per_image = score._counts(OperatingPoint(measure, 0.4))
         shown = np.unique(found.image[found.label == 0])
-        shown = [k for k in shown if k in score._found.images]
+        shown = [k for k in shown if k in score.images]
         assert per_image.shape[1] == len(shown)
         for times, value in zip(counts, drawn[feature], strict=True):
-            repeated = np.repeat(per_image, times[score._found.images], axis=1)
+            repeated = np.repeat(per_image, times[score.images], axis=1)
             assert value == pytest.approx(value_of(measure, repeated))
 
 
@@ -112,7 +112,7 @@ def test_the_weights_of_categories_make_the_ratio_of_summed_counts(estimator, si
     for name, feature in zip(names, features, strict=True):
         weights = category_weights(rows, name)
         point = OperatingPoint.of(name)
-        counts = np.sum([of._scores[0]._counts(point).sum(axis=1) for of in every], axis=0)
+        counts = np.sum([of._calibrated._counts(point).sum(axis=1) for of in every], axis=0)
         together = value_of(point.measure, counts[:, None])
         assert weights @ rows[feature] == pytest.approx(together, rel=1e-5)
     assert category_weights(rows, "mAP").tolist() == [0.2] * 5

@@ -15,11 +15,12 @@ from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import preset
-from autoeval.estimation.pair_table import FEATURES, pair_rows
+from autoeval.estimation.pair_table import pair_rows
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.published.fitting.fit_task import fit_task
 from autoeval.published.metasets import MetaSetConfig
 from autoeval.published.methods.published_estimator import PublishedEstimator
+from autoeval.published.passes.presets import preset
 
 SETTINGS = preset("paper", repeats=2, seed=1)
 # these two keep the rectangles' brightness, which the stand-in detector is sensitive to

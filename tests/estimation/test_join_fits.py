@@ -75,8 +75,8 @@ def test_a_reference_that_one_was_fitted_without_is_forgotten():
 
 
 def test_other_passes_and_methods_are_refused():
-    with pytest.raises(InputError, match=r"a and b do not go together.*\n.*stability"):
-        join_fits({"a": fit("a"), "b": fit("b", stability=0.7)})
+    with pytest.raises(InputError, match=r"a and b do not go together.*\n.*seed"):
+        join_fits({"a": fit("a", seed=0), "b": fit("b", seed=7)})
     plane = fit("c", boxes=ReferenceStatistics(("plane",)))
     with pytest.raises(InputError, match="c knows plane, the first fit car, van"):
         join_fits({"a": fit("a"), "c": plane})
@@ -86,6 +86,11 @@ def test_other_passes_and_methods_are_refused():
         join_fits({"a": fit("a"), "c": by_files})
     with pytest.raises(InputError, match="in more than one of a, b"):
         join_fits({"a": fit("a"), "b": fit("a")})
+
+
+def test_settings_that_older_fits_kept_and_nothing_reads_do_not_part_fits():
+    older = fit("b", dropout={"rate": 0.15}, stability={"cost": "giou"})
+    assert len(join_fits({"a": fit("a"), "b": older}).table_) == 48
 
 
 def test_a_set_by_two_names_is_recognised_by_its_rows():

@@ -14,8 +14,8 @@ REACH = 1.6448536  # standard deviations of a normal distribution to either side
 
 
 def an_estimate(**changes):
-    about = {"level": 0.9, "interval_method": "", "target": "mAP", "method": "bayes"}
-    return Estimate(0.3, math.nan, 0.1, 0.4, n_images=50, **(about | changes))
+    about = {"level": 0.9, "interval_method": "", "target": "mAP"}
+    return Estimate(0.3, 0.1, 0.4, n_images=50, **(about | changes))
 
 
 def test_the_longer_arm_is_the_error():

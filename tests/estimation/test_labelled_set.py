@@ -19,7 +19,7 @@ from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_estimate import site_sampling
-from autoeval.scores.score_set import resampled_counts
+from autoeval.metrics.resampling import resampled_counts
 from autoeval.sites.labelled_set import labelled_set, truth_of_samples
 from autoeval.sites.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.sites.site_boxes import SiteBoxes, check_floor, check_limit
@@ -223,7 +223,7 @@ def test_a_labelled_set_names_itself_in_its_warnings():
     sure = found.where(found.scores > 0.5)
     half = truth_from(sure)
     made = labelled_set(SiteBoxes(sure), half.where(half.image < 11), name="val", left_out=["a"])
-    assert made.family == "val"
+    assert made.group == "val"
     enough = [word for word, of in zip(WORDS, made.enough, strict=True) if of]
     assert enough == ["car", "bus", "dog"]
     first, rare = made.left_out

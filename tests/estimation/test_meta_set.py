@@ -9,7 +9,6 @@ from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import preset
 from autoeval.published.fitting.meta_set import (
     Scorer,
     apart,
@@ -19,6 +18,7 @@ from autoeval.published.fitting.meta_set import (
     score_meta_set,
 )
 from autoeval.published.metasets import SampleSet, own_images
+from autoeval.published.passes.presets import preset
 from autoeval.published.scores.confidence_scores import AverageConfidence
 from autoeval.runtime.job import Job, attempt, prepare
 from autoeval.runtime.store import RowStore
@@ -99,7 +99,7 @@ def test_own_images_keep_their_boxes_and_nothing_large(observer, samples):
     table, boxes = apart(pd.DataFrame(rows))
     assert "labelled_boxes" not in table
     (place,) = recorded_sets(boxes)
-    assert (place.name, place.family, len(place.pool)) == ("here", "here", len(samples))
+    assert (place.name, place.group, len(place.pool)) == ("here", "here", len(samples))
     assert place.truth.boxes == pytest.approx(np.concatenate([s.boxes for s in samples]))
     assert place.rankings[0].average_precision().mean() == pytest.approx(table["mAP"][0], abs=1e-6)
 

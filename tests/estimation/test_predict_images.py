@@ -14,11 +14,12 @@ from autoeval.data.tasks.task import Task
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import RESAMPLES
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import BY_PRODUCTS, SourceDomain, preset
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.published.methods.published_estimator import PublishedEstimator
-from autoeval.scores.agreement import ScaleAP
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.passes.presets import BY_PRODUCTS, SourceDomain, preset
+from autoeval.published.passes.tally import scored_rows
+from autoeval.published.scores.agreement import ScaleAP
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
 
 # nothing as it is by default
 SETTINGS = replace(
@@ -54,7 +55,7 @@ def world(tmp_path):
 def test_the_estimate_is_that_of_a_pass_with_the_same_settings_and_task(estimator, world):
     files = load_image_folder(world / "images")
     samples = UnlabelledSamples(files)
-    rows = Observer(Crates(), TASK, SETTINGS).rows(samples, resamples=RESAMPLES)
+    rows = scored_rows(Observer(Crates(), TASK, SETTINGS), samples, resamples=RESAMPLES)
     expected = estimator.predict_rows(pd.DataFrame(rows))
     new = {"boxes": Crates(), "images": world / "images"}
     estimate = estimator.predict(**new)

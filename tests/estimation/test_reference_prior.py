@@ -7,9 +7,11 @@ import pytest
 from test_bayesian_regression import pair_table
 
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import FEATURES, REFERENCE_FEATURES, REFERENCE_TRUE
+from autoeval.estimation.pair_table import REFERENCE_TRUE
 from autoeval.estimation.reference_prior import ReferencePrior, ReferenceStrength
 from autoeval.estimation.reference_warnings import reference_at_site, reference_of_fit
+from autoeval.features.calibrated_features import FEATURES
+from autoeval.features.reference_features import REFERENCE_FEATURES
 from autoeval.regression import Prior, Scaling
 
 PRIOR = ReferencePrior(start=-0.1, full=0.1, certain=0.02, narrower=0.25)
@@ -124,3 +126,52 @@ def test_a_target_at_a_threshold_does_not_read_it():
 def test_a_table_without_a_reference_warns_of_nothing():
     table = pair_table()
     assert reference_of_fit(table, BayesianRegression().fit(table)) == ()
+
+
+def precision_table(**options):
+    """Pairs whose precision at .3 is known, with a stronger reference that is read at .5 or .9."""
+    table = with_reference(categories=("person", "van"), **options)
+    share = table["mAP"]
+    return table.assign(
+        **{
+            "precision@0.3": 0.5 + 0.5 * share,
+            "expected_precision@0.3": 0.5 + 0.5 * share,
+            "reference_precision@0.3": 0.5 + 0.5 * share,
+            "reference_counts": None,
+            "expected_counts": None,
+            "counts": None,
+        }
+    )
+
+
+@pytest.mark.parametrize(("category", "reads"), [("person", True), ("van", False)])
+def test_precision_of_persons_alone_reads_the_reference(category, reads):
+    table, target = precision_table(), "precision@0.3"
+    fitted = BayesianRegression(target=target, reference_prior=PRIOR).fit(table)
+    assert fitted.features_[-1] == "reference_precision@0.3"
+    row = table[table["category"] == category].iloc[[0, 0]]
+    low, high = fitted.predict(row.assign(**{"reference_precision@0.3": [0.5, 0.9]}))
+    assert (high.value - low.value > 0.1) == reads
+    assert reads or low == high
+
+
+@pytest.mark.parametrize("target", ["recall@0.3", "f1@0.3"])
+def test_recall_and_f1_read_no_reference(target):
+    table = precision_table()
+    measure = target.partition("@")[0]
+    columns = {
+        target: table["precision@0.3"],
+        f"expected_{target}": table["expected_precision@0.3"],
+    }
+    columns[f"reference_{target}"] = 0.5
+    fitted = BayesianRegression(target=target, reference_prior=PRIOR).fit(table.assign(**columns))
+    assert not any(name.startswith("reference") for name in fitted.features_), measure
+    (warning,) = reference_of_fit(table, fitted)
+    assert "the precision of person alone" in warning
+
+
+def test_without_persons_the_precision_is_as_without_a_reference():
+    table = precision_table().assign(category="van")
+    fitted = BayesianRegression(target="precision@0.3").fit(table)
+    plain = BayesianRegression(target="precision@0.3").fit(table.drop(columns="reference_counts"))
+    assert fitted.predict(table.iloc[:3]) == plain.predict(table.iloc[:3])

@@ -6,7 +6,7 @@ from autoeval.errors import InputError
 from autoeval.published.methods import BestThreshold, Fused, make_method, methods, readable
 from autoeval.published.methods.published_estimator import PublishedEstimator
 from autoeval.published.methods.score_rows import Rows
-from autoeval.scores.base import feature_names
+from autoeval.published.scores.base import feature_names
 
 N_SOURCES, N_SETS = 6, 8
 PS, ES = feature_names("ps"), feature_names("es")

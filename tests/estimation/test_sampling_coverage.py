@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from autoeval.detections import Detections, Evidence
+from autoeval.metrics.resampling import resampled_counts
 from autoeval.published.methods.published_estimator import PublishedEstimator
 from autoeval.published.scores.confidence_scores import AverageConfidence
-from autoeval.scores.score_set import resampled_counts
 
 SOURCES, SPREAD_OF_PLACES, SPREAD_OF_IMAGES = 19, 0.015, 0.1
 

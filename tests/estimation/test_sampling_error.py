@@ -7,6 +7,7 @@ from scipy import stats
 
 from autoeval.estimation.intervals import bootstrap_std
 from autoeval.estimation.observation.samples import blocks_of_read
+from autoeval.metrics.resampling import resampled_counts
 from autoeval.published.methods.source_intervals import (
     Interval,
     inside,
@@ -14,7 +15,6 @@ from autoeval.published.methods.source_intervals import (
     source_interval,
     widened,
 )
-from autoeval.scores.score_set import resampled_counts
 
 BY_SOURCE = Interval(0.2, 0.8, "jackknife+")
 

@@ -11,10 +11,11 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets, join_fits
-from autoeval.estimation.pair_table import FEATURES, features_at
+from autoeval.estimation.pair_table import features_at
 from autoeval.estimation.panel_prior import calibration_prior, regression_prior
 from autoeval.estimation.score_floors import FLOORS
 from autoeval.estimation.site import Site, as_in_fit
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes
@@ -176,7 +177,7 @@ def test_detectors_are_compared_each_at_its_floor(fitted):
         "b": Site(SiteBoxes(random_found(1))),
     }
     fits, there = at_floors({"a": fitted, "b": fitted}, sites)
-    assert fits["a"] is fitted.at_floor(0.3) and fits["b"] is fitted
+    assert fits["a"].fit_ is fitted.fit_.at_floor(0.3) and fits["b"] is fitted
     assert [of.floor for of in there.values()] == [0.0, 0.0]
 
 

@@ -9,11 +9,11 @@ from rectangles import RectangleDetector, rectangle_task
 from autoeval.data.tasks.task import Task
 from autoeval.detections import Detections
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import PassSettings
 from autoeval.published.fitting.fit_task import fit_task
 from autoeval.published.metasets.recipe import MetaSetConfig
+from autoeval.published.passes.presets import ScoredSettings
 
-SETTINGS = PassSettings(repeats=2)
+SETTINGS = ScoredSettings(repeats=2)
 
 
 class WideAndTall(RectangleDetector):

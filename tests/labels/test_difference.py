@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from autoeval.labels.difference import MANY, difference_estimate, slopes
+from autoeval.labels.difference import (
+    MANY,
+    difference_estimate,
+    difference_terms,
+    slopes,
+    variance_of_sum,
+)
 from autoeval.labels.variance_prior import VariancePrior
 
 
@@ -14,6 +20,17 @@ def test_by_hand():
     assert found.value == pytest.approx(0.5 - 0.05)
     assert found.error**2 == pytest.approx((1 - 4 / 20) * rest.var(ddof=1) / 4)
     assert found.dof == 3
+
+
+def test_only_images_that_hold_an_object_show_a_variance():
+    """The mean of a number over 4 of 20 images has the variance of a mean of 4, without bias."""
+    numbers = np.array([0.9, 0.2, 0.4, 0.7])
+    influence = np.zeros(20)
+    influence[:4] = 20 / 4 * (numbers - numbers.mean())
+    terms, _ = difference_terms(influence, n_holding=4)
+    variance, dof = variance_of_sum(terms, 4)
+    assert (variance, dof) == (pytest.approx(numbers.var(ddof=1) / 4), 3)
+    assert variance_of_sum(terms, 1)[1] == 0
 
 
 def test_a_labelled_pool_leaves_no_error():

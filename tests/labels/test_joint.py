@@ -114,6 +114,13 @@ def test_a_category_without_a_box_keeps_its_value():
     assert found.each[0].estimate == ValueWithError(0.0, 0.0, math.inf)
 
 
+def test_rare_categories_exceed_their_label_free_estimates():
+    each = [ValueWithError(0.4, 0.1)] * 2
+    prior = JointPrior.of(each, ValueWithError(0.4, 0.08), np.array([1.0, 9.0]), 0.3)
+    # .3 of 1/2 and 1/10, less their mean, so that the mean over categories stays
+    assert prior.values == pytest.approx([0.4 + 0.3 * 0.2, 0.4 - 0.3 * 0.2])
+
+
 def test_intervals_cover_nine_of_ten_where_the_model_holds():
     rng = np.random.default_rng(1)
     prior = prior_of(np.full(30, 0.4), np.full(30, 0.15), 0.08)

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from autoeval.labels.label_sampling import balanced_order, blocks_of
+from autoeval.labels.label_sampling import (
+    balanced_order,
+    blocks_of,
+    inclusion_probabilities,
+    inverse_probabilities,
+    unequal_order,
+)
 
 
 @pytest.mark.parametrize(("n_pool", "n"), [(16, 5), (37, 10), (61, 50)])  # odd halves too
@@ -57,3 +63,40 @@ def test_numbers_are_counted_as_numbers_camera_by_camera():
     blocks = blocks_of(IMAGES, frames=2).tolist()
     assert blocks[2] == blocks[1] != blocks[3] == blocks[0]
     assert set(blocks[:4]).isdisjoint(blocks[4:])
+
+
+def test_images_are_drawn_as_often_as_their_sizes_say():
+    n_pool, n, draws = 40, 10, 3000
+    sizes = np.where(np.arange(n_pool) % 4 == 0, 2.5, 0.5)
+    expected, times = inclusion_probabilities(sizes, n), np.zeros(n_pool)
+    assert expected.sum() == pytest.approx(n)
+    assert expected[0] / expected[1] == pytest.approx(5)
+    for seed in range(draws):
+        sequence = unequal_order(np.arange(n_pool), sizes, seed=seed)
+        times[sequence[:n]] += 1
+    assert sorted(sequence) == list(range(n_pool))
+    assert np.abs(times / draws - expected).max() < 0.05
+
+
+def test_of_equal_sizes_the_draw_is_the_balanced_one():
+    order = np.random.default_rng(1).permutation(30)
+    equal = unequal_order(order, np.full(30, 2.0), seed=5)
+    np.testing.assert_array_equal(equal, balanced_order(order, seed=5))
+
+
+def test_what_is_drawn_for_certain_counts_once():
+    """Of sizes 1, 1, 2 and 8 the last is certain; one more of 4 in all: 1/4, 1/4, 1/2."""
+    weights = inverse_probabilities(np.array([1.0, 1, 2, 8]), np.array([3, 2]))
+    assert weights == pytest.approx([1, 2])
+    assert inverse_probabilities(None, np.array([0])) is None
+    assert inverse_probabilities(np.ones(2), np.array([1, 0])) is None  # all are labelled
+
+
+def test_a_weighted_mean_of_many_draws_is_that_of_the_pool():
+    rng = np.random.default_rng(0)
+    values, sizes = rng.normal(size=60), 0.5 + rng.exponential(0.5, 60)
+    means = []
+    for seed in range(1500):
+        images = unequal_order(np.argsort(values), sizes, seed=seed)[:15]
+        means.append(np.average(values[images], weights=inverse_probabilities(sizes, images)))
+    assert np.mean(means) == pytest.approx(values.mean(), abs=0.02)

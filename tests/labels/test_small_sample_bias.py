@@ -1,11 +1,15 @@
 """The mAP of a few images is too high on average, and the correction subtracts the bias."""
 
 import numpy as np
+import pytest
 from rankings import random_ranking
 
 from autoeval.labels.small_sample_bias import (
+    OBJECTS_OF_EXPECTED,
+    bias_scale,
     fit_small_sample_bias,
     measure_small_sample_bias,
+    objects_in_pool,
     without_small_sample_bias,
 )
 
@@ -18,13 +22,13 @@ def test_the_correction_fitted_elsewhere_removes_most_of_the_bias():
     before, after = [], []
     rng = np.random.default_rng(0)
     for world in worlds[8:]:
-        whole = world.average_precision().mean()
+        whole, n_in_pool = world.average_precision().mean(), world.n_true.sum()
         for _ in range(150):
             few = world.take(rng.choice(120, 10, replace=False))
             value = few.average_precision().mean()
             before.append(value - whole)
             n_true = few.n_true.sum()
-            less = without_small_sample_bias(value, b, n_true=n_true, n_labelled=10, n_pool=120)
+            less = without_small_sample_bias(value, b, n_true=n_true, n_in_pool=n_in_pool)
             after.append(less - whole)
     assert np.mean(before) > 0.01
     assert abs(np.mean(after)) < 0.4 * np.mean(before)
@@ -32,4 +36,27 @@ def test_the_correction_fitted_elsewhere_removes_most_of_the_bias():
 
 
 def test_a_labelled_pool_is_left_as_it_is():
-    assert without_small_sample_bias(0.5, 0.4, n_true=10, n_labelled=50, n_pool=50) == 0.5
+    assert without_small_sample_bias(0.5, 0.4, n_true=10, n_in_pool=10) == 0.5
+
+
+def test_a_pool_is_a_sample_itself():
+    """What a sample exceeds its pool by, and the pool what it was drawn from, is all there is."""
+    in_pool, everywhere = bias_scale(2, 7), bias_scale(7, np.inf)
+    assert in_pool + everywhere == pytest.approx(float(bias_scale(2, np.inf))) == 1 / 3
+
+
+def test_objects_in_a_pool_are_estimated_without_bias():
+    """Rates as the prior has them, and boxes that show only half of the objects."""
+    rng = np.random.default_rng(0)
+    n_pool, k, c = 200, 30, 4000
+    expected = rng.uniform(2, 60, c)
+    rates = 2 * expected / n_pool * rng.gamma(OBJECTS_OF_EXPECTED, 1 / OBJECTS_OF_EXPECTED, c)
+    seen, rest = rng.poisson(rates * k), rng.poisson(rates * (n_pool - k))
+    found = objects_in_pool(seen, k, n_pool, expected)
+    for few in (seen == 0, (seen > 0) & (seen < 5), seen >= 5):
+        assert found[few].mean() == pytest.approx((seen + rest)[few].mean(), rel=0.06)
+
+
+def test_without_expected_objects_the_pool_is_as_its_labels():
+    assert objects_in_pool(np.array([3, 0]), 10, 100).tolist() == [30, 0]
+    assert objects_in_pool(np.array([3, 0]), 10, 100, np.zeros(2)).tolist() == [30, 0]

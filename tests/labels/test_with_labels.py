@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from label_worlds import SIDE, label_set, make_site
 
+from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
-from autoeval.labels.control_variates import true_influence
+from autoeval.labels.compact_arrays import restored
+from autoeval.labels.control_variates import REFERENCE, ProbableLabels, true_influence
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.joint_outlook import Holding
 from autoeval.labels.object_variance import DOF
@@ -151,13 +153,17 @@ def test_a_plan_survives_its_file_and_grows(plan, labels, tmp_path):
 def test_a_plan_of_format_3_has_arrays_of_all_images_and_thresholds(plan, tmp_path):
     """Levels by hand: mAP is the mean over the ten thresholds, mAP50 the first, mAP75 the sixth."""
     save_plan(plan, tmp_path)
+    document = json.loads((tmp_path / "plan.json").read_text())
+    compacted = document.pop("arrays")
     with np.load(tmp_path / "pool.npz") as stored:
-        parts = ("influence_", "objects_")
-        arrays = {name: of for name, of in stored.items() if not name.startswith(parts)}
+        arrays = {
+            name: restored(of, compacted[name])
+            for name, of in stored.items()
+            if not name.startswith(("influence_", "objects_"))
+        }
     rng, n = np.random.default_rng(0), plan.n_pool
     influence, objects = rng.normal(size=(1, 10, n)), rng.poisson(3, (1, n)).astype(float)
     np.savez(tmp_path / "pool.npz", influence=influence, objects=objects, **arrays)
-    document = json.loads((tmp_path / "plan.json").read_text())
     (tmp_path / "plan.json").write_text(json.dumps(document | {"format": 3}))
     again = load_plan(tmp_path)
     expected = {"mAP": influence.mean(axis=1), "mAP50": influence[:, 0], "mAP75": influence[:, 5]}
@@ -216,8 +222,12 @@ class TestBadLabels:
         assert "too few for an interval of their own" in warnings(plan, few)
 
 
-def test_a_category_that_is_not_seen_moves_with_the_level_alone(assistance):
-    """By hand: errors .1 of each and .1 of their mean are one error, alike in both categories."""
+def test_a_category_that_is_not_seen_moves_with_the_level_alone(assistance, monkeypatch):
+    """By hand: errors .1 of each and .1 of their mean are one error, alike in both categories.
+
+    The excess of rare categories is left out: what is not seen is rarer than what is.
+    """
+    monkeypatch.setattr("autoeval.labels.joint.SMALL_SAMPLE_BIAS_STD", 0.0)
     site = make_site(5, n_images=80, categories=("car", "bus"))
     means = {"mAP": 0.4, "mAP/car": 0.5, "mAP/bus": 0.3}
     only_cars = replace(site, truth=site.truth.where(site.truth.label == 0))
@@ -227,6 +237,7 @@ def test_a_category_that_is_not_seen_moves_with_the_level_alone(assistance):
         priors["mAP"] = ValueWithError(0.4, error_of_mean)
         holding = Holding(np.full(2, 0.5), np.ones(2))
         plan = make_plan(site.pool, assistance, n=20, priors=priors, holding=holding)
+        plan = replace(plan, small_sample_bias=0.0)
         return estimate_with_labels(plan, label_set(only_cars, plan.drawn))
 
     found = estimate(0.1)
@@ -368,3 +379,110 @@ class TestAtAThreshold:
 
     def test_where_every_image_has_a_box_nothing_is_left_out(self, two):
         assert two.pool.with_boxes_over(0.001) is two.pool
+
+
+def labels_as_boxes(site, probability=1.0):
+    """The labels of a site as the boxes of a reference detector that is always right."""
+    truth = site.truth
+    boxes, scores = truth.boxes.astype(np.float32), np.full(len(truth.image), 0.9, np.float32)
+    found = replace(
+        site.pool.found, image=truth.image, label=truth.label, boxes=boxes, scores=scores
+    )
+    return ProbableLabels(found, np.full(len(scores), probability))
+
+
+def test_boxes_of_a_perfect_reference_rank_as_labels_do(site):
+    (own,), (true,) = labels_as_boxes(site).rankings(site.pool.found), site.rankings
+    np.testing.assert_array_equal(own.image, true.image)
+    np.testing.assert_allclose(own.hits, true.hits)
+    np.testing.assert_allclose(own.average_precision(), true.average_precision())
+    three = make_site(8, categories=("car", "bus", "van"))
+    each = labels_as_boxes(three).rankings(three.pool.found)
+    for ranking, labelled in zip(each, three.rankings, strict=True):
+        np.testing.assert_allclose(ranking.average_precision(), labelled.average_precision())
+        np.testing.assert_allclose(ranking.n_true, labelled.n_true)
+    half = labels_as_boxes(site, 0.5).rankings(site.pool.found)[0]
+    np.testing.assert_allclose(half.hits, 0.5 * true.hits)
+    np.testing.assert_allclose(half.n_true, 0.5 * true.n_true)
+
+
+def test_disagreement_by_hand(site):
+    """A box that is right with .7 and matched to .9 counts .2; one without a match .7."""
+    pool = site.pool.found
+    found = replace(
+        pool,
+        image=np.array([0, 1]),
+        label=np.array([0, 0]),
+        boxes=np.array([[0, 0, 10, 10], [0, 0, 10, 10]], np.float32),
+        scores=np.array([0.8, 0.8], np.float32),
+    )
+    other = replace(
+        found,
+        image=np.array([0, 2]),
+        boxes=np.array([[0, 0, 10, 9], [50, 50, 60, 60]], np.float32),
+    )
+    counted = ProbableLabels(other, np.array([0.9, 0.4])).disagreement(found, np.array([0.7, 0.7]))
+    assert counted[:3] == pytest.approx([0.2, 0.7, 0.4]) and not counted[3:].any()
+
+
+@pytest.fixture(scope="module")
+def with_reference():
+    """Label assistance that was fitted with a perfect reference."""
+    sites = [make_site(seed) for seed in range(5)]
+    for k, of in enumerate(sites):
+        known = labels_as_boxes(of)
+        boxes = replace(
+            of.boxes,
+            reference=known.boxes,
+            reference_calibration=ScoreCalibration(np.zeros((10, 3)), np.zeros(3)),
+            reference_probabilities=known.probabilities,
+        )
+        sites[k] = of.changed(boxes=boxes)
+    return fit_assistance(sites)
+
+
+def test_a_reference_predicts_the_influence_of_images(with_reference, assistance, site):
+    assert REFERENCE in with_reference.mixing and REFERENCE not in assistance.mixing
+    others = labels_as_boxes(site)
+    predicted = next(with_reference.predict(site.pool, others)).mean(axis=0)
+    assert np.corrcoef(predicted, true_influence(site.rankings[0]))[0, 1] > 0.95
+    without = next(with_reference.predict(site.pool)).mean(axis=0)
+    np.testing.assert_allclose(without, next(assistance.predict(site.pool)).mean(axis=0))
+
+
+def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_reference, site, tmp_path):
+    others = labels_as_boxes(site)
+    priors = {"mAP": ValueWithError(0.45, 0.09)}
+    plan = make_plan(site.pool, with_reference, n=20, priors=priors, others=others)
+    assert plan.sizes.mean() == pytest.approx(1) and plan.sizes.min() >= 0.5
+    right = with_reference.box_model.probabilities(site.pool)[0]
+    counted = others.disagreement(site.pool.found, right)
+    assert np.corrcoef(plan.sizes, counted)[0, 1] == pytest.approx(1)
+    assert counted[plan.drawn].mean() > counted.mean()
+    save_plan(plan, tmp_path)
+    again = load_plan(tmp_path)
+    np.testing.assert_array_equal(again.sizes, plan.sizes)
+    document = json.loads((tmp_path / "plan.json").read_text())
+    expected = 1 / plan.weights(plan.drawn)
+    assert document["probabilities"] == pytest.approx(expected.tolist(), abs=1e-6)
+    assert "probability" not in document
+    options = {"n": 20, "priors": priors, "others": others}
+    assert make_plan(site.pool, with_reference, **options, equal=True).sizes is None
+    at_threshold = make_plan(site.pool, with_reference, **options, target="recall@0.3")
+    assert at_threshold.sizes is None
+
+
+def test_labels_count_by_the_inverse_of_their_probability(with_reference, site):
+    others = labels_as_boxes(site)
+    plan = make_plan(site.pool, with_reference, n=20, priors={}, others=others)
+    labels = label_set(site, plan.drawn)
+    found = estimate_with_labels(plan, labels)
+    images = np.sort(plan.drawn)
+    expected = site.rankings[0].take(images).average_precision(plan.weights(images)).mean()
+    assert found.whole["mAP"].sample.value == pytest.approx(expected)
+    plain = site.rankings[0].take(images).average_precision().mean()
+    assert plain != pytest.approx(expected)
+    simple = estimate_with_labels(plan, labels, planned=False)  # taken as a simple random sample
+    assert simple.whole["mAP"].sample.value == pytest.approx(plain)
+    every = estimate_with_labels(plan.larger(120), label_set(site, range(120)))
+    assert every.recommended.value == pytest.approx(site.rankings[0].average_precision().mean())

@@ -12,7 +12,7 @@ from autoeval.data.tasks.task import Task
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.metrics.operating_point import CountCurve
 from autoeval.monitoring.observing.site_pass import (
@@ -115,7 +115,7 @@ def estimator(path=None, name="fake", *, counts=True):
                 **counted(value, level),
             )
         )
-    observer = Observer(detector(name), TASK, light())
+    observer = Observer(detector(name), TASK, PassSettings())
     table = pd.DataFrame(rows).assign(transforms="")
     if not counts:
         table = table.drop(columns=["counts", "expected_counts"])

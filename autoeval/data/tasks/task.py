@@ -24,7 +24,7 @@ class SeedSetFiles:
 
     `mapping` gives the category of the task for each category of the labels that counts; by default
     the task's own words and those it knows of detectors. `options` are of the format `layout`. Seed
-    sets of one `family` (one camera, one site, one data set cut in parts) are left out together and
+    sets of one `group` (one camera, one site, one data set cut in parts) are left out together and
     count once; by default each is its own.
     """
 
@@ -34,7 +34,7 @@ class SeedSetFiles:
     mapping: Mapping[str, str] | None = None
     layout: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    family: str | None = None
+    group: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ class Task:
         )
 
     @property
-    def families(self) -> dict[str, str]:
-        """Family of each seed set, by the seed set's name."""
-        return {files.name: files.family or files.name for files in self.seed_sets}
+    def groups(self) -> dict[str, str]:
+        """Group of each seed set, by the seed set's name."""
+        return {files.name: files.group or files.name for files in self.seed_sets}
 
     def lookup(self, detector_categories: Sequence[str]) -> np.ndarray:
         """Return the index into `categories` of each category of a detector, -1 for unused ones."""
@@ -144,7 +144,10 @@ def _files(root: Path, entry: Mapping) -> SeedSetFiles:
     name = rest.pop("name")
     labels = rest.pop("ann_file") if "ann_file" in rest else rest.pop("labels")
     img_dir, mapping = rest.pop("img_dir", None), rest.pop("mapping", None)
-    family = rest.pop("family", None)
+    group, former = rest.pop("group", None), rest.pop("family", None)
+    if group is not None and former is not None:
+        raise InputError(f"Seed set {name!r}: `family` is the former word for `group`: give one.")
+    group = former if group is None else group
     return SeedSetFiles(
         name,
         root / labels,
@@ -152,7 +155,7 @@ def _files(root: Path, entry: Mapping) -> SeedSetFiles:
         None if mapping is None else dict(mapping),
         rest.pop("layout", None),
         rest,
-        None if family is None else str(family),
+        None if group is None else str(group),
     )
 
 
@@ -165,14 +168,14 @@ def _check(
     names = [files.name for files in seed_sets]
     if not names or len(set(names)) < len(names):
         raise InputError(f"Task file {path} needs seed sets of different names, got {names}.")
-    # Labels listed in two families would be left out in one and seen in the other.
-    family_of: dict[Path, SeedSetFiles] = {}
+    # Labels listed in two groups would be left out in one and seen in the other.
+    group_of: dict[Path, SeedSetFiles] = {}
     for files in seed_sets:
-        first = family_of.setdefault(files.labels, files)
-        if (first.family or first.name) != (files.family or files.name):
+        first = group_of.setdefault(files.labels, files)
+        if (first.group or first.name) != (files.group or files.name):
             raise InputError(
-                f"Task file {path}: {files.labels} is in two families, as {first.name!r} and as "
-                f"{files.name!r}. Give both the same `family`."
+                f"Task file {path}: {files.labels} is in two groups, as {first.name!r} and as "
+                f"{files.name!r}. Give both the same `group`."
             )
     lost = sorted(set(detector_mapping.values()) - set(categories))
     if lost:
@@ -202,10 +205,10 @@ def merge_tasks(tasks: Sequence[Task]) -> Task:
 
 
 def _merged(a: SeedSetFiles, b: SeedSetFiles) -> SeedSetFiles:
-    if (a.labels, a.img_dir, a.family) != (b.labels, b.img_dir, b.family):
+    if (a.labels, a.img_dir, a.group) != (b.labels, b.img_dir, b.group):
         raise InputError(
-            f"Two tasks have a seed set '{a.name}', one in {a.labels} (family {a.family}) and one "
-            f"in {b.labels} (family {b.family}): rename one of them."
+            f"Two tasks have a seed set '{a.name}', one in {a.labels} (group {a.group}) and one "
+            f"in {b.labels} (group {b.group}): rename one of them."
         )
     if a.mapping is None or b.mapping is None:
         return a

@@ -216,8 +216,7 @@ class KeptObserver(Observer[D]):
         content = {
             **self.context(),
             "version": __version__,
-            "repeats": settings.repeats,
-            "wants": settings.wants,
+            **settings.kept_with,
             **kept_with(self.detector),
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from tqdm import tqdm
-from typing_extensions import Self
 
 from autoeval.data.tasks.labelled_samples import Sample, Samples
 from autoeval.data.tasks.task import Task
 from autoeval.detections import Evidence
-from autoeval.detectors.forward.dropout_spec import DropoutSpec
-from autoeval.estimation.intervals import N_BLOCKS, RESAMPLED
-from autoeval.estimation.observation.presets import Measure, PassSettings
+from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import (
     Observe,
     PassLog,
     Seen,
-    blocks_of_read,
     observe_batches,
     read_batches,
 )
-from autoeval.metrics.mean_ap import MeanAP
 from autoeval.runtime.progress import announced_bar
-from autoeval.runtime.shards import Shards, Undivided
-from autoeval.scores.registry import scores
-from autoeval.scores.score_set import ScoreSet
 
 OBSERVING = "observing images"
 
@@ -57,86 +49,10 @@ class ImageDetector(Protocol):
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
         *,
-        dropout: DropoutSpec | None = None,
-        repeats: int = 0,
         seed: int = 0,
         wants: Collection[str] = (),
     ) -> list[Evidence]:
-        """Return what it leaves of each image; see `autoeval.detectors.Detector.observe`."""
-
-
-class Tally:
-    """What a pass adds up, image by image."""
-
-    def __init__(self, categories: tuple[str, ...], settings: PassSettings) -> None:
-        self.accuracy = MeanAP(categories)
-        self.measures: list[Measure] = [measure.make() for measure in settings.measures]
-        self.scores = _score_set(settings)
-        several = categories if len(categories) > 1 else ()
-        by_box = [n for n, s in scores().items() if not s.per_image]
-        self.by_category = {name: _score_set(settings, by_box) for name in several}
-        self.n_images = 0
-        self.log = PassLog()
-
-    def update(self, sample: Sample, evidence: Evidence) -> None:
-        """Take in one image."""
-        self.n_images += 1
-        for measure in (self.accuracy, *self.measures):
-            measure.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
-        self.scores.update(evidence)
-        for k, of_category in enumerate(self.by_category.values()):
-            only = np.full(len(self.by_category), -1)
-            only[k] = 0
-            of_category.update(evidence.relabel(only))
-
-    def merge(self, other: Self) -> None:
-        """Take in what ``other`` has seen of the images that come after those seen here.
-
-        Accuracy is then that of the whole to the last bit, scores up to rounding.
-        """
-        self.n_images += other.n_images
-        self.log.merge(other.log)
-        self.accuracy.merge(other.accuracy)
-        for mine, theirs in zip(self.measures, other.measures, strict=True):
-            mine.merge(theirs)
-        self.scores.merge(other.scores)
-        for name, of_category in self.by_category.items():
-            of_category.merge(other.by_category[name])
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row a repeat; see `Observer.rows`."""
-        self.log.check(self.n_images)
-        with self.log.timed("map_s"):
-            accuracy = self.accuracy.compute()
-            for measure in self.measures:
-                accuracy |= measure.compute()
-        shared = {
-            "n_images": self.n_images,
-            "n_boxes": self.accuracy.n_boxes,
-            "n_unreadable": len(self.log.unreadable),
-            "unreadable": "; ".join(self.log.unreadable.values()),
-            "absent": json.dumps(self.scores.absent, sort_keys=True),
-            **self.log.seconds,
-        }
-        rows = [
-            {"repeat": repeat, **shared, **accuracy, **features}
-            for repeat, features in enumerate(self.scores.rows())
-        ]
-        for name, of_category in self.by_category.items():
-            for row, features in zip(rows, of_category.rows(), strict=True):
-                row |= {f"{feature}/{name}": value for feature, value in features.items()}
-        return rows
-
-
-def _score_set(settings: PassSettings, names: Collection[str] | None = None) -> ScoreSet:
-    domain = settings.domain
-    return ScoreSet(
-        settings.stability,
-        repeats=settings.repeats,
-        reference=domain.features if domain else None,
-        source_threshold=domain.threshold if domain else None,
-        names=names,
-    )
+        """Return what it leaves of each image; for options see `PassSettings.options`."""
 
 
 D = TypeVar("D", bound=ImageDetector)
@@ -212,68 +128,9 @@ class Observer(Generic[D]):
             read_batches(samples, numbers, self.batch_size, log), observe, log
         )
 
-    def rows(
-        self,
-        samples: Samples,
-        *,
-        advance: Callable[[int], object] = lambda n: None,
-        watch: Callable[[Evidence], object] = lambda evidence: None,
-        shards: Shards | None = None,
-        resamples: int = 0,
-    ) -> list[dict[str, Any]]:
-        """Compute all scores of a set of images, and mAP where there are labels.
-
-        advance: called with the number of images done; watch: with the evidence of each. With
-            `shards` both hear of the images of this process alone; the rows are of the whole in all
-            of them.
-        resamples: draw the images again as often, with replacement, by the seed of the settings;
-            where the samples have ``blocks``, block by block.
-        Returned: one row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``,
-            ``unreadable`` (names and reasons), ``absent`` (JSON: why a score is not there), seconds
-            spent, the features, ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what else
-            the settings measure. With `resamples` also ``resampled``, the features of the sets
-            drawn again by name, (resamples,), and ``n_blocks``, how many blocks they were drawn
-            from.
-        """
-        shards = shards or Undivided()
-        tally = self.tally(samples, shards.part(len(samples)), advance=advance, watch=watch)
-        whole, *others = shards.gather(tally)
-        for other in others:
-            whole.merge(other)
-        rows = whole.rows()
-        if not resamples:
-            return rows
-        blocks = blocks_of_read(samples, whole.log.unreadable)
-        drawn = whole.scores.resample(resamples=resamples, seed=self.settings.seed, blocks=blocks)
-        more = {N_BLOCKS: int(blocks.max()) + 1}
-        return [
-            {**row, **more, RESAMPLED: features} for row, features in zip(rows, drawn, strict=True)
-        ]
-
-    def tally(
-        self,
-        samples: Samples,
-        numbers: Iterable[int],
-        *,
-        advance: Callable[[int], object] = lambda n: None,
-        watch: Callable[[Evidence], object] = lambda evidence: None,
-    ) -> Tally:
-        """Add up what is observed of some of the images; see `rows`."""
-        tally = Tally(self.task.categories, self.settings)
-        for sample, evidence in self.each(samples, numbers, log=tally.log):
-            with tally.log.timed("scores_s"):
-                tally.update(sample, evidence)
-                watch(evidence)
-            advance(1)
-        return tally
-
     def context(self) -> dict[str, Any]:
-        """Describe what scores are made with, for an estimator to remember and to compare.
-
-        Without the number of repeats and the further evidence: each stands on its own.
-        """
+        """Describe what boxes are found with, for an estimator to remember and to compare."""
         described = self.settings.to_dict()
-        del described["repeats"], described["wants"]
         return {
             "detector": self.detector.settings,
             "pass": json.loads(json.dumps(described)),
@@ -294,12 +151,4 @@ class Observer(Generic[D]):
         return words
 
     def _observe(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Evidence]:
-        settings = self.settings
-        return self.detector.observe(
-            images,
-            image_ids,
-            dropout=settings.dropout,
-            repeats=settings.repeats,
-            seed=settings.seed,
-            wants=settings.wants,
-        )
+        return self.detector.observe(images, image_ids, **self.settings.options)

@@ -81,7 +81,18 @@ class PredictionsReference:
 
 
 def load_reference(reference: Any) -> Reference | None:
-    """Load a `DetectorSpec`, or the path of predictions; a `Reference` is returned as it is."""
+    """Load a `DetectorSpec`, or the path of predictions; a `Reference` is returned as it is.
+
+    Raises InputError for a list of several, each of which would have to be run.
+    """
+    if isinstance(reference, list | tuple):
+        if len(reference) > 1:
+            raise InputError(
+                f"Expected one reference detector beside a detector that is run but got "
+                f"{len(reference)}: several are given by their boxes, with predictions "
+                "(--predictions PATH)."
+            )
+        return load_reference(next(iter(reference), None))
     if isinstance(reference, DetectorSpec):
         return DetectorReference(reference())
     if isinstance(reference, str | os.PathLike):

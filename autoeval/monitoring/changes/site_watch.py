@@ -10,10 +10,10 @@ from scipy.special import ndtri
 
 from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
+from autoeval.metrics.resampling import resampled_counts
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.site_records import CameraImage
-from autoeval.scores.score_set import resampled_counts
 
 RESAMPLES = 200
 FEWEST = 2

@@ -17,16 +17,16 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.detector_identity import LoadDetector, TravellingObserver
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.reference_boxes import PredictionsReference, Reference
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
+from autoeval.estimation.pair_table import needs_of
 from autoeval.estimation.site import own_words
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.shards import Shards, Undivided
-from autoeval.scores.registry import needs_of
 
 Signals = Callable[[np.ndarray], Mapping[str, float]]
 NO_REFERENCE = (
@@ -73,18 +73,8 @@ def site_images(
 
 
 def needed_passes(estimator: AccuracyEstimator) -> frozenset[str]:
-    """Return the passes beside the plain one that an estimator reads: `HALF`, `REFERENCE` or none.
-
-    Raises InputError if the estimator reads a pass that is not kept of each image.
-    """
-    needed = needs_of(estimator.regression_.features_)
-    if more := sorted(needed - {HALF, REFERENCE, "clean"}):
-        raise InputError(
-            f"This estimator needs {', '.join(more)} of each image, and of the images of sites "
-            "only the boxes at full and at half the input size and those of a reference detector "
-            "are kept. Fit without it."
-        )
-    return frozenset(needed - {"clean"})
+    """Return the passes beside the plain one that an estimator reads: `REFERENCE` or none."""
+    return needs_of(estimator.regression_.features_)
 
 
 def site_observer(
@@ -114,7 +104,7 @@ def site_observer(
         reference = estimator.pass_.load_reference()
         if reference is None:
             raise InputError(NO_REFERENCE.format("--detector reference=ALIAS"))
-    settings = replace(light(), wants=(HALF,) if HALF in needed else (), reference=reference)
+    settings = PassSettings(wants=(HALF,) if HALF in needed else (), reference=reference)
     return Observer(detector, own_words(detector), settings, batch_size=batch_size)
 
 

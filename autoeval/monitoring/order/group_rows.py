@@ -13,11 +13,11 @@ import pandas as pd
 from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.nothing_found import HIGHEST
+from autoeval.features.calibrated_features import WEIGHT
 from autoeval.monitoring.periods import FOLDER, WHOLE, in_time, periods
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import SIGNAL, CameraImage, RecordStore
 from autoeval.runtime.files import write_table
-from autoeval.scores.calibrated import WEIGHT
 from autoeval.sites.site_boxes import SiteBoxes
 
 SCORED = "scores.parquet"
@@ -86,7 +86,6 @@ def score_group(
     features: Sequence[str],
     *,
     calibration: ScoreCalibration | None,
-    score_thr: float,
     reference_calibration: ScoreCalibration | None = None,
 ) -> dict[str, Any]:
     """Compute what an estimate is made of, as a pass over the images themselves would.
@@ -106,7 +105,7 @@ def score_group(
         reference_calibration=reference_calibration,
     )
     named = names if categories.expects(site) else ()
-    scores = site_scores(boxes, features, named=named, score_thr=score_thr)
+    scores = site_scores(boxes, features, named=named)
     rows = [of.row() for of in scores]
     row: dict[str, Any] = {"n_images": len(seen), "n_boxes": len(boxes.clean)}
     row["nothing_found"] = not any(of.found for of in scores)

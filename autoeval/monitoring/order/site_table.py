@@ -14,17 +14,17 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression, outside_range
-from autoeval.estimation.estimator import CALIBRATIONS, AccuracyEstimator
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fit_state import CALIBRATIONS
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.nothing_found import HIGHEST, nothing_found_text, nothing_over_text
 from autoeval.estimation.reference_warnings import reference_at_site
 from autoeval.estimation.warnings import estimate_warnings
+from autoeval.features.calibrated_features import REVISION, WEIGHT
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
 from autoeval.monitoring.periods import WHOLE
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import CameraImage, RecordStore
-from autoeval.scores.calibrated import WEIGHT
-from autoeval.scores.registry import revisions
 from autoeval.sites.score_range import unseen_warning
 from autoeval.targets import IOUS, OperatingPoint, find_target, points_at
 
@@ -98,7 +98,7 @@ def site_table(
     _check_known(estimator, known)
     regression = estimator.regression_
     points = () if score_thr is None else points_at(score_thr, iou)[:2]
-    regressions = list(estimator.regressions_of(points).values())
+    regressions = list(estimator.fit_.regressions_of(points).values())
     read: list[BayesianRegression] = [regression, *(of for of in regressions if of is not None)]
     features = tuple(dict.fromkeys(name for of in read for name in of.features_))
     score = partial(
@@ -106,14 +106,13 @@ def site_table(
         categories=categories,
         features=features,
         calibration=estimator.calibration_,
-        score_thr=estimator.score_thr,
         reference_calibration=estimator.reference_calibration_,
     )
     level_of = partial(_level, regression, score)
     calibrations = [
         of and of.to_dict() for of in (estimator.calibration_, estimator.reference_calibration_)
     ]
-    made_with = repr((features, calibrations, categories, estimator.score_thr, revisions()))
+    made_with = repr((features, calibrations, categories, REVISION))
     rows = group_rows(store, score, by=by, made_with=made_with)
     if rows.empty:
         rows, drawn = rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0))

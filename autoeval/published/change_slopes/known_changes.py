@@ -109,7 +109,7 @@ def observe_changes(
 
     counts = run_jobs(jobs, work, store, what="observing changed images")
     warnings = [f"{key}: {error}" for key, error in counts.failed.items()]
-    families = observer.task.families
+    families = observer.task.groups
     tables = [(recipe, store.table([job.key])) for recipe, job in zip(recipes, jobs, strict=True)]
     observed = [
         _changed(recipe, rows, families[recipe.seed_set])
@@ -202,9 +202,9 @@ def known_changes(
     for images in untouched.values():
         boxes = SiteBoxes.of_evidence([of.evidence() for of in images.records], categories)
         truth = truth_of_samples(boxes.clean, images.truth)
-        one = labelled_set(boxes, truth, name=images.site, family=images.family, everywhere=True)
+        one = labelled_set(boxes, truth, name=images.site, group=images.family, everywhere=True)
         sets.append(one)
-    if len({of.family for of in sets}) < 2:
+    if len({of.group for of in sets}) < 2:
         raise InputError(
             "Expected labelled sites of two families or more: each is estimated by the others."
         )

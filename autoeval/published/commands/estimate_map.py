@@ -9,7 +9,7 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from autoeval.commands import run_options, site_options, task_options
 from autoeval.commands.given_input import add_input
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given_boxes import Detector
-    from autoeval.estimation.observation.presets import PassSettings
     from autoeval.published.metasets.recipe import MetaSetConfig
     from autoeval.published.methods.published_estimator import PublishedEstimator
+    from autoeval.published.passes.presets import ScoredSettings
     from autoeval.report.sections import Report
 
     Fitted = AccuracyEstimator | PublishedEstimator
@@ -163,7 +163,7 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> Fitted:
     from autoeval.estimation.any_estimator import load_any_estimator
 
     if args.estimator:
-        loaded: Fitted = load_any_estimator(args.estimator)
+        loaded = cast("Fitted", load_any_estimator(args.estimator))
         return loaded
     estimator = _fit_detector(args)
     if shards.leads and estimator.fit_result_:
@@ -226,7 +226,7 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
 def _road_world_task(
     args: argparse.Namespace,
     run: Detector,
-    settings: PassSettings,
+    settings: ScoredSettings,
     meta_set: MetaSetConfig | None,
 ) -> Task:
     """Render the road world once the detector is known to load, and warn of a long run.
@@ -286,10 +286,10 @@ def _check_running(estimator: Fitted, running: dict[str, Any]) -> None:
 def _domain(args: argparse.Namespace, estimator: Fitted) -> object:
     """Observe the training domain again, for a saved estimator that compares with it."""
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.presets import PassSettings
     from autoeval.published.fitting.kept_domain import reference_domain
+    from autoeval.published.passes.presets import ScoredSettings
 
-    settings = PassSettings.from_dict(estimator.context_["pass"], repeats=1)
+    settings = ScoredSettings.from_dict(estimator.context_["pass"], repeats=1)
     detector = estimator.detector_ = estimator.load_detector()
     observer: Observer = Observer(
         detector, meta_set_options.named_task(args), settings, batch_size=args.batch_size

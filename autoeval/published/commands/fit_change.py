@@ -119,7 +119,7 @@ def observe_named_changes(
     """Run the detector over the sites; return what it left, the categories, and warnings."""
     from autoeval.data.tasks.task import load_task, merge_tasks
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.presets import light
+    from autoeval.estimation.observation.pass_settings import PassSettings
     from autoeval.published.change_slopes.known_changes import observe_changes
     from autoeval.published.metasets import load_metaset_config
 
@@ -129,7 +129,7 @@ def observe_named_changes(
         n_sets=N_SETS if args.n_sets is None else args.n_sets,
         n_images=N_IMAGES if args.n_images is None else args.n_images,
     )
-    settings = light(seed=args.seed)
+    settings = PassSettings(args.seed)
     observer = Observer(load_named_detector(args), task, settings, batch_size=batch_size)
     named = (step for text in everywhere for step in _steps(text, meta_set.transforms))
     observed, warnings = observe_changes(

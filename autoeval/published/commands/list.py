@@ -30,7 +30,7 @@ def _lines(what: str) -> str:
 
 
 def _scores() -> Mapping[str, str]:
-    from autoeval.scores.registry import scores
+    from autoeval.published.scores.registry import scores
 
     return {name: score.meaning for name, score in scores().items()}
 

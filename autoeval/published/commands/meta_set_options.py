@@ -23,7 +23,7 @@ from autoeval.targets import TARGETS
 
 if TYPE_CHECKING:
     from autoeval.data.tasks.task import Task
-    from autoeval.estimation.observation.presets import MeasureSettings, PassSettings
+    from autoeval.published.passes.presets import MeasureSettings, ScoredSettings
 
 PRESET_NAMES = ("paper", "paper_skip_empty", "released", "replication")
 BELONG_TO_TASK = ("data_root", "predictions", "estimator")
@@ -149,10 +149,10 @@ def add_pass_options(parser: argparse.ArgumentParser, *, light: bool = False) ->
     add_work_dir(run, None, "default: work_dirs/TASK_DETECTOR...")
 
 
-def pass_settings(args: argparse.Namespace) -> PassSettings:
+def pass_settings(args: argparse.Namespace) -> ScoredSettings:
     """Return the settings of the pass that the options of `add_pass_options` name."""
     from autoeval.detectors.forward.dropout_spec import load_dropout
-    from autoeval.estimation.observation import presets
+    from autoeval.published.passes import presets
 
     dropout = load_dropout(args.dropout) if args.dropout else None
     needs = _needs(args)
@@ -177,7 +177,7 @@ def pass_settings(args: argparse.Namespace) -> PassSettings:
 def _needs(args: argparse.Namespace) -> frozenset[str]:
     """Return the evidence that the methods named read, and what a training domain is for."""
     from autoeval.published.methods import make_method
-    from autoeval.scores.registry import needs_of
+    from autoeval.published.scores.registry import needs_of
 
     methods = getattr(args, "method", None) or ()
     columns = [column for name in methods for column in make_method(name).features]

@@ -13,6 +13,7 @@ from autoeval.commands.run_options import load_named_detector, make_executor, re
 from autoeval.errors import InputError
 from autoeval.published.commands.meta_set_options import pass_settings
 from autoeval.published.commands.running_time import images_a_second
+from autoeval.published.passes.presets import scored_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +42,7 @@ class PaperRun:
     @property
     def repeats(self) -> int:
         """Perturbed passes an image."""
-        return self.observer.settings.repeats
+        return scored_settings(self.observer).repeats
 
     @property
     def training_domain(self) -> SeedSet | None:
@@ -83,7 +84,7 @@ class PaperRun:
         except InputError as error:
             _print_warnings([f"no Fréchet distance: {error}"])
             return seen
-        settings = replace(seen.settings, domain=domain)
+        settings = replace(scored_settings(seen), domain=domain)
         return Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size)
 
     def boxes(self, meta_set: MetaSetConfig | None) -> Observations:
@@ -91,7 +92,10 @@ class PaperRun:
         from autoeval.estimation.observation.observing import Observer
         from autoeval.published.studies.kept_boxes import observe_task
 
-        seen, settings = self.observer, replace(self.observer.settings, wants=(), domain=None)
+        seen, settings = (
+            self.observer,
+            replace(scored_settings(self.observer), wants=(), domain=None),
+        )
         found = observe_task(
             Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size),
             folder=self.folder / "boxes",

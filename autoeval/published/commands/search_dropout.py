@@ -103,11 +103,11 @@ def _bench(args: argparse.Namespace, detector: Any, task: Task, work_dir: Path) 
     from dataclasses import asdict
 
     from autoeval.estimation.observation.observing import Observer
-    from autoeval.estimation.observation.presets import preset
     from autoeval.published.dropout_search.search import grid
     from autoeval.published.dropout_search.workbench import Workbench
     from autoeval.published.fitting.meta_set import sample_set_jobs
     from autoeval.published.metasets import draw_recipes, load_metaset_config
+    from autoeval.published.passes.presets import preset
     from autoeval.runtime.store import RowStore
 
     settings = preset(args.preset, repeats=args.repeats, seed=args.seed, least=1)

@@ -203,7 +203,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         (
             Detail("predictions", "of that set", "labels_predictions"),
             Detail("img_dir", "its images, where needed", "labels_img_dir"),
-            Detail("family", "its origin, if sites share it", "labels_family"),
+            Detail("group", "its origin, if sites share it", "labels_group"),
         ),
         metavar="PATH",
         help="labels, with --sites: the labelled set that is fitted on",
@@ -414,7 +414,7 @@ def _labelled_files(args: argparse.Namespace, fit_on: Sequence[str]) -> tuple[li
         if not args.labels_predictions:
             raise InputError("--labels needs predictions=FILE behind it: what was found there.")
         files = Predictions(args.labels_predictions)
-        origin = {"img_dir": args.labels_img_dir, "family": args.labels_family}
+        origin = {"img_dir": args.labels_img_dir, "group": args.labels_group}
         return [labels_with_files(args.labels, files, **origin)], sites
     by_name = {site.name: site for site in sites}
     unknown = [name for name in fit_on if name not in by_name]
@@ -425,7 +425,7 @@ def _labelled_files(args: argparse.Namespace, fit_on: Sequence[str]) -> tuple[li
 
 def _pairs(path: Path) -> pd.DataFrame:
     """Read a score table that has the scores of the default method."""
-    from autoeval.estimation.pair_table import FEATURES
+    from autoeval.features.calibrated_features import FEATURES
     from autoeval.published.methods.score_rows import read_scores
 
     table = read_scores(path)
@@ -443,9 +443,9 @@ def _observe(
 ) -> tuple[Any, ...]:
     """Run the detector over the task; the examples also need to know where the images lie."""
     from autoeval.data.tasks.task import load_task
-    from autoeval.estimation.observation import presets
     from autoeval.estimation.observation.observing import Observer
     from autoeval.published.metasets import load_metaset_config
+    from autoeval.published.passes import presets
     from autoeval.published.studies.kept_boxes import observe_task
 
     if len(args.task) > 1:

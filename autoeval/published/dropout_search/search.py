@@ -16,6 +16,7 @@ from autoeval.detectors.forward.dropout_spec import N_STAGES, DropoutSpec
 from autoeval.errors import InputError
 from autoeval.published.dropout_search.trial import PARTS, Standings, Trial, naive_executions
 from autoeval.published.dropout_search.workbench import Workbench, list_stages
+from autoeval.published.passes.presets import scored_settings
 
 RATES = tuple(round(0.05 * k, 2) for k in range(1, 20))
 STAGE_SUBSETS = tuple(
@@ -136,7 +137,7 @@ def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchRe
     unknown = [name for name in strategies if name not in STRATEGIES]
     if unknown:
         raise InputError(f"Expected strategies among {', '.join(STRATEGIES)}, got {unknown[0]}.")
-    repeats, images = bench.observer.settings.repeats, int(bench.sizes.sum())
+    repeats, images = scored_settings(bench.observer).repeats, int(bench.sizes.sum())
     alone, together = (
         images * naive_executions(len(bench.specs), repeats=repeats, share_clean=share)
         for share in (False, True)

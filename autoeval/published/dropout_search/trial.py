@@ -9,6 +9,7 @@ import numpy as np
 
 from autoeval.detectors.forward.dropout_spec import N_STAGES, DropoutSpec
 from autoeval.published.dropout_search.workbench import Workbench
+from autoeval.published.passes.presets import scored_settings
 
 LEAST_IMAGES = 2
 PARTS = ("stem", *(f"stage {stage}" for stage in range(N_STAGES)), "neck and head")
@@ -69,7 +70,10 @@ class Trial:
 
     def _count(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
         """Add the work of what this trial has not measured before, and of its first clean pass."""
-        detector, repeats = self.bench.observer.detector, self.bench.observer.settings.repeats
+        detector, repeats = (
+            self.bench.observer.detector,
+            scored_settings(self.bench.observer).repeats,
+        )
         none = np.zeros_like(stops)
         ahead: dict[bytes, tuple[np.ndarray, list[DropoutSpec]]] = {}
         for spec in specs:

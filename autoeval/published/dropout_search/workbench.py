@@ -18,12 +18,13 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.metrics.mean_ap import MeanAP
+from autoeval.published.passes.presets import scored_settings
+from autoeval.published.scores.base import ScoreContext
+from autoeval.published.scores.box_stability import image_stabilities
 from autoeval.runtime import OK
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.store import RowStore
-from autoeval.scores.base import ScoreContext
-from autoeval.scores.box_stability import image_stabilities
 
 MIN_SETS = 3
 Row = dict[str, Any]
@@ -179,7 +180,7 @@ def _slice_rows(
 ) -> list[Row]:
     """Observe a slice."""
     truth, log, rows = MeanAP(observer.task.categories), PassLog(), list[Row]()
-    settings, lookup = observer.settings, observer.lookup
+    settings, lookup = scored_settings(observer), observer.lookup
     observe = partial(
         observer.detector.observe_each,
         dropouts=piece.specs,
@@ -214,7 +215,7 @@ def _row(spec: DropoutSpec, evidence: Evidence, observer: Observer) -> Row:
         for boxes in evidence.perturbed
     )
     evidence = replace(evidence, perturbed=finite)
-    context = ScoreContext(observer.settings.stability)
+    context = ScoreContext(scored_settings(observer).stability)
     for name, score in image_stabilities().items():
         above, below = score.make(context).measure(evidence)
         row |= {f"{name}_sum": float(np.sum(above)), f"{name}_n": int(np.sum(below))}

@@ -42,6 +42,7 @@ from autoeval.runtime.files import write_table
 from autoeval.runtime.job import Executor
 from autoeval.runtime.store import RowStore
 from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.pool import OF_PASS
 from autoeval.targets import AP_TARGETS, OperatingPoint
 
 
@@ -108,7 +109,7 @@ def fit_task(
     warnings = [of for each in seed_sets for of in prefixed(each.name, each.warnings)]
     table = _usable(table, counts.failed, "mAP" if at_threshold else target, warnings)
     task = observer.task
-    table["family"] = table["source"].map(task.families).fillna(table["source"])
+    table["family"] = table["source"].map(task.groups).fillna(table["source"])
     if len(task.categories) == 1:
         table["category"] = task.categories[0]
     files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
@@ -126,7 +127,12 @@ def fit_task(
     estimator: AccuracyEstimator | PublishedEstimator
     if methods[0] == DEFAULT_METHOD:
         estimator = fit_sets(
-            sets, scored=table, target=target, level=level, calibrate=calibrate, **made_with
+            list(map(without_dropout, sets)),
+            scored=table,
+            target=target,
+            level=level,
+            calibrate=calibrate,
+            **made_with,
         )
         result = estimator.fit_result_
         assert result is not None
@@ -160,13 +166,23 @@ def fit_task(
     return estimator
 
 
+def without_dropout(stored: LabelledSet) -> LabelledSet:
+    """Leave out what dropout shows of each box: the default does not run it at new sites."""
+    pool = stored.stored_pool
+    if pool is None:
+        return stored
+    kept = [k for k, name in enumerate(pool.names) if name not in OF_PASS["perturbed"]]
+    names = tuple(pool.names[k] for k in kept)
+    return stored.changed(stored_pool=replace(pool, features=pool.features[:, kept], names=names))
+
+
 def checked_set(stored: LabelledSet, words: Sequence[str]) -> LabelledSet:
     """Check a labelled set of a meta-set as one of files; its features stay.
 
     words: of the detector, in which its files would be.
     """
     made = set_of_detector(
-        stored.boxes, stored.truth, name=stored.name, family=stored.family, everywhere=True
+        stored.boxes, stored.truth, name=stored.name, group=stored.group, everywhere=True
     )
     statistics = replace(made.statistics, categories=tuple(words))
     return made.changed(stored_pool=stored.stored_pool, statistics=statistics)

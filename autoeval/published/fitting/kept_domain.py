@@ -17,15 +17,15 @@ from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.observation.detector_identity import kept_with
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import SourceDomain
 from autoeval.published.fitting.meta_set import seed_set_digest
 from autoeval.published.metasets.recipe import own_images
 from autoeval.published.metasets.sample_set import SampleSet
+from autoeval.published.passes.presets import SourceDomain, scored_settings
 from autoeval.published.scores.atc import fit_source_threshold
 from autoeval.published.scores.detection_adaptation import PrototypeRatio
 from autoeval.published.scores.frechet_distance import FrechetDistance
+from autoeval.published.scores.registry import revisions
 from autoeval.runtime.progress import announced_bar
-from autoeval.scores.registry import revisions
 from autoeval.version import __version__
 
 CORRECT_IOU = 0.5
@@ -39,7 +39,7 @@ def observe_source_domain(
 
     observer: of its settings the score threshold counts, and whether prototypes are wanted.
     """
-    score_thr = observer.settings.stability.score_thr
+    score_thr = scored_settings(observer).stability.score_thr
     wanted = "prototypes" in observer.settings.wants
     wants = ("features", "prototypes") if wanted else ("features",)
     pooled, prototypes = FrechetDistance(), PrototypeRatio()
@@ -128,7 +128,7 @@ def _key(observer: Observer, seed_set: SeedSet) -> str:
         "scores": revisions(),
         "detector": context["detector"],
         "task": context["task"],
-        "score_thr": observer.settings.stability.score_thr,
+        "score_thr": scored_settings(observer).stability.score_thr,
         "data": seed_set_digest(seed_set),
         **kept_with(observer.detector),
     }

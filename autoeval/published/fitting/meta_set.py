@@ -27,10 +27,11 @@ from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.published.fitting.stored_sets import pack_set, unpack_set
 from autoeval.published.metasets.recipe import Recipe
 from autoeval.published.metasets.sample_set import SampleSet
+from autoeval.published.passes.tally import scored_rows
+from autoeval.published.scores.registry import revisions
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
 from autoeval.runtime.store import RowStore
-from autoeval.scores.registry import revisions
 from autoeval.sites.labelled_set import LabelledSet, truth_of_samples
 from autoeval.sites.pool import pool_of_evidence
 from autoeval.version import __version__
@@ -58,7 +59,7 @@ class Scorer(TravellingObserver):
             if evidence.image_id in labelled:
                 seen.append(evidence.boxes_alone())
 
-        rows = self.observer.rows(samples, advance=advance, watch=keep)
+        rows = scored_rows(self.observer, samples, advance=advance, watch=keep)
         if own:
             pool = pool_of_evidence(seen, self.observer.task.categories)
             truth = truth_of_samples(pool.found, [labelled[of.image_id] for of in seen])
@@ -97,7 +98,7 @@ def sample_set_jobs(
     """
     by_name = {seed_set.name: seed_set for seed_set in seed_sets}
     made_with: dict[str, Any] = {"version": __version__, "scores": revisions()}
-    made_with |= {"repeats": observer.settings.repeats, "wants": observer.settings.wants}
+    made_with |= observer.settings.kept_with
     made_with |= {**observer.context(), **kept_with(observer.detector)}
     digests = {name: seed_set_digest(seed_set) for name, seed_set in by_name.items()}
     return [

@@ -12,9 +12,9 @@ from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.score_table import SEED
 from autoeval.published.methods.linear import MOST_UNDEFINED, check_precision
 from autoeval.published.methods.score_rows import Rows
-from autoeval.scores.agreement import ScaleAP, StabilityAP
-from autoeval.scores.base import feature_names
-from autoeval.scores.registry import direction_of
+from autoeval.published.scores.agreement import ScaleAP, StabilityAP
+from autoeval.published.scores.base import feature_names
+from autoeval.published.scores.registry import direction_of
 
 PENALTIES = (0.01, 0.03, 0.1)
 

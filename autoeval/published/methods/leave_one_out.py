@@ -13,6 +13,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.protocol import BASELINE, LeaveOneSourceOut, spearman
 from autoeval.estimation.score_table import sources
+from autoeval.published.methods.published_estimate import PublishedEstimate
 from autoeval.published.methods.registry import make_method
 from autoeval.published.methods.score_rows import (
     check_score_table,
@@ -83,7 +84,7 @@ def _held_out(
         "n_images": estimate.n_images,
         "true": true,
         "estimate": estimate.value,
-        "std": estimate.std,
+        "std": estimate.std if isinstance(estimate, PublishedEstimate) else math.nan,
         "error": float(error.mean()),
         "error_std": float(error.std()) if len(error) > 1 else math.nan,
         "lower": estimate.lower,

@@ -12,8 +12,8 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.score_table import SAMPLE, SEED
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.published.methods.score_rows import Rows
 
 OF_PAIRS = ("family", "category")

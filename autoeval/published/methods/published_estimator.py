@@ -16,20 +16,20 @@ from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.estimate import Estimate
-from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.observation.presets import SourceDomain
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.site import Categories, Site
 from autoeval.published.methods.categories import estimate_categories
+from autoeval.published.methods.published_estimate import PublishedEstimate
+from autoeval.published.methods.scored_pass import ScoredPass
 from autoeval.published.methods.scored_site import scored_site
 from autoeval.published.methods.source_regression import SourceRegression
+from autoeval.published.passes.presets import SourceDomain
+from autoeval.published.scores.registry import of_domain
 from autoeval.runtime.shards import Shards
-from autoeval.scores.registry import of_domain
 
 
 class PublishedEstimator:
@@ -133,11 +133,13 @@ class PublishedEstimator:
         return self._fitted.table_
 
     @property
-    def pass_(self) -> FittedPass:
+    def pass_(self) -> ScoredPass:
         """The pass over the images of the fit, which those of a new site get, too."""
         fitted = self._fitted
         ranged = tuple(fitted.training_range_)
-        return FittedPass(self.context_, self.loading_, fitted.features_, ranged, fitted.table_)
+        return ScoredPass(
+            self.context_, self.loading_, fitted.features_, fitted.table_, compared=ranged
+        )
 
     def check_detector(self, detector: ImageDetector) -> None:
         """Make sure that a detector is the one it was fitted with, or name what differs."""
@@ -158,7 +160,7 @@ class PublishedEstimator:
         keep: Keeping | None = None,
         shards: Shards | None = None,
         watch: Callable[[Evidence], object] = lambda evidence: None,
-    ) -> Estimate:
+    ) -> PublishedEstimate:
         """Run the detector on new images and estimate its accuracy there.
 
         Parameters
@@ -182,7 +184,7 @@ class PublishedEstimator:
 
         Returns
         -------
-        Estimate
+        PublishedEstimate
             Its `site` holds the boxes.
 
         Raises
@@ -226,12 +228,12 @@ class PublishedEstimator:
         found = (*fitted_pass.repeated_warnings, *identity_warnings(run.loaded))
         return self.predict_site(site.warned(found))
 
-    def predict_site(self, site: Site) -> Estimate:
+    def predict_site(self, site: Site) -> PublishedEstimate:
         """Estimate from the scores of `scored_site`."""
         estimate = self.predict_rows(pd.DataFrame(site.row["rows"]), backbone=site.backbone)
         return replace(estimate, warnings=(*site.warnings, *estimate.warnings), site=site)
 
-    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
+    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> PublishedEstimate:
         """Estimate from the scores of one set of images, and each category that has its own."""
         fitted = self._fitted
         estimate = fitted.predict_rows(rows, backbone=backbone)

@@ -15,8 +15,8 @@ from autoeval.errors import InputError
 from autoeval.published.methods.fused import Fused
 from autoeval.published.methods.linear import Bayes, BestThreshold, Constant, Linear
 from autoeval.published.methods.score_rows import Rows
-from autoeval.scores.base import Score, feature_names
-from autoeval.scores.registry import score_of, scores
+from autoeval.published.scores.base import Score, feature_names
+from autoeval.published.scores.registry import score_of, scores
 
 OURS = "this project"
 

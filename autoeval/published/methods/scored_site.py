@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,8 +14,17 @@ from autoeval.estimation.intervals import RESAMPLED, RESAMPLES
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.estimation.site import SeenImages, Site, unreadable_warning
+from autoeval.published.passes.least_stable import LeastStableImages, UnstableImage
+from autoeval.published.passes.tally import scored_rows
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.sites.site_boxes import SiteBoxes
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSite(Site):
+    """A site with the images whose boxes move most under dropout, the least stable one first."""
+
+    least_stable: tuple[UnstableImage, ...] = ()
 
 
 def scored_site(
@@ -23,7 +33,7 @@ def scored_site(
     *,
     shards: Shards | None = None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
-) -> Site:
+) -> ScoredSite:
     """Run a detector over images without labels and compute every score.
 
     observer: in the words of the task that the method was fitted on.
@@ -32,23 +42,36 @@ def scored_site(
         means.
     """
     samples, shards, seen = UnlabelledSamples(images), shards or Undivided(), SeenImages(watch)
+    stable = LeastStableImages()
+
+    def keep(evidence: Evidence) -> None:
+        seen.keep(evidence)
+        stable.update(evidence)
+
     with observer.begin(samples, len(shards.part(len(samples))), disable=not shards.leads) as bar:
-        rows = observer.rows(
-            samples, advance=bar.update, watch=seen.keep, shards=shards, resamples=RESAMPLES
+        rows = scored_rows(
+            observer,
+            samples,
+            advance=bar.update,
+            watch=keep,
+            shards=shards,
+            resamples=RESAMPLES,
         )
-    seen = seen.of_all(shards)
+    seen, least_stable = seen.of_all(shards), LeastStableImages()
+    for part in shards.gather(stable):
+        least_stable.merge(part)
     row = {name: value for name, value in rows[0].items() if name != RESAMPLED}
     numbers = [name for name, value in row.items() if isinstance(value, float)]
     row |= {name: float(np.mean([of[name] for of in rows])) for name in numbers}
     lost = row["unreadable"].split("; ") if row["n_unreadable"] else []
-    return Site(
+    return ScoredSite(
         SiteBoxes.of_evidence(seen.evidence, observer.task.categories, None),
         named=True,
         warnings=(*copies_taken(images), *unreadable_warning(lost, len(samples))),
         backbone=observer.detector.backbone,
         evidence=tuple(seen.evidence),
         images=images,
-        least_stable=seen.least_stable.images,
+        least_stable=tuple(least_stable.images),
         detector=observer.detector.fingerprint,
         row={**row, "rows": rows},
     )

@@ -11,11 +11,11 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
-from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import MIN_SOURCES, check_level
 from autoeval.estimation.score_table import SEED, sources
 from autoeval.estimation.warnings import estimate_warnings
 from autoeval.published.methods import Method, make_method, readable
+from autoeval.published.methods.published_estimate import PublishedEstimate
 from autoeval.published.methods.score_rows import (
     Rows,
     check_features,
@@ -78,7 +78,7 @@ class SourceRegression:
         }
         return self
 
-    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> Estimate:
+    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> PublishedEstimate:
         """Estimate from the scores of one set of images.
 
         rows: one row for each repeat: ``repeat``, ``n_images``, ``skipped_share`` and the features.
@@ -99,7 +99,7 @@ class SourceRegression:
         interval = widened(by_source, raw, sampling.std, n_images=units, level=self.level)
         interval, by_source = (inside(i, raw, most=target.upper) for i in (interval, by_source))
         skipped = float(rows["skipped_share"].mean()) if "skipped_share" in rows else math.nan
-        return Estimate(
+        return PublishedEstimate(
             value=value,
             std=float(target.clip(per_repeat).std()),
             lower=interval.lower,

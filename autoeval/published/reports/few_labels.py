@@ -113,7 +113,7 @@ def labels_from_files_report(
     labelled_sites = {of.name: of.at_most(MOST_IMAGES) for of in sites if len(of) >= fewest}
     evaluated: list[EvaluatedPair] = []
     for one in labelled:
-        others = [of for of in sites if of.family != one.family and of.name in labelled_sites]
+        others = [of for of in sites if of.group != one.group and of.name in labelled_sites]
         evaluated += evaluated_pairs(
             fit_assistance([one]),
             [labelled_sites[of.name] for of in others],

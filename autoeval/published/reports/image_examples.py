@@ -12,11 +12,12 @@ from autoeval.data.images import read_image
 from autoeval.data.tasks.task import Task
 from autoeval.errors import InputError
 from autoeval.metrics.mean_ap import MeanAP
+from autoeval.published.reports.least_stable_examples import LEGEND
+from autoeval.published.scores.box_stability import box_stability
 from autoeval.published.studies.kept_boxes import Observations, ObservedImage
 from autoeval.report.embed import picture_rows
 from autoeval.report.sections import Part, StudyReport
-from autoeval.results.thumbnails import LEGEND, draw_boxes
-from autoeval.scores.box_stability import box_stability
+from autoeval.results.thumbnails import draw_boxes
 
 
 def examples_report(

@@ -10,6 +10,8 @@ import pandas as pd
 from autoeval.estimation.estimate import Estimate
 from autoeval.published.methods import make_method
 from autoeval.published.methods.published_estimator import PublishedEstimator
+from autoeval.published.methods.scored_site import ScoredSite
+from autoeval.published.reports.least_stable_examples import LeastStableExamples
 from autoeval.report.plots import RegressionBand
 from autoeval.report.sections import Report
 from autoeval.results.estimate.estimate_charts import PlottedScores, scores_to_plot
@@ -42,6 +44,7 @@ def method_page(
     >>> report.text()[:50]
     'Mean absolute error on the 3 sources when each was'
     """
+    site = estimate.site if estimate else None
     return page_of_method(
         title,
         estimator,
@@ -50,7 +53,26 @@ def method_page(
         estimate=estimate,
         detector=detector,
         given=given,
+        facts_of_method=facts_of_dropout(estimator, estimate),
+        of_site=(LeastStableExamples(site),) if isinstance(site, ScoredSite) else (),
     )
+
+
+def facts_of_dropout(estimator: PublishedEstimator, estimate: Estimate | None) -> dict[str, str]:
+    """Say where features were dropped and how often, as far as the estimator remembers.
+
+    The pass of `estimate` may have had fewer repeats.
+    """
+    repeats = str(estimator.table_["repeat"].nunique())
+    evidence = estimate.site.evidence if estimate and estimate.site else None
+    seen = len(evidence[0].perturbed) if evidence else 0
+    if seen and str(seen) != repeats:
+        repeats = f"{repeats} fitted, {seen} on the unlabelled images"
+    dropout = estimator.context_.get("pass", {}).get("dropout")
+    if dropout is None:
+        return {"repeats": repeats}
+    where = f"{dropout['position']} stages {list(dropout['stages'])}, rate {dropout['rate']}"
+    return {"dropout": where, "repeats": repeats}
 
 
 def plotted_scores(estimator: PublishedEstimator) -> PlottedScores:

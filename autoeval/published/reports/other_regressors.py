@@ -22,7 +22,8 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.pair_table import FEATURES, pair_rows, values_of
+from autoeval.estimation.pair_table import pair_rows, values_of
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.published.studies import transfer
 from autoeval.regression import Mixture, PredictionInterval, predict_intervals
 from autoeval.report.sections import Part, StudyReport

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
-from autoeval.estimation.pair_table import FEATURES
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.published.studies import transfer
 from autoeval.published.studies.transfer import in_hindsight
 from autoeval.report.plots import plot_curves

@@ -1,1 +1,1 @@
-"""Published scores beside those that the default reads; see `autoeval.scores.registry`."""
+"""Label-free scores, each registered by its name; see `registry`."""

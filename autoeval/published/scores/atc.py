@@ -8,7 +8,7 @@ import numpy as np
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.scores.base import (
+from autoeval.published.scores.base import (
     ConfidenceScore,
     RatioScore,
     Sums,
@@ -16,7 +16,7 @@ from autoeval.scores.base import (
     feature_names,
     rising,
 )
-from autoeval.scores.registry import register
+from autoeval.published.scores.registry import register
 
 
 @register

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from autoeval.detections import Evidence
-from autoeval.scores.base import (
+from autoeval.published.scores.base import (
     ConfidenceScore,
     RatioScore,
     Sums,
@@ -15,7 +15,7 @@ from autoeval.scores.base import (
     rising,
     undirected,
 )
-from autoeval.scores.registry import register
+from autoeval.published.scores.registry import register
 
 
 @register

@@ -13,9 +13,9 @@ from typing_extensions import Self
 
 from autoeval.boxes import box_iou
 from autoeval.detections import Classified, Evidence
-from autoeval.scores.base import RatioScore, Score, falling, rising
-from autoeval.scores.feature_statistics import FeatureStatistics
-from autoeval.scores.registry import register
+from autoeval.published.scores.base import RatioScore, Score, falling, rising
+from autoeval.published.scores.feature_statistics import FeatureStatistics
+from autoeval.published.scores.registry import register
 
 LEAST = 1e-12  # of a probability
 SOURCE = "Yu et al. 2024 (NeurIPS), Detection Adaptation Score"

@@ -9,8 +9,8 @@ from scipy.special import logsumexp
 from typing_extensions import Self
 
 from autoeval.detections import Evidence
-from autoeval.scores.base import Score, falling, undirected
-from autoeval.scores.registry import register
+from autoeval.published.scores.base import Score, falling, undirected
+from autoeval.published.scores.registry import register
 
 
 def energy(logits: np.ndarray, *, temperature: float = 1.0) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import entr
 
 from autoeval.detections import Evidence
-from autoeval.scores.base import (
+from autoeval.published.scores.base import (
     THRESHOLDS,
     RatioScore,
     exceed,
@@ -15,7 +15,7 @@ from autoeval.scores.base import (
     rising,
     undirected,
 )
-from autoeval.scores.registry import register
+from autoeval.published.scores.registry import register
 
 FIRST = 2  # position of .10 in `THRESHOLDS`
 

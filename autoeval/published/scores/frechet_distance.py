@@ -9,9 +9,9 @@ from typing_extensions import Self
 
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
-from autoeval.scores.base import Score, falling
-from autoeval.scores.feature_statistics import FeatureStatistics
-from autoeval.scores.registry import register
+from autoeval.published.scores.base import Score, falling
+from autoeval.published.scores.feature_statistics import FeatureStatistics
+from autoeval.published.scores.registry import register
 
 CHUNK = 256
 

@@ -9,8 +9,8 @@ from scipy.special import expit
 
 from autoeval.boxes import box_iou
 from autoeval.detections import Candidates, Evidence
-from autoeval.scores.base import RatioScore, rising
-from autoeval.scores.registry import register
+from autoeval.published.scores.base import RatioScore, rising
+from autoeval.published.scores.registry import register
 
 CENTRE, OVERLAP = 0.5, 0.5
 CONSISTENCY_SLOPE, RELIABILITY_SLOPE, FLOOR = -60.0, 10.0, 0.2

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.data.tasks.seed_set import named_rng
+from autoeval.metrics.resampling import resampled_counts
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import bounds_of, fit_image_weights
 from autoeval.monitoring.changes.image_numbers import NUMBERS
@@ -24,7 +25,6 @@ from autoeval.published.change_slopes.fit_change import (
     whitening_of,
 )
 from autoeval.published.change_slopes.known_changes import KnownChanges
-from autoeval.scores.score_set import resampled_counts
 
 LEAD = 0.3  # share of the untouched images that come after the baseline
 MONITORS = ("predicted change", "mean score")

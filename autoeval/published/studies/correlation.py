@@ -12,8 +12,8 @@ from scipy import stats
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import feature_columns
+from autoeval.metrics.resampling import resampled_counts
 from autoeval.published.methods.score_rows import labelled_sample_sets, split_threshold
-from autoeval.scores.score_set import resampled_counts
 
 RESAMPLES = 1000
 LEVEL = 0.9

@@ -12,11 +12,11 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.score_table import SEED, sources
+from autoeval.metrics.resampling import resampled_counts
 from autoeval.published.metasets.transforms import get_transform
 from autoeval.published.methods import make_method, readable
 from autoeval.published.methods.score_rows import Rows, check_score_table
 from autoeval.published.studies.correlation import RESAMPLES, percentile_interval
-from autoeval.scores.score_set import resampled_counts
 from autoeval.targets import find_target
 
 CLEAN = "none"

@@ -21,12 +21,13 @@ from autoeval.estimation.observation.samples import PassLog
 from autoeval.published.fitting.meta_set import sample_set_jobs
 from autoeval.published.metasets.recipe import MetaSetConfig, Recipe, draw_recipes
 from autoeval.published.metasets.recipe import own_images as draw_own_images
+from autoeval.published.passes.presets import scored_settings
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.scores.score_set import check_finite
 from autoeval.runtime import OK
 from autoeval.runtime.job import Advance, Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.store import RowStore
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.score_set import check_finite
 
 TRUE = {"boxes": "f8", "labels": "i8", "iscrowd": "?"}  # of `ObservedImage`
 
@@ -62,7 +63,7 @@ def observe_sets(
         ObservedSet(row["source"], row["sample_set"], row["kind"], unpack_images(row))
         for row in rows
     )
-    stability = observer.settings.stability
+    stability = scored_settings(observer).stability
     return Observations(sets, observer.task.categories, stability, tuple(warnings))
 
 

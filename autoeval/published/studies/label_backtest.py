@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
-from autoeval.labels.control_variates import MODEL
+from autoeval.labels.control_variates import MODEL, ProbableLabels
 from autoeval.labels.estimators import (
     LabelEstimates,
     LabelledSample,
@@ -86,10 +86,10 @@ def leave_groups_out(
     sites: Sequence[LabelledSet], priors: Priors, *, fewest: int = FEWEST_IMAGES
 ) -> Iterator[EvaluatedPair]:
     """Yield each pair of a site and a category, with what was fitted on other groups."""
-    for family in sorted({site.family for site in sites}):
-        own = [s for s in sites if s.family == family and len(s.pool) >= fewest]
+    for family in sorted({site.group for site in sites}):
+        own = [s for s in sites if s.group == family and len(s.pool) >= fewest]
         if own:
-            assistance = fit_assistance([site for site in sites if site.family != family])
+            assistance = fit_assistance([site for site in sites if site.group != family])
             yield from evaluated_pairs(assistance, own, priors, fewest=fewest)
 
 
@@ -106,8 +106,9 @@ def evaluated_pairs(
     several = len(assistance.sites) > 1
     fitted_on = "other groups" if several else assistance.sites[0]
     for site in (site for site in sites if len(site.pool) >= fewest):
-        predicted = [of.mean(axis=0) for of in assistance.predict(site.pool, site.pseudo_labels)]
-        mixing = assistance.mixing_weights(site.pseudo_labels is not None)
+        others = ProbableLabels.of_set(site)
+        predicted = [of.mean(axis=0) for of in assistance.predict(site.pool, others)]
+        mixing = assistance.mixing_weights(others)
         if point is not None:
             mixing = assistance.points[point.measure]
             counts = [

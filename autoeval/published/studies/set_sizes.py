@@ -15,11 +15,11 @@ from autoeval.estimation.score_table import SAMPLE, SEED, sources
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.published.methods import make_method
 from autoeval.published.methods.score_rows import Rows, sample_rows
+from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.published.scores.score_set import ScoreSet
 from autoeval.published.studies.held_out import StudySettings, estimate_held_out, held_out_errors
 from autoeval.published.studies.kept_boxes import Observations, ObservedSet
 from autoeval.runtime.progress import progress_bar
-from autoeval.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.scores.score_set import ScoreSet
 
 META_SET_SIZES = (1, 2, 3, 5, 10, 20, 50)
 SAMPLE_SIZES = (5, 10, 20, 50, 100, 250)

@@ -57,6 +57,7 @@ class Scatter {
     }
   }
   fillLegend(legend) {
+    legend.append("labelled:");
     this.data.sources.forEach((source, k) => {
       const button = document.createElement("button");
       button.type = "button";

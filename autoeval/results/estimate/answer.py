@@ -46,15 +46,12 @@ class Answer(Section):
         if low == low:
             interval = f"{estimate.level:.0%} interval: {target.text(low)} to {target.text(high)}"
         images = counted(estimate.n_images, "unlabelled image")
-        repeats = f"; ± {target.text(estimate.std)} over the dropout repeats"
-        if estimate.std != estimate.std:
-            repeats = ""
         page.add_interval(
             f"Estimated {target.name}",
             target.text(value) if value == value else "–",
             interval,
             f"In {target.unit}, from {images}, by the method ‘{estimate.method}’"
-            f"{repeats}{_sampling(estimate, target)}.",
+            f"{estimate.variation_text()}.",
             on_scale=(100 * value, 100 * low, 100 * high) if target.upper == 1 else None,
         )
         page.add_warnings(filter(None, [estimate.width_warning]), "Before you act on it")
@@ -78,16 +75,6 @@ class Answer(Section):
 
     def to_dict(self) -> dict[str, Any]:
         return {"estimate": self.estimate and self.estimate.to_dict()}
-
-
-def _sampling(estimate: Estimate, target: Target) -> str:
-    """State what the number of images adds to the interval, where that is known."""
-    low, high = estimate.source_lower, estimate.source_upper
-    if estimate.sampling_std != estimate.sampling_std:
-        return ""
-    alone = f"; without the sampling error {target.text(low)} to {target.text(high)}"
-    alone = alone if low == low else ""
-    return f", ± {target.text(estimate.sampling_std)} over the choice of images{alone}"
 
 
 def star(estimate: Estimate, scores: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -51,8 +51,11 @@ class Fitted(Protocol):
 
     target: str
     level: float
-    context_: dict[str, Any]
     fit_result_: FitResult | None
+
+    @property
+    def context_(self) -> dict[str, Any]:
+        """What the rows were made with."""
 
     @property
     def table_(self) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from autoeval.results.estimate.estimate_charts import (
     ScoreScatter,
     ThresholdCurve,
 )
-from autoeval.results.estimate.example_images import LeastCertainExamples, LeastStableExamples
+from autoeval.results.estimate.example_images import LeastCertainExamples
 from autoeval.results.estimate.fit_answer import fit_answer
 from autoeval.results.estimate.panel_chart import plotted_with_panel
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
@@ -107,10 +107,13 @@ def page_of_method(
     curve: Sequence[Section] = (),
     own: Sequence[Section] = (),
     of_fit: Sequence[Section] = (),
+    of_site: Sequence[Section] = (),
+    facts_of_method: Mapping[str, str] | None = None,
 ) -> Report:
     """Compose the page of an estimator by any method; see `estimate_page`.
 
-    curve, own: sections that this method alone has; of_fit: on top where there is no estimate.
+    curve, own: sections that this method alone has; of_fit: on top where there is no estimate;
+    of_site: after the images of the site.
     """
     target, fit = find_target(estimator.target), estimator.fit_result_
     results = fit.cross_validation if fit else ()
@@ -129,11 +132,11 @@ def page_of_method(
         *curve,
     ]
     if site:
-        sections += [LeastCertainExamples(site), LeastStableExamples(site)]
+        sections += [LeastCertainExamples(site), *of_site]
     sections.append(UnseenSources(results, _known_error(estimator), by_category=by_category))
     if fit and fit.reliability is not None:
         sections.append(ReliabilityDiagram(fit.reliability))
-    what = facts(estimator, method, detector, estimate)
+    what = facts(estimator, method, detector, facts_of_method or {})
     sections += [*own, WhatWasRun(what, plotted, target, times), about_section(given or {})]
     return Report(title, sections)
 

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 from autoeval.detectors.fingerprint import fingerprint
-from autoeval.estimation.estimate import Estimate
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Section, Tables
 from autoeval.results.estimate.estimate_charts import Fitted, PlottedScores
@@ -81,12 +80,10 @@ def missing_scores(features: Sequence[str], from_files: bool) -> Tables:
     return Tables(shown if from_files else [], sortable=False)
 
 
-def facts(
-    estimator: Fitted, method: str, detector: str, estimate: Estimate | None
-) -> dict[str, str]:
+def facts(estimator: Fitted, method: str, detector: str, more: Mapping[str, str]) -> dict[str, str]:
     """Say in words what an estimator was made with, as far as it remembers.
 
-    The detector's name may be empty; the pass of `estimate` may have had fewer repeats.
+    The detector's name may be empty; `more` facts are of its method.
     """
     versions = {"autoeval": __version__, "python": platform.python_version()}
     versions |= {
@@ -97,11 +94,6 @@ def facts(
     n_sets, made_with = estimator.table_["sample_set"].nunique(), estimator.context_
     of_detector = made_with.get("detector")
     boxes = made_with.get("boxes")
-    of_pass = {}
-    if "pass" in made_with:
-        dropout, seed = made_with["pass"]["dropout"], str(made_with["pass"]["seed"])
-        where = f"{dropout['position']} stages {list(dropout['stages'])}, rate {dropout['rate']}"
-        of_pass = {"dropout": where, "seed": seed}
     known = {
         "detector": detector or ("" if of_detector else "its predictions"),
         "detector fingerprint": fingerprint(of_detector) if of_detector else "",
@@ -111,20 +103,11 @@ def facts(
         "sources": ", ".join(map(str, estimator.regression_.sources_)),
         "sample sets": f"{n_sets}, with their recipes' ids in the last table",
         "lowest score in the fit": f"{boxes['floor']:.3g}" if boxes else "",
-        **of_pass,
-        "repeats": _repeats(estimator, estimate),
+        "seed": str(made_with["pass"]["seed"]) if "pass" in made_with else "",
+        **more,
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items() if version),
     }
     return {name: value for name, value in known.items() if value}
-
-
-def _repeats(estimator: Fitted, estimate: Estimate | None) -> str:
-    fitted = estimator.table_["repeat"].nunique()
-    evidence = estimate.site.evidence if estimate and estimate.site else None
-    seen = len(evidence[0].perturbed) if evidence else 0
-    if not seen or seen == fitted:
-        return str(fitted)
-    return f"{fitted} fitted, {seen} on the unlabelled images"
 
 
 def time_table(

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from autoeval.labels.with_labels import GOALS, LabelledEstimate
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section, Tables
+from autoeval.report.tables import counted
 from autoeval.results.estimate.about import about_section
 from autoeval.results.labels.category_sections import CategoriesInOrder
 
@@ -40,7 +41,7 @@ class Recommended(Section):
         for goal in GOALS:
             more = estimate.more_labels(goal)
             page.add_headline(
-                f"±{100 * goal:.0f}", f"{more} more labels" if more else "reached", "expected"
+                f"±{100 * goal:.0f}", counted(more, "more label") if more else "reached", "expected"
             )
         page.add_warnings(estimate.warnings)
 

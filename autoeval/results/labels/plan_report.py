@@ -16,7 +16,9 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.labelled_files import read_labels
 from autoeval.labels.estimators import FEWEST_HOLDING
 from autoeval.labels.joint_outlook import JointOutlook
+from autoeval.labels.label_sampling import inclusion_probabilities
 from autoeval.labels.plan import LabelPlan
+from autoeval.labels.plan_file import drawn_with
 from autoeval.labels.sample_size import USUAL_SIZES, Outlook
 from autoeval.notices import Notice
 from autoeval.report.page import Page
@@ -51,8 +53,8 @@ class WhatToLabel(Section):
     def text(self) -> str:
         plan = self.plan
         return (
-            f"Drawn by seed {plan.seed}, spread over {plan.order}, each with probability "
-            f"{plan.n / plan.n_pool:.3g}. A larger --n keeps what is drawn."
+            f"Drawn by seed {plan.seed}, spread over {plan.order}, {_chances(plan)}. A larger --n "
+            "keeps what is drawn."
         )
 
     def all_warnings(self) -> Sequence[str]:
@@ -63,7 +65,7 @@ class WhatToLabel(Section):
         return {
             "drawn": [images[k].image_id for k in self.plan.drawn],
             "n_pool": self.plan.n_pool,
-            "probability": self.plan.n / self.plan.n_pool,
+            **drawn_with(self.plan),
         }
 
 
@@ -201,3 +203,14 @@ def seen_in_training(estimator: AccuracyEstimator, labels: PathLike) -> Iterator
                 "high, fit on others",
             )
         )
+
+
+def _chances(plan: LabelPlan) -> str:
+    """Say with what probability images were drawn."""
+    if plan.sizes is None:
+        return f"each with probability {plan.n / plan.n_pool:.3g}"
+    drawn = inclusion_probabilities(plan.sizes, plan.n)
+    return (
+        f"with probabilities of {drawn.min():.2g} to {drawn.max():.2g}, by whose inverse each "
+        "labelled image counts"
+    )

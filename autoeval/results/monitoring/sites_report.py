@@ -132,6 +132,14 @@ class Alarms(Section):
 
     def show(self, page: Page) -> None:
         alarms, title = self.watched.alarms, []
+        sites, target = self.watched.table.sites, find_target(self.watched.target)
+        page.add_headline("Sites with an alarm", str(len(alarms)), f"of {len(sites)}")
+        known = sites[sites["lower"].notna()]
+        if len(known):
+            row = known.loc[known["estimate"].idxmin()]
+            ends = " to ".join(target.text(row[end]) for end in ("lower", "upper"))
+            note = f"{row['group']}; interval {ends}, in {target.unit}"
+            page.add_headline(f"Lowest {target.name}", target.text(row["estimate"]), note)
         if BELOW in alarms:
             title.append(f"Below the threshold for alarms: {(alarms[BELOW] != '').sum()}")
         if ALARM in alarms:

@@ -87,6 +87,18 @@ def test_malformed_task_files(tmp_path, text, message):
         load_task(tmp_path / "missing.py", tmp_path)
 
 
+@pytest.mark.parametrize("word", ["group", "family"])  # the second in files of earlier versions
+def test_sources_of_one_group(tmp_path, word):
+    text = f"""name = 'x'
+categories = ['a']
+seed_sets = [dict(name=n, labels=n + '.json', {word}=g) for n, g in (('a', 'port'), ('b', None))]
+"""
+    assert load_task(write(tmp_path, text), tmp_path).groups == {"a": "port", "b": "b"}
+    both = text.replace(f"{word}=g", "group=g or 'p', family=g or 'p'")
+    with pytest.raises(InputError, match="`family` is the former word for `group`"):
+        load_task(write(tmp_path, both), tmp_path)
+
+
 def test_lookup():
     task = Task("t", ("person", "vehicle"), (), {"car": "vehicle", "truck": "vehicle"})
     found = task.lookup(["truck", "dog", "person", "car"])
@@ -142,8 +154,8 @@ def test_classes_by_number_are_mapped_by_number(make_coco, tmp_path):
     assert seed_set.n_boxes == 1 and "named by their numbers" in seed_set.warnings[0]
 
 
-def files(name, word, labels="a.json", family=None):
-    return SeedSetFiles(name, Path(labels), Path("images"), {word: word}, family=family)
+def files(name, word, labels="a.json", group=None):
+    return SeedSetFiles(name, Path(labels), Path("images"), {word: word}, group=group)
 
 
 SETS = files("street", "car"), files("road", "car", "b.json")

@@ -23,8 +23,9 @@ from autoeval.estimation.observation.kept_observer import (
     pieces,
 )
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import preset
 from autoeval.estimation.observation.samples import UnlabelledSamples
+from autoeval.published.passes.presets import preset
+from autoeval.published.passes.tally import scored_rows
 
 N = 150
 
@@ -65,7 +66,7 @@ def observer(detector, batch_size=4):
 def rows_with_times(watching, site):
     samples = UnlabelledSamples(load_image_folder(site / "site"))
     with watching.begin(samples, len(samples)) as bar:
-        return watching.rows(samples, advance=bar.update, resamples=5)
+        return scored_rows(watching, samples, advance=bar.update, resamples=5)
 
 
 def rows(watching, site):

@@ -10,9 +10,10 @@ from autoeval.data.image_folder import load_image_folder
 from autoeval.data.tasks.seed_set import load_seed_set
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import preset
 from autoeval.estimation.observation.samples import UnlabelledSamples
 from autoeval.published.metasets import SampleSet, own_images
+from autoeval.published.passes.presets import preset
+from autoeval.published.passes.tally import scored_rows
 from autoeval.runtime.shards import TorchShards
 
 
@@ -30,7 +31,7 @@ def observer(batch_size=2, seed=0):
 
 
 def rows_of(samples, shards=None):
-    return [without_seconds(row) for row in observer().rows(samples, shards=shards)]
+    return [without_seconds(row) for row in scored_rows(observer(), samples, shards=shards)]
 
 
 def without_seconds(row):
@@ -77,7 +78,7 @@ def test_a_part_without_images_changes_nothing(tmp_path):
 
 
 def draws(files, **options):
-    rows = observer(**options).rows(UnlabelledSamples(files), resamples=8)
+    rows = scored_rows(observer(**options), UnlabelledSamples(files), resamples=8)
     return [row["resampled"] for row in rows]
 
 

@@ -16,10 +16,11 @@ from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import light
 from autoeval.estimation.observation.reference_boxes import DetectorReference, PredictionsReference
 from autoeval.published.metasets import SampleSet, own_images
 from autoeval.published.metasets.recipe import draw_recipes
+from autoeval.published.passes.presets import light
+from autoeval.published.passes.tally import scored_rows
 
 SEEN = tuple(BRIGHT)[:4]
 
@@ -94,7 +95,7 @@ def test_who_was_fitted_with_a_reference_needs_one_at_a_new_place(table, tmp_pat
     with pytest.raises(InputError, match="fitted with a reference detector"):
         estimator.predict(BrightnessDetector(), images=images)
     with pytest.raises(InputError, match="fitted with a reference detector"):
-        on_task.pass_.observer(BrightnessDetector())
+        on_task.predict(BrightnessDetector(), images=images)
     here = PredictionsReference(tmp_path / "annotations.json")
     asked = {"cup": ["cup"], "spoon": ["spoon"]}
     found = estimator.predict(
@@ -118,10 +119,10 @@ def test_predictions_are_of_images_as_they_are_and_of_one_place_each(table, tmp_
     reference = PredictionsReference(write_predictions(tmp_path / "t", labels))
     settings = replace(light(), reference=reference)
     observer = Observer(BrightnessDetector(), Task("t", tuple(BRIGHT), ()), settings)
-    assert observer.rows(own)[0]["hard_reference_ap@0.30"] > 0.4
+    assert scored_rows(observer, own)[0]["hard_reference_ap@0.30"] > 0.4
     (recipe,) = draw_recipes(seed_set, n_sets=1, n_images=4, seed=0)
     with pytest.raises(InputError, match="transformed"):
-        observer.rows(SampleSet(seed_set, recipe))
+        scored_rows(observer, SampleSet(seed_set, recipe))
     write_predictions(tmp_path / "u", labels)
     with pytest.raises(InputError, match=r"one file annotations\.json"):
         PredictionsReference(tmp_path).find(observer.task, own, own[0])

@@ -10,7 +10,7 @@ from fading_sites import FadingDetector, fading_task
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import light
+from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.monitoring.changes.condition import (
     bounds_of,
@@ -38,7 +38,7 @@ READ = ("ac", "best", "contrast")
 def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sites")
     detector = FadingDetector()
-    observer = Observer(detector, fading_task(folder / "data"), light(), batch_size=3)
+    observer = Observer(detector, fading_task(folder / "data"), PassSettings(), batch_size=3)
     options = {
         "folder": folder / "rows",
         "meta_set": META_SET,

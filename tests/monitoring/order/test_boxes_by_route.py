@@ -10,7 +10,7 @@ from monitoring.fake_cameras import detector, estimator, write_camera
 from autoeval.calibration import ScoreCalibration
 from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections
-from autoeval.estimation.pair_table import FEATURES
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.monitoring.order.group_rows import score_group
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_categories import SiteCategories
@@ -128,9 +128,7 @@ def test_a_score_that_is_wrong_would_be_seen(both):
     own = fitted.calibration_
     less_sure = ScoreCalibration(own.boxes - [0.5, 0, 0], own.missed)
     rows = [
-        score_group(
-            records, SiteCategories(["car"]), FEATURES, calibration=calibration, score_thr=0.05
-        )
+        score_group(records, SiteCategories(["car"]), FEATURES, calibration=calibration)
         for calibration in (own, less_sure)
     ]
     assert rows[0] != rows[1]

@@ -10,9 +10,10 @@ from autoeval.data.tasks.task import Task
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import light
-from autoeval.estimation.pair_table import FEATURES, pair_rows
+from autoeval.estimation.observation.pass_settings import PassSettings
+from autoeval.estimation.pair_table import pair_rows
 from autoeval.estimation.panel_prior import calibration_prior
+from autoeval.features.calibrated_features import FEATURES
 
 TASK = Task("two", ("car", "person"), (), {"car": "car", "person": "person"})
 CALIBRATION = calibration_prior().calibration
@@ -38,7 +39,7 @@ def fitted(detector):
             row |= {f"{name}/{word}": value for name, value in near.items()}
             row |= {f"{m}/{word}": level for m in ("mAP", "mAP50", "mAP75")}
         rows.append(row)
-    context = Observer(detector, TASK, light()).context()
+    context = Observer(detector, TASK, PassSettings()).context()
     table = pd.DataFrame(rows)
     return AccuracyEstimator().fit_rows(table, context=context, calibration=CALIBRATION)
 

@@ -11,8 +11,8 @@ from autoeval.errors import InputError
 from autoeval.published.dropout_search.search import full, grid, halving, search_dropout
 from autoeval.published.dropout_search.trial import Trial
 from autoeval.published.fitting.meta_set import score_meta_set
+from autoeval.published.scores.box_stability import box_stability
 from autoeval.runtime.store import RowStore
-from autoeval.scores.box_stability import box_stability
 
 
 class Interrupted(BaseException):

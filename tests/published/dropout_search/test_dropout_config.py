@@ -6,8 +6,8 @@ import pytest
 
 from autoeval.detectors.forward.dropout_spec import DropoutSpec, load_dropout, write_dropout_config
 from autoeval.errors import InputError
-from autoeval.estimation.observation.presets import PRESETS
 from autoeval.published.commands.meta_set_options import add_pass_options, pass_settings
+from autoeval.published.passes.presets import PRESETS
 
 SPEC = DropoutSpec("before", (0, 3), 0.35)
 FOUND = {"detector": "yolox_nano", "r2": 0.5, "n_images": 88}

@@ -16,6 +16,7 @@ from autoeval.published.dropout_search.search import (
     halving,
 )
 from autoeval.published.dropout_search.trial import Standings, Trial, naive_executions
+from autoeval.published.passes.presets import ScoredSettings
 
 
 class MadeUp:
@@ -114,7 +115,7 @@ class Drawn:
         self.sums = self._scores(rng)
         self.counts = np.ones_like(self.sums)
         self.observer = SimpleNamespace(
-            detector=SimpleNamespace(splits_backbone=True), settings=SimpleNamespace(repeats=1)
+            detector=SimpleNamespace(splits_backbone=True), settings=ScoredSettings(repeats=1)
         )
 
     def _scores(self, rng):

@@ -5,6 +5,7 @@ from score_tables import WORLDS, score_table
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import feature_columns
+from autoeval.metrics.resampling import resampled_counts
 from autoeval.published.methods.score_rows import read_scores
 from autoeval.published.studies.correlation import (
     SquaredCorrelation,
@@ -13,7 +14,6 @@ from autoeval.published.studies.correlation import (
     thresholds,
 )
 from autoeval.published.studies.held_out import mean_interval
-from autoeval.scores.score_set import resampled_counts
 
 
 def test_planted_correlations_are_found():

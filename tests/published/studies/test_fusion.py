@@ -12,7 +12,7 @@ from autoeval.published.reports.score_correlation import (
     fusion_report,
     paired_t_test,
 )
-from autoeval.scores.base import feature_names
+from autoeval.published.scores.base import feature_names
 
 ES = feature_names("es")
 

@@ -5,8 +5,9 @@ from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.presets import preset
 from autoeval.published.metasets import SampleSet, draw_recipes, own_images
+from autoeval.published.passes.presets import preset
+from autoeval.published.passes.tally import scored_rows
 from autoeval.published.studies.kept_boxes import observe_sets, pack_images, unpack_images
 from autoeval.published.studies.set_sizes import whole_sets
 from autoeval.runtime.store import RowStore
@@ -54,7 +55,7 @@ def test_kept_boxes_give_the_scores_and_the_map_of_the_pass(world, tmp_path):
     table = whole_sets(observe(world, tmp_path / "boxes", detector))
     for at in (0, 4):
         observer = Observer(detector, task, preset("paper", repeats=2))
-        rows = observer.rows(SampleSet(seed_sets[at // 3], recipes[at]))
+        rows = scored_rows(observer, SampleSet(seed_sets[at // 3], recipes[at]))
         kept = table[table["sample_set"] == recipes[at].recipe_id].to_dict("records")
         for direct, again in zip(rows, kept, strict=True):
             for name in ("mAP", "mAP75", "bos", "bos_strict", "ac", "ps@0.50", "n_images"):

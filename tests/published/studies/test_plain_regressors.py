@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import BayesianRidge, LinearRegression
 
-from autoeval.estimation.pair_table import FEATURES
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.published.reports.other_regressors import (
     REGRESSORS,
     PlainRegression,

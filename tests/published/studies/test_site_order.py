@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import norm
 
 from autoeval.errors import InputError
-from autoeval.estimation.pair_table import FEATURES
 from autoeval.estimation.panel_prior import regression_prior
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.published.reports.site_order import (
     places_report,
     predicted_orders,

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.estimation.pair_table import FEATURES
+from autoeval.features.calibrated_features import FEATURES
 from autoeval.published.reports.transfer import transfer_report
 from autoeval.published.studies.transfer import (
     by_labelled_set,

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.protocol import LeaveOneSourceOut
+from autoeval.published.methods.published_estimate import PublishedEstimate
 from autoeval.report.sections import Report
 from autoeval.results.estimate.answer import Answer, EstimatesByCategory
 from autoeval.results.estimate.estimate_charts import PlottedScores, ScoreScatter
@@ -19,7 +19,10 @@ from autoeval.targets import find_target
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 MAP = find_target("mAP")
-ESTIMATE = Estimate(0.4, 0.01, 0.3, 0.55, 0.9, "jackknife+", "mAP", "bos", 80, {"bos": 0.7})
+OF_METHOD = {"method": "bos", "std": 0.01}
+ESTIMATE = PublishedEstimate(
+    0.4, 0.3, 0.55, 0.9, "jackknife+", "mAP", 80, {"bos": 0.7}, **OF_METHOD
+)
 
 
 def points(n=12):

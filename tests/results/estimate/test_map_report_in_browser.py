@@ -231,7 +231,16 @@ def test_nothing_sticks_out_on_a_phone(browser, work_dir):
           .map((e) => e.outerHTML.slice(0, 80))"""
     )
     assert outside == [] and visit.complaints == []
+    cut = visit.page.evaluate(
+        """() => Array.from(document.querySelectorAll(".chart, .scatter .plot, .thumbnails"))
+          .filter((e) => e.scrollWidth > e.clientWidth + 1).length"""
+    )
+    assert cut == 0
     visit.page.close()
+
+
+def test_a_page_has_at_most_twelve_pictures(visit):
+    assert 0 < len(visit.all(".thumbnails img")) <= 12
 
 
 def test_each_part_lies_beside_the_page(work_dir):

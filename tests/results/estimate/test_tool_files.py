@@ -30,9 +30,7 @@ def estimate_of(**per_category):
         name: dict(zip(("value", "lower", "upper"), v, strict=True))
         for name, v in per_category.items()
     }
-    return Estimate(
-        0.4, float("nan"), 0.2, 0.6, 0.9, "Bayesian", "mAP", "pairs", 3, per_category=parts
-    )
+    return Estimate(0.4, 0.2, 0.6, 0.9, "Bayesian", "mAP", 3, per_category=parts)
 
 
 def test_images_by_hand(found):

@@ -1,5 +1,7 @@
 """The page of many sites, opened in a browser."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -81,11 +83,22 @@ def test_a_site_opens_with_its_line_over_time_its_alarm_and_its_images(page, bro
     assert "moved: ac -9.0" in " ".join(visit.texts(".board-open li"))
     images = visit.page.locator(".board-open img")
     assert images.count() == 4
-    assert images.first.evaluate("image => image.naturalWidth") == 240
+    images.first.scroll_into_view_if_needed()  # which loads it
+    width = images.first.evaluate("async (image) => (await image.decode(), image.naturalWidth)")
+    assert width == 240
+    assert images.evaluate_all("all => all.every((image) => image.loading === 'lazy')")
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     line.click()
     assert visit.all(".board-open") == []
     assert visit.complaints == []
+
+
+def test_the_page_begins_with_its_numbers_and_has_twelve_pictures_at_most(page, browser):
+    visit = Visit(browser, page, viewport=LAPTOP)
+    assert visit.texts("main > :first-child .value") == ["1", "10.0"]
+    assert visit.texts("main > :first-child .note")[0] == "of 12"
+    board = json.loads(visit.page.locator(".board-of-many script").text_content())
+    assert sum(len(item.get("pictures", ())) for item in board["items"]) == MOST == 12
 
 
 def test_dots_and_bars_stand_where_their_values_are(page, browser):

@@ -1,0 +1,148 @@
+"""Options of `autoeval monitor`: sites, changes, what is written."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from autoeval.commands import site_options
+from autoeval.commands.given_input import Detail, add_input
+
+ALARM = 3  # status of the command
+SHIPPED = ""  # slopes of change, where --changes names no file
+
+
+def add_sites(parser: argparse.ArgumentParser) -> None:
+    """Declare which images are of which site, and what of a site is estimated."""
+    sites = parser.add_argument_group("sites")
+    add_input(
+        sites,
+        "--images",
+        (
+            Detail("img_dir", "where the files of a COCO JSON lie"),
+            Detail(
+                "depth",
+                "folders that name a site, such as 1 for camera/2026/03/02/ (default: all)",
+                read=int,
+            ),
+        ),
+        metavar="ROOT",
+        alone=None,  # folders that name a site, of --predictions
+        help="folder with a folder for each site, COCO JSON, pattern or list of paths",
+    )
+    sites.add_argument(
+        "--category",
+        action="append",
+        metavar="NAME[=WORD,...]",
+        help="a category that counts where it is found, with the detector's words for it; may be "
+        "given several times (default: those of the estimator's task at every site, or every "
+        "category that is found there)",
+    )
+    sites.add_argument(
+        "--site-category",
+        action="append",
+        nargs=2,
+        default=[],
+        metavar=("SITE", "NAME[=WORD,...]"),
+        help="a category to expect at one site, found or not, in place of --category; may be given "
+        "several times",
+    )
+    sites.add_argument(
+        "--by",
+        default="folder",
+        metavar="HOW",
+        help="also by day, hour or every:200 images (%(default)s)",
+    )
+    sites.add_argument(
+        "--time",
+        default="auto",
+        metavar="FROM",
+        help="exif, file, or a form of the time in file names such as %%Y%%m%%d_%%H%%M%%S "
+        "(default: EXIF where there is one, else the file's time; with --predictions "
+        "date_captured or datetime of the list of images)",
+    )
+    sites.add_argument(
+        "--worst", type=int, default=3, metavar="K", help="how many count as worst (%(default)s)"
+    )
+    site_options.add_target_options(sites, "estimate recall and false alarms an image there, too")
+    sites.add_argument(
+        "--alarm-below",
+        type=float,
+        metavar="X",
+        help="alarm at a site whose interval lies below it, such as .6; with --by that of its "
+        "latest period",
+    )
+    sites.add_argument(
+        "--site",
+        nargs="+",
+        default=(),
+        metavar="SITE=NAME",
+        help="labelled set, or source of a task, of the fit of which a site's images are new ones",
+    )
+    sites.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
+
+
+def add_changes(parser: argparse.ArgumentParser) -> None:
+    """Declare what a site is compared with: its own past, or another detector."""
+    changes = parser.add_argument_group("changes, each site against its own baseline")
+    other = parser.add_argument_group("another detector (see `autoeval compare`)")
+    add_input(
+        other,
+        "--against",
+        (
+            Detail(
+                "predictions",
+                "DIR with its boxes, SITE.json for each site; with --images it is run",
+                "against_predictions",
+            ),
+            Detail(
+                "known",
+                "SITE=POINTS,...: its accuracy at sites where it was measured, of 100; then this "
+                "detector's there follows, with the interval of the difference",
+                "against_known",
+                site_options.known_at_sites,
+            ),
+        ),
+        metavar="FILE",
+        help="its work dir or estimator.parquet: where it would be better, and where worse",
+    )
+    add_input(
+        changes,
+        "--changes",
+        (
+            Detail(
+                "baseline",
+                "the first 7d or 200 images of each site, or all before 2026-03-01 (7d)",
+                default="7d",
+            ),
+            Detail(
+                "false_alarms",
+                "probability of a false alarm at a site, however long it is watched (0.05)",
+                read=float,
+                default=0.05,
+            ),
+        ),
+        metavar="FILE",
+        alone=SHIPPED,
+        help="estimate changes by the slopes that fit-change wrote; without FILE by shipped ones",
+    )
+    changes.add_argument(
+        "--labelled",
+        nargs="+",
+        default=(),
+        metavar="SITE=FILE",
+        help="what label estimate --json, or estimate --labels --json, printed for a site's "
+        "baseline: its level, in place of an estimate",
+    )
+
+
+def add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Declare what is printed, written and sent."""
+    out = parser.add_argument_group("output")
+    out.add_argument("--json-lines", action="store_true", help="print a line of JSON for each row")
+    out.add_argument(
+        "--prometheus", type=Path, metavar="FILE", help="write gauges for its textfile collector"
+    )
+    out.add_argument("--fail-on-alarm", action="store_true", help=f"end with status {ALARM} then")
+    out.add_argument("--webhook", metavar="URL", help="send new alarms there as JSON (POST)")
+    out.add_argument("--quiet", action="store_true", help="print alarms and warnings alone")

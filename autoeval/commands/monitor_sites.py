@@ -1,0 +1,206 @@
+"""What `autoeval monitor` does at sites, by its arguments: observe or read, compare."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autoeval.commands import run_options, site_options
+from autoeval.runtime.job import Executor
+from autoeval.runtime.shards import Shards
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.monitoring.changes.site_changes import ChangeSettings
+    from autoeval.monitoring.site_categories import SiteCategories
+    from autoeval.monitoring.watch_sites import WatchPlan
+    from autoeval.monitoring.watched import Watched
+
+
+def watch_images(
+    args: argparse.Namespace, estimator: AccuracyEstimator, executor: Executor, shards: Shards
+) -> tuple[Watched | None, dict[str, Path]]:
+    """Run the detector on images that it has not seen yet; the path of each by its name, too."""
+    from autoeval.data.find_images import find_images
+    from autoeval.data.image_folder import ImageFile
+    from autoeval.estimation.observation.reference_boxes import load_reference
+    from autoeval.monitoring.observing.signals import image_signals
+    from autoeval.monitoring.periods import Clock
+    from autoeval.monitoring.site_records import RecordStore
+    from autoeval.monitoring.watch_sites import watch_sites
+
+    clock, plan = Clock(args.time), _plan(args)
+    found = find_images(args.images, args.img_dir)
+    load = run_options.named_detector(args, estimator.loading_.get("detector"))
+    files = [image for image in found.images if isinstance(image, ImageFile)]
+    watched = watch_sites(
+        files,
+        estimator,
+        load() if load else estimator.load_detector(),
+        RecordStore(args.work_dir),
+        plan,
+        clock=clock,
+        signals=image_signals,
+        categories=site_options.named_categories(args.category),
+        site_categories=_of_sites(args),
+        batch_size=args.batch_size,
+        executor=executor,
+        shards=shards,
+        load=load,
+        reference=load_reference(run_options.named_reference(args)),
+    )
+    for skipped in found.skipped:
+        print(f"note: {skipped}", file=sys.stderr)
+    return watched, {image.image_id: image.path for image in files}
+
+
+def watch_predictions_at(args: argparse.Namespace, estimator: AccuracyEstimator) -> Watched:
+    """Read the files of predictions that have changed."""
+    from autoeval.monitoring.site_records import RecordStore
+    from autoeval.monitoring.watch_sites import watch_predictions
+
+    return watch_predictions(
+        args.predictions,
+        estimator,
+        RecordStore(args.work_dir),
+        _plan(args),
+        half_size_predictions=args.half_size_predictions,
+        reference_predictions=args.reference_predictions,
+        images_list=args.images_list,
+        categories=site_options.named_categories(args.category),
+        site_categories=_of_sites(args),
+        names=_words_in(args.names),
+        reference_names=_words_in(args.reference_names),
+        truncated=not args.complete,
+        time_form=args.time,
+    )
+
+
+def observe_other(
+    args: argparse.Namespace,
+    files: dict[str, Path],
+    executor: Executor,
+    shards: Shards,
+) -> None:
+    """Run the other detector on the images that it has not seen yet."""
+    from autoeval.api import load_estimator
+    from autoeval.data.image_folder import ImageFile
+    from autoeval.detectors.detector_spec import DetectorSpec
+    from autoeval.estimation.observation.reference_boxes import load_reference
+    from autoeval.features.reference_features import REFERENCE_AP
+    from autoeval.monitoring.candidate import CANDIDATE
+    from autoeval.monitoring.periods import Clock
+    from autoeval.monitoring.site_records import RecordStore
+    from autoeval.monitoring.watch_sites import observe_candidate
+
+    estimator = load_estimator(args.against)
+    kept = estimator.loading_.get("detector")
+    with_one = REFERENCE_AP in estimator.table_
+    observe_candidate(
+        [ImageFile(name, path) for name, path in files.items()],
+        estimator,
+        estimator.load_detector(),
+        RecordStore(args.work_dir / CANDIDATE),
+        clock=Clock(args.time),
+        depth=args.depth,
+        batch_size=args.batch_size,
+        executor=executor,
+        shards=shards,
+        load=DetectorSpec.from_dict(kept) if kept else None,
+        reference=load_reference(run_options.named_reference(args)) if with_one else None,
+    )
+
+
+def compare_with_other(
+    args: argparse.Namespace, current: AccuracyEstimator, of_sites: SiteCategories
+) -> tuple[pd.DataFrame, tuple[str, ...]] | None:
+    """Compare another detector with this one at every site, where one is named."""
+    from autoeval.api import load_estimator
+    from autoeval.monitoring.candidate import (
+        CANDIDATE,
+        compare_at_sites,
+        sites_of_predictions,
+        sites_of_records,
+    )
+    from autoeval.monitoring.site_records import RecordStore
+
+    if not args.against:
+        return None
+    candidate = load_estimator(args.against)
+    categories = site_options.named_categories(args.category)
+    lost: tuple[str, ...] = ()
+    if args.predictions:
+        sites, lost = sites_of_predictions(
+            current,
+            candidate,
+            args.predictions,
+            args.against_predictions,
+            images_list=args.images_list,
+            reference=args.reference_predictions,
+            reference_names=_words_in(args.reference_names),
+            categories=categories,
+            site_categories=of_sites.of_site,
+        )
+    else:
+        stores = RecordStore(args.work_dir), RecordStore(args.work_dir / CANDIDATE)
+        sites = sites_of_records(*stores, of_sites)
+    table, not_compared = compare_at_sites(
+        current, candidate, sites, categories=categories, known=args.against_known
+    )
+    return table, (*lost, *not_compared)
+
+
+def _words_in(path: str | None) -> dict[str, str] | None:
+    from autoeval.data.predictions.category_words import read_names
+
+    return read_names(Path(path)) if path else None
+
+
+def _of_sites(args: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
+    """Return the categories of single sites."""
+    given: dict[str, list[str]] = {}
+    for site, category in args.site_category:
+        given.setdefault(site, []).append(category)
+    return {site: site_options.named_categories(of) or {} for site, of in given.items()}
+
+
+def _plan(args: argparse.Namespace) -> WatchPlan:
+    from autoeval.monitoring.watch_sites import WatchPlan
+
+    return WatchPlan(
+        args.by,
+        args.depth,
+        args.worst,
+        args.seed,
+        _changes(args),
+        args.score_thr,
+        dict(site_options.named_pairs(args.site, "--site", "SITE=NAME, such as gate=gate_2025,")),
+        args.iou,
+        args.alarm_below,
+    )
+
+
+def _changes(args: argparse.Namespace) -> ChangeSettings | None:
+    from autoeval.monitoring.changes.change_model import read_change_model
+    from autoeval.monitoring.changes.site_changes import Anchor, ChangeSettings
+    from autoeval.monitoring.periods import Baseline
+
+    if args.changes is None:
+        return None
+    model = read_change_model(
+        args.changes or None,
+        signals=not args.predictions,
+        half_size=bool(args.half_size_predictions or not args.predictions),
+    )
+    if not args.changes and not args.quiet:
+        print(f"note: slopes of change of {model.origin}", file=sys.stderr)
+    labelled = site_options.named_pairs(
+        args.labelled, "--labelled", "SITE=FILE, such as gate=gate.json,"
+    )
+    anchors = {site: Anchor.read(path) for site, path in labelled}
+    baseline = Baseline(args.baseline)
+    return ChangeSettings(model, baseline, args.false_alarms, seed=args.seed, anchors=anchors)

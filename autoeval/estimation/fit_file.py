@@ -1,0 +1,61 @@
+"""The file of a fit: its score table and its settings, from which it is fitted again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autoeval.calibration import ScoreCalibration
+from autoeval.errors import InputError
+from autoeval.estimation.artefact import read_artefact, write_artefact
+from autoeval.estimation.estimate import DEFAULT_METHOD
+from autoeval.estimation.fit_state import FitState
+from autoeval.estimation.score_floors import split_floors, with_floors
+from autoeval.labels.assistance import LabelAssistance
+from autoeval.sites.site_boxes import PathLike
+
+
+def write_fit(path: PathLike, fit: FitState) -> None:
+    """Write a fit to one Parquet file."""
+    metadata: dict[str, Any] = {
+        "estimator": {"target": fit.target, "level": fit.level},
+        "context": fit.context,
+        "loading": fit.loading,
+    }
+    if fit.calibration is not None:
+        metadata["calibration"] = fit.calibration.to_dict()
+    if fit.reference_calibration is not None:
+        metadata["reference_calibration"] = fit.reference_calibration.to_dict()
+    if fit.label_assistance is not None:
+        metadata["labels"] = fit.label_assistance.to_dict()
+    if fit.floors:
+        metadata["floors"] = {f"{floor:g}": of.to_dict() for floor, of in fit.floors.items()}
+    write_artefact(path, with_floors(fit.table, fit.floors), metadata)
+
+
+def read_fit(path: PathLike) -> FitState:
+    """Read what `write_fit` wrote; InputError if the file is missing or is something else."""
+    table, metadata = read_artefact(path)
+    settings = metadata["estimator"]
+    method = settings.get("method", DEFAULT_METHOD)  # in files of earlier versions
+    if method != DEFAULT_METHOD:
+        raise InputError(
+            f"{path} is of the published method '{method}': use it with `autoeval estimate-map "
+            "--estimator`, or make one of the default method with `autoeval fit`."
+        )
+    try:
+        labels, calibration = metadata.get("labels"), metadata.get("calibration")
+        reference = metadata.get("reference_calibration")
+        table, floors = split_floors(table, metadata.get("floors", {}))
+        return FitState(
+            table,
+            settings["target"],
+            settings["level"],
+            context=metadata["context"],
+            calibration=ScoreCalibration.from_dict(calibration) if calibration else None,
+            reference_calibration=ScoreCalibration.from_dict(reference) if reference else None,
+            label_assistance=LabelAssistance.from_dict(labels) if labels else None,
+            loading=metadata.get("loading") or {},
+            floors=floors,
+        )
+    except InputError as error:
+        raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error

@@ -1,0 +1,193 @@
+"""Which images of a site to label, with the label-free estimates that a plan keeps."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.data.image_header import read_header
+from autoeval.data.labels.content import LabelledImage
+from autoeval.data.predictions import FoundBoxes
+from autoeval.errors import InputError
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.fit_state import FitState
+from autoeval.estimation.labelling import priors_of_targets
+from autoeval.estimation.nothing_found import nothing_found_text
+from autoeval.estimation.site import Site
+from autoeval.labels.control_variates import ProbableLabels
+from autoeval.labels.estimators import LEVELS
+from autoeval.labels.joint_outlook import Holding, expected_holding
+from autoeval.labels.label_sampling import blocks_of
+from autoeval.labels.plan import LabelPlan, make_plan
+from autoeval.labels.pseudo_labels import read_pseudo_labels
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.metrics.coco_matching import top_detections
+from autoeval.notices import Notice
+from autoeval.sites.pool import Pool, pool_of_evidence
+from autoeval.sites.site_boxes import PathLike, SiteBoxes
+from autoeval.targets import IOUS, OperatingPoint
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How images to label are drawn.
+
+    n: how many.
+    frames: says that numbered files are frames; see `blocks_of`.
+    pseudo_labels: COCO results of a better detector on the same images, where the estimator was
+        fitted with such; pseudo_words: category for each of its words, by default equal words.
+    everywhere: for precision, too, draw from all images, not only from those with a box over its
+        threshold; each with the same probability.
+    """
+
+    n: int = 20
+    seed: int = 0
+    frames: int | None = None
+    pseudo_labels: PathLike | None = None
+    pseudo_words: Mapping[str, str] | None = None
+    everywhere: bool = False
+
+
+def plan_estimated(fit: FitState, estimate: Estimate, draw: Draw) -> LabelPlan:
+    """Draw images of the site of an estimate; priors are all that was estimated there."""
+    if estimate.site is None:
+        raise InputError("Expected an estimate from `predict`: this one holds no boxes.")
+    targets = (fit.target, *fit.other_targets, *estimate.beside)
+    points = [point for point in map(OperatingPoint.of, targets) if point]
+    regressions = fit.at_floor(estimate.site.floor).regressions_of(targets)
+    priors = priors_of_targets(estimate, regressions)
+    return plan_site(estimate.site, fit, priors, draw, points[0] if points else None)
+
+
+def plan_site(
+    site: Site,
+    fit: FitState,
+    priors: Mapping[str, ValueWithError],
+    draw: Draw,
+    point: OperatingPoint | None,
+) -> LabelPlan:
+    """Draw images of a site to label; for precision of those with a box over the threshold.
+
+    priors: label-free estimates of each target, such as ``mAP``, and category, ``mAP/<category>``.
+    point: threshold at which precision, recall and F1 are wanted, too.
+    """
+    if fit.target not in LEVELS and OperatingPoint.of(fit.target) is None:
+        raise InputError(
+            f"Labels measure {', '.join(LEVELS)}, precision, recall and F1, but this estimator is "
+            f"of {fit.target}: fit one of mAP."
+        )
+    if draw.pseudo_words and draw.pseudo_labels is None:
+        raise InputError(
+            "`pseudo_words` translates words of pseudo-labels, and there are none: leave it out."
+        )
+    if fit.label_assistance is None:
+        raise InputError(
+            "This estimator has no label assistance: too few labelled boxes were fitted on. Fit on "
+            "20 labelled images with 10 boxes of a category, or more."
+        )
+    n = draw.n
+    boxes, threshold = _boxes_of_pool(site, priors, fit.target), OperatingPoint.of(fit.target)
+    pool, others = _pool(site, boxes), ProbableLabels.of_reference(boxes)
+    rest = None if site.named or site.nothing_found else _unlikely_boxes(site, pool)
+    if threshold and threshold.measure == "precision" and not draw.everywhere:
+        pool, rest, others = pool.with_boxes_over(threshold.score_thr), None, None
+        n = min(n, len(pool))
+    known = {image.image_id for image in pool.found.images}
+    images: Sequence[Any] = [image for image in site.images if image.image_id in known]
+    named: Sequence[Any] = images or pool.found.images
+    blocks = blocks_of(named, frames=draw.frames)
+    if draw.pseudo_labels is not None:
+        second = read_pseudo_labels(draw.pseudo_labels, pool.found, draw.pseudo_words)
+        others = ProbableLabels.of_confident(second)
+    plan = make_plan(
+        pool,
+        fit.label_assistance,
+        n=n,
+        priors=priors,
+        target=fit.target,
+        level=fit.level,
+        blocks=blocks,
+        others=others,
+        seed=draw.seed,
+        detector=site.detector or fingerprint_of(site),
+        score_thr=point.score_thr if point else None,
+        iou=point.iou if point else IOUS[0],
+        named=site.named,
+        rest=rest,
+        nothing_found=site.nothing_found,
+        holding=_holding(site, pool),
+        equal=draw.everywhere,
+    )
+    if site.nothing_found:
+        plan = replace(
+            plan, warnings=(*plan.warnings, nothing_found_text(len(site.boxes), fit.target))
+        )
+    unreadable = site.row.get("unreadable")
+    lost = (
+        [Notice("images-unreadable", f"images that cannot be read: {unreadable}")]
+        if unreadable
+        else []
+    )
+    return replace(
+        plan, known=site.known, group=site.group, warnings=(*plan.warnings, *site.left_out, *lost)
+    )
+
+
+def fingerprint_of(site: Site) -> str:
+    """Return a short name of the boxes of a site, where no detector is known."""
+    digest = hashlib.sha256()
+    for array in (site.boxes.clean.boxes, site.boxes.clean.scores, site.boxes.clean.image):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return f"predictions {digest.hexdigest()[:16]}"
+
+
+def _holding(site: Site, pool: Pool) -> Holding | None:
+    """Say how often images hold the categories, by calibrated boxes."""
+    if site.boxes.calibration is None:
+        return None
+    names = pool.found.categories
+    label = np.array([names.index(n) if n in names else -1 for n in site.boxes.clean.categories])
+    mine = label[site.boxes.clean.label] >= 0
+    clean = site.boxes.clean.where(mine)
+    clean = replace(clean, label=label[clean.label], categories=names)
+    return expected_holding(clean, site.boxes.right_at_half[mine])
+
+
+def _unlikely_boxes(site: Site, pool: Pool) -> FoundBoxes | None:
+    """Return the boxes of the categories that are not estimated, since none is a likely one."""
+    words = {site.boxes.clean.categories[k] for k in np.unique(site.boxes.clean.label)}
+    others = sorted(words - set(pool.found.categories))
+    if not others:
+        return None
+    boxes = site.boxes.clean.as_categories(others, {name: name for name in others})
+    boxes = replace(boxes, images=pool.found.images)
+    return boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
+
+
+def _pool(site: Site, boxes: SiteBoxes) -> Pool:
+    """Describe the boxes of a site."""
+    if site.named and site.evidence:
+        return pool_of_evidence(site.evidence, site.boxes.clean.categories)
+    return boxes.as_pool()
+
+
+def _boxes_of_pool(site: Site, priors: Mapping[str, ValueWithError], target: str) -> SiteBoxes:
+    """Return the boxes of a site; where categories are not given, of those that were estimated."""
+    files = {image.image_id: getattr(image, "path", None) for image in site.images}
+    images = []
+    for image in site.boxes.clean.images:  # whose size is read where it is not known
+        path = files.get(image.image_id) if image.size is None else None
+        header = read_header(path) if path is not None else None
+        size = (header.height, header.width) if header else image.size
+        images.append(LabelledImage(image.image_id, image.file_name, size))
+    boxes = site.boxes.with_images(tuple(images))
+    if site.named or site.nothing_found:  # those that count, or will be labelled
+        return boxes
+    names = [name.partition("/")[2] for name in priors if name.startswith(f"{target}/")]
+    names = names or [str(name) for name in pd.DataFrame(site.row["rows"])["category"]]
+    return boxes.as_categories(names, {name: name for name in names})

@@ -1,0 +1,41 @@
+"""What decides the boxes of a pass, apart from the detector and the images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from autoeval.estimation.observation.reference_boxes import Reference
+
+HALF_SIZE = "half_size"
+FORMER_SETTINGS = ("dropout", "stability")  # in what older versions saved; nothing read them
+
+
+@dataclass(frozen=True)
+class PassSettings:
+    """The settings of a pass; by default clean boxes, and those at half the size for labels.
+
+    wants: further evidence beside the clean boxes; see `MMDetector.observe`.
+    reference: a stronger detector, whose boxes stand beside those of the detector.
+    """
+
+    seed: int = 0
+    wants: tuple[str, ...] = (HALF_SIZE,)
+    reference: Reference | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments of the detector's `observe`."""
+        return {"wants": self.wants, "seed": self.seed}
+
+    @property
+    def kept_with(self) -> Mapping[str, Any]:
+        """What evidence that is kept depends on beside `Observer.context`."""
+        return {"wants": self.wants}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return nested plain values, without the further evidence, which stands on its own."""
+        values = asdict(replace(self, reference=None))
+        del values["wants"], values["reference"]
+        return values | ({"reference": self.reference.digest} if self.reference else {})

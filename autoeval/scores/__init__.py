@@ -1,1 +1,0 @@
-"""Label-free scores: one a file, all fed from the same evidence."""
