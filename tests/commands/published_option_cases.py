@@ -206,7 +206,7 @@ PUBLISHED_CASES = {
         "labels": (f"{LABELS} --set fit_on=new", "--labels val_labels.json"),
         "labels_predictions": (LABELLED, "--labels val_labels.json predictions=others_val.json"),
         "labels_img_dir": (LABELLED, "--labels val_labels.json img_dir=nowhere"),
-        "labels_family": (LABELLED, "--labels val_labels.json family=s0"),
+        "labels_group": (LABELLED, "--labels val_labels.json group=s0"),
         "task": (EXAMPLES, "--task nowhere.py"),
         "data_root": (EXAMPLES, "--task rectangles/task.py data_root=fading/worlds"),
         "metaset": (SIZES, "--metaset corrupted.py"),
