@@ -215,6 +215,18 @@ def _numbers_of(content: LabelSet) -> dict[str, str]:
     return dict(zip(given, content.categories, strict=True))
 
 
+def check_some_right(sets: Sequence[LabelledSet]) -> None:
+    """Refuse a fit where hardly a box is right at any of its sites.
+
+    One site of several where a detector fails, such as one in fog, is what a fit learns from; where
+    it fails at all of them, boxes and labels do not belong together.
+    """
+    if all(_mean_right(of) < HARDLY_RIGHT for of in sets):
+        where = f"on {listed([of.name for of in sets])}"
+        question = "Do image ids and category numbers mean the same in predictions and in labels?"
+        raise _hardly_right(max(sets, key=_mean_right), f"those {where}", "by the labels", question)
+
+
 def _mean_right(made: LabelledSet) -> float:
     """Return the mAP at IoU .5, mean over the categories that are labelled."""
     return float(np.nanmean(made.right_at_half))

@@ -175,7 +175,7 @@ CASES = {
         **images(COMPARE_BY_RUN, "--images"),
         **reference(COMPARE_BY_RUN),
         **running(COMPARE_BY_RUN),
-        "detectors": ("compare fit --predictions new_predictions.json others.json", "other"),
+        "detectors": ("compare", "fit other --predictions new_predictions.json others.json"),
         "predictions": ("compare fit other", "--predictions new_predictions.json others.json"),
         "category": (COMPARE, "--category any=thing\\ 1,thing\\ 2"),
         "target": (COMPARE, "--target mAP50"),

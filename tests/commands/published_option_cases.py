@@ -245,7 +245,6 @@ PUBLISHED_REFUSED = (
         for option in ("--method ac", "--target mAP50", "--seed 1", "--preset views=yes")
     ),
     (FIT, "--category car"),
-    (CORRELATION, "--seed 1"),
     (CORRELATION, "--task task.py"),
-    ("demo --sample sampled", "--published"),
+    ("demo --sample sampled", "--work-dir elsewhere_sample"),
 )

@@ -24,7 +24,7 @@ from benchmarks.paper_layouts import coco, exdark, kitti, write_sets
 
 SHIPPED = shipped_config("detectors", "roadworld_nano.pth")
 SITES = ("highway_day", "fog", "night_highway")
-N_IMAGES, N_DEMO_IMAGES = 3, 6
+N_IMAGES, N_DEMO_IMAGES = 3, 24  # label assistance wants 20 images with objects
 FEW_CHANGES = 12  # images of a site
 TASK = """
 name = "{name}"

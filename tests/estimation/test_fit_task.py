@@ -241,6 +241,17 @@ def test_labels_boxes_and_left_out_groups_are_checked_as_with_files(tmp_path):
     assert len(useless) == (errors[0] >= errors[1]) == 1
 
 
+def test_sources_with_hardly_a_right_box_are_refused_as_with_files(tmp_path):
+    task = rectangle_task(tmp_path / "worlds", n_images=40)
+    for source in task.seed_sets:
+        content = json.loads(source.labels.read_text())
+        for box in content["annotations"]:
+            box["bbox"] = [1, 1, 3, 3]  # where nothing lies
+        source.labels.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"Hardly a box of those on w0, .* is right by the labels"):
+        autoeval.fit_task(task, SureOfWideOnes())
+
+
 def test_a_set_of_a_single_labelled_set_is_checked_too(detector, tmp_path):
     world = write_world(tmp_path / "one", 220, n_images=30)
     fitted = autoeval.fit(world / "annotations.json", detector, img_dir=world / "images")
