@@ -106,7 +106,7 @@ def test_the_detector_is_run_once_for_all_studies_of_boxes(world, monkeypatch):
         ("meta-set-size", ["--set", "sizes=9"], "sizes from 1 to 4"),
         ("repeats", ["--set", "methods=astrology"], "astrology"),
         ("severity", ["--set", "fit_on=nowhere"], "No score table"),
-        ("examples", ["--task", "nowhere.py"], "nowhere.py"),
+        ("examples", ["--task", "another.py"], "takes one task but got 2"),
         ("box-level", ["--set", "repeats=0"], "1 dropout repeats or more but got 0"),
         ("test-set-size", ["--set", "sizes=7"], "sizes from 1 to 6"),
     ],
@@ -115,6 +115,13 @@ def test_bad_input_is_one_clear_line(world, capsys, name, options, message):
     assert study(world, name, *options) == 2
     shown = capsys.readouterr().err.strip().splitlines()[-1]
     assert shown.startswith("error: ") and message in shown
+
+
+def test_a_task_file_that_is_not_there_is_one_clear_line(world, capsys):
+    detector = ["nowhere.py" if word.endswith("task.py") else word for word in world[1]]
+    assert study((world[0], detector), "examples") == 2
+    shown = capsys.readouterr().err.strip().splitlines()[-1]
+    assert shown.startswith("error: ") and "nowhere.py" in shown
 
 
 def test_an_unknown_study_is_answered_with_those_there_are(capsys):
