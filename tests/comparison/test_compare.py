@@ -301,6 +301,8 @@ def test_a_detector_trained_at_the_labelled_site(world):
     assert (strong[0] > strong[1]).all()
     with pytest.raises(InputError, match="names nobody, which is not compared"):
         compared(world, trained_here=["nobody"])
+    with pytest.raises(InputError, match="acts on differences of average precision"):
+        compared(world, target="recall@0.3", trained_here=["strong"])
 
 
 def test_a_fit_that_knows_where_its_detector_was_trained_counts_as_told(world, tmp_path):
