@@ -384,8 +384,8 @@ def compare(
         Which processes share the images.
     trained_here : collection of str
         Names of detectors that were trained on images like the labelled ones, such as others of the
-        same site: the difference there says little of elsewhere and is not used, and intervals are
-        wider.
+        same site: the difference there says little of elsewhere and is not used, and their
+        estimates are lowered. For average precision only.
     known : mapping of str to float, optional
         The accuracy here, in [0, 1], of one of the detectors, such as one that was measured when
         labels were at hand. The others' values are it plus the estimated difference.

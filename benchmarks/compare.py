@@ -7,9 +7,10 @@
 
 `table` compares every two detectors at the labelled sites under DATA, each estimated by a prior
 that has seen neither the detector nor the site's family (`benchmarks/panel.py`), and writes
-``meta_sets/panel/pairs.csv``. `prior` fits ``configs/compare_prior.json`` on it. `evaluate` fits it
-for each pair of detectors on pairs of others, without a quarter of the families in turn, and prints
-the errors there without labels; `labels` does so with 5 to 50 labelled images. Detectors whose
+``meta_sets/panel/pairs.csv``. `prior` fits ``configs/compare_prior.json`` on it and on the pairs of
+`benchmarks/fine_tuned_pairs.py`. `evaluate` fits it for each pair of detectors on pairs of others,
+without a quarter of the families in turn (`benchmarks/pair_fit.py`), and prints the errors there
+without labels; `labels` does so with 5 to 50 labelled images. Detectors whose
 names begin alike up to ``_`` are kin: left out together. Of a detector whose name ends in ``_root``
 the square roots of the scores are taken, which changes no average precision; it is compared with
 the one without that ending alone, and tabulated by itself. A detector whose name ends in ``_e``
@@ -31,8 +32,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize
-from scipy.stats import t as student
 from tqdm import tqdm
 
 from autoeval.calibration import ScoreCalibration
@@ -43,23 +42,25 @@ from autoeval.comparison.common_objects import (
     disagreement,
     expected_difference,
 )
-from autoeval.comparison.pair_model import (
-    FEWEST_OBJECTS,
-    PairPrior,
-    contradictions,
-    differences,
-    log_odds_on_labels,
-)
+from autoeval.comparison.pair_model import PairPrior, differences, log_odds_on_labels
 from autoeval.labels.control_variates import true_influence
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.labels.variance_prior import fit_variance_prior
 from autoeval.published.reports.detector_comparison import ComparedPair, backtest, summary
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.site_boxes import SiteBoxes
+from benchmarks.pair_fit import (
+    OF_PANEL,
+    PAIRS,
+    ROOTS,
+    TRAINED,
+    fit,
+    folds,
+    in_fit,
+    left_out,
+    read_rows,
+)
 from benchmarks.panel import (
-    FOLDER,
-    GROUPS,
     LABELLED,
     ROOT,
     WIDE,
@@ -77,17 +78,9 @@ from benchmarks.panel import (
     with_held,
 )
 
-PAIRS, PRIOR = FOLDER / "pairs.csv", ROOT / "configs/compare_prior.json"
-ROOTS = "_root"
+PRIOR = ROOT / "configs/compare_prior.json"
 EPOCH = r"_e\d+\b"
-TRAINED = ("retinanet",)
-"""Detectors in no fit: trained on a part of the data, and so weak elsewhere that the differences of
-the others are estimated worse with them (docs/results/compare.md)."""
 FEWEST_IMAGES = 60  # of a site with labels drawn
-USUAL = PairPrior()
-RIDGE = 0.2  # standard deviation of slopes around the usual ones
-DOF = 8.0
-LEVEL, LIMITS, FEWEST_ROWS = 0.9, (1.0, 3.0), 20
 INFLUENCE = ("cross", "predicted", "true", "noise")
 
 
@@ -126,19 +119,14 @@ def main() -> None:
         table = pd.concat([pair_rows(a, b) for a, b in tqdm(pairs, "pairs")], ignore_index=True)
         table.to_csv(PAIRS, index=False, float_format="%.6g")
     elif args.command == "prior":
-        rows = pd.read_csv(PAIRS)
-        kept, predicted = left_out(rows, widen=False)
-        wider = widening(kept, [of for of, _, _ in predicted])
-        prior = replace(fit(rows), wider=wider)
-        prior = replace(prior, trained=trained_widening(rows[of_trained(rows)], prior))
-        text = json.dumps(prior.to_dict(), indent=1)
-        PRIOR.write_text(text + "\n", encoding="utf-8")
+        prior = fit(read_rows())
+        PRIOR.write_text(json.dumps(prior.to_dict(), indent=1) + "\n", encoding="utf-8")
     else:
-        rows, predicted = left_out(pd.read_csv(PAIRS))
+        rows, predicted, priors = predicted_pairs()
         if args.command == "evaluate":
             found = backtest([*without_labels(rows, predicted)], sizes=(0,))
         else:
-            labelled = with_labels(rows, predicted, read_pairs(args))
+            labelled = with_labels(rows, predicted, priors, read_pairs(args))
             found = backtest([*tqdm(labelled, "pairs")], draws=args.draws)
         if args.out:
             args.out.mkdir(parents=True, exist_ok=True)
@@ -174,17 +162,17 @@ def print_tables(found: pd.DataFrame) -> None:
 
 def read_pairs(args: argparse.Namespace) -> list[tuple[Scored, Scored]]:
     """Score and estimate all sites by each detector; see the module."""
-    panel, (trained, _, held_out) = panel_rows(), args.held_out.partition("=")
+    trained, _, held_out = args.held_out.partition("=")
     untrained = [of for of in args.detectors if kin(of[0]) != trained]
-    pairs = pairs_of([read_detector(name, args.data, of, panel) for name, of in tqdm(untrained)])
+    pairs = pairs_of([read_detector(name, args.data, of) for name, of in tqdm(untrained)])
     if not trained:
         return pairs
     known = [of for of in args.detectors if not of[0].endswith(ROOTS)]
-    held = [read_detector(name, Path(held_out), of, panel) for name, of in tqdm(known)]
+    held = [read_detector(name, Path(held_out), of) for name, of in tqdm(known)]
     return pairs + [(a, b) for a, b in pairs_of(held) if trained in (kin(a.name), kin(b.name))]
 
 
-def read_detector(name: str, data: Path, predictions: Path, panel: pd.DataFrame) -> Scored:
+def read_detector(name: str, data: Path, predictions: Path) -> Scored:
     """Score and estimate all sites by one detector."""
     every = {of.name: of for of in read_sets(data, predictions)}
     if name.endswith(ROOTS):
@@ -195,7 +183,7 @@ def read_detector(name: str, data: Path, predictions: Path, panel: pd.DataFrame)
     pairs = pd.concat(parts, ignore_index=True)
     pairs = pairs[common(pairs) & enough(pairs)]
     estimates = []
-    for fold in folds(panel):
+    for fold in folds():
         own = pairs[pairs["family"].isin(fold)]
         if len(own):
             _, scaling, prior = panel_prior(kin(name), tuple(fold))
@@ -221,13 +209,6 @@ def compared(a: str, b: str) -> bool:
     if ROOTS in a + b:
         return b == a + ROOTS
     return kin(a) == kin(b) or not re.search(EPOCH, f"{a} {b}")
-
-
-def folds(rows: pd.DataFrame) -> list[list[str]]:
-    """Divide the families as `benchmarks/panel.py` does."""
-    families = sorted(set(rows["family"]) - {"coco"})
-    np.random.default_rng(0).shuffle(families)
-    return [families[k::GROUPS] for k in range(GROUPS)]
 
 
 @cache
@@ -271,19 +252,6 @@ def expected_at(a: Scored, b: Scored, site: str, category: str) -> ExpectedDiffe
     return expected_difference(*(Found.of(of, k) for of in calibrated(a, b, site)))
 
 
-def without(row: Mapping) -> str:
-    """Name the kin and the fold of a row."""
-    fold = next(k for k, of in enumerate(folds(panel_rows())) if row["family"] in of)
-    return f"{' '.join(sorted({kin(row['a']), kin(row['b'])}))} {fold}"
-
-
-def unrelated(row: Mapping, to: Mapping) -> bool:
-    """Whether a row shares neither kin nor fold of families with another."""
-    fold = next(of for of in folds(panel_rows()) if to["family"] in of)
-    kinds = {kin(to["a"]), kin(to["b"])}
-    return row["family"] not in fold and not kinds & {kin(row["a"]), kin(row["b"])}
-
-
 @cache
 def panel_rows() -> pd.DataFrame:
     """Read the table of the panel of single detectors."""
@@ -318,216 +286,37 @@ def influence_moments(
     return cross, float(predicted.var(ddof=1)), float(true.var(ddof=1)), float(noise / len(true))
 
 
-def fit(rows: pd.DataFrame) -> PairPrior:
-    """Fit the prior of differences by maximum likelihood, each pair of detectors alike.
+def predicted_pairs() -> tuple[pd.DataFrame, list[ValueWithError], list[PairPrior]]:
+    """Predict the rows of `PAIRS` by priors that have seen neither; see the module."""
+    rows = read_rows()
+    predicted, priors = left_out(rows)
+    kept = np.flatnonzero(rows["labelled"] == OF_PANEL)
+    return rows.iloc[kept], [predicted[k] for k in kept], [priors[k] for k in kept]
 
-    Detectors that differ in their scores alone are left out: next to them no other pair counts.
-    So are those of `TRAINED`.
+
+def carried_errors(rows: pd.DataFrame) -> pd.Series:
+    """Return the spread of the errors of the difference carried over, in other rows than each.
+
+    In the fit, of other detectors and families.
     """
-    rows = rows[in_fit(rows)]
-    terms, level = differences(rows)
-    y = (rows["true_a"] - rows["true_b"]).to_numpy()
-    u, n, usual = rows["disagreement"].to_numpy(), objects(rows), is_usual(rows)
-    every = np.ones(len(y), bool)
-    sizes = rows.groupby(["a", "b"])["a"].transform("size").to_numpy()
-    weights = len(rows) / sizes / rows.groupby(["a", "b"]).ngroups
-    first = np.array(USUAL.slopes)
-
-    def loss(values: np.ndarray, used: slice) -> float:
-        slopes, prior = values[:3][used], of_values(values)
-        s = contradictions(terms[used])
-        scale = prior.errors(level, u, n, s, every, usual) * np.sqrt((DOF - 2) / DOF)
-        of_errors = student.logpdf((y - slopes @ terms[used]) / scale, DOF) - np.log(scale)
-        pull = np.sum(((slopes - first[used]) / RIDGE) ** 2)
-        pull += ((prior.exponent - USUAL.exponent) / 0.25) ** 2
-        pull += (np.log(prior.floor / USUAL.floor) / 0.5) ** 2 + np.log(prior.few / USUAL.few) ** 2
-        pull += (np.log(prior.rare / USUAL.rare) / 0.3) ** 2
-        pull += (np.log(prior.contradiction / USUAL.contradiction) / 0.5) ** 2
-        return float(0.5 * pull - weights @ of_errors)
-
-    logs = np.log([USUAL.std, USUAL.floor, USUAL.few, USUAL.rare, USUAL.contradiction])
-    start = [*first, USUAL.exponent, *logs]
-    bounds = [(0, 1.5)] * 3 + [(0, 2), (-4, 0), (-8, -3), (-2, 8), (-1, 2), (-4, 1)]
-    found, alone = (
-        minimize(loss, start, (used,), method="L-BFGS-B", bounds=bounds).x
-        for used in (slice(0, 3), slice(1, 3))
-    )
-    scale = of_values(found)
-    stds = scale.errors(level, u, n, contradictions(terms), every, usual)
-    errors = (y - found[:3] @ terms) / stds
-    return replace(
-        scale,
-        shared=shared_variance(rows, errors),
-        slopes=tuple(found[:3].tolist()),
-        alone=tuple(alone[1:3].tolist()),
-        std_alone=of_values(alone).std,
-        **fit_influence(rows, level * (1 - level) * u),
-    )
+    squares = (rows["true_a"] - rows["true_b"] - rows["carried"]) ** 2
+    names = [" ".join(sorted({kin(a), kin(b)})) for a, b in zip(rows["a"], rows["b"], strict=True)]
+    cells = pd.Series(names, rows.index) + " " + rows["fold"].astype(str)
+    spread = {}
+    for cell, own in rows.groupby(cells):
+        without = set(str(cell).split()[:-1])
+        related = rows[["a", "b"]].map(kin).isin(without).any(axis=1)
+        others = in_fit(rows) & ~related & (rows["fold"] != own["fold"].iloc[0])
+        spread[cell] = float(np.sqrt(squares[others].mean()))
+    return cells.map(spread)
 
 
-def in_fit(rows: pd.DataFrame) -> pd.Series:
-    """Return which pairs are fitted on."""
-    trained = rows["a"].map(kin).isin(TRAINED) | rows["b"].map(kin).isin(TRAINED)
-    return ~rows["b"].str.endswith(ROOTS) & ~trained
-
-
-def of_values(values: np.ndarray) -> PairPrior:
-    """Return the prior whose exponent and logarithms of other numbers are optimised."""
-    names = ("std", "floor", "few", "rare", "contradiction")
-    numbers = dict(zip(names, np.exp(values[4:]).tolist(), strict=True))
-    return replace(USUAL, exponent=float(values[3]), **numbers)
-
-
-def described_pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add what `PairPrior.predict` takes."""
-    return rows.assign(objects=objects(rows), usual=is_usual(rows), trained=of_trained(rows))
-
-
-def of_trained(rows: pd.DataFrame) -> pd.Series:
-    """Return which rows compare a detector of `TRAINED` with one that is not of its kin.
-
-    Its labelled set is like the images that it was trained on.
-    """
-    first, second = (rows[of].map(kin).isin(TRAINED) for of in "ab")
-    return first ^ second
-
-
-def trained_widening(rows: pd.DataFrame, prior: PairPrior) -> float:
-    """Return by how much errors exceed the stated ones without a labelled difference."""
-    predicted = replace(prior, trained=1.0).predict(described_pairs(rows))
-    return quantile_ratio(rows, predicted)
-
-
-def is_usual(rows: pd.DataFrame) -> np.ndarray:
-    """Return which rows are of persons or vehicles."""
-    return (rows["group"] != "other").to_numpy()
-
-
-def widening(rows: pd.DataFrame, predicted: Sequence[ValueWithError]) -> tuple[float, float]:
-    """Return by how much errors on what was left out exceed the stated ones, by kind of category.
-
-    The quantile of the level relative to that of the stated distribution, each pair of detectors
-    alike; of a kind with fewer than `FEWEST_ROWS` rows that of all.
-    """
-    used = in_fit(rows).to_numpy()
-    rows, usual = rows[used], is_usual(rows[used])
-    kept = [of for of, own in zip(predicted, used, strict=True) if own]
-
-    def factor(chosen: np.ndarray) -> float:
-        chosen = chosen if chosen.sum() >= FEWEST_ROWS else np.ones(len(rows), bool)
-        return quantile_ratio(rows[chosen], [kept[k] for k in np.flatnonzero(chosen)])
-
-    return factor(usual), factor(~usual)
-
-
-def quantile_ratio(rows: pd.DataFrame, predicted: Sequence[ValueWithError]) -> float:
-    """Return the quantile `LEVEL` of errors relative to the stated one, each two detectors alike.
-
-    It is inside `LIMITS`.
-    """
-    y = (rows["true_a"] - rows["true_b"]).to_numpy()
-    z = np.abs([(t - of.value) / of.error for t, of in zip(y, predicted, strict=True)])
-    order = np.argsort(z)
-    sizes = rows.groupby(["a", "b"])["a"].transform("size").to_numpy()
-    shares = np.cumsum(1 / sizes[order])
-    at = np.searchsorted(shares, LEVEL * shares[-1])
-    return float(np.clip(z[order][at] / student.ppf((1 + LEVEL) / 2, DOF), *LIMITS))
-
-
-def widened(
-    rows: pd.DataFrame, predicted: Sequence[ValueWithError], wider: tuple[float, float]
-) -> list[ValueWithError]:
-    """Multiply errors by a factor for each kind of category."""
-    factors = np.where(is_usual(rows), *wider)
-    return [replace(of, error=of.error * w) for of, w in zip(predicted, factors, strict=True)]
-
-
-def objects(rows: pd.DataFrame) -> np.ndarray:
-    """Return the objects that two detectors are expected to have at a site."""
-    return (rows["n_true"] * rows["n_pool"]).to_numpy()
-
-
-def shared_variance(rows: pd.DataFrame, errors: np.ndarray) -> float:
-    """Return the share of the errors' variance that categories of a site have in common."""
-    of_site = rows.assign(sum=errors, squares=errors**2, n=1).groupby(["a", "b", "source"])
-    totals = of_site[["sum", "squares", "n"]].sum()
-    totals = totals[totals["n"] > 1]
-    if totals.empty:
-        return USUAL.shared
-    cross = (totals["sum"] ** 2 - totals["squares"]).sum()
-    return float(np.clip(cross / ((totals["n"] - 1) * totals["squares"]).sum(), 0, 1))
-
-
-def fit_influence(rows: pd.DataFrame, size: np.ndarray) -> dict[str, float]:
-    """Fit how the predicted influence on a difference is used, and what variance it leaves."""
-    units = size / np.maximum(rows["n_true"], FEWEST_OBJECTS)
-    usable = (rows["predicted"] > 0) & (rows["true"] > 0) & (units > 0)
-    rows, units = rows[usable], units[usable]
-
-    def left(slope: float) -> pd.Series:
-        return rows["true"] - 2 * slope * rows["cross"] + slope**2 * rows["predicted"]
-
-    slope = min(np.linspace(0, 1, 21), key=lambda of: float(np.log(left(of)).mean()))
-    prior = fit_variance_prior((left(slope) / units).tolist(), float(rows["noise"].mean()))
-    noise = {"per_image": prior.variance, "per_image_dof": prior.dof}
-    return {"influence": float(slope), **noise}
-
-
-def left_out(
-    rows: pd.DataFrame, *, widen: bool = True
-) -> tuple[pd.DataFrame, list[tuple[ValueWithError, float, PairPrior]]]:
-    """Predict every row by a prior that has seen neither detectors nor families of it.
-
-    widen: multiply its error by the `widening` of rows that share neither with it, which were
-        predicted in the same way.
-    """
-    predicted: dict[int, tuple[ValueWithError, float, PairPrior]] = {}
-    y = rows["true_a"] - rows["true_b"]
-    for _, own in rows.groupby([without(row) for row in rows.to_dict("records")]):
-        one = own.iloc[0].to_dict()
-        known = rows[[unrelated(row, one) for row in rows.to_dict("records")]]
-        prior = fit(known)
-        others = known.index[in_fit(known)]
-        spread = float(np.sqrt(np.mean((y - rows["carried"])[others] ** 2)))
-        prior = replace(prior, trained=1.0)  # found by `widened_by_others`
-        asked = described_pairs(own)
-        free = zip(own.index, prior.predict(asked), strict=True)
-        predicted |= {k: (of, spread, prior) for k, of in free}
-    kept = sorted(predicted)
-    rows, found = rows.loc[kept], [predicted[k] for k in kept]
-    return rows, widened_by_others(rows, found) if widen else found
-
-
-def widened_by_others(
-    rows: pd.DataFrame, found: Sequence[tuple[ValueWithError, float, PairPrior]]
-) -> list[tuple[ValueWithError, float, PairPrior]]:
-    """Multiply the errors of each detectors and families by the widening that all others need."""
-    values = [of for of, _, _ in found]
-    trained = of_trained(rows).to_numpy()
-    result = list(found)
-    records = rows.to_dict("records")
-    cells = np.array([without(row) for row in records])
-    for cell in dict.fromkeys(cells):
-        own = np.flatnonzero(cells == cell)
-        others = np.flatnonzero([unrelated(row, records[own[0]]) for row in records])
-        wider = widening(rows.iloc[others], [values[k] for k in others])
-        if trained[own[0]]:  # of the same detectors at sites of other families
-            fold = cell.rpartition(" ")[2]
-            others = np.flatnonzero(trained & [not of.endswith(f" {fold}") for of in cells])
-            some = widened(rows.iloc[others], [values[k] for k in others], wider)
-            more = quantile_ratio(rows.iloc[others], some)
-            wider = wider[0] * more, wider[1] * more
-        for k, value in zip(
-            own, widened(rows.iloc[own], [values[k] for k in own], wider), strict=True
-        ):
-            _, spread, prior = found[k]
-            result[k] = value, spread, replace(prior, wider=wider)
-    return result
-
-
-def without_labels(rows: pd.DataFrame, predicted: Sequence) -> Iterator[ComparedPair]:
+def without_labels(
+    rows: pd.DataFrame, predicted: Sequence[ValueWithError]
+) -> Iterator[ComparedPair]:
     """Yield every pair without its boxes."""
-    for (_, row), (free, spread, _) in zip(rows.iterrows(), predicted, strict=True):
+    spreads = carried_errors(rows)
+    for (_, row), free, spread in zip(rows.iterrows(), predicted, spreads, strict=True):
         yield ComparedPair(
             row["a"],
             row["b"],
@@ -541,26 +330,39 @@ def without_labels(rows: pd.DataFrame, predicted: Sequence) -> Iterator[Compared
 
 
 def with_labels(
-    rows: pd.DataFrame, predicted: Sequence, pairs: Sequence[tuple[Scored, Scored]]
+    rows: pd.DataFrame,
+    predicted: Sequence[ValueWithError],
+    priors: Sequence[PairPrior],
+    pairs: Sequence[tuple[Scored, Scored]],
 ) -> Iterator[ComparedPair]:
     """Yield the pairs of the large sites with their boxes and labels."""
     by_name = {(a.name, b.name): (a, b) for a, b in pairs}
-    every = zip(rows.to_dict("records"), without_labels(rows, predicted), predicted, strict=True)
-    for row, one, (_, _, prior) in every:
-        if (one.a, one.b) not in by_name:
-            continue
-        a, b = by_name[one.a, one.b]
-        sites = a.sites[one.site], b.sites[one.site]
-        if len(sites[0].boxes) >= FEWEST_IMAGES:
-            k = sites[0].truth.categories.index(one.category)
-            expected = expected_at(a, b, one.site, one.category)
-            level = differences(pd.DataFrame([row]))[1][0]
-            yield replace(
-                one,
-                rankings=tuple(of.rankings[k] for of in sites),
-                predicted=prior.influence * expected.influence,
-                residual=prior.residual(level, row["disagreement"], expected.n_true),
-            )
+    records = rows.to_dict("records")
+    for row, one, prior in zip(records, without_labels(rows, predicted), priors, strict=True):
+        if (one.a, one.b) in by_name:
+            found = labelled_pair(row, one, prior, *by_name[one.a, one.b])
+            if found is not None:
+                yield found
+
+
+def labelled_pair(
+    row: Mapping, one: ComparedPair, prior: PairPrior, a: Scored, b: Scored
+) -> ComparedPair | None:
+    """Add boxes and labels to a pair at a site; None at a small one."""
+    sites = a.sites[one.site], b.sites[one.site]
+    if len(sites[0].boxes) < FEWEST_IMAGES:
+        return None
+    k = sites[0].truth.categories.index(one.category)
+    expected = expected_at(a, b, one.site, one.category)
+    level = differences(pd.DataFrame([row]))[1][0]
+    return replace(
+        one,
+        rankings=tuple(of.rankings[k] for of in sites),
+        predicted=prior.influence * expected.influence,
+        residual=prior.residual(
+            level, row["disagreement"], expected.n_true, usual=bool(row["usual"])
+        ),
+    )
 
 
 if __name__ == "__main__":

@@ -2,15 +2,17 @@
 
     python -m benchmarks.fine_tuned_pairs table DATA NAME=PREDICTIONS ... --boxes OUT
     python -m benchmarks.fine_tuned_pairs evaluate
+    python -m benchmarks.fine_tuned_pairs labels DATA NAME=PREDICTIONS ... --boxes OUT [--draws N]
 
 `table` compares every two detectors, those of `benchmarks/fine_tuned.py` in OUT and others that
 were trained on COCO alone (NAME=PREDICTIONS as in ``benchmarks/panel.py``), on each home in turn as
 the labelled set: both are fitted on its images that nobody was trained on, and estimated at the
 sites of other groups, but at the home of neither. Estimates are by priors that have seen neither
 the kin of the detector nor the group of the home nor a quarter of the groups. Writes
-``meta_sets/panel/fine_tuned_pairs.csv``. `evaluate` predicts the differences of that table by the
-shipped ``configs/compare_prior.json``, which was fitted on none of the detectors that were trained
-on one site, with one at home declared (``trained_here=yes``) and without, and prints the errors.
+``meta_sets/panel/fine_tuned_pairs.csv``. `evaluate` predicts the differences of that table
+by priors of which neither detector was a part (`benchmarks/pair_fit.py`), with one at home declared
+(``trained_here=yes``) and without, and prints the errors; `labels` does so with 10 and 20 labelled
+images of the sites of 60 images and more.
 """
 
 from __future__ import annotations
@@ -26,19 +28,21 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.calibration import CalibrationPrior
-from autoeval.comparison.pair_model import pair_prior
+from autoeval.comparison.pair_model import one_at_home
 from autoeval.data.coco import read_coco
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.panel_prior import read_calibration_prior
-from autoeval.report.tables import to_markdown
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.published.reports.detector_comparison import backtest, summary
+from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
-from benchmarks.compare import Scored, described_pairs, pair_rows
+from benchmarks.compare import Scored, labelled_pair, pair_rows, without_labels
 from benchmarks.fine_tuned import HOMES, home_categories
-from benchmarks.fine_tuned_panel import PARENT, folds, labelled, read_sets
+from benchmarks.fine_tuned_panel import PARENT, labelled, read_sets
+from benchmarks.pair_fit import OF_PANEL, TUNED, TUNED_PAIRS, folds, left_out, read_rows, undeclared
 from benchmarks.panel import (
-    FOLDER,
     add_detectors,
     common,
     enough,
@@ -51,10 +55,18 @@ from benchmarks.panel import (
     with_held,
 )
 
-TABLE = FOLDER / "fine_tuned_pairs.csv"
-TUNED = "tuned_"
 USUAL = ("vehicle", "person")
+SIZES = (0, 10, 20)  # labelled images
 LEVEL, SURE = 0.9, 0.9  # of intervals; probability from which on a sign is stated
+COLUMNS = (
+    "mae",
+    "difference of 0",
+    "carried over",
+    "coverage",
+    "half_width",
+    "sure",
+    "sure and wrong",
+)
 
 
 def parse_args() -> argparse.Namespace:
@@ -62,9 +74,13 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     table = commands.add_parser("table")
-    add_detectors(table)
-    table.add_argument("--boxes", type=Path, required=True, help="of benchmarks/fine_tuned.py")
     commands.add_parser("evaluate")
+    labels = commands.add_parser("labels")
+    for of in (table, labels):
+        add_detectors(of)
+        of.add_argument("--boxes", type=Path, required=True, help="of benchmarks/fine_tuned.py")
+    labels.add_argument("--draws", type=int, default=5)
+    labels.add_argument("--out", type=Path, help="CSV of every draw")
     return parser.parse_args()
 
 
@@ -72,39 +88,81 @@ def main() -> None:
     """Run one of the steps."""
     args = parse_args()
     if args.command == "evaluate":
-        print(to_markdown(evaluated_pairs(pd.read_csv(TABLE)).reset_index()))
+        print(to_markdown(evaluated_pairs(read_rows()).reset_index()))
+        return
+    if args.command == "labels":
+        found = pd.concat(labelled_pairs(args), ignore_index=True)
+        if args.out:
+            found.to_csv(args.out, index=False)
+        for (kind, declared), own in found.groupby(["kind", "declared"]):
+            table = summary(own)
+            formats = dict.fromkeys(table.columns[3:], "{:.1f}") | {"Brier": "{:.3f}"}
+            print(f"{kind}, declared: {declared}\n\n{to_markdown(format_cells(table, formats))}\n")
         return
     rows = [pair_rows(a, b).assign(labelled=home) for a, b, home in pairs(args)]
     found = pd.concat(rows, ignore_index=True)
-    found.drop(columns=["noise"]).to_csv(TABLE, index=False, float_format="%.5g")
+    found.drop(columns=["noise"]).to_csv(TUNED_PAIRS, index=False, float_format="%.5g")
 
 
 def evaluated_pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the errors of predicted differences by kind of comparison, in points of 100."""
-    rows = rows.assign(kind=kinds(rows))
-    described, at_home = described_pairs(rows), rows["kind"].str.contains("at home")
+    """Return the errors of predicted differences by kind of comparison, in points of 100.
+
+    Each by a prior without both detectors, their kin and parent, and its quarter of families.
+    """
+    predicted, priors = left_out(rows)
+    forgotten = [
+        prior.predict(undeclared(rows.iloc[[k]]))[0] for k, prior in enumerate(tqdm(priors, "rows"))
+    ]
+    tuned = rows["labelled"] != OF_PANEL
     parts = []
-    for declared in ("no", "yes"):
-        found = pair_prior().predict(described.assign(trained=at_home & (declared == "yes")))
-        value, half_width, positive = np.array(
-            [(of.value, of.half_width(LEVEL), of.probability_positive) for of in found]
-        ).T
-        true = (rows["true_a"] - rows["true_b"]).to_numpy()
-        sure = np.maximum(positive, 1 - positive) > SURE
-        of = {
-            "mae": 100 * np.abs(value - true),
-            "difference of 0": 100 * np.abs(true),
-            "carried over": 100 * (rows["carried"] - true).abs(),
-            "coverage": 100.0 * (np.abs(value - true) <= half_width),
-            "half_width": 100 * half_width,
-            "sure": 100.0 * sure,
-            "sure and wrong": np.where(sure, 100.0 * ((value > 0) != (true > 0)), np.nan),
-        }
-        shown = rows.assign(declared=declared, **of)
-        shown = shown if declared == "no" else shown[at_home]
-        groups = shown.groupby(["kind", "declared"])
-        parts.append(groups[list(of)].mean().round(1).assign(n=groups.size()))
+    for declared, values in (("no", forgotten), ("yes", predicted)):
+        found = errors(rows, values).assign(kind=kinds(rows), declared=declared)
+        found = found[tuned & (one_at_home(rows) | (declared == "no"))]
+        groups = found.groupby(["kind", "declared"])
+        parts.append(groups[list(COLUMNS)].mean().round(1).assign(n=groups.size()))
     return pd.concat(parts).sort_index()
+
+
+def labelled_pairs(args: argparse.Namespace) -> Iterator[pd.DataFrame]:
+    """Estimate the differences with labels of images drawn at random."""
+    rows = read_rows()
+    predicted, priors = left_out(rows)
+    rows = rows.assign(kind=kinds(rows), place=np.arange(len(rows)))
+    known = dict(iter(rows.groupby(["labelled", "a", "b"])))
+    for a, b, home in pairs(args):
+        for row in known.get((home, a.name, b.name), rows[:0]).to_dict("records"):
+            site = a.sites.get(row["source"])
+            if site is None or row["category"] not in site.truth.categories:
+                continue  # in the turn of another category
+            own, prior = rows.iloc[[row["place"]]], priors[row["place"]]
+            cases = [("no", prior.predict(undeclared(own))[0])]
+            if one_at_home(own)[0]:
+                cases.append(("yes", predicted[row["place"]]))
+            for declared, free in cases:
+                (one,) = without_labels(own, [free])
+                one = labelled_pair(row, one, prior, a, b)
+                if one is not None:
+                    found = backtest([one], sizes=SIZES, draws=args.draws)
+                    yield found.assign(kind=row["kind"], declared=declared, labelled=home)
+
+
+def errors(rows: pd.DataFrame, predicted: Sequence[ValueWithError]) -> pd.DataFrame:
+    """Return the errors of each row, in points and per cent; see `COLUMNS`."""
+    value, half_width, positive = np.array(
+        [(of.value, of.half_width(LEVEL), of.probability_positive) for of in predicted]
+    ).T
+    true = (rows["true_a"] - rows["true_b"]).to_numpy()
+    sure = np.maximum(positive, 1 - positive) > SURE
+    columns = (
+        100 * np.abs(value - true),
+        100 * np.abs(true),
+        100 * (rows["carried"] - true).abs(),
+        100.0 * (np.abs(value - true) <= half_width),
+        100 * half_width,
+        100.0 * sure,
+        np.where(sure, 100.0 * ((value > 0) != (true > 0)), np.nan),
+    )
+    return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)), index=rows.index)
 
 
 def kinds(rows: pd.DataFrame) -> np.ndarray:

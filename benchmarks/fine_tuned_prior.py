@@ -70,7 +70,7 @@ def main() -> None:
         print(to_markdown(table) + "\n")
 
 
-def predictions(table: pd.DataFrame) -> pd.DataFrame:
+def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.DataFrame:
     """Predict every site of each detector as if nothing were known of its training.
 
     Columns are ``mean`` and ``std`` of the prediction, ``true``, ``home`` (mean accuracy at home),
@@ -84,7 +84,7 @@ def predictions(table: pd.DataFrame) -> pd.DataFrame:
         for fold, families in enumerate(folds()):
             asked = others[others["family"].isin([*families, *(["coco"] if fold == 0 else [])])]
             of_fold = priors(home["family"].iloc[0], fold) if len(asked) else {}
-            for target in TARGETS if len(asked) else ():
+            for target in targets if len(asked) else ():
                 _, scaling, prior = of_fold[target]
                 features = features_at(target) if OperatingPoint.of(target) else FEATURES
                 model = BayesianRegression(

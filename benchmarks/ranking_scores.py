@@ -32,8 +32,8 @@ from autoeval.published.scores.detection_adaptation import PrototypeRatio
 from autoeval.published.scores.feature_statistics import FeatureStatistics
 from autoeval.published.scores.score_set import ScoreSet
 from autoeval.report.tables import format_cells, to_markdown
-from benchmarks.compare import PAIRS, kin, left_out
-from benchmarks.panel import LABELLED
+from benchmarks.compare import predicted_pairs
+from benchmarks.panel import LABELLED, kin
 
 MOST = 10  # images of a site
 SIGNS = (1, 3, 5)
@@ -106,10 +106,8 @@ def chosen(content: LabelSet) -> list[str]:
 
 def estimates(names: Sequence[str]) -> pd.DataFrame:
     """Estimate the difference of every two checkpoints at every site, mean over its categories."""
-    rows, predicted = left_out(pd.read_csv(PAIRS))
-    rows = rows.assign(
-        truth=rows["true_a"] - rows["true_b"], free=[of.value for of, _, _ in predicted]
-    )
+    rows, predicted, _ = predicted_pairs()
+    rows = rows.assign(truth=rows["true_a"] - rows["true_b"], free=[of.value for of in predicted])
     rows = rows[rows["a"].isin(names) & rows["b"].isin(names)]
     assert rows["a"].map(kin).nunique() <= 1, "checkpoints of one run"
     columns = ["truth", "free", "carried", "agreement"]

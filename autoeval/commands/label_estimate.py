@@ -61,11 +61,12 @@ def run(args: argparse.Namespace) -> int:
     facts = json.loads(page.read_bytes()).get("about", {}) if page.exists() else {}
     of_plan = {name: facts[name] for name in facts if name not in ("date", "command")}
     given = {"plan": str(args.plan)} | of_plan | about(args.command_line, labels=args.labels)
-    report, step = label_report(estimate, given), ""
+    report = label_report(estimate, given)
+    n = _more(estimate)
     if args.until:
         until, n = _until(estimate, args.until / 100)
         report = Report(report.title, [report.sections[0], until, *report.sections[1:]])
-        step = larger_plan(facts.get("command", ""), n) if n else ""
+    step = larger_plan(facts.get("command", ""), n) if n else ""
     print_report(
         report,
         args.work_dir or args.plan / "estimate",
@@ -74,6 +75,14 @@ def run(args: argparse.Namespace) -> int:
         next_step=next_command("images to label", step),
     )
     return 0
+
+
+def _more(estimate: LabelledEstimate) -> int | None:
+    """Return how many labels make the first of the half-widths that the headline has, if any do."""
+    from autoeval.labels.with_labels import GOALS
+
+    n = min(estimate.n_labelled + estimate.more_labels(GOALS[0]), estimate.n_pool)
+    return n if n > estimate.n_labelled else None
 
 
 def _until(estimate: LabelledEstimate, wanted: float) -> tuple[Tables, int | None]:

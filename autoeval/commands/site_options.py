@@ -150,7 +150,17 @@ def accuracy_in_points(text: str, name: str) -> float:
 
 def known_at_sites(text: str) -> dict[str, float]:
     """Read ``SITE=POINTS,SITE=POINTS`` behind ``known=``: the known accuracy at each site."""
-    pairs = named_pairs(text.split(","), "known=", "SITE=POINTS,..., such as gate=31.2,")
+    parts, begun = [], ""
+    for piece in text.split(","):
+        begun += piece
+        if "=" in piece:
+            parts.append(begun)
+            begun = ""
+        else:
+            begun += ","  # of a site with a comma in its name
+    if begun:
+        parts.append(begun.removesuffix(","))
+    pairs = named_pairs(parts, "known=", "SITE=POINTS,..., such as gate=31.2,")
     found: dict[str, float] = {}
     for site, points in pairs:
         value = accuracy_in_points(points, site)

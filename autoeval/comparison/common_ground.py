@@ -16,6 +16,7 @@ from autoeval.estimation.site import Site
 from autoeval.labels.labelled_categories import categories_with_a_box, labelled_categories
 from autoeval.notices import Notice
 from autoeval.report.tables import counted
+from autoeval.targets import OperatingPoint
 
 
 def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
@@ -45,12 +46,23 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
 
 
 def check_trained(names: Collection[str], fits: Mapping[str, AccuracyEstimator]) -> None:
-    """Refuse a detector that is said to be trained at the labelled site and is not compared."""
+    """Refuse a detector that is said to be trained at the labelled site and is not compared.
+
+    And what is said so of detectors compared at a threshold, where it would not act: the difference
+    is that of the two estimates, which a fit with ``trained_here=yes`` corrects.
+    """
     unknown = [name for name in names if name not in fits]
     if unknown:
         raise InputError(
             f"trained_here names {listed(unknown)}, which is not compared. Expected some of "
             f"{listed(list(fits))}."
+        )
+    target = next(iter(fits.values())).target
+    if names and OperatingPoint.of(target):
+        raise InputError(
+            f"trained_here of a comparison acts on differences of average precision but the target "
+            f"is {target}. Say it of the fit: `autoeval fit --labels PATH trained_here=yes` "
+            "corrects the estimates of recall and F1 themselves."
         )
 
 

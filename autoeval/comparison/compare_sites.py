@@ -57,7 +57,8 @@ def compare_sites(
     on the labelled set is used where both were fitted on the same one. `labels` are of some of the
     images; for `words` and `plan` see `pair_labels`. `categories` has the detector's words for each
     category, where the site was read with them. `trained_here` names detectors that were trained on
-    images like the labelled ones: their difference there is not used, and intervals are wider.
+    images like the labelled ones: their difference there is not used, and their estimates are
+    lowered; see `autoeval.comparison.pair_model`.
     `known` is the true accuracy here, in [0, 1], of one of the detectors: the others are that much
     better or worse, with the error of the difference.
     """
@@ -99,12 +100,12 @@ def compare_sites(
         whole[a.name, b.name] = mean
         parts += rows
         trained = [of.name for of in (a, b) if of.trained_here]
-        if trained:
+        if len(trained) == 1 and not at_threshold:
             warnings.append(
                 Notice(
                     "trained-on-these-images",
                     f"{listed(trained)}: trained on images like the labelled ones, so the "
-                    "difference there is not used and the interval is wider",
+                    "difference there is not used and its estimate is lowered",
                 )
             )
         elif math.isnan(rows[0]["carried_over"]):

@@ -1,9 +1,7 @@
 r"""The label-free difference of two detectors' average precisions at a site.
 
-For detectors A and B, a site and a category:
-
-.. math:: AP_A - AP_B = b_0 d_0 + b_1 d_1 + b_2 d_2 + e, \qquad
-          \mathrm{sd}(e) = w \sqrt{\tau^2\, m (1 - m)\, u^\gamma\, (1 + c / n) + \kappa^2 s^2 + f^2}
+It is predicted from three differences and what else is seen of two detectors A and B, a site and a
+category, by `autoeval.comparison.difference_model`:
 
 - :math:`d_0` is the difference on the labelled set, scaled to the level m of the site: detectors
   whose log-odds of average precision differ by g there are taken to differ by g around m here.
@@ -15,10 +13,18 @@ For detectors A and B, a site and a category:
   checkpoints of one training run are not a case of their own.
 - n is the number of objects that both are expected to have at the site: differences on few objects
   vary more.
-- s is the standard deviation of the three differences, or of the last two: where they contradict
-  each other, as for a detector that was trained where it was labelled, none is to be trusted.
-- τ and w are others for persons and vehicles than for other categories, of which the panel has
-  fewer sites and labelled boxes. w is what the errors on detectors and sites left out exceed.
+- s is the standard deviation of the differences that are known: where they contradict each other,
+  none is to be trusted.
+- The errors are others for persons and vehicles than for other categories, of which the panel has
+  fewer sites and labelled boxes.
+
+Without a common labelled set :math:`d_0` is not known, and coefficients of their own hold.
+
+Of a detector that was trained at the labelled site the difference there says nothing, and its
+estimates elsewhere are too high. Where one of the two is known to be such a detector,
+:math:`d_0` is left out and its estimate multiplied by :math:`\exp(-k h)`, with h its accuracy at
+home; coefficients and errors are again others. Two detectors that were both trained there are
+compared as any two: their difference there is one of detectors at home.
 
 Coefficients and errors are fitted on a panel of detectors by `benchmarks/compare.py` and shipped.
 """
@@ -35,6 +41,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.comparison.difference_model import OneKind, Seen, TwoKinds
 from autoeval.data.config_file import shipped_config
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
@@ -52,64 +59,45 @@ OF_CATEGORY = 0.5  # weight of that difference; the rest has the mean over all c
 class PairPrior:
     """The numbers of the model of this module."""
 
-    slopes: tuple[float, float, float] = (0.3, 0.3, 0.5)  # of d0, d1 and d2
-    alone: tuple[float, float] = (0.5, 0.6)  # of d1 and d2, without a common labelled set
-    std: float = 0.16  # τ, with d0
-    std_alone: float = 0.18  # without
-    exponent: float = 0.5  # γ, of the disagreement
-    rare: float = 1.3  # τ of other categories than `USUAL`, as a multiple
-    contradiction: float = 0.3  # κ
-    wider: tuple[float, float] = (1.0, 1.0)  # w: of `USUAL`, of other categories
-    trained: float = 1.5  # w, further, where one was trained on images like the labelled ones
-    floor: float = 0.003  # f, of detectors that agree entirely
-    few: float = 20.0  # c: with so many objects the variance is twice that of very many
+    common: TwoKinds  # of detectors with a common labelled set
+    alone: TwoKinds  # without one
+    home: OneKind  # one of the two was trained at the labelled site
+    fall: float = 1.0  # k, of its estimates
     shared: float = 0.5  # share of the error's variance that the categories of a site share
     dof: float = 8.0  # of the error, as Student's distribution
     influence: float = 0.2  # slope of the true influence of an image on the predicted one
     # Prior of the variance of what is left of that influence, in units of u m (1 - m) / n with n
-    # the expected objects of an image.
-    per_image: float = 0.5
-    per_image_dof: float = 3.0
+    # the expected objects of an image; of `USUAL` and of other categories, whose few objects each
+    # count for more.
+    per_image: tuple[float, float] = (0.4, 1.3)
+    per_image_dof: tuple[float, float] = (3.0, 3.0)
 
     def predict(self, pairs: pd.DataFrame) -> list[ValueWithError]:
         """Predict the difference of each row.
 
         Columns are ``estimate_a``, ``estimate_b`` (label-free), ``log_odds`` (of A less that of B
         on the labelled set; NaN where it is not known), ``expected`` (d2), ``disagreement``,
-        ``objects`` (n), ``usual`` (whether the category is one of `USUAL`) and ``trained``
-        (whether one of the two was trained where it was labelled; its difference there is then
-        not used). The result is inside what is possible: a difference is at most twice the
-        level, nor twice what the level leaves to 1.
+        ``objects`` (n), ``usual`` (whether the category is one of `USUAL`), ``home_a`` and
+        ``home_b`` (accuracy at the labelled site of a detector that was trained there, else NaN).
+        The result is inside what is possible: a difference is at most twice the level, nor twice
+        what the level leaves to 1.
         """
-        terms, level = differences(pairs)
-        trained = pairs["trained"].to_numpy(bool)
-        terms[0] = np.where(trained, np.nan, terms[0])
-        known = np.isfinite(terms[0])
-        value = np.where(known, self.slopes @ np.nan_to_num(terms), self.alone @ terms[1:])
+        seen = seen_of(pairs)
+        known = np.isfinite(seen.terms[0])
+        at_home = one_at_home(pairs)
+        away = seen_of(away_from_home(pairs, self.fall))
+        level = np.where(at_home, away.level, seen.level)
+        of_home, variance = self.home.predict(away, self.common.few, self.common.floor)
+        predicted = np.stack(
+            [self.common.predict(seen), self.alone.predict(seen), (of_home, np.sqrt(variance))]
+        )
+        case = np.where(at_home, 2, np.where(known, 0, 1))
+        value, errors = predicted[case, :, np.arange(len(case))].T
         most = 2 * np.minimum(level, 1 - level)
-        value = np.clip(value, -most, most)
-        u, n = (pairs[name].to_numpy(float) for name in ("disagreement", "objects"))
-        errors = self.errors(level, u, n, contradictions(terms), known, pairs["usual"].to_numpy())
-        errors = errors * np.where(trained, self.trained, 1.0)
         return [
-            ValueWithError(float(v), float(e), self.dof) for v, e in zip(value, errors, strict=True)
+            ValueWithError(float(v), float(e), self.dof)
+            for v, e in zip(np.clip(value, -most, most), errors, strict=True)
         ]
-
-    def errors(
-        self,
-        level: np.ndarray,
-        u: np.ndarray,
-        n: np.ndarray,
-        s: np.ndarray,
-        known: np.ndarray,
-        usual: np.ndarray,
-    ) -> np.ndarray:
-        """Return the standard deviation of the error; see the module. All are (N,)."""
-        std = np.where(known, self.std, self.std_alone) * np.where(usual, 1.0, self.rare)
-        of_site = 1 + self.few / np.maximum(n, 1)
-        variance = std**2 * level * (1 - level) * u**self.exponent * of_site
-        variance = variance + (self.contradiction * s) ** 2 + self.floor**2
-        return np.asarray(np.where(usual, *self.wider) * np.sqrt(variance))
 
     def mean(self, each: list[ValueWithError]) -> ValueWithError:
         """Average the differences of the categories of a site, whose errors are correlated."""
@@ -118,20 +106,41 @@ class PairPrior:
         error = math.sqrt(self.shared * errors.mean() ** 2 + own)
         return ValueWithError(float(np.mean([of.value for of in each])), error, self.dof)
 
-    def residual(self, level: float, u: float, n_true: float) -> VariancePrior:
+    def residual(self, level: float, u: float, n_true: float, *, usual: bool) -> VariancePrior:
         """Return the prior of the variance of one image's influence on a difference."""
-        variance = self.per_image * u * level * (1 - level) / max(n_true, FEWEST_OBJECTS)
-        return VariancePrior(max(variance, self.floor**2), self.per_image_dof)
+        k = 0 if usual else 1
+        variance = self.per_image[k] * u * level * (1 - level) / max(n_true, FEWEST_OBJECTS)
+        return VariancePrior(max(variance, self.common.floor**2), self.per_image_dof[k])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with four digits after the point."""
-        return {name: np.round(of, 4).tolist() for name, of in asdict(self).items()}
+        return rounded(asdict(self))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PairPrior:
         """Read what `to_dict` wrote."""
         known: dict[str, Any] = dict(values)
-        return cls(**known | {name: tuple(known[name]) for name in ("slopes", "alone", "wider")})
+        kinds = {name: two_kinds(known[name]) for name in ("common", "alone")}
+        pairs = {name: tuple(known[name]) for name in ("per_image", "per_image_dof")}
+        return cls(**known | kinds | pairs | {"home": one_kind(known["home"])})
+
+
+def rounded(values: Any) -> Any:
+    """Round all numbers inside to four digits after the point."""
+    if isinstance(values, Mapping):
+        return {name: rounded(of) for name, of in values.items()}
+    return np.round(values, 4).tolist()
+
+
+def one_kind(values: Mapping[str, Any]) -> OneKind:
+    """Read the numbers of one kind of detectors."""
+    return OneKind(**{**values, "slopes": tuple(values["slopes"])})
+
+
+def two_kinds(values: Mapping[str, Any]) -> TwoKinds:
+    """Read the numbers of both kinds of detectors."""
+    kinds = {name: one_kind(values[name]) for name in ("alike", "unlike")}
+    return TwoKinds(**{**values, **kinds, "gate": tuple(values["gate"])})
 
 
 @cache
@@ -148,9 +157,27 @@ def differences(pairs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([carried, a - b, pairs["expected"].to_numpy(float)]), level
 
 
-def contradictions(terms: np.ndarray) -> np.ndarray:
-    """Return the standard deviation of the differences d0, d1 and d2, (3, N), that are known."""
-    return np.asarray(np.nanstd(terms, axis=0))
+def seen_of(pairs: pd.DataFrame) -> Seen:
+    """Return what `PairPrior.predict` takes of N rows."""
+    terms, level = differences(pairs)
+    u, n = (pairs[name].to_numpy(float) for name in ("disagreement", "objects"))
+    return Seen(terms, level, u, n, pairs["usual"].to_numpy(bool))
+
+
+def one_at_home(pairs: pd.DataFrame) -> np.ndarray:
+    """Return of which rows exactly one detector was trained at the labelled site, (N,)."""
+    known = pairs[["home_a", "home_b"]].notna().to_numpy()
+    return np.asarray(known[:, 0] != known[:, 1])
+
+
+def away_from_home(pairs: pd.DataFrame, fall: float) -> pd.DataFrame:
+    """Lower the estimates of a detector that was trained at home, and leave out d0 there."""
+    homes = pairs[["home_a", "home_b"]].to_numpy(float)
+    lowered = np.exp(-fall * np.nan_to_num(homes))
+    a, b = (pairs[f"estimate_{of}"].to_numpy(float) for of in "ab")
+    return pairs.assign(
+        estimate_a=a * lowered[:, 0], estimate_b=b * lowered[:, 1], log_odds=math.nan
+    )
 
 
 def scaled_difference(level: np.ndarray, log_odds: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,7 +35,7 @@ class Side:
     rows: pd.DataFrame  # the pairs of source and category that it was fitted on
     each: list[ValueWithError]  # label-free accuracy in each category
     whole: ValueWithError  # in all categories together
-    trained_here: bool  # on images like the labelled ones
+    home: float  # accuracy at the labelled site if it was trained there, else NaN
     uncorrected: np.ndarray  # `values` as if that were not known, (K,)
 
     @property
@@ -61,12 +62,19 @@ class Side:
             )
         unit = quantile(regression.level, np.inf)
         *each, whole = (ValueWithError(of.raw, of.reach / unit) for of in intervals)
-        at_home = bool(regression.trained_share_)
-        plain = [of.raw for of in intervals[:-1]]
-        if at_home:  # the prior of pairs was fitted on estimates that are not corrected
+        plain, home = [of.raw for of in intervals[:-1]], math.nan
+        if trained_here:
+            home = float(regression.rows_[fitted.target].mean())
+        if regression.trained_share_:
+            home = regression.home_ * regression.trained_share_
+            # The prior of pairs was fitted on estimates that are not corrected.
             plain = regression.uncorrected(rows).mean.tolist()
-        trained_here = trained_here or at_home
-        return cls(name, site, regression.rows_, each, whole, trained_here, np.clip(plain, 0, 1))
+        return cls(name, site, regression.rows_, each, whole, home, np.clip(plain, 0, 1))
+
+    @property
+    def trained_here(self) -> bool:
+        """Whether the detector was trained on images like the labelled ones."""
+        return math.isfinite(self.home)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +124,8 @@ def compare_label_free(
             "disagreement": u,
             "objects": [of.n_true * len(a.site.boxes) for of in found],
             "usual": [bool(USUAL.intersection(of)) for of in words],
-            "trained": a.trained_here or b.trained_here,
+            "home_a": a.home,
+            "home_b": b.home,
         }
     )
     levels, each = differences(table)[1], prior.predict(table)
@@ -125,8 +134,8 @@ def compare_label_free(
         prior.mean(each),
         prior.influence * np.stack([of.influence for of in found]),
         [
-            prior.residual(float(level), float(own), of.n_true)
-            for level, own, of in zip(levels, u, found, strict=True)
+            prior.residual(float(level), float(own), of.n_true, usual=usual)
+            for level, own, of, usual in zip(levels, u, found, table["usual"], strict=True)
         ],
         carried,
     )

@@ -217,7 +217,7 @@ class BayesianRegression:
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
             method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
         elif self._away:
-            home = 100 * self._home
+            home = 100 * self.home_
             method += f"; trained at the labelled site, {self.target} {home:.1f}"
         if self.reads_reference(rows).any() and not none_over and not interval.refused:
             method += f"; reference detector with a weight of {self.reference_weight_:.2f}"
@@ -263,7 +263,7 @@ class BayesianRegression:
         if SITE not in rows:
             found = self._model.predict(new, average=average)
             away = None if GROUP in rows else self._away
-            return away.predict(found, self._home, self.trained_share_) if away else found
+            return away.predict(found, self.home_, self.trained_share_) if away else found
         site = self.known_site(str(rows[SITE].iloc[0]))
         model = self._mixed_model().fit(site.fitted, self._true)
         pairs, ratio = site.of_new(new, self.features_.index(CONFIDENCE))
@@ -288,7 +288,7 @@ class BayesianRegression:
         return self.rows_[TRAINED_HERE].eq(True).to_numpy()
 
     @property
-    def _home(self) -> float:
+    def home_(self) -> float:
         """Mean accuracy at the sites that the detector was trained on."""
         return float(self._true[self._trained].mean())
 
@@ -315,7 +315,7 @@ class BayesianRegression:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
         found = self._model.draw(self._new_pairs(rows), draws=draws, seed=seed)
         away = self._away
-        return away.draws(found, self._home, self.trained_share_) if away else found
+        return away.draws(found, self.home_, self.trained_share_) if away else found
 
     @property
     def single(self) -> bool:

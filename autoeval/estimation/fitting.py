@@ -21,7 +21,11 @@ from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_state import CALIBRATIONS
 from autoeval.estimation.given_boxes import Detector, Predictions
-from autoeval.estimation.labelled_files import labels_with_files, task_with_files
+from autoeval.estimation.labelled_files import (
+    check_some_right,
+    labels_with_files,
+    task_with_files,
+)
 from autoeval.estimation.labelling import assistance_of
 from autoeval.estimation.observation.pass_settings import FORMER_SETTINGS
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
@@ -208,6 +212,7 @@ def fit_sets(
     **options: ``target`` and ``level`` of `AccuracyEstimator`; ``loading`` and ``detector`` of its
         `fit_rows`.
     """
+    check_some_right(sets)
     sets = [of.changed(trained_here=True) for of in sets] if trained_here else sets
     sets = with_calibrated_reference(sets, calibrate=calibrate)
     calibrated = CalibratedSets.of(sets, calibrate=calibrate)

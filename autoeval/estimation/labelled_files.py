@@ -55,6 +55,9 @@ def set_of_detector(
         ),
         **of_set,
     )
+    if not of_set.get("everywhere") and _mean_right(made) < HARDLY_RIGHT:
+        others = "Are the labels of these images, in pixels of them?"
+        raise _hardly_right(made, what, "by its labels", others)
     return _noting_all_wrong(made, what)
 
 
@@ -195,18 +198,14 @@ def _with_files(
             *mismatch,
         ),
     )
-    right = float(np.nanmean(made.right_at_half))
-    if not everywhere and right < HARDLY_RIGHT:
+    if not everywhere and _mean_right(made) < HARDLY_RIGHT:
         others = "Are they of the same images, and do image ids and category numbers mean the same?"
         exchanged = exchanged_words(made.boxes.clean, made.truth)
         if exchanged:
             others = f"{exchanged[0][0].upper()}{exchanged[0][1:]}."
         elif mismatch:
             others = f"{mismatch[0]} If so, give --task a file with `detector_mapping`."
-        raise InputError(
-            f"Hardly a box of {files.path} is right by {content.path}: mAP50 {right:.1%}, mean "
-            f"over categories, so nothing can be learned from them. {others}"
-        )
+        raise _hardly_right(made, str(files.path), f"by {content.path}", others)
     return _noting_all_wrong(made, str(files.path))
 
 
@@ -214,6 +213,30 @@ def _numbers_of(content: LabelSet) -> dict[str, str]:
     """Return the word of each category number of labels."""
     given = content.numbers or tuple(str(k) for k in range(len(content.categories)))
     return dict(zip(given, content.categories, strict=True))
+
+
+def check_some_right(sets: Sequence[LabelledSet]) -> None:
+    """Refuse a fit where hardly a box is right at any of its sites.
+
+    One site of several where a detector fails, such as one in fog, is what a fit learns from; where
+    it fails at all of them, boxes and labels do not belong together.
+    """
+    if all(_mean_right(of) < HARDLY_RIGHT for of in sets):
+        where = f"on {listed([of.name for of in sets])}"
+        question = "Do image ids and category numbers mean the same in predictions and in labels?"
+        raise _hardly_right(max(sets, key=_mean_right), f"those {where}", "by the labels", question)
+
+
+def _mean_right(made: LabelledSet) -> float:
+    """Return the mAP at IoU .5, mean over the categories that are labelled."""
+    return float(np.nanmean(made.right_at_half))
+
+
+def _hardly_right(made: LabelledSet, boxes: str, labels: str, question: str) -> InputError:
+    return InputError(
+        f"Hardly a box of {boxes} is right {labels}: mAP50 {_mean_right(made):.1%}, mean over "
+        f"categories, so nothing can be learned from them. {question}"
+    )
 
 
 def _noting_all_wrong(made: LabelledSet, what: str) -> LabelledSet:

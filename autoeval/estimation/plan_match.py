@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
+from autoeval.data.predictions.box_columns import FoundBoxes
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.label_planning import fingerprint_of
 from autoeval.labels.plan import LabelPlan
+
+COMPARED_IMAGES = 20
+NEAR = 2.0  # pixels: the same network on another machine rounds otherwise, and moves no box further
 
 
 def check_plan(
@@ -56,11 +62,28 @@ def _difference(plan: LabelPlan, estimate: Estimate) -> str:
         if site.detector:
             return "another detector"
         return "other boxes: another site with images of the same names, or another detector"
+    if site.detector and not _same_boxes(plan.found, site.boxes.clean):
+        return "another site with images of the same names: the same detector finds other boxes"
     if plan.target != estimate.target:
         return f"{plan.target}, not {estimate.target}"
     if plan.level != estimate.level:
         return f"intervals of {plan.level:.0%}, not {estimate.level:.0%}"
     return ""
+
+
+def _same_boxes(planned: FoundBoxes, seen: FoundBoxes) -> bool:
+    """Whether most images with boxes still have their first one, as far as some of them show."""
+    number = {image.image_id: k for k, image in enumerate(seen.images)}
+    with_boxes = np.unique(planned.image)
+    if not len(with_boxes):
+        return True
+    step = -(-len(with_boxes) // COMPARED_IMAGES)
+    again = []
+    for k in with_boxes[::step]:
+        first = planned.detections(k).boxes[:1]
+        boxes = seen.detections(number[planned.images[k].image_id]).boxes
+        again.append((np.abs(boxes - first).max(axis=1) <= NEAR).any())
+    return 2 * sum(again) > len(again)
 
 
 def _categories(names: list[str]) -> str:

@@ -73,7 +73,8 @@ def estimate_warnings(
         found.append(
             Notice(
                 "few-images",
-                f"only {counted(n_images, 'image')}: under {MIN_IMAGES} the scores are noisy",
+                f"the scores rest on only {counted(n_images, 'image')}: under {MIN_IMAGES} they "
+                "are noisy",
             )
         )
     if skipped_share > MANY_SKIPPED:

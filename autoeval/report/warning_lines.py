@@ -49,7 +49,7 @@ def importance(warning: str) -> Importance:
     'WIDTH'
     >>> importance("labelled boxes without area, left out: 2").name
     'LEFT_OUT'
-    >>> importance("only 3 images: under 50 the scores are noisy").name
+    >>> importance("the scores rest on only 3 images: under 50 they are noisy").name
     'VALUE'
     >>> from autoeval.notices import Notice
     >>> importance(Notice("labels-displaced", "labelled boxes lie 20 px to the right")).name

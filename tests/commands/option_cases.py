@@ -20,7 +20,7 @@ THRESHOLD = f"threshold --estimator fit/estimator.parquet {FILES}"
 THRESHOLD_BY_RUN = "threshold w1/images --estimator run/estimator.parquet"
 OF_PLAN = "threshold --plan plan --labels plan_labels.json"
 CHECK = "check --task task.py"
-NAMES = "names=nowhere.txt"
+NAMES = "names=exchanged.txt"
 
 
 def detector(base):
@@ -38,7 +38,7 @@ def detector(base):
 
 def reference(base):
     return {
-        "reference": (base, "--reference nowhere.py:detector"),
+        "reference": (base, "--reference second.py:detector"),
         "reference_checkpoint": (base, "--reference mine.py:detector checkpoint=nowhere.pth"),
         "reference_names": (base, "--reference mine.py:detector names=words.txt"),
     }
@@ -69,9 +69,9 @@ def predictions(base):
 
 def images(base, option=""):
     return {
-        "images": (base, f"{option} nowhere".strip()),
-        "img_dir": (base, f"{option} w1/annotations.json img_dir=nowhere".strip()),
-        "every": (base, f"{option} w1/images every=never".strip()),
+        "images": (base, f"{option} w0/images"),
+        "img_dir": (base, f"{option} w1/annotations.json img_dir=w0/images"),
+        "every": (base, f"{option} w1/images every=2"),
     }
 
 
@@ -80,17 +80,17 @@ CASES = {
         **detector(FIT_BY_RUN),
         **reference(FIT_BY_RUN),
         **running(FIT_BY_RUN),
-        "labels": (FIT, "--labels nowhere.json"),
+        "labels": (FIT, "--labels some_val_labels.json"),
         "label_images": (FIT_BY_RUN, "--labels img_dir=nowhere"),
         "group": (FIT, "--labels group=town"),
         "trained_here": (FIT, "--labels trained_here=yes"),
         "category": (FIT, "--category any=thing\\ 1,thing\\ 2"),
         "task": ("fit --predictions new_predictions.json", "--task nowhere.py"),
         "data_root": ("fit --predictions new_predictions.json", "--task task.py data_root=nowhere"),
-        "join": ("fit", "--join fit nowhere"),
-        "predictions": (FIT, "--predictions nowhere.json"),
-        "names": (FIT, "--predictions names=nowhere.txt"),
-        "half_size_predictions": (FIT, "--predictions half_size=nowhere.json"),
+        "join": ("fit", "--join fit other"),
+        "predictions": (FIT, "--predictions others_val.json"),
+        "names": (FIT, f"--predictions {NAMES}"),
+        "half_size_predictions": (FIT, "--predictions half_size=others_val.json"),
         "complete": (
             "fit --labels val_labels.json --predictions cut_val.json",
             "--predictions complete=no",
@@ -109,17 +109,17 @@ CASES = {
         **reference(ESTIMATE_BY_RUN),
         **running(ESTIMATE_BY_RUN),
         **predictions(ESTIMATE),
-        "images": ("estimate --estimator run/estimator.parquet", "nowhere"),
+        "images": ("estimate --estimator run/estimator.parquet", "w1/images"),
         "img_dir": (
             "estimate --estimator run/estimator.parquet",
             "w1/annotations.json img_dir=nowhere",
         ),
-        "every": ("estimate --estimator run/estimator.parquet", "w1/images every=never"),
-        "estimator": (f"estimate {FILES}", "--estimator nowhere.parquet"),
+        "every": ("estimate --estimator run/estimator.parquet", "w1/images every=2"),
+        "estimator": (f"estimate {FILES}", "--estimator fit/estimator.parquet"),
         "images_list": (ESTIMATE, "--images-list new_labels.json"),
         "listed_images": (ESTIMATE, "--images-list new_labels.json img_dir=nowhere"),
         "category": (ESTIMATE, "--category any=thing\\ 1,thing\\ 2"),
-        "site": (ESTIMATE, "--site nowhere"),
+        "site": (ESTIMATE, "--site val_labels"),
         "group": (ESTIMATE, "--group nowhere"),
         "target": (ESTIMATE, "--target mAP50"),
         "score_thr": (ESTIMATE, "--score-thr .3"),
@@ -140,11 +140,11 @@ CASES = {
         **running(PLAN_BY_RUN),
         **predictions(PLAN),
         **images(PLAN_BY_RUN, "--images"),
-        "estimator": (f"label plan {FILES}", "--estimator nowhere.parquet"),
+        "estimator": (f"{PLAN}", "--estimator other/estimator.parquet"),
         "images_list": (PLAN, "--images-list new_labels.json"),
         "listed_images": (PLAN, "--images-list new_labels.json img_dir=nowhere"),
         "category": (PLAN, "--category any=thing\\ 1,thing\\ 2"),
-        "site": (PLAN, "--site nowhere"),
+        "site": (PLAN, "--site val_labels"),
         "group": (PLAN, "--group nowhere"),
         "target": (PLAN, "--target mAP50"),
         "score_thr": (f"{PLAN} --target recall", "--score-thr .3"),
@@ -161,8 +161,8 @@ CASES = {
         "work_dir": (PLAN, "--work-dir elsewhere"),
     },
     "label estimate": {
-        "plan": ("label estimate --labels plan_labels.json", "--plan nowhere"),
-        "labels": ("label estimate --plan plan", "--labels nowhere.json"),
+        "plan": ("label estimate --labels plan_labels.json", "--plan plan"),
+        "labels": ("label estimate --plan plan", "--labels plan_labels.json"),
         "label_images": ("label estimate --plan plan", "--labels yolo img_dir=nowhere"),
         "words": (LABELLED, "--labels words=x=nothing"),
         "until": (LABELLED, "--until 5"),
@@ -175,8 +175,8 @@ CASES = {
         **images(COMPARE_BY_RUN, "--images"),
         **reference(COMPARE_BY_RUN),
         **running(COMPARE_BY_RUN),
-        "detectors": ("compare fit", "nowhere --images new_labels.json"),
-        "predictions": ("compare fit other", "--predictions new_predictions.json nowhere.json"),
+        "detectors": ("compare", "fit other --predictions new_predictions.json others.json"),
+        "predictions": ("compare fit other", "--predictions new_predictions.json others.json"),
         "category": (COMPARE, "--category any=thing\\ 1,thing\\ 2"),
         "target": (COMPARE, "--target mAP50"),
         "score_thr": (f"{COMPARE} --target recall", "--score-thr .3"),
@@ -197,20 +197,20 @@ CASES = {
         **reference(THRESHOLD_BY_RUN),
         **running(THRESHOLD_BY_RUN),
         **predictions(THRESHOLD),
-        "images": ("threshold --estimator run/estimator.parquet", "nowhere"),
+        "images": ("threshold --estimator run/estimator.parquet", "w1/images"),
         "img_dir": (
             "threshold --estimator run/estimator.parquet",
             "w1/annotations.json img_dir=nowhere",
         ),
-        "every": ("threshold --estimator run/estimator.parquet", "w1/images every=never"),
+        "every": ("threshold --estimator run/estimator.parquet", "w1/images every=2"),
         "recall": (OF_PLAN, "--recall .3"),
         "precision": (OF_PLAN, "--precision .3"),
         "iou": (THRESHOLD, "--iou .75"),
-        "estimator": (f"threshold {FILES}", "--estimator nowhere.parquet"),
-        "labels": ("threshold --plan plan", "--labels nowhere.json"),
+        "estimator": (f"threshold {FILES}", "--estimator fit/estimator.parquet"),
+        "labels": ("threshold --plan plan", "--labels plan_labels.json"),
         "label_images": ("threshold --plan plan", "--labels yolo img_dir=nowhere"),
         "words": (OF_PLAN, "--labels words=x=nothing"),
-        "plan": ("threshold --labels plan_labels.json", "--plan nowhere"),
+        "plan": ("threshold --labels plan_labels.json", "--plan plan"),
         "images_list": (THRESHOLD, "--images-list new_labels.json"),
         "category": (THRESHOLD, "--category any=thing\\ 1,thing\\ 2"),
         "work_dir": (OF_PLAN, "--work-dir elsewhere"),

@@ -1,5 +1,7 @@
 """Calls for the options of commands of the published methods; see `option_cases`."""
 
+from option_cases import running
+
 SCORED = (
     "estimate-map --detector mine.py:detector --task task.py --metaset n_sets=2 n_images=4 "
     "--work-dir scores"
@@ -8,6 +10,57 @@ BENCH = "bench scores --method bayes constant"
 SETS = "build-metaset --task task.py --metaset n_sets=2 n_images=4"
 GIVEN = "build-metaset --metaset n_sets=1 --seed-set w0 w0/annotations.json w0/images"
 AS_THEY_ARE = "--mapping car=car bus=bus"
+# a network that is quick on a processor, and a method that takes no time
+ROAD = "--detector roadworld_nano --task road.py"
+FIT = f"estimate-map {ROAD} --method constant"
+DROPPED = f"{FIT} --metaset n_sets=1 n_images=2 --preset paper repeats=1"
+TWO_WORDS = (
+    "classes=car_vehicle.txt --checkpoint two.pth --cfg-options model.bbox_head.num_classes=2"
+)
+BOTH = DROPPED.replace("nano --task road.py", f"nano {TWO_WORDS} --task both.py")
+BLACK_BOX = "estimate-map --detector mine.py:detector --task task.py --method constant"
+NEW = "--images roads_new/rain/images"
+COUNTED = f"{DROPPED} --method median --target count_mae"
+SAVED = "estimate-map --estimator run/estimator.parquet --images w1/images"
+SEARCH = (
+    "search-dropout --detector shaken --task rectangles/task.py --metaset n_sets=1 n_images=2 "
+    "--strategy coordinate --rates .3 .6"
+)
+CHANGES = (
+    "fit-change --detector fading --task fading/task.py --metaset corrupted.py n_sets=4 n_images=8"
+)
+PAPER = (
+    "reproduce bos --data-root papers --detector cars --metaset n_sets=2 n_images=3 "
+    "--preset repeats=1"
+)
+PAPER_COST = f"{PAPER} --dry-run"  # prints the data, and how much a run would observe
+TRAIN = "train-demo-detector --checkpoint trained.pth --report trained.md --images 1"
+REPORT_ONLY = "train-demo-detector --checkpoint weaker.pth --report trained.md only=yes --images 1"
+CORRELATION = "study correlation --scores scores"
+EXAMPLES = (
+    "study examples --detector shaken --task rectangles/task.py --set repeats=1 most=1 min_boxes=1"
+)
+SIZES = (
+    "study sample-set-size --detector shaken --task rectangles/task.py "
+    "--metaset n_sets=3 n_images=3 --set repeats=1 methods=constant sizes=2 draws=1"
+)
+LABELS = "study labels --sites things.py site_boxes --set draws=2 fewest=20"
+LABELLED = f"{LABELS} --labels val_labels.json predictions=val_predictions.json"
+
+
+def loaded(base):
+    """What is about loading a network, each refused by its loader; each acts in "estimate-map"."""
+    network = "--detector roadworld_nano"
+    return {
+        "detector": (base, "--detector nowhere.py"),
+        "checkpoint": (base, f"{network} --checkpoint nowhere.pth"),
+        "cfg_options": (base, f"{network} --cfg-options nothing"),
+        "device": (base, f"{network} --device nowhere"),
+        "classes": (base, f"{network} classes=nowhere.txt"),
+        "stages": (base, f"{network} stages=nowhere"),
+        "trust_checkpoint": (base, f"{network} trust_checkpoint=maybe"),
+    }
+
 
 PUBLISHED_CASES = {
     "bench": {
@@ -34,4 +87,164 @@ PUBLISHED_CASES = {
         "materialise": (SETS, "--materialise"),
         "contact_sheet": (SETS, "--contact-sheet"),
     },
+    "estimate-map": {
+        **running(BLACK_BOX),
+        "detector": (BLACK_BOX, "--detector second.py:detector"),
+        "checkpoint": (FIT, "--checkpoint weaker.pth"),
+        "cfg_options": (FIT, "--cfg-options model.test_cfg.score_thr=0.3"),
+        "device": (FIT, "--device nowhere"),
+        "classes": (FIT.replace("road.py", "cars.py"), "--detector roadworld_nano classes=car.txt"),
+        "stages": (DROPPED, "--detector roadworld_nano stages=stage1,stage2,stage3"),
+        "trust_checkpoint": (
+            f"{FIT} --checkpoint pickled.pth",
+            "--detector roadworld_nano trust_checkpoint=yes",
+        ),
+        "reference": (FIT, "--reference roadworld_nano"),
+        "reference_checkpoint": (
+            f"{FIT} --reference roadworld_nano",
+            "--reference roadworld_nano checkpoint=weaker.pth",
+        ),
+        "reference_names": (FIT, "--reference roadworld_nano names=words.txt"),
+        "task": (FIT, "--task both.py"),
+        "data_root": (FIT, "--task road.py data_root=roads_elsewhere"),
+        "images": (FIT, NEW),
+        "img_dir": (FIT, "--images roads_new/rain/annotations.json img_dir=nowhere"),
+        "every": (f"{FIT} {NEW}", f"{NEW} every=2"),
+        "metaset": (DROPPED, "--metaset corrupted.py n_sets=1 n_images=2"),
+        "n_sets": (DROPPED, "--metaset n_sets=2"),
+        "n_images": (DROPPED, "--metaset n_images=3"),
+        "method": (DROPPED, "--method ac"),
+        "target": (FIT, "--target mAP50"),
+        "count_thr": (COUNTED, "--target count_mae count_thr=.6"),
+        "bins": (
+            COUNTED.replace("count_mae", "count_pooled_mae"),
+            "--target count_mae bins=bins.json",
+        ),
+        "bins_name": (
+            COUNTED.replace("count_mae", "count_mae bins=named_bins.json bins_name=few"),
+            "--target count_mae bins=named_bins.json bins_name=more",
+        ),
+        "estimator": (SAVED, "--estimator run2/estimator.parquet"),
+        "category": (f"{FIT} {NEW}", "--category truck=vehicle"),
+        "preset": (DROPPED, "--preset released"),
+        "repeats": (DROPPED, "--preset paper repeats=2"),
+        "dropout": (DROPPED, "--preset paper dropout=dropout.py"),
+        "class_aware": (BOTH, "--preset paper class_aware=yes"),
+        "domain_source": (FIT, "--preset light reference=fog"),
+        "views": (FIT, "--preset light views=yes"),
+        "das": (FIT, "--preset light das=yes"),
+        "seed": (DROPPED, "--seed 1"),
+        "work_dir": (FIT, "--work-dir elsewhere_map"),
+        "json": (FIT, "--json"),
+        "pseudo_labels": (FIT, "--pseudo-labels roads_pseudo"),
+        "pseudo_words": (FIT, "--pseudo-labels roads_pseudo words=x"),
+    },
+    "search-dropout": {
+        **loaded(SEARCH),
+        "task": (SEARCH, "--task nowhere.py"),
+        "data_root": (SEARCH, "--task rectangles/task.py data_root=fading/worlds"),
+        "metaset": (SEARCH, "--metaset corrupted.py"),
+        "n_sets": (SEARCH, "--metaset n_sets=2"),
+        "n_images": (SEARCH, "--metaset n_images=3"),
+        "strategy": (SEARCH, "--strategy full"),
+        "position": (SEARCH, "--position before"),
+        "rates": (SEARCH, "--rates .3"),
+        "preset": (SEARCH, "--preset released"),
+        "repeats": (SEARCH, "--preset paper repeats=2"),
+        "score": (SEARCH, "--score confidence_stability"),
+        "target": (SEARCH, "--target mAP50"),
+        "seed": (SEARCH, "--seed 1"),
+        "batch_size": (SEARCH, "--batch-size 0"),
+        "work_dir": (SEARCH, "--work-dir elsewhere_search"),
+    },
+    "fit-change": {
+        **loaded(CHANGES),
+        "task": (CHANGES, "--task nowhere.py"),
+        "data_root": (CHANGES, "--task fading/task.py data_root=rectangles/worlds"),
+        "metaset": (CHANGES, "--metaset brightness.py"),
+        "n_sets": (CHANGES, "--metaset n_sets=5"),
+        "n_images": (CHANGES, "--metaset n_images=9"),
+        "everywhere": (CHANGES, "--everywhere contrast=4"),
+        "untouched": (CHANGES, "--untouched 6"),
+        "no_calibration": (CHANGES, "--no-calibration"),
+        "seed": (CHANGES, "--seed 1"),
+        "batch_size": (CHANGES, "--batch-size 0"),
+        "work_dir": (CHANGES, "--work-dir elsewhere_changes"),
+    },
+    "reproduce bos": {
+        **running(PAPER),
+        **loaded(PAPER),
+        "batch_size": (PAPER, "--batch-size 0"),
+        "table": (PAPER_COST, "--table 4"),
+        "figure": (PAPER_COST, "--figure 2"),
+        "mode": (PAPER_COST, "--mode released"),
+        "data_root": (PAPER_COST, "--data-root papers_elsewhere"),
+        "max_images": (PAPER_COST, "--data-root papers max_images=2"),
+        "metaset": (PAPER, "--metaset corrupted.py"),
+        "n_sets": (PAPER_COST, "--metaset n_sets=3"),
+        "n_images": (PAPER_COST, "--metaset n_images=4"),
+        "checkpoints": (PAPER, "--checkpoints weights"),
+        "preset": (PAPER, "--preset released"),
+        "repeats": (PAPER_COST, "--preset paper repeats=2"),
+        "dropout": (PAPER, "--preset paper dropout=dropout.py"),
+        "class_aware": (PAPER, "--preset paper class_aware=yes"),
+        "domain_source": (PAPER, "--preset paper reference=kitti"),
+        "views": (PAPER, "--preset paper views=yes"),
+        "das": (PAPER, "--preset paper das=yes"),
+        "seed": (PAPER, "--seed 1"),
+        "dry_run": (PAPER, "--dry-run"),
+        "work_dir": (PAPER, "--work-dir elsewhere_paper"),
+        "json": (PAPER, "--json"),
+    },
+    "study": {
+        **loaded(EXAMPLES),
+        "study": ("study", "correlation --scores scores"),
+        "set": (CORRELATION, "--set target=mAP75"),
+        "scores": (CORRELATION, "--scores nowhere"),
+        "fits": ("study regressors", "--fits mine nowhere"),
+        "sites": ("study labels", "--sites things.py nowhere"),
+        "labels": (f"{LABELS} --set fit_on=new", "--labels val_labels.json"),
+        "labels_predictions": (LABELLED, "--labels val_labels.json predictions=others_val.json"),
+        "labels_img_dir": (LABELLED, "--labels val_labels.json img_dir=nowhere"),
+        "labels_group": (LABELLED, "--labels val_labels.json group=s0"),
+        "task": (EXAMPLES, "--task nowhere.py"),
+        "data_root": (EXAMPLES, "--task rectangles/task.py data_root=fading/worlds"),
+        "metaset": (SIZES, "--metaset corrupted.py"),
+        "n_sets": (SIZES, "--metaset n_sets=2"),
+        "n_images": (SIZES, "--metaset n_images=2"),
+        "seed": (EXAMPLES, "--seed 1"),
+        "work_dir": (CORRELATION, "--work-dir elsewhere_study"),
+    },
+    "demo": {
+        "work_dir": ("demo", "--work-dir demo_rendered"),
+        "held_back": ("demo --work-dir demo_rendered", "--held-back fog"),
+        "published": ("demo --work-dir demo_rendered", "--published"),
+        "sample": ("demo --work-dir demo_rendered", "--sample sampled"),
+    },
+    "train-demo-detector": {
+        "config": (TRAIN, "--config longer.py"),
+        "checkpoint": (REPORT_ONLY, "--checkpoint shipped.pth"),
+        "report": (REPORT_ONLY, "--report elsewhere.md"),
+        "report_only": (TRAIN.replace("trained.pth", "kept.pth"), "--report only=yes"),
+        "work_dir": (TRAIN, "--work-dir elsewhere_trained"),
+        "images": (REPORT_ONLY, "--images 2"),
+        "threads": (TRAIN, "--threads 2"),
+    },
 }
+
+PUBLISHED_REFUSED = (
+    # without a training, what is about it
+    (REPORT_ONLY, "--config longer.py"),
+    (REPORT_ONLY, "--work-dir elsewhere_trained"),
+    # a method that is no default has no label assistance, and a line is fitted on sample sets
+    (f"{FIT}", "--pseudo-labels roads"),
+    (FIT, "--metaset n_images=2"),
+    # with a saved estimator, what is about a fit
+    *(
+        (SAVED, option)
+        for option in ("--method ac", "--target mAP50", "--seed 1", "--preset views=yes")
+    ),
+    (FIT, "--category car"),
+    (CORRELATION, "--task task.py"),
+    ("demo --sample sampled", "--work-dir elsewhere_sample"),
+)

@@ -12,6 +12,7 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 import autoeval
 from autoeval.cli import main
 from autoeval.commands.compare import WORSE
+from autoeval.commands.site_options import known_at_sites
 from autoeval.comparison.planning import BY_DIFFERENCE
 from autoeval.labels.plan_file import load_plan
 
@@ -247,7 +248,7 @@ def test_the_known_accuracy_of_another_detector_at_a_site_of_a_monitor(world, tm
     assert gate["known"] == 0.855 and gate["difference"] == yard["difference"] != 0
     ends = [gate["by_known"], gate["by_known_lower"], gate["by_known_upper"]]
     law = [0.855 - gate["difference"], 0.855 - gate["upper"], 0.855 - gate["lower"]]
-    assert ends == pytest.approx(law)
+    assert ends == pytest.approx(np.clip(law, 0, 1))
     assert yard["known"] is None and yard["by_known"] is None
     compared = autoeval.compare(
         {"weak": world / "weak", "strong": world / "strong"},
@@ -264,8 +265,21 @@ def test_the_known_accuracy_of_another_detector_at_a_site_of_a_monitor(world, tm
 
 
 @pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("gate=31.2", {"gate": 0.312}),
+        ("gate=30,yard=40", {"gate": 0.3, "yard": 0.4}),
+        ("gate, north=30,yard=40", {"gate, north": 0.3, "yard": 0.4}),  # a file's name has a comma
+    ],
+)
+def test_known_accuracies_of_several_sites(text, known):
+    assert known_at_sites(text) == pytest.approx(known)
+
+
+@pytest.mark.parametrize(
     ("known", "message"),
     [
+        ("gate=30,yard", "Expected known= SITE=POINTS"),
         ("gate=.455", "accuracy in points of 100 such as gate=31.2"),
         ("gate", "Expected known= SITE=POINTS"),
         ("gate=30,gate=31", "gives the site 'gate' two accuracies"),

@@ -71,6 +71,26 @@ def test_named_categories_of_labels_are_those_of_a_task_of_one_source(tmp_path):
     assert set(found.per_category) == {"hard", "easy"}
 
 
+def test_a_source_with_hardly_a_right_box_is_warned_of_and_all_such_are_refused(
+    command, tmp_path, capsys
+):
+    """One site where a detector fails is what a fit learns from; at all of them it is a mistake."""
+    for wrong in (["night"], ["dawn", "noon", "dusk"]):
+        for name in wrong:
+            path = tmp_path / f"predictions/{name}.json"
+            boxes = json.loads(path.read_text())
+            small = [{**box, "bbox": [*box["bbox"][:2], 4, 4]} for box in boxes]
+            path.write_text(json.dumps(small))
+        status = main([*command, "--verbose"])
+        said = capsys.readouterr()
+        if wrong == ["night"]:
+            assert status == 0, said.err
+            assert "night.json is right anywhere" in said.out
+    assert status == 2
+    assert "Hardly a box of those on dawn, noon, dusk, night is right" in said.err
+    assert "mAP50 0.0%" in said.err
+
+
 def test_a_task_has_its_own_categories(command, capsys):
     assert main([*command, "--category", "hard"]) == 2
     assert "--category is for --labels" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from labelled_colours import (
     labels_of,
     write_colours,
     write_detector,
+    write_distinct,
     write_predictions,
     write_task,
 )
@@ -304,6 +305,15 @@ class TestRefusals:
         with pytest.raises(SystemExit):  # a plan holds what its own detector found
             estimate(tmp_path, labels, "--detector", other)
         assert len(drawn(tmp_path)) == 6
+
+    def test_another_site_whose_images_have_the_same_names(self, world, plan, tmp_path, capsys):
+        """The detector is the plan's, and its boxes there are others."""
+        assert main([*plan, "--n", "6"]) == 0
+        other = write_distinct(tmp_path / "other", 1, n_images=POOL) / "images"
+        assert main([*plan, "--images", str(other), "--n", "9"]) == 2
+        assert "another site with images of the same names" in last_line(capsys)
+        assert main([*plan, "--n", "9"]) == 0
+        assert len(drawn(tmp_path)) == 9
 
     def test_a_folder_that_holds_other_labels(self, world, plan, capsys):
         assert main([*plan[:-1], str(world / "new")]) == 2

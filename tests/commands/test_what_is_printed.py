@@ -103,6 +103,10 @@ def test_a_next_step_is_one_that_works(printed, monkeypatch, capsys):
         assert main(shlex.split(step)[1:]) == 0
         capsys.readouterr()
     assert "autoeval estimate --predictions NEW.json" in found[next(iter(NUMBERS))][0]
+    more, step = found[LABELLED][0].splitlines()[-2:]
+    assert more == "next step, images to label:" and " label plan --estimator " in step
+    assert main([*shlex.split(step)[1:], "--work-dir", "work_dirs/more"]) == 0
+    capsys.readouterr()
     assert main([*LABELLED, "--until", "1"]) == 0
     said = capsys.readouterr().out
     assert "±1 is not reached" in said.split("written:")[0]

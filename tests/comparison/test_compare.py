@@ -289,16 +289,20 @@ def test_values_have_consistent_differences():
 
 
 def test_a_detector_trained_at_the_labelled_site(world):
-    """Its difference there is not used, a warning says so, and the interval is wider."""
+    """Its difference there is not used and its estimate lowered; a warning says so."""
     plain = compared(world)
     trained = compared(world, trained_here=["strong"])
     assert any("strong: trained on images like the labelled ones" in of for of in trained.warnings)
     assert not any("trained on images" in of for of in plain.warnings)
-    widths = [(of.pairs["upper"] - of.pairs["lower"]).to_numpy() for of in (plain, trained)]
-    assert (widths[1] > widths[0]).all()
-    assert (plain.pairs["difference"] != trained.pairs["difference"]).all()
+    strong = [
+        of.pairs["difference"] * of.pairs["a"].map({"strong": 1, "weak": -1})
+        for of in (plain, trained)
+    ]
+    assert (strong[0] > strong[1]).all()
     with pytest.raises(InputError, match="names nobody, which is not compared"):
         compared(world, trained_here=["nobody"])
+    with pytest.raises(InputError, match="acts on differences of average precision"):
+        compared(world, target="recall@0.3", trained_here=["strong"])
 
 
 def test_a_fit_that_knows_where_its_detector_was_trained_counts_as_told(world, tmp_path):

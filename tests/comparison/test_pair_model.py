@@ -1,23 +1,40 @@
 """The label-free model of differences against laws and values worked out by hand."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
+from autoeval.comparison.difference_model import OneKind, TwoKinds
 from autoeval.comparison.pair_model import (
     PairPrior,
     log_odds_on_labels,
     pair_prior,
     scaled_difference,
+    seen_of,
 )
 
 
 def pairs(**columns):
     rows = {"estimate_a": 0.5, "estimate_b": 0.4, "log_odds": 0.4, "expected": 0.08}
-    rows |= {"disagreement": 0.5, "objects": np.inf, "usual": True, "trained": False, **columns}
+    rows |= {"disagreement": 0.5, "objects": np.inf, "usual": True}
+    rows |= {"home_a": np.nan, "home_b": np.nan, **columns}
     return pd.DataFrame([rows])
+
+
+def kind(slopes=(0.3, 0.3, 0.4), **numbers):
+    usual = {"std": 0.2, "exponent": 1.0, "rare": 1.0, "contradiction": 0.0}
+    return OneKind(slopes, **usual | numbers)
+
+
+def prior(alike=None, unlike=None, *, gate=(-50.0, 0.0, 0.0), few=0.0, floor=0.0, **others):
+    """By default all detectors are alike."""
+    alike = alike or kind()
+    both = TwoKinds(alike, unlike or alike, gate, few, floor)
+    return PairPrior(**{"common": both, "alone": both, "home": alike} | others)
 
 
 @pytest.mark.parametrize("level", [0.02, 0.3, 0.5, 0.9])
@@ -43,20 +60,22 @@ def test_the_order_of_two_detectors_changes_the_sign_alone():
 
 
 def test_by_hand():
-    usual = {"std": 0.2, "exponent": 1.0, "floor": 0.01, "contradiction": 0.5}
-    prior = PairPrior(slopes=(0.5, 0.25, 0.1), alone=(0.8, 0.1), **usual)
+    of = prior(kind((0.5, 0.25, 0.1), contradiction=0.5), floor=0.01)
     half = np.log(0.6 / 0.4)  # .6 and .4 around .5
-    (found,) = prior.predict(pairs(estimate_a=0.55, estimate_b=0.45, log_odds=2 * half))
+    (found,) = of.predict(pairs(estimate_a=0.55, estimate_b=0.45, log_odds=2 * half))
     assert found.value == pytest.approx(0.5 * 0.2 + 0.25 * 0.1 + 0.1 * 0.08)
     s = np.std([0.2, 0.1, 0.08])
     assert found.error == pytest.approx(np.sqrt(0.2**2 * 0.25 * 0.5 + (0.5 * s) ** 2 + 0.01**2))
-    (alone,) = prior.predict(pairs(estimate_a=0.55, estimate_b=0.45, log_odds=np.nan))
-    assert alone.value == pytest.approx(0.8 * 0.1 + 0.1 * 0.08)
+
+
+def test_without_a_common_labelled_set_the_other_two_differences_count():
+    alone = TwoKinds(kind((9.0, 0.8, 0.1)), kind(), (-50.0, 0.0, 0.0), 0.0, 0.0)
+    (found,) = prior(alone=alone).predict(pairs(log_odds=np.nan))
+    assert found.value == pytest.approx(0.8 * 0.1 + 0.1 * 0.08)
 
 
 def test_differences_on_few_objects_vary_more():
-    prior = PairPrior(std=0.2, exponent=1.0, floor=0.01, few=30.0, contradiction=0.0)
-    few, many = (prior.predict(pairs(objects=n))[0].error for n in (30, 1e9))
+    few, many = (prior(few=30.0, floor=0.01).predict(pairs(objects=n))[0].error for n in (30, 1e9))
     level = 0.45  # of .5 and .4
     assert many == pytest.approx(np.sqrt(0.2**2 * level * (1 - level) * 0.5 + 0.01**2))
     assert few**2 - 0.01**2 == pytest.approx(2 * (many**2 - 0.01**2))
@@ -67,20 +86,34 @@ def test_detectors_that_find_the_same_differ_little():
     same, apart = (
         pair_prior().predict(pairs(disagreement=u, **alike))[0].error for u in (0.0, 0.8)
     )
-    floor = pair_prior().floor * pair_prior().wider[0]
-    assert same == pytest.approx(floor) and same < 0.01 < 0.04 < apart
+    assert same < 0.01 < 0.04 < apart
+
+
+def test_detectors_that_agree_less_than_their_level_explains_are_probably_trained_apart():
+    """Both kinds are mixed: the mean of the mixture, and its variance with that of the means."""
+    gate = (np.log(3.0), 1.0, 1.0)  # g = 3/4 where logit u + logit m = 0
+    of = prior(kind((0.0, 0.5, 0.0)), kind((0.0, 1.0, 0.0), std=0.4), gate=gate)
+    row = pairs(estimate_a=0.45, estimate_b=0.35, disagreement=0.6, log_odds=0.0)  # level .4
+    (found,) = of.predict(row)
+    assert found.value == pytest.approx(0.25 * 0.05 + 0.75 * 0.1)
+    one, other = (std**2 * 0.24 * 0.6 for std in (0.2, 0.4))
+    of_means = 0.25 * 0.75 * (0.1 - 0.05) ** 2
+    assert found.error == pytest.approx(np.sqrt(0.25 * one + 0.75 * other + of_means))
+    shipped = pair_prior().common
+    known = [shipped.probability(seen_of(pairs(disagreement=u)))[0] for u in (0.5, 0.8)]
+    assert known[0] < known[1]
 
 
 def test_differences_that_contradict_each_other_and_rare_categories_have_wider_errors():
-    prior = PairPrior(rare=2.0, contradiction=0.5, floor=0.0, wider=(1.0, 1.5))
-    (agree,) = prior.predict(pairs(log_odds=scaled(0.09), expected=0.1))
-    (apart,) = prior.predict(pairs(log_odds=scaled(0.3), expected=0.1))
+    of = prior(kind(rare=2.0, contradiction=0.5))
+    (agree,) = of.predict(pairs(log_odds=scaled(0.09), expected=0.1))
+    (apart,) = of.predict(pairs(log_odds=scaled(0.3), expected=0.1))
     assert apart.error > agree.error
     one, other = (
-        prior.predict(pairs(usual=of, log_odds=scaled(0.1), expected=0.1))[0].error
-        for of in (True, False)
+        of.predict(pairs(usual=usual, log_odds=scaled(0.1), expected=0.1))[0].error
+        for usual in (True, False)
     )
-    assert other == pytest.approx(2.0 * 1.5 * one, rel=1e-3)
+    assert other == pytest.approx(2.0 * one, rel=1e-3)
 
 
 def scaled(difference, level=0.45):
@@ -88,12 +121,26 @@ def scaled(difference, level=0.45):
     return logit(level + difference / 2) - logit(level - difference / 2)
 
 
-def test_of_a_detector_trained_where_it_was_labelled_the_difference_there_is_not_used():
-    prior = PairPrior(trained=2.0)
-    (trained,) = prior.predict(pairs(trained=True, log_odds=3.0))
-    (alone,) = prior.predict(pairs(log_odds=np.nan))
-    assert trained.value == alone.value
-    assert trained.error == pytest.approx(2.0 * alone.error)
+def test_of_one_detector_at_home_the_difference_there_is_not_used_and_its_estimate_falls():
+    of = prior(home=kind((9.0, 0.5, 0.1)), fall=1.5)
+    (found,) = of.predict(pairs(home_a=0.4, log_odds=3.0))
+    a = 0.5 * np.exp(-1.5 * 0.4)
+    assert found.value == pytest.approx(0.5 * (a - 0.4) + 0.1 * 0.08)
+    level = (a + 0.4) / 2
+    assert found.error == pytest.approx(0.2 * np.sqrt(level * (1 - level) * 0.5))
+    (turned,) = of.predict(pairs(estimate_a=0.4, estimate_b=0.5, home_b=0.4, expected=-0.08))
+    assert turned.value == pytest.approx(-found.value)
+
+
+def test_two_detectors_at_home_are_compared_as_any_two():
+    (both,) = pair_prior().predict(pairs(home_a=0.4, home_b=0.5))
+    (none,) = pair_prior().predict(pairs())
+    assert both == none
+
+
+def test_the_numbers_are_written_and_read_again():
+    shipped = pair_prior()
+    assert PairPrior.from_dict(json.loads(json.dumps(shipped.to_dict()))) == shipped
 
 
 def test_a_difference_stays_inside_what_is_possible():

@@ -41,7 +41,7 @@ def test_it_fits_estimates_labels_and_compares(options, rendered, tmp_path, monk
     free, labelled = result["estimate"], result["labelled_estimate"]
     assert result["demo"] == [paragraph]
     assert f"estimated at {100 * free['value']:.1f} " in paragraph
-    drawn = json.loads((tmp_path / "labels" / "annotations.json").read_text())
+    drawn = json.loads((tmp_path / "labels" / "fog" / "annotations.json").read_text())
     assert len(drawn["images"]) == 5 and not any("did not draw" in w for w in labelled["warnings"])
     assert labelled["n_labelled"] == 5 and "labels of 5 of these images" in paragraph
     assert f"the estimate is {100 * labelled['value']:.1f} (90% interval " in paragraph

@@ -86,6 +86,16 @@ def test_categories_with_a_handful_of_boxes_are_named_and_left_out(tmp_path):
     assert any("left out: 1 (spoon)" in warning for warning in warnings)
 
 
+def test_labels_of_which_hardly_a_box_is_right_are_refused_as_with_files(tmp_path):
+    labels, images = write_table(tmp_path / "moved")
+    content = json.loads(labels.read_text())
+    for box in content["annotations"]:
+        box["bbox"] = [1, 1, 4, 4]  # where nothing lies
+    labels.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"Hardly a box of what the detector found on .* is right"):
+        autoeval.fit(labels, BrightnessDetector(), img_dir=images)
+
+
 def test_few_labels_are_refused_before_the_detector_is_run(tmp_path):
     """By the rule of prediction files: 8 boxes in 5 images of one category or more."""
     labels, images = write_table(tmp_path / "few", n_images=7)  # a box of each category an image

@@ -193,7 +193,7 @@ def test_a_fit_of_recall(detector, task, tmp_path):
     assert 0.5 < estimate.value <= 1
     with pytest.raises(InputError, match="by 'bayes' alone, not by bos"):
         fit(detector, task, tmp_path / "other", target="recall@0.3", methods=["bayes", "bos"])
-    with pytest.raises(InputError, match="Pseudo-labels are read by label assistance"):
+    with pytest.raises(InputError, match="are read by label assistance"):
         fit(detector, task, tmp_path / "other", methods=["bos"], pseudo_labels=tmp_path)
 
 
@@ -239,6 +239,17 @@ def test_labels_boxes_and_left_out_groups_are_checked_as_with_files(tmp_path):
     errors = [result.summary()["mean_absolute_error"] for result in results]
     useless = [warning for warning in repeated if "of each gives" in warning]
     assert len(useless) == (errors[0] >= errors[1]) == 1
+
+
+def test_sources_with_hardly_a_right_box_are_refused_as_with_files(tmp_path):
+    task = rectangle_task(tmp_path / "worlds", n_images=40)
+    for source in task.seed_sets:
+        content = json.loads(source.labels.read_text())
+        for box in content["annotations"]:
+            box["bbox"] = [1, 1, 3, 3]  # where nothing lies
+        source.labels.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"Hardly a box of those on w0, .* is right by the labels"):
+        autoeval.fit_task(task, SureOfWideOnes())
 
 
 def test_a_set_of_a_single_labelled_set_is_checked_too(detector, tmp_path):

@@ -74,7 +74,9 @@ def load_bins(path: str | os.PathLike[str], name: str | None = None) -> CountBin
     if isinstance(content, dict) and "edges" not in content:
         if name not in content:
             fault = (
-                f"'{name}' is none of them" if name else "name one of them (--bins FILE name=NAME)"
+                f"'{name}' is none of them"
+                if name
+                else "name one of them (--bins FILE name=NAME, or bins_name=NAME behind --target)"
             )
             names = ", ".join(content)
             raise InputError(f"{path} holds several lists of bin edges ({names}): {fault}.")

@@ -97,6 +97,7 @@ def _recognised(path: Path) -> LabelFormat:
         return found[0]
     looks = f"like {' and '.join(fmt.name for fmt in found)}" if found else "like no known format"
     raise InputError(
-        f"The labels {path} look {looks}. Name the format with `layout`, one of "
+        f"The labels {path} look {looks}. Convert them with `autoeval convert-labels --layout`, or "
+        "name their format in a task file, as `layout` of a source: one of "
         f"{', '.join(NAMES)}. From CVAT and Label Studio export COCO or YOLO."
     )

@@ -73,7 +73,10 @@ def folder_of_images(labels: Path) -> Path:
     for place in (*swapped, labels, *beside):
         if place.is_dir() and holds_images(place):
             return place
-    raise InputError(f"Where are the images of {labels}? Name their folder (`img_dir`).")
+    raise InputError(
+        f"Where are the images of {labels}? Name their folder: `img_dir`, in a command "
+        "img_dir=FOLDER behind --labels."
+    )
 
 
 def without_size(images: list[str]) -> list[str]:

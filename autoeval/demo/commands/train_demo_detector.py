@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 
 from autoeval.commands.given_input import Detail, add_input, yes_or_no
+from autoeval.commands.typed_options import refuse_beside
 from autoeval.data.config_file import shipped_config
 
 CONFIG = shipped_config("demo", "train_roadworld_nano.py")
@@ -50,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train, export, evaluate, report."""
+    if args.report_only:
+        reason = "is about the training, which --report only=yes leaves out: leave it out, too."
+        refuse_beside(args, ["config", "work_dir"], reason)
     import pandas as pd
     import torch
     from mmengine.config import Config

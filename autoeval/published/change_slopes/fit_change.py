@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import LEAST_LEVEL, ChangeModel, scaled_moves
 from autoeval.monitoring.changes.condition import (
     CONDITION,
@@ -85,7 +86,14 @@ def products_of(changes: KnownChanges) -> np.ndarray:
 def whitening_of(changes: KnownChanges, known: np.ndarray) -> np.ndarray:
     """Fit how signals vary at those sites that a mask (N,) of changes selects."""
     first = changes.rows[known].drop_duplicates("site").index
-    return fit_whitening([changes.untouched[k] for k in first if len(changes.untouched[k])])
+    sites = [changes.untouched[k] for k in first if len(changes.untouched[k])]
+    if not sites:
+        raise InputError(
+            "Expected a site with images that are observed as they come beside those that are "
+            "changed, but there is none: raise `untouched` (--untouched), or lower `n_images` "
+            "(--metaset n_images=)."
+        )
+    return fit_whitening(sites)
 
 
 def arrays(

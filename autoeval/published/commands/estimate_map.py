@@ -193,6 +193,7 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     methods = WITH_DROPOUT if settings.repeats else METHODS
     if args.target in COUNT_TARGETS:
         methods = COUNT_METHODS
+    methods = tuple(args.method or methods)
     meta_set = None
     if args.preset != LIGHT or args.metaset or args.n_sets:
         meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
@@ -212,7 +213,7 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
         task.load_seed_sets(),
         meta_set=meta_set,
         work_dir=folder,
-        methods=args.method or methods,
+        methods=methods,
         target=args.target,
         executor=run.executor,
         load=run.spec,

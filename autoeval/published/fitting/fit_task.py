@@ -85,8 +85,9 @@ def fit_task(
         )
     if pseudo_labels is not None and methods[0] != DEFAULT_METHOD:
         raise InputError(
-            f"Pseudo-labels are read by label assistance, which '{DEFAULT_METHOD}' has alone, not "
-            f"'{methods[0]}': leave them out, or name '{DEFAULT_METHOD}' first."
+            f"`pseudo_labels` (--pseudo-labels) are read by label assistance, which "
+            f"'{DEFAULT_METHOD}' has alone, not '{methods[0]}': leave them out, or name "
+            f"'{DEFAULT_METHOD}' first."
         )
     evaluated = list(dict.fromkeys([*methods, BASELINE]))
     for method in evaluated:

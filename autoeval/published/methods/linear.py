@@ -66,6 +66,11 @@ class Linear:
         samples = rows.of_kind(SAMPLE)
         x, y = samples.matrix(self.features), samples[target]
         usable = np.isfinite(x).all(axis=1) & np.isfinite(y)
+        if not len(samples):
+            raise InputError(
+                f"A line through {', '.join(self.features)} is fitted on sample sets, of which "
+                "there are none: give --metaset n_sets=N, or a preset other than light."
+            )
         if not usable.any():
             raise InputError(
                 f"Expected sample sets with finite {', '.join(self.features)} and {target} but all "

@@ -1,0 +1,295 @@
+"""Fit the prior of differences between two detectors, and predict what was left out of a fit.
+
+The rows are those of ``meta_sets/panel/pairs.csv`` (`benchmarks/compare.py`: detectors of COCO's
+images and RetinaNet) and of ``meta_sets/panel/fine_tuned_pairs.csv`` (`benchmarks/
+fine_tuned_pairs.py`: detectors that were trained on one site, and detectors of COCO's images
+labelled on such sites). RetinaNet is in no fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
+from tqdm import tqdm
+
+from autoeval.comparison.difference_model import OneKind, Seen, TwoKinds
+from autoeval.comparison.pair_model import (
+    FEWEST_OBJECTS,
+    PairPrior,
+    away_from_home,
+    one_at_home,
+    seen_of,
+)
+from autoeval.estimation.pair_table import CATEGORY
+from autoeval.labels.value_with_error import ValueWithError
+from autoeval.labels.variance_prior import fit_variance_prior
+from benchmarks.panel import FOLDER, GROUPS, kin, read_panel
+
+PAIRS, TUNED_PAIRS = FOLDER / "pairs.csv", FOLDER / "fine_tuned_pairs.csv"
+TUNED_TABLE = FOLDER / "fine_tuned.csv"
+ROOTS = "_root"
+TUNED, PARENT = "tuned_", "yolox"
+OF_PANEL = "coco"  # labelled set of the rows of `PAIRS`
+TRAINED = ("retinanet",)
+"""Detectors in no fit: trained on a part of the data."""
+SHARES = (0.5, 0.25, 0.25)  # weight of pairs in which none, one and both were trained on one site
+DOF = 8.0
+FLOOR = 0.003
+SEARCH = {"maxiter": 200, "ftol": 1e-7}
+FEWEST_ROWS = 8  # of other categories
+SHARED = 0.5  # without a site of several categories
+
+# Starts and standard deviations of the pull towards them: slopes, exponent and the logarithms of
+# τ, rare, κ, of each kind; the gate; the logarithms of f and c.
+ALIKE = ((0.2, 0.2, 0.45, 1.0, -2.2, 0.59, -0.7), (0.2, 0.2, 0.2, 0.5, 9.0, 0.3, 0.5))
+UNLIKE = ((0.0, 0.8, 0.1, 0.0, -1.4, 0.26, -0.7), (0.2, 0.3, 0.2, 1e-9, 9.0, 0.3, 0.7))
+GATE = ((-1.0, 2.0, 1.5), (2.0, 1.0, 1.0))
+COMMON = ((-5.8, 2.7), (0.5, 1.0))
+HOME = ((0.0, 0.9, 0.15, 0.5, -1.6, 0.26, -1.2, 0.9), (1e-9, 0.3, 0.3, 0.5, 9.0, 0.3, 0.5, 0.7))
+
+
+def read_rows() -> pd.DataFrame:
+    """Read both tables, with what a user would know and how the rows are left out.
+
+    ``labelled`` is the labelled set; ``home_a`` and ``home_b`` are the accuracy of a detector that
+    was trained there; ``tuned`` counts the detectors that were trained on one site; ``fold``.
+    """
+    tuned = pd.read_csv(TUNED_PAIRS).dropna(subset=["estimate_a", "estimate_b"])
+    rows = pd.concat([pd.read_csv(PAIRS).assign(labelled=OF_PANEL), tuned], ignore_index=True)
+    of_fold = {name: k for k, names in enumerate(folds()) for name in names}
+    rows["fold"] = [of_fold.get(name, 0) for name in rows["family"]]
+    rows["tuned"] = sum(rows[of].str.startswith(TUNED).astype(int) for of in "ab")
+    for of in "ab":
+        rows[f"home_{of}"] = [home(*pair) for pair in zip(rows[of], rows["labelled"], strict=True)]
+    run = rows[["home_a", "home_b"]].notna().all(axis=1)  # checkpoints of one run, undeclared
+    rows.loc[run, ["home_a", "home_b"]] = np.nan
+    rows["objects"] = rows["n_true"] * rows["n_pool"]
+    rows["usual"] = rows["group"] != "other"
+    return rows
+
+
+def home(detector: str, labelled: str) -> float:
+    """Return the mean accuracy on the labelled set if a detector was trained on such images."""
+    if detector == TUNED + labelled.rpartition("/")[2] or kin(detector) in TRAINED:
+        return float(accuracies_at_home()[detector if detector.startswith(TUNED) else TRAINED[0]])
+    return float("nan")
+
+
+@cache
+def accuracies_at_home() -> pd.Series:
+    """Return the mean average precision of each detector on the labelled set of the panel."""
+    known = pd.concat([read_panel()[0], pd.read_csv(TUNED_TABLE)], ignore_index=True)
+    return known[known["kind"] == CATEGORY].groupby("detector")["mAP"].mean()
+
+
+@cache
+def folds() -> list[list[str]]:
+    """Divide the families as `benchmarks/panel.py` does."""
+    families = sorted(set(read_panel()[0]["family"]) - {"coco"})
+    np.random.default_rng(0).shuffle(families)
+    return [families[k::GROUPS] for k in range(GROUPS)]
+
+
+def alike(name: str) -> str:
+    """Name the detectors that are left out with one: its kin, or itself if trained on one site."""
+    return name if name.startswith(TUNED) else kin(name)
+
+
+def undeclared(rows: pd.DataFrame) -> pd.DataFrame:
+    """Forget which detectors were trained where they are labelled."""
+    return rows.assign(home_a=np.nan, home_b=np.nan)
+
+
+def in_fit(rows: pd.DataFrame) -> pd.Series:
+    """Return which pairs are fitted on: not RetinaNet, nor detectors that differ in scores alone.
+
+    Next to the latter no other pair would count.
+    """
+    trained = rows["a"].map(kin).isin(TRAINED) | rows["b"].map(kin).isin(TRAINED)
+    return ~rows["b"].str.endswith(ROOTS) & ~trained
+
+
+def left_out(
+    rows: pd.DataFrame, *, progress: bool = True
+) -> tuple[list[ValueWithError], list[PairPrior]]:
+    """Predict every row by a prior without both detectors, their kin, and its quarter of families.
+
+    Without the parent of detectors that were trained on one site, too.
+    """
+    known = rows[in_fit(rows)]
+    start = fit(known)
+    values: dict[int, ValueWithError] = {}
+    priors: dict[int, PairPrior] = {}
+    names = [sorted({alike(a), alike(b)}) for a, b in zip(rows["a"], rows["b"], strict=True)]
+    cells = [f"{' '.join(pair)} {fold}" for pair, fold in zip(names, rows["fold"], strict=True)]
+    places = pd.Series(np.arange(len(rows)))
+    for _, own in tqdm(places.groupby(cells), "cells", disable=not progress):
+        at = own.to_numpy()
+        without = set(names[at[0]])
+        if any(name.startswith(TUNED) for name in without):
+            without.add(PARENT)
+        related = known[["a", "b"]].map(alike).isin(without).any(axis=1)
+        others = known[~related & (known["fold"] != rows["fold"].iloc[at[0]])]
+        prior = fit(others, start=start, common_only=not one_at_home(rows.iloc[at]).any())
+        values |= dict(zip(at.tolist(), prior.predict(rows.iloc[at]), strict=True))
+        priors |= dict.fromkeys(at.tolist(), prior)
+    return [values[k] for k in range(len(rows))], [priors[k] for k in range(len(rows))]
+
+
+def fit(
+    rows: pd.DataFrame, *, start: PairPrior | None = None, common_only: bool = False
+) -> PairPrior:
+    """Fit by maximum likelihood, pairs of each kind and then each two detectors alike.
+
+    start: where the search begins. common_only: keep what holds without a common labelled set,
+        and where one is at home, as at the start.
+    """
+    used = rows[in_fit(rows)]
+    weights = pair_weights(used)
+    y = (used["true_a"] - used["true_b"]).to_numpy()
+    seen = seen_of(used)
+    first = np.concatenate([ALIKE[0], UNLIKE[0], GATE[0], COMMON[0]])
+    pulls = np.concatenate([ALIKE[1], UNLIKE[1], GATE[1], COMMON[1]])
+    begin = first if start is None else of_two_kinds(start.common)
+    common = two_kinds(
+        likeliest(lambda x: two_kinds(x).predict(seen), y, weights, first, pulls, begin)
+    )
+    value, errors = common.predict(seen)
+    shared = shared_variance(used, (y - value) / errors)
+    influence = fit_influence(used, seen.level * (1 - seen.level) * seen.disagreement)
+    if start is not None:
+        prior = replace(start, common=common, shared=shared, **influence)
+        return prior if common_only else replace(prior, **fit_home(rows, common))
+    unknown = Seen(
+        np.stack([np.full(len(y), np.nan), *seen.terms[1:]]),
+        seen.level,
+        seen.disagreement,
+        seen.objects,
+        seen.usual,
+    )
+    fixed = pulls.copy()
+    fixed[[0, 7]] = 1e-9  # slopes of d0
+    first[[0, 7]] = 0
+    alone = two_kinds(
+        likeliest(lambda x: two_kinds(x).predict(unknown), y, weights, first, fixed, first)
+    )
+    home = fit_home(rows, common)
+    return PairPrior(common=common, alone=alone, shared=shared, dof=DOF, **home, **influence)
+
+
+def fit_home(rows: pd.DataFrame, common: TwoKinds) -> dict[str, Any]:
+    """Fit the differences of a detector at home and another one."""
+    used = rows[in_fit(rows) & one_at_home(rows)]
+    y = (used["true_a"] - used["true_b"]).to_numpy()
+
+    def predict(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        seen = seen_of(away_from_home(used, x[7]))
+        value, variance = one_kind(x[:7]).predict(seen, common.few, common.floor)
+        return value, np.sqrt(variance)
+
+    found = likeliest(predict, y, pair_weights(used), np.array(HOME[0]), np.array(HOME[1]))
+    return {"home": one_kind(found[:7]), "fall": float(found[7])}
+
+
+def likeliest(
+    predict: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    y: np.ndarray,
+    weights: np.ndarray,
+    first: np.ndarray,
+    pulls: np.ndarray,
+    begin: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the numbers of the highest penalised likelihood; those pulled hard stay."""
+    free = pulls > 1e-6
+
+    def all_of(x: np.ndarray) -> np.ndarray:
+        every = first.astype(float).copy()
+        every[free] = x
+        return every
+
+    def loss(x: np.ndarray) -> float:
+        value, errors = predict(all_of(x))
+        # Student's distribution of variance errors^2, but for a constant
+        squares = ((y - value) / errors) ** 2 / (DOF - 2)
+        of_errors = -(DOF + 1) / 2 * np.log1p(squares) - np.log(errors)
+        pull = np.sum(((x - first[free]) / pulls[free]) ** 2)
+        return float(0.5 * pull - weights @ of_errors)
+
+    begin = first if begin is None else begin
+    return all_of(minimize(loss, begin[free], method="L-BFGS-B", options=SEARCH).x)
+
+
+def one_kind(x: Sequence[float] | np.ndarray) -> OneKind:
+    """Read seven numbers that are optimised."""
+    b0, b1, b2, exponent, *logs = (float(of) for of in x)
+    std, rare, contradiction = np.exp(logs).tolist()
+    return OneKind((b0, b1, b2), std, exponent, rare, contradiction)
+
+
+def two_kinds(x: np.ndarray) -> TwoKinds:
+    """Read nineteen numbers that are optimised."""
+    floor, few = np.exp(x[17:]).tolist()
+    a, b, c = (float(of) for of in x[14:17])
+    return TwoKinds(one_kind(x[:7]), one_kind(x[7:14]), (a, b, c), few, floor)
+
+
+def of_two_kinds(of: TwoKinds) -> np.ndarray:
+    """Return the numbers that `two_kinds` reads."""
+    kinds = [
+        [*kind.slopes, kind.exponent, *np.log([kind.std, kind.rare, kind.contradiction])]
+        for kind in (of.alike, of.unlike)
+    ]
+    return np.array([*kinds[0], *kinds[1], *of.gate, *np.log([of.floor, of.few])])
+
+
+def pair_weights(rows: pd.DataFrame) -> np.ndarray:
+    """Weigh kinds of pairs by `SHARES`, and inside a kind each two detectors alike; mean 1."""
+    pair = rows["a"] + " " + rows["b"]
+    sizes = pair.groupby(pair).transform("size")
+    pairs = pair.groupby(rows["tuned"]).transform("nunique")
+    weights = (np.array(SHARES)[rows["tuned"]] / pairs / sizes).to_numpy()
+    return np.asarray(weights / weights.mean())
+
+
+def shared_variance(rows: pd.DataFrame, errors: np.ndarray) -> float:
+    """Return the share of the errors' variance that categories of a site have in common."""
+    of_site = rows.assign(sum=errors, squares=errors**2, n=1)
+    totals = of_site.groupby(["labelled", "a", "b", "source"])[["sum", "squares", "n"]].sum()
+    totals = totals[totals["n"] > 1]
+    if totals.empty:
+        return SHARED
+    cross = (totals["sum"] ** 2 - totals["squares"]).sum()
+    return float(np.clip(cross / ((totals["n"] - 1) * totals["squares"]).sum(), 0, 1))
+
+
+def fit_influence(rows: pd.DataFrame, size: np.ndarray) -> Mapping[str, Any]:
+    """Fit how the predicted influence on a difference is used, and what variance it leaves.
+
+    That is of persons and vehicles, and of other categories; of too few of these, of all.
+    """
+    units = size / np.maximum(rows["n_true"], FEWEST_OBJECTS)
+    usable = (rows["predicted"] > 0) & (rows["true"] > 0) & (units > 0)
+    rows, units = rows[usable], units[usable]
+    noise = rows["noise"].fillna(rows["noise"].mean())
+
+    def left(slope: float) -> pd.Series:
+        return rows["true"] - 2 * slope * rows["cross"] + slope**2 * rows["predicted"]
+
+    weights = pair_weights(rows)
+    slope = min(np.linspace(0, 1, 21), key=lambda of: float(weights @ np.log(left(of))))
+    priors = []
+    for own in (rows["usual"], ~rows["usual"]):
+        own = own if own.sum() >= FEWEST_ROWS else own | True
+        variances = (left(slope) / units)[own].tolist()
+        priors.append(fit_variance_prior(variances, float(noise[own].mean())))
+    return {
+        "influence": float(slope),
+        "per_image": tuple(of.variance for of in priors),
+        "per_image_dof": tuple(of.dof for of in priors),
+    }

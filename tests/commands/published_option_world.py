@@ -1,0 +1,145 @@
+"""Small road worlds, weights and tasks for the options of commands that run a network."""
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from fading_sites import FadingDetector, fading_task
+from predicted_world import write_world
+from rectangles import TASK as RECTANGLES
+from rectangles import RectangleDetector, write_task
+from shaken_rectangles import ShakenRectangles
+
+from autoeval.data.config_file import shipped_config
+from autoeval.demo import showing, training
+from autoeval.demo.roadworld import write_environment
+from autoeval.demo.roadworld_task import render_environments
+from autoeval.detectors import loading
+from autoeval.published.commands import paper_runs
+from benchmarks.paper_layouts import coco, exdark, kitti, write_sets
+
+SHIPPED = shipped_config("detectors", "roadworld_nano.pth")
+SITES = ("highway_day", "fog", "night_highway")
+N_IMAGES, N_DEMO_IMAGES = 3, 24  # label assistance wants 20 images with objects
+FEW_CHANGES = 12  # images of a site
+TASK = """
+name = "{name}"
+categories = {words}
+data_root = "{root}"
+seed_sets = [
+    dict(name=n, ann_file=n + "/annotations.json", img_dir=n + "/images", mapping={mapping})
+    for n in {sites}
+]
+"""
+CORRUPTIONS = 'transforms = ["gaussian_noise", "contrast"]\nn_transforms = 1\nin_turn = True\n'
+DROPOUT = 'dropout = dict(position="before", stages=[1], rate=0.5)\n'
+
+
+def write_roads(folder):
+    """Write sites of the road world, tasks of them, weights, and what options name."""
+    for root, seed in (("roads", 0), ("roads_elsewhere", 1)):
+        for name in SITES:
+            write_environment(folder / root, name, N_IMAGES, seed)
+    write_environment(folder / "roads_new", "rain", N_IMAGES)
+    for name, words in {"road": ["vehicle"], "cars": ["car"], "both": ["car", "vehicle"]}.items():
+        mapping = {"vehicle": words[0]}
+        text = TASK.format(name=name, words=words, root="roads", mapping=mapping, sites=SITES)
+        (folder / f"{name}.py").write_text(text)
+    shipped = str(shipped_config("demo", "train_roadworld_nano.py"))
+    (folder / "longer.py").write_text(f"_base_ = {shipped!r}\nmax_epochs = 99\n")
+    (folder / "weights").mkdir()
+    (folder / "car.txt").write_text("car\n")
+    (folder / "car_vehicle.txt").write_text("car\nvehicle\n")
+    (folder / "corrupted.py").write_text(CORRUPTIONS)
+    (folder / "brightness.py").write_text(CORRUPTIONS.replace("gaussian_noise", "brightness"))
+    (folder / "dropout.py").write_text(DROPOUT)
+    lists = {"few": {"edges": [0, 5, 1000]}, "more": {"edges": [0, 2, 4, 8, 1000]}}
+    (folder / "named_bins.json").write_text(json.dumps(lists))
+    write_weights(folder)
+    write_things(folder)
+    for k, root in enumerate(("papers", "papers_elsewhere")):
+        write_sets(folder / root, (coco, exdark, kitti)[:: 1 - 2 * k])
+    (folder / "rectangles").mkdir()
+    write_task(folder / "rectangles")
+    fading_task(folder / "fading/worlds", n_images=FEW_CHANGES)
+    names = [f"w{k}" for k in range(5)]
+    (folder / "fading/task.py").write_text(RECTANGLES.format(names=names))
+    render_environments(folder / "demo_rendered/data", N_DEMO_IMAGES, seed=showing.SEED)
+
+
+def write_things(folder):
+    """Write a task of a site with predictions, for the study of few labels."""
+    for name, seed in (("s0", 1), ("s1", 2)):
+        (folder / "site_boxes").mkdir(exist_ok=True)
+        _, found = write_world(folder, name, seed=seed, n_images=30, n_categories=2)
+        found.rename(folder / f"site_boxes/{name}.json")
+    sets = [f'dict(name="{n}", ann_file="{n}_labels.json", img_dir=".")' for n in ("s0", "s1")]
+    (folder / "things.py").write_text(
+        'name = "things"\ncategories = ["thing 0", "thing 1"]\ndata_root = "."\n'
+        f"seed_sets = [{', '.join(sets)}]\n"
+    )
+
+
+def write_weights(folder):
+    """Write weights that find less, that are safe only if trusted, and that have two classes."""
+    shipped = torch.load(SHIPPED, weights_only=True)
+    weaker = {name: of.clone() for name, of in shipped["state_dict"].items()}
+    for name in (of for of in weaker if "multi_level_conv_cls" in of and of.endswith("bias")):
+        weaker[name] -= 1
+    save = {"weaker": shipped | {"state_dict": weaker}}
+    save["pickled"] = save["weaker"] | {"anything": Path("x")}  # no plain value
+    doubled = dict(shipped["state_dict"])
+    for name in (of for of in doubled if "multi_level_conv_cls" in of):
+        less = 0.3 if name.endswith("bias") else 0
+        doubled[name] = torch.cat([doubled[name], doubled[name] * 1.1 - less])
+    save["two"] = {"meta": {}, "state_dict": doubled}
+    for name, content in save.items():
+        torch.save(content, folder / f"{name}.pth")
+    shutil.copy(folder / "weaker.pth", folder / "weights/retinanet_r50.pth")
+    for name in ("shipped", "kept"):
+        shutil.copy(SHIPPED, folder / f"{name}.pth")
+
+
+class Cars(RectangleDetector):
+    """Finds cars, the surer of them the brighter they are."""
+
+    categories = ("car", "person")
+
+    def _one(self, image, image_id, repeats, seed):
+        evidence = super()._one(image, image_id, repeats, seed)
+        sure = image.max() / 256
+        passes = tuple(replace(of, scores=of.scores * sure) for of in evidence.perturbed)
+        clean = replace(evidence.clean, scores=evidence.clean.scores * sure)
+        return replace(evidence, clean=clean, perturbed=passes)
+
+
+STAND_INS = {"shaken": ShakenRectangles, "fading": FadingDetector, "cars": Cars}
+load_network = loading.load_detector
+
+
+def load_any(name, **options):
+    """Load a stand-in by its name, or a network."""
+    return STAND_INS[name]() if name in STAND_INS else load_network(name, **options)
+
+
+def train_at_once(config, work_dir, *, threads):
+    """Stand in for a training: weights that do not depend on the configuration, and a log."""
+    work_dir.mkdir(parents=True, exist_ok=True)
+    shutil.copy("weaker.pth", work_dir / "epoch.pth")
+    log = training.read_training_log(work_dir / "epoch.pth")
+    return work_dir / "epoch.pth", {**log, "epochs": config.max_epochs, "threads": list(threads)}
+
+
+def make_short(monkeypatch):
+    """Make the demo small, training a copy, and the output free of what the clock says."""
+    tiny = showing.DemoSizes(N_DEMO_IMAGES, sample_sets=1, sample_images=2, repeats=1, labels=3)
+    monkeypatch.setattr(showing, "DemoSizes", lambda: tiny)
+    threads = []
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)  # or later tests had as many
+    monkeypatch.setattr(training, "train_detector", partial(train_at_once, threads=threads))
+    monkeypatch.setattr(loading, "load_detector", load_any)
+    monkeypatch.setattr(paper_runs, "images_a_second", lambda *of: math.nan)
