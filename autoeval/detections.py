@@ -14,6 +14,7 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 
+HALF_SIZE = "half_size"  # a field of `Evidence`, and the name of its pass
 OF_BOXES = {"boxes": True}  # marks a field of `Evidence` that holds boxes, of one pass or several
 ARRAYS = ("logits", "features", "prototypes")
 

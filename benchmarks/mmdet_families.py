@@ -27,12 +27,12 @@ import torch
 from mmengine.config import Config
 from mmengine.logging import MMLogger
 
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
-from autoeval.detectors import MMDetector
 from autoeval.detectors.building.category_names import count_classes, find_categories, takes_words
 from autoeval.detectors.building.configs import build_model, read_config
 from autoeval.detectors.causes import UnsuitableSize
 from autoeval.errors import InputError
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.perturbable import PerturbableDetector
 from benchmarks.family_configs import make_small, settle, unset_memory_is_nan
 from benchmarks.family_table import write_table
 from benchmarks.family_words import shrink_words
@@ -51,7 +51,7 @@ def try_family(path: str) -> dict[str, Any]:
         model = build_model(config)
     settle(model, image())
     names = class_names(model, config)
-    detector = MMDetector(
+    detector = PerturbableDetector(
         model, config, names or [str(n) for n in range(count_classes(model) or 1)]
     )
     return {"classes": len(names) or "-", **observe(detector)}
@@ -65,7 +65,7 @@ def class_names(model: Any, config: Config) -> tuple[str, ...]:
         return ()
 
 
-def observe(detector: MMDetector) -> dict[str, Any]:
+def observe(detector: PerturbableDetector) -> dict[str, Any]:
     """Observe the drawing and say which evidence is there, or why it is not."""
     wants = (*EVIDENCE, "half_size")
     (found,) = detector.observe([image()], ["a"], dropout=DropoutSpec(), repeats=1, wants=wants)
@@ -79,10 +79,10 @@ def observe(detector: MMDetector) -> dict[str, Any]:
     }
 
 
-def half_size(detector: MMDetector) -> str:
+def half_size(detector: PerturbableDetector) -> str:
     """Say whether a detector takes half its input size, or a canvas with half the image."""
     try:
-        detector.halving.of_input([image()], ["a"])
+        detector.halving.of_input([image()])
     except UnsuitableSize:
         return "canvas"
     return "yes"
@@ -95,7 +95,7 @@ def image() -> np.ndarray:
     return (blocks + rng.integers(0, 56, (90, 120, 3))).astype(np.uint8)
 
 
-def _as_mmdet(detector: MMDetector, clean: Any) -> bool:
+def _as_mmdet(detector: PerturbableDetector, clean: Any) -> bool:
     """Say whether the boxes are those of mmdet's own inference, to the last bit."""
     from mmdet.apis import inference_detector
 

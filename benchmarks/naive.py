@@ -17,11 +17,11 @@ from scipy.optimize import linear_sum_assignment
 from torch.nn.functional import dropout
 
 from autoeval.detections import Detections
-from autoeval.published.network.backbones import split_backbone
 from autoeval.detectors.detector import MMDetector
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.detectors.preprocessing import test_pipeline
 from autoeval.metrics.mean_ap import MeanAP
+from autoeval.published.network.backbones import split_backbone
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from benchmarks.subjects import LabelledFiles
 
 

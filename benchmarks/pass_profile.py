@@ -22,10 +22,10 @@ from unittest.mock import patch
 import pandas as pd
 
 from autoeval.detectors import detector
-from autoeval.published.network.capturing import logits
-from autoeval.detectors.detector import MMDetector
-from autoeval.published.network.forward import passes
 from autoeval.metrics import mean_ap
+from autoeval.published.network.capturing import logits
+from autoeval.published.network.forward import passes
+from autoeval.published.network.perturbable import PerturbableDetector
 from autoeval.published.passes import tally
 from autoeval.published.passes.presets import BY_PRODUCTS, preset
 from autoeval.published.scores import box_stability_settings
@@ -82,7 +82,7 @@ class StopWatches:
 
 
 @contextmanager
-def watched(subject: MMDetector, watches: StopWatches) -> Iterator[None]:
+def watched(subject: PerturbableDetector, watches: StopWatches) -> Iterator[None]:
     """Put stop watches around the parts of a pass while the body runs."""
     model, putting_together = subject.model, "by-products, and putting together"
     parts: list[tuple[Any, str, Callable]] = [
@@ -112,7 +112,7 @@ def _at_once(decorate: Callable, function: Callable) -> Callable:
     return lambda *args: iter(decorate(lambda: list(function(*args)))())
 
 
-def profile(subject: MMDetector, samples: LabelledFiles, rounds: int) -> dict[str, float]:
+def profile(subject: PerturbableDetector, samples: LabelledFiles, rounds: int) -> dict[str, float]:
     """Return the milliseconds that each part takes an image."""
     settings = replace(preset("paper"), repeats=1, wants=BY_PRODUCTS)
     score(subject, samples, settings)
@@ -132,7 +132,7 @@ def main() -> None:
     add_subject_options(parser, n_images=8)
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
     args = parser.parse_args()
-    subject = make_detector(args)
+    subject = as_perturbable(make_detector(args))
     with image_files(args.images, args.n_images) as files:
         spent = profile(subject, label_by(subject, files), args.rounds)
     table = pd.Series(spent, name="ms an image").to_frame()

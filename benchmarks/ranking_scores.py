@@ -26,7 +26,8 @@ from autoeval.data.coco import read_coco
 from autoeval.data.images import read_image
 from autoeval.data.labels.content import LabelSet
 from autoeval.detectors import load_detector
-from autoeval.detectors.detector import MMDetector
+from autoeval.published.network.as_perturbable import as_perturbable
+from autoeval.published.network.perturbable import PerturbableDetector
 from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.published.scores.detection_adaptation import PrototypeRatio
 from autoeval.published.scores.feature_statistics import FeatureStatistics
@@ -63,7 +64,7 @@ def main() -> None:
         args.out.mkdir(parents=True, exist_ok=True)
         every = [str(p.parent.relative_to(args.data)) for p in args.data.glob("*/*/*.json")]
         for name, _, checkpoint in (of.partition("=") for of in args.checkpoints):
-            detector = load_detector(args.detector, checkpoint=checkpoint)
+            detector = as_perturbable(load_detector(args.detector, checkpoint=checkpoint))
             rows = site_scores(detector, args.data, args.sites or sorted(every))
             rows.to_csv(args.out / f"{name}.csv", index=False)
         return
@@ -73,7 +74,7 @@ def main() -> None:
     print(to_markdown(format_cells(table, formats)))
 
 
-def site_scores(detector: MMDetector, data: Path, sites: Sequence[str]) -> pd.DataFrame:
+def site_scores(detector: PerturbableDetector, data: Path, sites: Sequence[str]) -> pd.DataFrame:
     """Score at most `MOST` images of each site, each by the categories that it has."""
     folder = data / "all" / LABELLED
     of_domain, domain = PrototypeRatio(), read_coco(folder / "annotations.json")

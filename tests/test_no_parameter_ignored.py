@@ -337,7 +337,7 @@ def of_detector(w):
             "executor": {"executor": LocalExecutor()},
             "loading": {"checkpoint": "weights.pth"},
             "loading of a file": (named, {"device": "cpu"}),
-            "loading of the same": (named, {"stages": ["layer1"]}),
+            "loading of the same": (named, {"classes": "words.txt"}),
         },
         call,
     )
@@ -419,7 +419,6 @@ def of_load_detector(w):
             "cfg_options": {"cfg_options": {"model.test_cfg.score_thr": 0.2}},
             "trust_checkpoint": (odd, {"trust_checkpoint": True}),
             "classes": {"classes": ["lorry", "tram"]},
-            "stages": {"stages": ["backbone.nothing"]},
         },
         load_trained,
     )

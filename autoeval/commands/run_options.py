@@ -28,7 +28,6 @@ NO_DETECTOR = (
 )
 DETECTOR_DETAILS = (
     Detail("classes", "file with the names of its labels, one in a line, where it has none"),
-    Detail("stages", "NAME,NAME,...: modules of the backbone at which features are dropped"),
     Detail(
         "trust_checkpoint",
         "yes: unpickle everything in the checkpoint, which may run code",
@@ -125,7 +124,6 @@ def named_detector(
         "cfg_options": read_cfg_options(args.cfg_options),
         "trust_checkpoint": args.trust_checkpoint,
         "classes": args.classes,
-        "stages": args.stages.split(",") if args.stages else (),
     }
     if args.detector:
         return DetectorSpec(args.detector, **changes)

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from autoeval.data.wording import listed
-from autoeval.detections import Detections, Evidence
-from autoeval.published.network.views import VIEWS, alter
-from autoeval.detectors.half_images import on_half, shrink
+from autoeval.detections import HALF_SIZE, Detections, Evidence
 from autoeval.detectors.fingerprint import fingerprint
+from autoeval.detectors.half_images import on_half, shrink
 from autoeval.errors import FailedOnImagesError, InputError
 
-HALF_SIZE = "half_size"
 PathLike = str | os.PathLike[str]
 Find = Callable[[Sequence[np.ndarray]], Any]
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from mmengine.config import Config
 
-from autoeval.detections import Detections, Evidence
+from autoeval.detections import HALF_SIZE, Detections, Evidence
 from autoeval.detectors.building.category_names import prompt, takes_words_in_parts
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.predicting import Batch, predict
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 ACCELERATOR_BATCH = 8
-HALF_SIZE = "half_size"
 
 
 class MMDetector:
@@ -56,7 +55,9 @@ class MMDetector:
 
     def __repr__(self) -> str:
         n, name = len(self.categories), type(self.model).__name__
-        return f"<{type(self).__name__} {name} on {self.backbone}, {n} categories, {self.fingerprint}>"
+        return (
+            f"<{type(self).__name__} {name} on {self.backbone}, {n} categories, {self.fingerprint}>"
+        )
 
     @cached_property
     def settings(self) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from mmengine.config import Config
 from torch import Tensor
 
 from autoeval.detections import Detections
-from autoeval.detectors.half_images import on_half, shrink
 from autoeval.detectors.causes import UnsuitableSize, first_line, size_errors
+from autoeval.detectors.half_images import on_half, shrink
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
-from torch import Tensor, nn
 import torch
+from torch import Tensor, nn
 
 
 @contextmanager

@@ -13,12 +13,13 @@ import pandas as pd
 from autoeval.data.find_images import Images, UnlabelledImage, list_images
 from autoeval.data.image_folder import ImageFile
 from autoeval.data.labels.content import LabelledImage
+from autoeval.detections import HALF_SIZE
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.observing import ImageDetector, Observer
-from autoeval.estimation.observation.pass_settings import HALF_SIZE, PassSettings
+from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
 from autoeval.estimation.pair_table import CATEGORY, needs_of
 from autoeval.estimation.reference_choice import as_fitted
@@ -169,7 +170,8 @@ class FittedPass:
                 "detector is theirs: give the predictions of the new images, or fit it with the "
                 "detector."
             )
-        refuse_differences(self.context["detector"], detector.settings, "detector.")
+        fitted, now = map(of_plain_pass, (self.context["detector"], detector.settings))
+        refuse_differences(fitted, now, "detector.")
 
 
 def _file_name(image: UnlabelledImage) -> str:

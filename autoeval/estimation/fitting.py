@@ -27,7 +27,7 @@ from autoeval.estimation.labelled_files import (
     task_with_files,
 )
 from autoeval.estimation.labelling import assistance_of
-from autoeval.estimation.observation.pass_settings import FORMER_SETTINGS
+from autoeval.estimation.observation.pass_settings import FORMER_SETTINGS, of_plain_pass
 from autoeval.estimation.observed_sets import observed_labels, observed_sources
 from autoeval.estimation.pair_table import CONFIDENCE, pair_rows, with_pairs
 from autoeval.estimation.protocol import (
@@ -367,7 +367,10 @@ def _fitted(
 def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyEstimator) -> None:
     """Refuse other detectors and passes; a reference that some had is not read."""
     before, now = (
-        {"detector": c.get("detector", {}), "pass": _without(c.get("pass", {}), *NOT_COMPARED)}
+        {
+            "detector": of_plain_pass(c.get("detector", {})),
+            "pass": _without(c.get("pass", {}), *NOT_COMPARED),
+        }
         for c in (one.context_, other.context_)
     )
     words, known = set(other.statistics_.categories), set(one.statistics_.categories)

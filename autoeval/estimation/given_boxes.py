@@ -124,7 +124,7 @@ class Detector:
     executor : Executor, optional
         Where it is run; this process by default.
     **loading
-        Where it is named: ``checkpoint``, ``device``, ``cfg_options``, ``classes``, ``stages``,
+        Where it is named: ``checkpoint``, ``device``, ``cfg_options``, ``classes``,
         ``trust_checkpoint``, as `DetectorSpec` describes them.
 
     Raises

@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.estimation.observation.pass_settings import FORMER_SETTINGS
+from autoeval.estimation.observation.pass_settings import FORMER_SETTINGS, of_plain_pass
 from autoeval.runtime import OK
 from autoeval.runtime.files import write_json
 from autoeval.runtime.store import DamagedRowsError, RowStore, read_row_file
@@ -104,7 +104,9 @@ def record_of(row: Mapping[str, Any]) -> CameraImage:
 
 
 def _with_current_names(made_with: dict[str, Any]) -> dict[str, Any]:
-    """Name the settings of a pass in an older folder as they are named now."""
+    """Name the settings in an older folder as they are named now."""
+    if "detector" in made_with:
+        made_with = {**made_with, "detector": of_plain_pass(made_with["detector"])}
     settings = made_with.get("pass")
     if settings is None:
         return made_with

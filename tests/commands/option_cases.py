@@ -28,7 +28,6 @@ def detector(base):
     return {
         "detector": (base, "--detector nowhere.py:detector"),
         "classes": (base, "--detector mine.py:detector classes=words.txt"),
-        "stages": (base, "--detector mine.py:detector stages=a,b"),
         "trust_checkpoint": (base, "--detector mine.py:detector trust_checkpoint=yes"),
         "checkpoint": (base, "--checkpoint nowhere.pth"),
         "cfg_options": (base, "--cfg-options a.b=1"),
@@ -240,7 +239,6 @@ REFUSED = (
             "--checkpoint a.pth",
             "--cfg-options a=1",
             "--detector classes=a.txt",
-            "--detector stages=a",
             "--detector trust_checkpoint=yes",
             "--batch-size 2",
             "--launcher ray",

@@ -14,8 +14,9 @@ from autoeval.data.config_file import shipped_config
 from autoeval.demo import training
 from autoeval.demo.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, make_picture
 from autoeval.demo.training import describe_training, measure
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.detectors import load_detector
+from autoeval.published.network.as_perturbable import as_perturbable
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 
 CONFIG = shipped_config("demo", "train_roadworld_nano.py")
 
@@ -102,7 +103,7 @@ def test_its_category_and_stages(detector):
     assert detector.categories == (CATEGORY,)
     image = make_picture("highway_day", 0).image
     spec = DropoutSpec("before", (1, 2), 0.15)
-    (evidence,) = detector.observe([image], ["0"], dropout=spec, repeats=1)
+    (evidence,) = as_perturbable(detector).observe([image], ["0"], dropout=spec, repeats=1)
     assert len(evidence.clean) and len(evidence.perturbed[0])
 
 

@@ -2,32 +2,13 @@
 
 import numpy as np
 import pytest
+from bright_street import WORDS, find_bright, street
 
 from autoeval.data.tasks.task import Task
-from autoeval.detectors.half_images import shrink
 from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.detectors.half_images import shrink
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-
-WORDS = ("car", "person")
-
-
-def find_bright(images):
-    """Find the hull of all bright pixels; its score is how bright they are."""
-    boxes, scores, labels = [], [], []
-    for image in images:
-        ys, xs = np.nonzero(image[:, :, 0] > 150)
-        none = len(xs) == 0
-        boxes.append([] if none else [[xs.min(), ys.min(), xs.max() + 1, ys.max() + 1]])
-        scores.append([] if none else [image[ys, xs, 0].max() / 255])
-        labels.append([] if none else ["person"])
-    return boxes, scores, labels
-
-
-def street(width=64, height=48):
-    image = np.zeros((height, width, 3), np.uint8)
-    image[10:30, 20:40] = 200
-    return image
 
 
 def answering(answer, categories=WORDS):
@@ -45,8 +26,8 @@ def test_clean_boxes_and_what_is_missing():
     assert (first.clean.labels.tolist(), first.image_size, first.image_id) == ([1], (48, 64), "a")
     assert len(second.clean) == 0
     assert first.why_missing("half_size") == "the pass was made without half_size"
-    for field in ("perturbed", "candidates", "logits", "features"):
-        assert "black box" in first.why_missing(field)
+    with pytest.raises(ValueError, match="among half_size, got views"):
+        detector.observe([street()], ["a"], wants=("views",))
 
 
 @pytest.mark.parametrize("size", [(64, 48), (65, 49)])  # odd sizes round
@@ -71,18 +52,6 @@ def test_half_is_half_in_each_direction_on_a_canvas_of_the_same_size():
     assert small.shape == (48, 64, 3)
     np.testing.assert_array_equal(np.unique(small[24:]), [114])
     np.testing.assert_array_equal(small[5:15, 10:20], 200)
-
-
-def test_views_are_found_on_altered_images():
-    (found,) = BlackBoxDetector(find_bright, WORDS).observe([street()], ["a"], wants=("views",))
-    # darker (140, under 150), brighter (255), flatter (171)
-    assert [len(view) for view in found.views] == [0, 1, 1]
-    assert found.views[1].scores[0] == 1.0
-
-
-def test_it_refuses_repeats_with_the_reason():
-    with pytest.raises(InputError, match=r"no dropout repeats .* no features that dropout could"):
-        BlackBoxDetector(find_bright, WORDS).observe([street()], ["a"], repeats=3)
 
 
 def test_settings_tell_detectors_apart():

@@ -9,8 +9,11 @@ from mmengine.config import Config
 
 from autoeval.detectors import MMDetector
 from autoeval.detectors.causes import UnsuitableSize, size_errors
+from autoeval.detectors.predicting import predict
 from autoeval.detectors.preprocessing import rescale_pipeline
 from autoeval.errors import InputError
+
+PREDICT = "autoeval.detectors.detector.predict"
 
 
 def halved(detector):
@@ -36,16 +39,15 @@ def test_half_the_size_is_what_a_config_of_half_the_size_gives(build, images, na
         assert one.half_size is None and found.missing == {}
 
 
-def failing_when_small(detector, error):
-    """Return clean passes that fail on an input of half the size."""
-    run = detector._passes.clean
+def failing_when_small(error):
+    """Return passes that fail on an input of half the size."""
 
-    def clean(batch, dropouts):
+    def run(model, batch):
         if batch.inputs.shape[-1] < 96:
             raise error
-        return run(batch, dropouts)
+        return predict(model, batch)
 
-    return clean
+    return run
 
 
 def too_small():
@@ -65,10 +67,10 @@ def test_a_network_of_one_size_sees_half_the_image_on_a_canvas(build, images, mo
     centres = (plain.clean.boxes[:, :2] + plain.clean.boxes[:, 2:]) / 2
     inside = (centres < (60, 45)).all(axis=1)
     assert 0 < inside.sum() < len(inside)
-    monkeypatch.setattr(detector._passes, "clean", failing_when_small(detector, too_small()))
-    found = detector.observe([image, image], ["a", "b"], wants=["half_size", "features"])
+    monkeypatch.setattr(PREDICT, failing_when_small(too_small()))
+    found = detector.observe([image, image], ["a", "b"], wants=["half_size"])
     for evidence in found:
-        assert evidence.missing == {} and evidence.features is not None
+        assert evidence.missing == {}
         expected = np.minimum(plain.clean.boxes[inside] * 2, (120, 90, 120, 90))
         np.testing.assert_allclose(evidence.half_size.boxes, expected, rtol=1e-6)
         np.testing.assert_array_equal(evidence.half_size.scores, plain.clean.scores[inside])
@@ -78,15 +80,15 @@ def test_images_that_go_through_at_half_the_size_have_no_canvas(build, images, m
     """Whatever is observed beside them: each image's boxes are its own."""
     detector = build("retinanet_r18")
     (alone,) = detector.observe(images[:1], ["a"], wants=["half_size"])
-    run = detector.halving.of_input
+    run, other = detector.halving.of_input, images[0].copy()
 
-    def of_input(given, image_ids):
-        if "b" in image_ids:
+    def of_input(given):
+        if any(image is other for image in given):
             raise UnsuitableSize("too small")
-        return run(given, image_ids)
+        return run(given)
 
     monkeypatch.setattr(detector.halving, "of_input", of_input)
-    beside, canvas = detector.observe([images[0]] * 2, ["a", "b"], wants=["half_size"])
+    beside, canvas = detector.observe([images[0], other], ["a", "b"], wants=["half_size"])
     np.testing.assert_array_equal(beside.half_size.boxes, alone.half_size.boxes)
     assert not np.array_equal(canvas.half_size.boxes, alone.half_size.boxes)
 
@@ -99,8 +101,8 @@ def test_a_pipeline_that_cannot_be_halved_is_a_reason(build, images, monkeypatch
 
     monkeypatch.setattr(detector.halving, "_make", make)
     monkeypatch.delitem(detector.halving.__dict__, "_preprocess", raising=False)
-    (evidence,) = detector.observe(images[:1], ["a"], wants=["half_size", "features"])
-    assert len(evidence.clean) and evidence.features is not None
+    (evidence,) = detector.observe(images[:1], ["a"], wants=["half_size"])
+    assert len(evidence.clean)
     assert evidence.half_size is None
     assert "nothing at half its input size: no such step" in evidence.missing["half_size"]
 
@@ -110,7 +112,7 @@ def test_other_failures_at_half_the_size_are_failures(build, images, monkeypatch
     detector = build("retinanet_r18")
     for error in (torch.OutOfMemoryError("CUDA out of memory."), RuntimeError("cuDNN error")):
         with monkeypatch.context() as patch:
-            patch.setattr(detector._passes, "clean", failing_when_small(detector, error))
+            patch.setattr(PREDICT, failing_when_small(error))
             with pytest.raises(RuntimeError, match=str(error)):
                 detector.observe(images[:1], ["a"], wants=["half_size"])
 

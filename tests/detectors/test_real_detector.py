@@ -7,7 +7,6 @@ from branching import same
 
 from autoeval.data.coco import read_coco
 from autoeval.detections import Detections
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.detectors import load_detector
 from autoeval.metrics.mean_ap import MeanAP
 
@@ -25,7 +24,7 @@ def test_boxes_are_those_of_mmdet(detector, shared):
     detector.model.cfg = detector.config
     for path in sorted((shared / "real" / "vehicle").glob("*/images/*.jpg"))[::150][:3]:
         image = cv2.imread(str(path))
-        (seen,) = detector.observe([image], [path.name], dropout=DropoutSpec(), repeats=1)
+        (seen,) = detector.observe([image], [path.name])
         found = inference_detector(detector.model, image).pred_instances.numpy()
         assert same(seen.clean, Detections(found.bboxes, found.scores, found.labels))
 

@@ -49,7 +49,6 @@ class ImageDetector(Protocol):
         images: Sequence[np.ndarray],
         image_ids: Sequence[str],
         *,
-        seed: int = 0,
         wants: Collection[str] = (),
     ) -> list[Evidence]:
         """Return what it leaves of each image; for options see `PassSettings.options`."""
@@ -72,9 +71,9 @@ class Observer(Generic[D]):
         *,
         batch_size: int = 4,
     ) -> None:
-        self.detector = detector
         self.task = task
         self.settings = settings or PassSettings()
+        self.detector: D = self.settings.equipped(detector)
         self.batch_size = batch_size
 
     def __repr__(self) -> str:

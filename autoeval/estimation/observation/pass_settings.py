@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from autoeval.detections import HALF_SIZE
 from autoeval.estimation.observation.reference_boxes import Reference
 
-HALF_SIZE = "half_size"
-FORMER_SETTINGS = ("dropout", "stability")  # in what older versions saved; nothing read them
+# In what older versions and passes with dropout note; no box of a plain pass depends on them.
+FORMER_SETTINGS = ("dropout", "stability")
+OF_DROPOUT = ("stages",)  # the same, of a detector
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,11 @@ class PassSettings:
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments of the detector's `observe`."""
-        return {"wants": self.wants, "seed": self.seed}
+        return {"wants": self.wants}
+
+    def equipped(self, detector: Any) -> Any:
+        """Return a detector as a pass with these settings runs it: here as it is."""
+        return detector
 
     @property
     def kept_with(self) -> Mapping[str, Any]:
@@ -39,3 +45,8 @@ class PassSettings:
         values = asdict(replace(self, reference=None))
         del values["wants"], values["reference"]
         return values | ({"reference": self.reference.digest} if self.reference else {})
+
+
+def of_plain_pass(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those settings of a detector that boxes of a plain pass depend on."""
+    return {name: value for name, value in settings.items() if name not in OF_DROPOUT}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 OF_FIT = (
     *("metaset", "n_sets", "n_images", "method", "target", "count_thr", "bins", "bins_name"),
-    *("preset", "dropout", "seed", "class_aware", "views", "das"),
+    *("preset", "dropout", "stages", "seed", "class_aware", "views", "das"),
     *("pseudo_labels", "pseudo_words"),
 )
 COMMAND = "estimate-map"
@@ -45,7 +45,7 @@ WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    run_options.add_detector_options(parser)
+    run_options.add_detector_options(parser, (meta_set_options.STAGES,))
     run_options.add_reference_options(parser)
     task_options.add_data_options(parser, images="estimate mAP on")
     method = parser.add_argument_group("method")
@@ -287,9 +287,12 @@ def _domain(args: argparse.Namespace, estimator: Fitted) -> object:
     """Observe the training domain again, for a saved estimator that compares with it."""
     from autoeval.estimation.observation.observing import Observer
     from autoeval.published.fitting.kept_domain import reference_domain
+    from autoeval.published.methods.scored_pass import named_stages
     from autoeval.published.passes.presets import ScoredSettings
 
-    settings = ScoredSettings.from_dict(estimator.context_["pass"], repeats=1)
+    settings = ScoredSettings.from_dict(
+        estimator.context_["pass"], repeats=1, stages=named_stages(estimator.loading_)
+    )
     detector = estimator.detector_ = estimator.load_detector()
     observer: Observer = Observer(
         detector, meta_set_options.named_task(args), settings, batch_size=args.batch_size

@@ -46,6 +46,9 @@ COUNTING_DETAILS = (
 )
 """What may stand behind ``--target``, for the targets of `COUNT_TARGETS`."""
 
+STAGES = Detail("stages", "NAME,NAME,...: modules of the backbone at which features are dropped")
+"""What may stand behind ``--detector`` where it is perturbed."""
+
 
 def named_task(args: argparse.Namespace) -> Task:
     """Load the task that the options name, or render the road world where they name none."""
@@ -70,6 +73,11 @@ def check_complete(args: argparse.Namespace, command: str) -> None:
         lacking.append(str(error))
     if lacking:
         raise InputError(f"{' '.join(lacking)} {road_world.without_download(command)}")
+
+
+def named_stages(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the stages that the options name, none by default."""
+    return tuple(args.stages.split(",")) if args.stages else ()
 
 
 def add_preset_option(
@@ -171,7 +179,7 @@ def pass_settings(args: argparse.Namespace) -> ScoredSettings:
         settings = replace(settings, wants=(*settings.wants, "views"))
     if args.das:
         settings = replace(settings, wants=(*settings.wants, "reweighted", "prototypes"))
-    return settings
+    return replace(settings, stages=named_stages(args))
 
 
 def _needs(args: argparse.Namespace) -> frozenset[str]:

@@ -21,7 +21,7 @@ from autoeval.commands.run_options import (
 )
 from autoeval.commands.task_options import add_metaset_option
 from autoeval.errors import InputError
-from autoeval.published.commands.meta_set_options import add_pass_options
+from autoeval.published.commands.meta_set_options import STAGES, add_pass_options
 from autoeval.published.commands.paper_runs import RELEASED, PaperRun, find_runs, stand_in
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder with the data sets",
     )
     add_metaset_option(data)
-    add_detector_options(parser)
+    add_detector_options(parser, (STAGES,))
     parser.add_argument(
         "--checkpoints", type=Path, metavar="DIR", help="weights as ALIAS.pth, for table 4"
     )

@@ -24,8 +24,10 @@ from autoeval.commands.run_options import (
 from autoeval.commands.task_options import add_data_options
 from autoeval.published.commands import road_world
 from autoeval.published.commands.meta_set_options import (
+    STAGES,
     add_preset_option,
     check_complete,
+    named_stages,
     named_task,
 )
 from autoeval.targets import AP_TARGETS
@@ -49,7 +51,7 @@ SCORE_NAMES = ("bos", "bos_strict", "confidence_stability")  # as `image_stabili
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_detector_options(parser)
+    add_detector_options(parser, (STAGES,))
     add_data_options(parser)
     search = parser.add_argument_group("search")
     search.add_argument(
@@ -100,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _bench(args: argparse.Namespace, detector: Any, task: Task, work_dir: Path) -> Workbench:
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
     from autoeval.estimation.observation.observing import Observer
     from autoeval.published.dropout_search.search import grid
@@ -113,6 +115,7 @@ def _bench(args: argparse.Namespace, detector: Any, task: Task, work_dir: Path) 
     settings = preset(args.preset, repeats=args.repeats, seed=args.seed, least=1)
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     seed_sets = task.load_seed_sets()
+    settings = replace(settings, stages=named_stages(args))
     observer = Observer(detector, task, settings, batch_size=args.batch_size)
     recipes = [r for s in seed_sets for r in draw_recipes(s, **asdict(meta_set), seed=args.seed)]
     return Workbench(

@@ -25,6 +25,7 @@ from autoeval.published.commands.fit_change import (
     add_site_options,
     observe_named_changes,
 )
+from autoeval.published.commands.meta_set_options import STAGES, named_stages
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +41,7 @@ DATA = ("detector", "checkpoint", "cfg_options", "device", "task", "metaset")
 SEVERAL = ("transfer", "places")
 INPUTS = (*DATA, "scores", "fits", "sites", "labels")
 FACTS = {  # behind an input, which is then a default or given
-    "detector": tuple(detail.dest for detail in DETECTOR_DETAILS),
+    "detector": tuple(detail.dest for detail in (*DETECTOR_DETAILS, STAGES)),
     "metaset": ("n_sets", "n_images"),
 }
 ROOT = "data_root="  # behind --sites TASK PREDICTIONS
@@ -454,8 +455,9 @@ def _observe(
     sizes = {"n_sets": args.n_sets, "n_images": args.n_images}
     with_samples = args.study.endswith("-size")
     passes = presets.preset(preset, repeats=repeats, seed=args.seed, least=1)
+    passes = replace(passes, wants=(), stages=named_stages(args))
     observations = observe_task(
-        Observer(load_named_detector(args), task, replace(passes, wants=()), batch_size=batch_size),
+        Observer(load_named_detector(args), task, passes, batch_size=batch_size),
         meta_set=load_metaset_config(args.metaset, **sizes) if with_samples else None,
         own_images=own_images,
         folder=args.work_dir / "boxes",

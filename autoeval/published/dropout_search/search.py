@@ -12,10 +12,10 @@ import pandas as pd
 from scipy.stats import norm
 
 from autoeval.data.images import UnreadableImageError
-from autoeval.published.network.forward.dropout_spec import N_STAGES, DropoutSpec
 from autoeval.errors import InputError
 from autoeval.published.dropout_search.trial import PARTS, Standings, Trial, naive_executions
 from autoeval.published.dropout_search.workbench import Workbench, list_stages
+from autoeval.published.network.forward.dropout_spec import N_STAGES, DropoutSpec
 from autoeval.published.passes.presets import scored_settings
 
 RATES = tuple(round(0.05 * k, 2) for k in range(1, 20))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autoeval.published.network.forward.dropout_spec import N_STAGES, DropoutSpec
 from autoeval.published.dropout_search.workbench import Workbench
+from autoeval.published.network.forward.dropout_spec import N_STAGES, DropoutSpec
 from autoeval.published.passes.presets import scored_settings
 
 LEAST_IMAGES = 2

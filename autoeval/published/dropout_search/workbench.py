@@ -13,11 +13,11 @@ import pandas as pd
 
 from autoeval.data.tasks.labelled_samples import Samples
 from autoeval.detections import Evidence
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.metrics.mean_ap import MeanAP
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.passes.presets import scored_settings
 from autoeval.published.scores.base import ScoreContext
 from autoeval.published.scores.box_stability import image_stabilities

@@ -36,6 +36,7 @@ from autoeval.published.methods import make_method
 from autoeval.published.methods.leave_one_out import leave_one_source_out
 from autoeval.published.methods.published_estimator import PublishedEstimator
 from autoeval.published.methods.score_rows import seed_rows
+from autoeval.published.methods.scored_pass import with_stages
 from autoeval.report.tables import counted
 from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
@@ -121,7 +122,7 @@ def fit_task(
         sets = [with_pseudo_labels(of, pseudo_labels, pseudo_words) for of in sets]
     made_with: dict[str, Any] = {
         "context": observer.context(),
-        "loading": loading,
+        "loading": with_stages(loading, getattr(observer.settings, "stages", ())),
         "detector": observer.detector,
     }
     estimator: AccuracyEstimator | PublishedEstimator

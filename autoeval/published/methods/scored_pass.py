@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.reference_boxes import OF_FILES, Reference
+from autoeval.published.network.as_perturbable import as_perturbable
 from autoeval.published.passes.presets import BY_PRODUCTS, ScoredSettings, SourceDomain
 from autoeval.published.scores.registry import needs_of, of_domain
 
@@ -29,6 +30,11 @@ class ScoredPass(FittedPass):
     """
 
     compared: tuple[str, ...] = ()
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Modules of the backbone that were named as its stages; none by default."""
+        return named_stages(self.loading)
 
     def needs(self, columns: Iterable[str]) -> frozenset[str]:
         """Return the evidence beside the clean boxes that scores are made of."""
@@ -55,6 +61,7 @@ class ScoredPass(FittedPass):
                 "without `context`. Load one that `autoeval estimate-map` or `fit_task` wrote, or "
                 "pass it rows that you made yourself (`predict_rows`)."
             )
+        detector = as_perturbable(detector, self.stages)
         refuse_differences(context["detector"], detector.settings, "detector.")
         needed = of_domain(self.features)
         if needed and domain is None:
@@ -81,7 +88,12 @@ class ScoredPass(FittedPass):
             lookup = zip(words, saved["lookup"], strict=True)
             task = Task(saved["name"], names, (), {word: names[k] for word, k in lookup if k >= 0})
             settings = ScoredSettings.from_dict(
-                context["pass"], repeats=wanted, wants=wants, domain=domain, reference=reference
+                context["pass"],
+                repeats=wanted,
+                wants=wants,
+                domain=domain,
+                reference=reference,
+                stages=self.stages,
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(
@@ -99,6 +111,18 @@ class ScoredPass(FittedPass):
         if "reference" not in needs_of(self.compared) or (_by_files(fitted) and _by_files(context)):
             ignored |= {"reference"}
         refuse_differences(_without(fitted, ignored), _without(context, ignored))
+
+
+def named_stages(loading: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the stages that are kept with how a detector is loaded, see `with_stages`."""
+    return tuple((loading.get("detector") or {}).get("stages", ()))
+
+
+def with_stages(loading: Mapping[str, Any] | None, stages: Sequence[str]) -> Mapping[str, Any]:
+    """Keep stages that were named with how a detector is loaded, where that is known."""
+    if not loading or not stages:
+        return loading or {}
+    return {**loading, "detector": {**loading["detector"], "stages": list(stages)}}
 
 
 def _fitted_repeats(table: pd.DataFrame) -> int:

@@ -6,24 +6,32 @@ from collections.abc import Sequence
 from typing import Any
 
 from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.errors import InputError
 from autoeval.published.network.viewed_black_box import ViewedBlackBox
 
 
 def as_perturbable(detector: Any, stages: Sequence[str] = ()) -> Any:
     """Return the same detector with all passes that it allows.
 
-    One of mmdet becomes a `PerturbableDetector`, at `stages` of its backbone if any are named, a
-    black box a `ViewedBlackBox`; any other has its own ``observe`` with options of dropout.
+    One of mmdet becomes a `PerturbableDetector`, at `stages` of its backbone if any are named, and
+    a black box a `ViewedBlackBox`; any other takes the options of dropout itself. InputError for
+    stages of one that is not of mmdet.
     """
-    if isinstance(detector, BlackBoxDetector):
-        return detector if isinstance(detector, ViewedBlackBox) else ViewedBlackBox(detector)
-    if not hasattr(detector, "model"):  # nothing of mmdet, which takes seconds to import
-        return detector
-    from autoeval.detectors.detector import MMDetector
-    from autoeval.published.network.perturbable import PerturbableDetector
+    if hasattr(detector, "model"):  # mmdet takes seconds to import
+        from autoeval.detectors.detector import MMDetector
+        from autoeval.published.network.perturbable import PerturbableDetector
 
-    if not isinstance(detector, MMDetector):
-        return detector
-    if isinstance(detector, PerturbableDetector) and not (stages and detector.stages != stages):
-        return detector
-    return PerturbableDetector(detector.model, detector.config, detector.categories, stages=stages)
+        known = isinstance(detector, PerturbableDetector)
+        if known and (not stages or detector.stages == tuple(stages)):
+            return detector
+        if isinstance(detector, MMDetector):
+            parts = detector.model, detector.config, detector.categories
+            return PerturbableDetector(*parts, stages=stages)
+    if stages:
+        raise InputError(
+            f"Expected no stages with {getattr(detector, 'name', detector)}: they are modules of "
+            "the backbone of a network of mmdet. Leave them out."
+        )
+    if isinstance(detector, BlackBoxDetector) and not isinstance(detector, ViewedBlackBox):
+        return ViewedBlackBox(detector)
+    return detector

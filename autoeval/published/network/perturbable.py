@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mmengine.config import Config
 
-from autoeval.detections import Detections, Evidence
-from autoeval.detectors.detector import HALF_SIZE, MMDetector
+from autoeval.detections import HALF_SIZE, Detections, Evidence
+from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.predicting import Batch
 from autoeval.published.network.capturing.capture import CAPTURED, capture
 from autoeval.published.network.capturing.logits import final_head
@@ -25,7 +25,7 @@ from autoeval.published.network.forward.passes import (
     take_samples,
 )
 from autoeval.published.network.forward.reweighting import classified, perturbed_weights
-from autoeval.published.network.views import VIEWS, views_of
+from autoeval.published.network.views import views_of
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from autoeval.detections import Detections, Evidence
-from autoeval.detectors.black_box import HALF_SIZE, BlackBoxDetector
+from autoeval.detections import HALF_SIZE, Detections, Evidence
+from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.errors import InputError
 from autoeval.published.network.views import views_of
 

@@ -24,12 +24,13 @@ from typing import Any, Protocol
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.detections import Detections
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.detections import HALF_SIZE, Detections
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.observation.pass_settings import HALF_SIZE, PassSettings
+from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.reference_boxes import Reference
+from autoeval.published.network.as_perturbable import as_perturbable
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.published.scores.feature_statistics import UNREADABLE, FeatureStatistics
 from autoeval.runtime.files import atomic_path
@@ -116,6 +117,8 @@ class ScoredSettings(PassSettings):
     repeats: perturbed passes an image; with none, the scores that need none remain.
     measures: what to measure with mAP where there are labels.
     domain: the training domain, for scores that compare with it.
+    stages: modules of the backbone at which features are dropped; by default its stages. They are
+        among the settings of the detector that is run, see `PerturbableDetector`.
     """
 
     wants: tuple[str, ...] = DEFAULT_WANTS
@@ -124,11 +127,17 @@ class ScoredSettings(PassSettings):
     repeats: int = 10
     measures: tuple[MeasureSettings, ...] = ()
     domain: SourceDomain | None = None
+    stages: tuple[str, ...] = ()
 
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments of the detector's `observe`."""
-        return {**super().options, "dropout": self.dropout, "repeats": self.repeats}
+        dropped = {"dropout": self.dropout, "repeats": self.repeats, "seed": self.seed}
+        return {**super().options, **dropped}
+
+    def equipped(self, detector: Any) -> Any:
+        """Return a detector with all passes that it allows; see `as_perturbable`."""
+        return as_perturbable(detector, self.stages)
 
     @property
     def kept_with(self) -> Mapping[str, Any]:
@@ -138,10 +147,11 @@ class ScoredSettings(PassSettings):
     def to_dict(self) -> dict[str, Any]:
         """Return nested plain values; what is not measured or not given is not mentioned.
 
-        Without the number of repeats, as without further evidence: each stands on its own.
+        Without the number of repeats, as without further evidence: each stands on its own. Stages
+        are settings of the detector.
         """
         values = super(ScoredSettings, replace(self, domain=None)).to_dict()
-        del values["repeats"], values["domain"]
+        del values["repeats"], values["domain"], values["stages"]
         if not values["measures"]:
             del values["measures"]
         return values | ({"domain": self.domain.digest} if self.domain else {})
@@ -155,6 +165,7 @@ class ScoredSettings(PassSettings):
         wants: tuple[str, ...] = DEFAULT_WANTS,
         domain: SourceDomain | None = None,
         reference: Reference | None = None,
+        stages: tuple[str, ...] = (),
     ) -> Self:
         """Read what `to_dict` wrote, for a pass without labels: it measures nothing.
 
@@ -168,6 +179,7 @@ class ScoredSettings(PassSettings):
             BoxStabilitySettings(**values["stability"]),
             repeats,
             domain=domain,
+            stages=stages,
         )
 
 

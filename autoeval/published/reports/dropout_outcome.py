@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from autoeval.published.network.forward.dropout_spec import write_dropout_config
 from autoeval.published.dropout_search.search import SearchResult
 from autoeval.published.dropout_search.workbench import Workbench
+from autoeval.published.network.forward.dropout_spec import write_dropout_config
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
 from autoeval.runtime.files import write_figure, write_table, write_text
 

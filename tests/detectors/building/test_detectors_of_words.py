@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.detectors import MMDetector, load_detector
 from autoeval.detectors.building.category_names import find_categories, prompt
 from autoeval.detectors.building.configs import build_model, read_config
 from autoeval.errors import InputError
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.published.network.perturbable import PerturbableDetector
 from benchmarks.family_words import save_encoder
 
 pytest.importorskip("transformers", reason="needs pip install 'autoeval[open-vocabulary]'")
@@ -54,16 +55,22 @@ def test_boxes_are_those_of_mmdet_for_the_same_words(model, options):
 
     config = read_config(CONFIG, options)
     detector = MMDetector(model, config, ANIMALS)
-    wants = ["half_size", "features"]
-    (found,) = detector.observe([IMAGE], ["a"], dropout=DropoutSpec(), repeats=1, wants=wants)
+    (found,) = detector.observe([IMAGE], ["a"], wants=["half_size"])
     model.cfg = config
     asked = {"text_prompt": ANIMALS, "custom_entities": True}
     expected = inference_detector(model, IMAGE, **asked).pred_instances
     np.testing.assert_array_equal(found.clean.boxes, expected.bboxes.numpy())
     np.testing.assert_array_equal(found.clean.labels, expected.labels.numpy())
+    assert found.missing == {}
+    assert MMDetector(model, config, ["dog"]).fingerprint != detector.fingerprint
+
+
+def test_features_are_dropped_as_of_any_other(model, options):
+    detector = PerturbableDetector(model, read_config(CONFIG, options), ANIMALS)
+    dropped = {"dropout": DropoutSpec(), "repeats": 1}
+    (found,) = detector.observe([IMAGE], ["a"], wants=["features"], **dropped)
     assert detector.splits_backbone and found.missing == {}
     assert not np.array_equal(found.perturbed[0].boxes, found.clean.boxes)
-    assert MMDetector(model, config, ["dog"]).fingerprint != detector.fingerprint
 
 
 def test_words_asked_for_in_parts(model, options, monkeypatch):

@@ -6,11 +6,11 @@ import pytest
 from rectangles import rectangle_task
 from shaken_rectangles import ShakenRectangles, make_bench
 
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
 from autoeval.published.dropout_search.search import full, grid, halving, search_dropout
 from autoeval.published.dropout_search.trial import Trial
 from autoeval.published.fitting.meta_set import score_meta_set
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.scores.box_stability import box_stability
 from autoeval.runtime.store import RowStore
 

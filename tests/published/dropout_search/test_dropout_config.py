@@ -4,13 +4,13 @@ import argparse
 
 import pytest
 
+from autoeval.errors import InputError
+from autoeval.published.commands.meta_set_options import add_pass_options, pass_settings
 from autoeval.published.network.forward.dropout_spec import (
     DropoutSpec,
     load_dropout,
     write_dropout_config,
 )
-from autoeval.errors import InputError
-from autoeval.published.commands.meta_set_options import add_pass_options, pass_settings
 from autoeval.published.passes.presets import PRESETS
 
 SPEC = DropoutSpec("before", (0, 3), 0.35)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from autoeval.detectors import load_detector
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.dropout_search.search import RATES, STAGE_SUBSETS, best_of, grid
 from autoeval.published.dropout_search.trial import executions, naive_executions
+from autoeval.published.network.as_perturbable import as_perturbable
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 
 
 def test_the_grid_of_the_paper():
@@ -66,7 +67,7 @@ def test_work_of_repeats_and_of_whole_passes():
 @pytest.mark.parametrize("position", ["after", "before"])
 def test_work_is_what_the_network_does(position):
     """Counted by hooks in a real detector, for ten dropouts of two rates."""
-    detector = load_detector("roadworld_nano")
+    detector = as_perturbable(load_detector("roadworld_nano"))
     subsets = [s for n in (1, 2, 3) for s in combinations(range(4), n)][::3]
     specs = [DropoutSpec(position, stages, rate) for stages in subsets for rate in (0.2, 0.4)]
     runs = [0] * 6

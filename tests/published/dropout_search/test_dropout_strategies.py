@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.dropout_search.search import (
     RATES,
     STAGE_SUBSETS,
@@ -16,6 +15,7 @@ from autoeval.published.dropout_search.search import (
     halving,
 )
 from autoeval.published.dropout_search.trial import Standings, Trial, naive_executions
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.passes.presets import ScoredSettings
 
 

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from autoeval.detections import Candidates
+from autoeval.detectors.quick_pooling import wrapped
 from autoeval.published.network.capturing.logits import LOGITS, attached_logits, final_head
 from autoeval.published.network.capturing.watching import CaptureFailures, wrapped_everywhere
-from autoeval.detectors.quick_pooling import wrapped
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from autoeval.published.network.capturing.watching import CaptureFailures, wrapped_everywhere
 from autoeval.detectors.quick_pooling import wrapped
+from autoeval.published.network.capturing.watching import CaptureFailures, wrapped_everywhere
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector

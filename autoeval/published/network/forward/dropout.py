@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 
 if TYPE_CHECKING:
     from autoeval.published.network.forward.stages import HookPoints

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from autoeval.errors import InputError
 from autoeval.published.network.forward.dropout_spec import N_STAGES
 from autoeval.published.network.forward.stages import HookPoints
-from autoeval.errors import InputError
 
 #: Sides of the square images that a backbone is tried with: some take but one size.
 SIDES = (256, 512, 224)

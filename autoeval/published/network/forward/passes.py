@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,11 +17,12 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from autoeval.detections import Detections
+from autoeval.detectors.predicting import Batch, predict
+from autoeval.errors import InputError
 from autoeval.published.network.forward.dropout import draw_uniform, drop_below, feature_dropout
 from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.network.forward.fallback import guess_hook_points, named_hook_points
 from autoeval.published.network.forward.stages import HookPoints, Prefix, StagedBackbone, take_rows
-from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.errors import InputError
+from autoeval.published.network.forward.dropout_spec import DropoutSpec
 
 Layer = Callable[[Tensor], Tensor]
 

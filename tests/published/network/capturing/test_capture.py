@@ -8,14 +8,14 @@ from mmengine.structures import InstanceData
 from scipy.special import expit, softmax
 from small_detectors import RESIZE, TWO_STAGE
 
-from autoeval.detectors import MMDetector
-from autoeval.published.network.views import VIEWS, alter
 from autoeval.detectors.building.category_names import coco_categories
+from autoeval.detectors.loading import build_model, read_config
+from autoeval.detectors.preprocessing import collate
 from autoeval.published.network.capturing import logits as LOGITS_MODULE
 from autoeval.published.network.capturing.capture import Capture, Suppression
 from autoeval.published.network.capturing.watching import CaptureFailures
-from autoeval.detectors.loading import build_model, read_config
-from autoeval.detectors.preprocessing import collate
+from autoeval.published.network.perturbable import PerturbableDetector
+from autoeval.published.network.views import VIEWS, alter
 
 NAMES = ("retinanet_r18", "faster_rcnn_r50", "yolox_nano", "rtmdet_tiny")
 ALL = ("candidates", "logits", "features", "prototypes")
@@ -186,7 +186,7 @@ def stock(path, channels, options):
     torch.manual_seed(0)
     options = {**RESIZE, **options, "model.backbone.depth": 18}
     config = read_config(f"mmdet::{path}", {**options, "model.neck.in_channels": channels})
-    return MMDetector(build_model(config), config, coco_categories())
+    return PerturbableDetector(build_model(config), config, coco_categories())
 
 
 def two_stage(path):
@@ -295,8 +295,3 @@ def test_views_keep_to_the_range_of_pixels():
     assert alter(ramp, "darker").max() == round(255 * 0.7)
     assert (alter(ramp, "brighter").ravel()[[0, 300, 765]] == [0, 130, 255]).all()
     assert (alter(ramp, "flatter").min(), alter(ramp, "flatter").max()) == (51, 204)
-
-
-def test_an_unknown_wish_is_refused(build, images):
-    with pytest.raises(ValueError, match="got masks"):
-        observe(build("retinanet_r18"), images[:1], wants=["masks", "views"])

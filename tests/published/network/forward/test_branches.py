@@ -8,13 +8,14 @@ import torch
 from branching import SUBSETS, perturb, same
 
 from autoeval.detectors import load_detector
+from autoeval.published.network.as_perturbable import as_perturbable
 from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.network.forward.passes import HookedPasses
 
 
 @pytest.fixture(scope="module")
 def detector():
-    return load_detector("roadworld_nano")
+    return as_perturbable(load_detector("roadworld_nano"))
 
 
 @pytest.fixture(scope="module")

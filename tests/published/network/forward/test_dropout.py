@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
+from autoeval.errors import InputError
 from autoeval.published.network.forward.dropout import drop_elements, feature_dropout, sample_seed
 from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.network.forward.stages import HookPoints
-from autoeval.errors import InputError
 
 FEATURES = torch.arange(1.0, 1 + 2 * 3 * 5 * 7).reshape(2, 3, 5, 7)  # H != W, no zeros
 

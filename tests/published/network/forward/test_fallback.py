@@ -5,10 +5,10 @@ import torch
 from small_detectors import build_backbone
 from torch import nn
 
+from autoeval.errors import InputError
 from autoeval.published.network.forward.dropout import feature_dropout
 from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.network.forward.fallback import guess_hook_points, named_hook_points, trace
-from autoeval.errors import InputError
 
 HRNET = {
     "stage1": {"num_modules": 1, "num_branches": 1, "block": "BOTTLENECK"}

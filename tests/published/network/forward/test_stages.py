@@ -5,12 +5,12 @@ import torch
 from branching import SUBSETS, perturb
 from small_detectors import build_backbone
 
+from autoeval.errors import InputError
 from autoeval.published.network.backbones import split_backbone
 from autoeval.published.network.forward.dropout import feature_dropout
 from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.published.network.forward.fallback import guess_hook_points
 from autoeval.published.network.forward.stages import take_rows
-from autoeval.errors import InputError
 
 RESNET = {"type": "ResNet", "depth": 18, "base_channels": 8, "stem_channels": 8}
 SWIN = {"type": "SwinTransformer", "embed_dims": 12, "depths": (1, 2, 1, 1)}
