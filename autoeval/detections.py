@@ -15,6 +15,8 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 
 OF_BOXES = {"boxes": True}  # marks a field of `Evidence` that holds boxes, of one pass or several
+SCORE_THR = 0.05  # boxes with a lower score count in no score
+CONFIDENT = 0.3  # a box with a higher score is taken for one that the detector is sure of
 ARRAYS = ("logits", "features", "prototypes")
 
 

@@ -15,6 +15,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.detectors.altered_images import VIEWS, alter, on_half, shrink
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.errors import FailedOnImagesError, InputError
+from autoeval.runtime.files import PathLike
 
 MISSING = {
     "perturbed": "a black box has no features that dropout could reach",
@@ -25,7 +26,6 @@ MISSING = {
     "reweighted": "a black box has no weights that could be perturbed",
 }
 
-PathLike = str | os.PathLike[str]
 Find = Callable[[Sequence[np.ndarray]], Any]
 
 

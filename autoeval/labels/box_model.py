@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.data.predictions import FoundBoxes
+from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.sites.pool import Pool
 
@@ -166,7 +167,7 @@ def image_features(
     best = np.zeros(n_images)
     np.maximum.at(best, image, scores)
     variance = probabilities * (1 - probabilities)
-    sums = [probabilities, scores > 0.3, scores > 0.05, np.ones(len(scores)), variance]
+    sums = [probabilities, scores > CONFIDENT, scores > SCORE_THR, np.ones(len(scores)), variance]
     counts = [np.log1p(np.bincount(image, part, minlength=n_images)) for part in sums]
     return np.stack([*counts, best], axis=1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from autoeval.report.page import Page
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
 from autoeval.report.warning_lines import MOST, warning_lines
 from autoeval.runtime.files import write_figure, write_json, write_table, write_text
+from autoeval.runtime.json_values import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -128,18 +128,6 @@ class Part:
         write_text(files[1], rows)
         write_text(files[2], to_markdown(format_cells(self.for_people, self.formats)) + "\n")
         return files
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON has it: times in ISO 8601, None for what JSON lacks."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    value = value.item() if hasattr(value, "item") else value
-    if value is None or pd.isna(value) or value in (math.inf, -math.inf):
-        return None
-    return value.isoformat() if isinstance(value, pd.Timestamp) else value
 
 
 @dataclass(frozen=True)
