@@ -139,11 +139,15 @@ def fit_false_negatives(
 ) -> LinearPredictors:
     """Fit a Poisson regression of the false negatives of M images at the lowest IoU threshold.
 
-    `features` are those of `image_features`; `missed` and `weights` are (M,).
+    `features` are those of `image_features`; `missed` and `weights` are (M,). Where nothing is
+    missed, half an object in one image more is: the logarithm of zero would say never.
     """
     from sklearn.linear_model import PoissonRegressor
 
     x, centre, scale = _standardised(features)
+    if not missed.any():
+        none = np.zeros((1, len(centre)))
+        return LinearPredictors(centre, scale, none, none, np.log([0.5 / (len(missed) + 1)]))
     regression = PoissonRegressor(alpha=PENALTY_OF_FALSE_NEGATIVES, max_iter=500)
     fit = regression.fit(x, missed, weights)
     slopes, straight = fit.coef_[None], np.zeros((1, len(centre)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,14 +65,16 @@ class Report:
             section.show(page)
         return page
 
-    def text(self, *, verbose: bool = True) -> str:
+    def text(self, *, verbose: bool = True, of_fit: Collection[str] = ()) -> str:
         """Return what the terminal shows: headlines, warnings, and the rest if `verbose`.
 
-        Without `verbose` there are at most `MOST` warnings, the most important.
+        Without `verbose` there are at most `MOST` warnings, the most important, and none of those
+        that the fit has printed, `of_fit`.
         """
         warnings = [warning for s in self.sections for warning in s.all_warnings()]
         shown = [s.headline() for s in self.sections]
-        shown.append("\n".join(warning_lines(warnings, None if verbose else MOST)))
+        lines = warning_lines(warnings) if verbose else warning_lines(warnings, MOST, of_fit=of_fit)
+        shown.append("\n".join(lines))
         if verbose:
             shown += [s.text() for s in self.sections]
         return "\n\n".join(dict.fromkeys(filter(None, shown)))
