@@ -25,8 +25,7 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.with_labels import LabelledEstimate, warnings_with_labels
 from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
-from autoeval.runtime.files import write_table
-from autoeval.sites.site_boxes import PathLike
+from autoeval.runtime.files import PathLike, write_table
 from autoeval.targets import IOUS
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ In a config, beside the detector's own settings::
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -31,6 +30,7 @@ from autoeval.detectors.building.checkpoints import harmless_types
 from autoeval.errors import InputError
 from autoeval.estimation.any_estimator import load_any_estimator
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import TorchShards
 from autoeval.targets import IOUS, OperatingPoint
 
@@ -66,7 +66,7 @@ class LabelFreeMAP(BaseMetric):
 
     def __init__(
         self,
-        estimator: str | os.PathLike[str],
+        estimator: PathLike,
         *,
         repeats: int | None = None,
         score_thr: float | None = None,

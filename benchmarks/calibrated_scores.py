@@ -19,13 +19,13 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 
 from autoeval.calibration import LIKELY
+from autoeval.detections import SCORE_THR
 from autoeval.estimation.calibrating import fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.published.scores.base import ConfidenceScore
 from autoeval.published.scores.registry import score_of
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
-from autoeval.sites.score_range import SCORE_THR
 from autoeval.sites.site_boxes import SiteBoxes
 from benchmarks.panel import LABELLED, TASKS, WIDE, add_detectors, read_sets
 

@@ -83,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
         args.work_dir,
         as_json=args.json,
         verbose=args.verbose,
+        of_fit=estimator.statistics_.warnings,
         more=lambda: export(args.export, estimate) if args.export else [],
         next_step=next_command("images to label", step),
     )

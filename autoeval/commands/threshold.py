@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     made = _curve(args)
     if made is None:
         return 0
-    curve, warnings, level = made
+    curve, warnings, level, of_fit = made
     choice = choose_threshold(
         curve, precision=args.precision, recall=args.recall, level=level, warnings=warnings
     )
@@ -83,12 +83,17 @@ def run(args: argparse.Namespace) -> int:
     )
     notes = Notes("warnings", warnings, "Warnings")
     report = Report("Score threshold", [shown, notes, about_section(given)])
-    print_report(report, args.work_dir, as_json=args.json, verbose=args.verbose)
+    print_report(report, args.work_dir, as_json=args.json, verbose=args.verbose, of_fit=of_fit)
     return 0
 
 
-def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str], float] | None:
-    """Return the curve, the warnings of what it rests on, and the level of its intervals."""
+def _curve(
+    args: argparse.Namespace,
+) -> tuple[pd.DataFrame, Sequence[str], float, Sequence[str]] | None:
+    """Return the curve, warnings of what it rests on, the level of its intervals.
+
+    Last come those of the warnings that a fit has printed.
+    """
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.labelled_files import labels_with_files, read_labels
     from autoeval.estimation.operating_curve import (
@@ -108,7 +113,7 @@ def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str], float
         if args.iou != plan.iou:
             raise InputError(f"This plan is for an IoU of {plan.iou:g}, not {args.iou:g}.")
         warnings = warnings_with_labels(plan, labels, words=args.words)
-        return labelled_curve(plan, labels, words=args.words), warnings, plan.level
+        return labelled_curve(plan, labels, words=args.words), warnings, plan.level, ()
     if args.estimator:
         refuse_beside(args, OF_LABELS, "beside --estimator, which needs no labels: leave it out.")
         site_options.refuse_of_other_inputs(args)
@@ -119,7 +124,8 @@ def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str], float
         if estimate.site.nothing_found:
             raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
         curve = expected_curve(estimator, estimate, args.iou)
-        return curve, curve_warnings(estimator, estimate), estimator.level
+        of_fit = estimator.statistics_.warnings
+        return curve, curve_warnings(estimator, estimate), estimator.level, of_fit
     files = run_options.named_predictions(args)
     if not args.labels or files is None:
         raise InputError(
@@ -132,4 +138,4 @@ def _curve(args: argparse.Namespace) -> tuple[pd.DataFrame, Sequence[str], float
         "has no use with the --labels and --predictions of a labelled set: leave it out.",
     )
     labelled = labels_with_files(args.labels, files, img_dir=args.label_images)
-    return exact_curve(labelled.rankings, args.iou), labelled.left_out, LEVEL
+    return exact_curve(labelled.rankings, args.iou), labelled.left_out, LEVEL, ()

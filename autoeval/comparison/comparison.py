@@ -13,6 +13,7 @@ from autoeval.errors import InputError
 from autoeval.notices import codes_of
 from autoeval.report.tables import counted
 from autoeval.report.warning_lines import warning_lines
+from autoeval.runtime.json_values import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -191,14 +192,14 @@ class Comparison:
         """Return plain values, fit for JSON; NaN becomes None."""
         return {
             "target": self.target,
-            **_plain(self._first_ahead(self.overall)),
+            **plain(self._first_ahead(self.overall)),
             "level": self.level,
             "n_images": self.n_images,
             "n_labelled": self.n_labelled,
             "known": self.known or None,
             "ranking": _records(self.ranking),
             "pairs": _records(self.to_pandas()),
-            "per_category": {name: _plain(of) for name, of in self.per_category.items()},
+            "per_category": {name: plain(of) for name, of in self.per_category.items()},
             "warnings": list(self.warnings),
             "warning_codes": codes_of(self.warnings),
         }
@@ -260,8 +261,4 @@ def distinguishable(row: Mapping[str, Any]) -> bool:
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     rows = table.to_dict("records")
-    return [_plain(row) for row in rows]
-
-
-def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(name): None if value != value else value for name, value in row.items()}
+    return [plain(row) for row in rows]

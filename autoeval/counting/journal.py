@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
-from autoeval.runtime.files import write_json
+from autoeval.runtime.files import PathLike, write_json
 
 Cell = dict[str, Any]
 
@@ -23,7 +23,7 @@ class CellJournal:
     identify a cell: of several lines with one key the last holds.
     """
 
-    def __init__(self, path: str | os.PathLike[str], key: Sequence[str]) -> None:
+    def __init__(self, path: PathLike, key: Sequence[str]) -> None:
         self.path = Path(path)
         self.key = tuple(key)
 
@@ -56,7 +56,7 @@ class CellJournal:
             os.fsync(stream.fileno())
 
 
-def check_same_run(path: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
+def check_same_run(path: PathLike, settings: Mapping[str, Any]) -> None:
     """Keep the settings of a run beside its journals, or compare them with those kept there."""
     path = Path(path)
     now = json.loads(json.dumps(settings))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from autoeval.counting.capture.split import INPAINTED, CaptureSplit
 from autoeval.counting.capture.tasks import CHOICE, PATTERN_CHOICES, CaptureTask, PromptBook
 from autoeval.counting.praco.data import CountingSet
 from autoeval.errors import InputError
-from autoeval.runtime.files import atomic_path, write_text
+from autoeval.runtime.files import PathLike, atomic_path, write_text
 
 INTEGER, TRUTH = ("int64", pa.int64()), ("bool", pa.bool_())
 # Fields of rows that are no text, as the ``datasets`` library and Arrow call their types.
@@ -107,7 +106,7 @@ def export_lmms_eval(
     split: CaptureSplit,
     tasks: Sequence[CaptureTask],
     book: PromptBook,
-    folder: str | os.PathLike[str],
+    folder: PathLike,
     *,
     max_tokens: int = 4096,
 ) -> list[str]:
@@ -152,7 +151,7 @@ def export_lmms_eval(
 
 def export_praco(
     counting_set: CountingSet,
-    folder: str | os.PathLike[str],
+    folder: PathLike,
     *,
     question: str = QUESTION,
     max_tokens: int = 256,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import pandas as pd
 
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 LARGEST = 1e12  # what is beyond it is no count
 
@@ -24,9 +24,7 @@ ALIASES = {
 FORMS = {2: ("id", "pred"), 3: ("id", "target", "pred"), 4: ("id", "error", "target", "pred")}
 
 
-def read_columns(
-    path: str | os.PathLike[str], by_position: Mapping[int, tuple[str, ...]]
-) -> pd.DataFrame:
+def read_columns(path: PathLike, by_position: Mapping[int, tuple[str, ...]]) -> pd.DataFrame:
     """Read a table, Parquet or text with commas, whose columns have names or known positions.
 
     A first row whose last field is no number is a header; its names are those of `ALIASES`. Returns
@@ -62,7 +60,7 @@ def read_columns(
     return frame
 
 
-def numbers(path: str | os.PathLike[str], frame: pd.DataFrame, column: str) -> np.ndarray:
+def numbers(path: PathLike, frame: pd.DataFrame, column: str) -> np.ndarray:
     """Read a column as float64; blank and ``nan`` become NaN."""
     text = frame[column].astype(object).where(frame[column].notna(), "")
     values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, copy=True)
@@ -98,7 +96,7 @@ def _read(path: Path) -> pd.DataFrame:
     return frame
 
 
-def true_counts(path: str | os.PathLike[str], frame: pd.DataFrame) -> np.ndarray:
+def true_counts(path: PathLike, frame: pd.DataFrame) -> np.ndarray:
     """Read the column ``target`` (N,), or raise `InputError` where one is missing or negative."""
     counts = numbers(path, frame, "target")
     bad = frame["id"][np.isnan(counts) | (counts < 0)].tolist()
@@ -137,7 +135,7 @@ class CountPredictions:
 
 
 def read_predictions(
-    path: str | os.PathLike[str], truth: Mapping[str, float] | None = None, name: str | None = None
+    path: PathLike, truth: Mapping[str, float] | None = None, name: str | None = None
 ) -> CountPredictions:
     """Read a file of predictions, CSV or Parquet.
 
@@ -169,7 +167,7 @@ def read_predictions(
     return predictions if truth is None else join_truth(predictions, truth)
 
 
-def predicted_ids(path: str | os.PathLike[str]) -> tuple[str, ...]:
+def predicted_ids(path: PathLike) -> tuple[str, ...]:
     """Return the image ids of a file of predictions; see `read_predictions`."""
     return tuple(read_columns(path, FORMS)["id"])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from autoeval.data.coco import read_coco
 from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 # Ways to call an image by its file: the whole name, without folders, without suffix too.
 _NAMES = (str, lambda name: PurePath(name).name, lambda name: PurePath(name).stem)
@@ -175,7 +175,7 @@ def _coco_counts(path: Path, category: str | None) -> GroundTruth:
     return GroundTruth(images, tuple(notes), file_names)
 
 
-def read_truth(path: str | os.PathLike[str], category: str | None = None) -> GroundTruth:
+def read_truth(path: PathLike, category: str | None = None) -> GroundTruth:
     """Read true counts; the file's suffix and content show the format.
 
     It is CSV or Parquet of ``id,count[,stratum]``; JSON of points (by image id, FSC-147,
@@ -204,7 +204,7 @@ def read_truth(path: str | os.PathLike[str], category: str | None = None) -> Gro
     return GroundTruth({i: ImageTruth(n) for i, n in zip(frame["id"], counts, strict=True)})
 
 
-def has_categories(path: str | os.PathLike[str]) -> bool:
+def has_categories(path: PathLike) -> bool:
     """Return whether a file of true counts is one of COCO's, so that a category can be chosen."""
     path = Path(path)
     return path.suffix == ".json" and path.is_file() and _is_coco(read_json(path))

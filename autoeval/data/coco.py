@@ -16,11 +16,12 @@ from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
 from autoeval.data.labels.truth import FARTHEST
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 TIMES = ("date_captured", "datetime")
 
 
-def read_coco(path: str | os.PathLike[str]) -> LabelSet:
+def read_coco(path: PathLike) -> LabelSet:
     """Read an annotation file in COCO's object detection format.
 
     It is JSON with ``images`` and, where it is labelled, ``annotations`` and ``categories``. What
@@ -46,7 +47,7 @@ def read_coco(path: str | os.PathLike[str]) -> LabelSet:
 
 
 def read_coco_images(
-    path: str | os.PathLike[str], warnings: list[str] | None = None
+    path: PathLike, warnings: list[str] | None = None
 ) -> tuple[LabelledImage, ...]:
     """Read the list of images of an annotation file, whatever else it holds.
 

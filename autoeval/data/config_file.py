@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 PACKAGE = Path(__file__).resolve().parents[1]
 CONFIGS = next((f for f in (PACKAGE / "configs", PACKAGE.parent / "configs") if f.is_dir()), None)
@@ -31,7 +31,7 @@ def shipped_config(*parts: str) -> Path:
     return CONFIGS.joinpath(*parts)
 
 
-def or_shipped(path: str | os.PathLike[str]) -> Path:
+def or_shipped(path: PathLike) -> Path:
     """Return the file, or where there is none the shipped one that ``configs/...`` names.
 
     So what the documentation calls ``configs/metasets/corruptions.py`` is found from any folder.
@@ -48,7 +48,7 @@ def or_shipped(path: str | os.PathLike[str]) -> Path:
     return found if found.is_file() else given
 
 
-def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_config(path: PathLike) -> dict[str, Any]:
     """Read an mmengine configuration file, maybe a shipped ``configs/...``, as plain dictionaries.
 
     Raises `InputError` if it is missing or cannot be run.

@@ -25,6 +25,7 @@ from autoeval.data.image_folder import (
 from autoeval.data.video import VIDEOS, VideoFrame, video_frames
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 LISTS = frozenset({".txt", ".lst"})
 STANDARD_INPUT = "-"
@@ -33,7 +34,7 @@ _UNREAD = frozenset({".arw", ".cr2", ".cr3", ".dng", ".heic", ".heif", ".jxl", "
 VIDEOS_SKIPPED = "videos passed over"
 
 
-def listed_paths(source: str | os.PathLike[str]) -> list[Path]:
+def listed_paths(source: PathLike) -> list[Path]:
     """Read a list of paths.
 
     The source is a text file with a path on each line (those that begin with # are comments),
@@ -59,7 +60,7 @@ def listed_paths(source: str | os.PathLike[str]) -> list[Path]:
     return paths
 
 
-def is_pattern(source: str | os.PathLike[str]) -> bool:
+def is_pattern(source: PathLike) -> bool:
     """Whether a path that does not exist holds the signs of a pattern."""
     return glob.has_magic(os.fspath(source)) and not Path(source).exists()
 
@@ -77,8 +78,8 @@ class FoundImages:
 
 
 def find_images(
-    source: str | os.PathLike[str],
-    img_dir: str | os.PathLike[str] | None = None,
+    source: PathLike,
+    img_dir: PathLike | None = None,
     *,
     every: str | None = None,
 ) -> FoundImages:
@@ -106,7 +107,7 @@ def find_images(
 
 
 def _find(
-    source: str | os.PathLike[str], img_dir: str | os.PathLike[str] | None, every: str | None
+    source: PathLike, img_dir: PathLike | None, every: str | None
 ) -> tuple[FoundImages, bool]:
     """Find images, and say whether a COCO file names them."""
     if os.fspath(source) == STANDARD_INPUT or is_pattern(source):
@@ -210,7 +211,7 @@ class ImageArray:
         return self.pixels
 
 
-Images = str | os.PathLike[str] | Sequence[str | os.PathLike[str] | np.ndarray | UnlabelledImage]
+Images = PathLike | Sequence[PathLike | np.ndarray | UnlabelledImage]
 
 
 def list_images(images: Images) -> tuple[UnlabelledImage, ...]:

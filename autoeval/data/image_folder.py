@@ -16,6 +16,7 @@ import numpy as np
 from autoeval.data.coco import image_path, read_coco_images
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 _PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
 _ODD = re.compile(r"[^-\w.]")
@@ -125,8 +126,8 @@ class ImageFile:
 
 
 def load_image_folder(
-    path: str | os.PathLike[str],
-    img_dir: str | os.PathLike[str] | None = None,
+    path: PathLike,
+    img_dir: PathLike | None = None,
     warnings: list[str] | None = None,
 ) -> tuple[ImageFile, ...]:
     """List the images of a folder or of an annotation file; no image is opened.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from PIL import Image, UnidentifiedImageError
+
+from autoeval.runtime.files import PathLike
 
 _ORIENTATION, _ON_THEIR_SIDE = 0x0112, (5, 6, 7, 8)
 # Formats whose EXIF orientation Pillow leaves to us and OpenCV obeys.
@@ -45,7 +46,7 @@ class TooLargeError(ValueError):
         self.n_pixels = max([2 * (Image.MAX_IMAGE_PIXELS or 0), *known])
 
 
-def read_header(source: str | os.PathLike[str] | bytes) -> ImageHeader | None:
+def read_header(source: PathLike | bytes) -> ImageHeader | None:
     """Read the size of an image, a file or its content, without decoding it.
 
     It is None where there is no file or Pillow does not know the format. Raises `TooLargeError`.
@@ -61,7 +62,7 @@ def read_header(source: str | os.PathLike[str] | bytes) -> ImageHeader | None:
         return None
 
 
-def image_size(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+def image_size(path: PathLike) -> tuple[int, int] | None:
     """Return height and width as `read_image` gives them; None where they cannot be read."""
     try:
         header = read_header(path)
@@ -84,7 +85,7 @@ def _header(stream: BinaryIO) -> ImageHeader:
         return ImageHeader(*((width, height) if turned else (height, width)), turned)
 
 
-def exif_time(path: str | os.PathLike[str]) -> datetime | None:
+def exif_time(path: PathLike) -> datetime | None:
     """Return the time in the EXIF of an image: when it was taken, else when it was written.
 
     It is by the camera's own clock, without a time zone; None where there is no EXIF, no time in

@@ -11,6 +11,7 @@ import numpy as np
 from autoeval.data.image_header import TooLargeError, foreign_format, read_header
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 LIMIT_VARIABLE = "AUTOEVAL_MAX_MEGAPIXELS"
 MAX_MEGAPIXELS = 100.0
@@ -22,7 +23,7 @@ _JPEG_START, _JPEG_SCAN, _JPEG_END = b"\xff\xd8", 0xDA, b"\xff\xd9"
 class UnreadableImageError(InputError):
     """One image that cannot be used; `reason` ends a sentence that starts with the path."""
 
-    def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
+    def __init__(self, path: PathLike, reason: str) -> None:
         super().__init__(path, reason)
         self.path, self.reason = Path(path), reason
 
@@ -30,7 +31,7 @@ class UnreadableImageError(InputError):
         return f"{printable(self.path)}: {self.reason}"
 
 
-def read_image(path: str | os.PathLike[str], *, max_megapixels: float | None = None) -> np.ndarray:
+def read_image(path: PathLike, *, max_megapixels: float | None = None) -> np.ndarray:
     """Decode an image file of any format that OpenCV reads, to (H, W, 3), uint8, BGR.
 
     The same call as mmdet's default loader: OpenCV, three channels, the EXIF orientation obeyed, so
@@ -44,7 +45,7 @@ def read_image(path: str | os.PathLike[str], *, max_megapixels: float | None = N
     return _image(path, _content(path, _limit(max_megapixels)))
 
 
-def _content(path: str | os.PathLike[str], limit: float) -> bytes:
+def _content(path: PathLike, limit: float) -> bytes:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
             raise UnreadableImageError(path, "is no ordinary file")
@@ -74,7 +75,7 @@ def _content(path: str | os.PathLike[str], limit: float) -> bytes:
     return content
 
 
-def _image(path: str | os.PathLike[str], content: bytes) -> np.ndarray:
+def _image(path: PathLike, content: bytes) -> np.ndarray:
     import cv2
 
     image = _decode(content, cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)

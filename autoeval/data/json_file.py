@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,13 +12,14 @@ from typing import Any
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
 from autoeval.notices import Notice
+from autoeval.runtime.files import PathLike
 
 MOST_BAD = 0.5
 NAMED = 3
 MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
 
 
-def read_json(path: str | os.PathLike[str], what: str = "file") -> Any:
+def read_json(path: PathLike, what: str = "file") -> Any:
     """Read a JSON file; `what` is expected there, such as ``"annotation file"``, for messages."""
     path, name = Path(path), printable(path)
     try:

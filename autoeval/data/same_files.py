@@ -12,6 +12,7 @@ from autoeval.data.find_images import UnlabelledImage
 from autoeval.data.image_folder import ImageFile
 from autoeval.data.wording import listed
 from autoeval.notices import Notice
+from autoeval.runtime.files import PathLike
 
 
 def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
@@ -47,7 +48,7 @@ def _digest(path: Path) -> bytes:
         return str(path).encode("utf-8", "replace")
 
 
-def file_stamp(path: str | os.PathLike[str]) -> str:
+def file_stamp(path: PathLike) -> str:
     """Return size and time of the last change: another one means other content.
 
     Raises OSError without such a file.
@@ -64,7 +65,7 @@ def file_stamp(path: str | os.PathLike[str]) -> str:
     return f"{status.st_size}-{status.st_mtime_ns}"
 
 
-def path_stamp(path: str | os.PathLike[str]) -> str:
+def path_stamp(path: PathLike) -> str:
     """Return where a file lies and its stamp, such as of images that several folders name alike."""
     try:
         return f"{os.path.abspath(path)} {file_stamp(path)}"

@@ -16,6 +16,7 @@ import numpy as np
 from autoeval.data.images import UnreadableImageError
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 VIDEOS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm", ".wmv"})
 SECONDS = 30.0
@@ -27,7 +28,7 @@ class Video:
     `fps` are frames a second, NaN where the file does not say.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: PathLike) -> None:
         self.path = Path(path)
         self._open()
         import cv2
@@ -111,7 +112,7 @@ class VideoFrame:
 
 
 def video_frames(
-    path: str | os.PathLike[str], every: str | None, name: str | None = None
+    path: PathLike, every: str | None, name: str | None = None
 ) -> tuple[VideoFrame, ...]:
     """Take frames of a video at equal distances, the first one first.
 

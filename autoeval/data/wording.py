@@ -7,6 +7,8 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from autoeval.runtime.files import PathLike
+
 _STRAY_BYTE = "[\udc80-\udcff]"  # how Python carries a byte of a file name that is no UTF-8
 
 
@@ -22,7 +24,7 @@ def listed(items: Collection[object], most: int = 5) -> str:
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
-def short_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
+def short_names(paths: Sequence[PathLike]) -> list[str]:
     """Name paths by the last of their parts that tell them apart, without what ends them all.
 
     Examples
@@ -57,7 +59,7 @@ def masked_address(address: str) -> str:
     return f"{scheme}://{shown}{end}" if sign else f"{shown}{end}"
 
 
-def printable(name: str | os.PathLike[str]) -> str:
+def printable(name: PathLike) -> str:
     r"""Spell out the bytes of a file name that are not UTF-8, so that it can be shown and stored.
 
     Examples

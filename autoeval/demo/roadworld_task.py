@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,12 +9,13 @@ from filelock import FileLock
 
 from autoeval.data.tasks.task import SeedSetFiles, Task
 from autoeval.demo.roadworld import CATEGORY, ENVIRONMENTS, write_environment
+from autoeval.runtime.files import PathLike
 from autoeval.runtime.progress import progress_bar
 
 COCO_WORDS = ("car", "bus", "truck")
 
 
-def render_environments(root: str | os.PathLike[str], n_images: int, *, seed: int = 0) -> None:
+def render_environments(root: PathLike, n_images: int, *, seed: int = 0) -> None:
     """Render ``n_images`` of every environment into ``root``; what is there is kept.
 
     Only one process renders at a time; others wait for it and then find everything there.
@@ -30,7 +30,7 @@ def render_environments(root: str | os.PathLike[str], n_images: int, *, seed: in
             bar.update()
 
 
-def environments_task(root: str | os.PathLike[str], names: Sequence[str]) -> Task:
+def environments_task(root: PathLike, names: Sequence[str]) -> Task:
     """Return the task of finding vehicles in some environments that lie in ``root``.
 
     A detector trained on COCO serves, too: its cars, buses and trucks are vehicles.

@@ -26,7 +26,7 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.published.passes.presets import ScoredSettings
 from autoeval.report.tables import format_cells, to_markdown
-from autoeval.runtime.files import atomic_path
+from autoeval.runtime.files import PathLike, atomic_path
 from autoeval.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ Losses, mean over the last 50 iterations of each epoch:
 """
 
 
-def train_detector(config: Config, work_dir: str | os.PathLike[str]) -> tuple[Path, dict[str, Any]]:
+def train_detector(config: Config, work_dir: PathLike) -> tuple[Path, dict[str, Any]]:
     """Render the training images and train, as configs/demo/train_roadworld_nano.py.
 
     An interrupted training goes on from its last epoch in `work_dir`. Returns mmengine's last
@@ -113,7 +113,7 @@ def _build_runner(config: Config, work_dir: Path) -> Runner:
     return runner
 
 
-def summarise_losses(scalars: str | os.PathLike[str]) -> list[dict[str, float]]:
+def summarise_losses(scalars: PathLike) -> list[dict[str, float]]:
     """Read mmengine's scalars and return the last reported losses of every epoch."""
     epochs: dict[int, dict[str, float]] = {}
     for line in Path(scalars).read_text().splitlines():
@@ -125,9 +125,9 @@ def summarise_losses(scalars: str | os.PathLike[str]) -> list[dict[str, float]]:
 
 
 def export_checkpoint(
-    trained: str | os.PathLike[str],
+    trained: PathLike,
     log: Mapping[str, Any],
-    target: str | os.PathLike[str],
+    target: PathLike,
     *,
     classes: tuple[str, ...] = (CATEGORY,),
 ) -> None:
@@ -142,7 +142,7 @@ def export_checkpoint(
         torch.save({"meta": meta, "state_dict": half}, temporary)
 
 
-def read_training_log(checkpoint: str | os.PathLike[str]) -> dict[str, Any]:
+def read_training_log(checkpoint: PathLike) -> dict[str, Any]:
     """Return the training log that `export_checkpoint` put into a checkpoint."""
     return torch.load(checkpoint, map_location="cpu", weights_only=True)["meta"]["training"]
 

@@ -15,8 +15,8 @@ from autoeval.detections import HALF_SIZE, Detections, Evidence
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.half_images import on_half, shrink
 from autoeval.errors import FailedOnImagesError, InputError
+from autoeval.runtime.files import PathLike
 
-PathLike = str | os.PathLike[str]
 Find = Callable[[Sequence[np.ndarray]], Any]
 
 

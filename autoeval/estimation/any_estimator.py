@@ -9,7 +9,7 @@ from autoeval.estimation.artefact import read_artefact
 from autoeval.estimation.estimate import DEFAULT_METHOD, Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.sites.site_boxes import PathLike
+from autoeval.runtime.files import PathLike
 
 OF_METHODS = ("autoeval.published.methods.published_estimator", "PublishedEstimator")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pyarrow
 import pyarrow.parquet
 
 from autoeval.errors import InputError
-from autoeval.runtime.files import atomic_path
+from autoeval.runtime.files import PathLike, atomic_path
 from autoeval.runtime.store import rows_digest
 
 ESTIMATOR = "estimator.parquet"  # in the work dir of a fit
@@ -28,9 +27,7 @@ EXPECTED: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def write_artefact(
-    path: str | os.PathLike[str], table: pd.DataFrame, metadata: Mapping[str, Any]
-) -> None:
+def write_artefact(path: PathLike, table: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
     """Write a table and JSON metadata with a checksum of both into one Parquet file, atomically."""
     arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
     note = json.dumps({"format": FORMAT, **metadata}, sort_keys=True).encode()
@@ -40,13 +37,13 @@ def write_artefact(
         pyarrow.parquet.write_table(arrow, temporary)
 
 
-def artefact_path(path: str | os.PathLike[str]) -> Path:
+def artefact_path(path: PathLike) -> Path:
     """Return the file of an estimator, which a work dir of a fit stands for, too."""
     path = Path(path)
     return path / ESTIMATOR if path.is_dir() else path
 
 
-def read_artefact(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
+def read_artefact(path: PathLike) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Read what `write_artefact` wrote; see `artefact_path`."""
     path = artefact_path(path)
     if not path.is_file():

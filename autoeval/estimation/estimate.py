@@ -16,6 +16,7 @@ from autoeval.notices import codes_of
 from autoeval.regression.prediction_interval import WIDEST
 from autoeval.report.tables import counted
 from autoeval.report.warning_lines import ordered_warnings, warning_lines
+from autoeval.runtime.json_values import plain
 from autoeval.targets import OperatingPoint, find_target
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; NaN becomes None."""
-        return _plain(self._fields()) | {"warning_codes": codes_of(self.warnings)}
+        return plain(self._fields()) | {"warning_codes": codes_of(self.warnings)}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row, features as columns, texts joined by ``"; "``."""
@@ -285,11 +286,3 @@ class Estimate:
         """Return the value and the ends of the interval in the target's unit."""
         scale = find_target(self.target).scale
         return tuple(scale * v for v in (self.value, self.lower, self.upper))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(of) for key, of in value.items()}
-    if isinstance(value, tuple):
-        return list(value)
-    return None if isinstance(value, float) and value != value else value

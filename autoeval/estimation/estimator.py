@@ -33,8 +33,8 @@ from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
+from autoeval.runtime.files import PathLike
 from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.site_boxes import PathLike
 from autoeval.targets import IOUS
 
 

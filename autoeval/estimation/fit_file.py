@@ -11,7 +11,7 @@ from autoeval.estimation.estimate import DEFAULT_METHOD
 from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.score_floors import split_floors, with_floors
 from autoeval.labels.assistance import LabelAssistance
-from autoeval.sites.site_boxes import PathLike
+from autoeval.runtime.files import PathLike
 
 
 def write_fit(path: PathLike, fit: FitState) -> None:

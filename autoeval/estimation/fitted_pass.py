@@ -25,8 +25,9 @@ from autoeval.estimation.pair_table import CATEGORY, needs_of
 from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.labels.plan_file import PLAN, load_plan
+from autoeval.runtime.files import PathLike
 from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.site_boxes import PASSES, PathLike
+from autoeval.sites.site_boxes import PASSES
 
 UNREAD = {
     "half_size": "a pass at half the size (`half_size=`)",

@@ -46,13 +46,13 @@ from autoeval.estimation.score_floors import FloorFit, fits_above, share_above
 from autoeval.estimation.site import Categories, any_task, words_of
 from autoeval.notices import prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
+from autoeval.runtime.files import PathLike
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.reference_statistics import (
     ReferenceStatistics,
     different_floors,
     joined_statistics,
 )
-from autoeval.sites.site_boxes import PathLike
 
 PAIR = ["source", "category"]
 REFERENCE = "reference"

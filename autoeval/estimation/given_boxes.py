@@ -22,8 +22,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
+from autoeval.runtime.files import PathLike
 from autoeval.runtime.job import Executor
-from autoeval.sites.site_boxes import PathLike, SiteBoxes
+from autoeval.sites.site_boxes import SiteBoxes
 
 
 @dataclass(frozen=True)

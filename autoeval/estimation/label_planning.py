@@ -28,8 +28,9 @@ from autoeval.labels.pseudo_labels import read_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.metrics.coco_matching import top_detections
 from autoeval.notices import Notice
+from autoeval.runtime.files import PathLike
 from autoeval.sites.pool import Pool, pool_of_evidence
-from autoeval.sites.site_boxes import PathLike, SiteBoxes
+from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import IOUS, OperatingPoint
 
 

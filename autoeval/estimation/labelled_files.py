@@ -18,15 +18,11 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.notices import Notice
+from autoeval.runtime.files import PathLike
 from autoeval.sites.label_warnings import exchanged_words, mismatched_words
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.site_boxes import (
-    PathLike,
-    SiteBoxes,
-    check_floor,
-    check_limit,
-)
+from autoeval.sites.site_boxes import SiteBoxes, check_floor, check_limit
 
 if TYPE_CHECKING:
     from autoeval.data.tasks.task import Task

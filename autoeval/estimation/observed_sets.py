@@ -19,13 +19,14 @@ from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.site import any_task, own_words
 from autoeval.notices import Notice
+from autoeval.runtime.files import PathLike
 from autoeval.sites.labelled_set import (
     LabelledSet,
     is_labelled_enough,
     too_few_labels,
     truth_of_samples,
 )
-from autoeval.sites.site_boxes import PathLike, SiteBoxes
+from autoeval.sites.site_boxes import SiteBoxes
 
 if TYPE_CHECKING:
     from autoeval.data.tasks.seed_set import SeedSet

@@ -20,6 +20,7 @@ from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, value_of
 from autoeval.notices import codes_of
 from autoeval.report.warning_lines import warning_lines
+from autoeval.runtime.json_values import plain
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
 if TYPE_CHECKING:
@@ -217,16 +218,16 @@ class ThresholdChoice:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; NaN becomes None."""
         ends = {name: getattr(self, name) for name in ("threshold", "first", "last")}
-        plain = {name: _plain(value) for name, value in ends.items()}
-        at = {name: {end: _plain(of[end]) for end in ENDS} for name, of in self.at.items()}
-        common = {name: _plain(getattr(self, name)) for name in ENDS}
+        thresholds = {name: plain(value) for name, value in ends.items()}
+        at = {name: {end: plain(of[end]) for end in ENDS} for name, of in self.at.items()}
+        common = {name: plain(getattr(self, name)) for name in ENDS}
         return {
             "target": self.target,
             **common,
             "level": self.level,
             "wanted": self.wanted,
-            **plain,
-            "greatest": _plain(self.greatest),
+            **thresholds,
+            "greatest": plain(self.greatest),
             "at": at,
             "per_category": {},
             "warnings": list(self.warnings),
@@ -341,7 +342,3 @@ def _fine(curve: pd.DataFrame, measure: str) -> pd.DataFrame:
 def _reached(fine: pd.DataFrame, end: str, wanted: float) -> pd.Series:
     """Return the thresholds at which a value is reached."""
     return fine.loc[fine[end] >= wanted - 1e-9, "threshold"]
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

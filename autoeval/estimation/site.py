@@ -27,9 +27,10 @@ from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
 from autoeval.notices import Notice
+from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.sites.reference_statistics import SAME_FLOOR, ReferenceStatistics
-from autoeval.sites.site_boxes import LOW_FLOOR, PathLike, SiteBoxes, check_floor
+from autoeval.sites.site_boxes import LOW_FLOOR, SiteBoxes, check_floor
 
 Categories = Mapping[str, Sequence[str]]
 BLACK_BOX = "black box"

@@ -15,8 +15,8 @@ from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.site import Categories, Site, site_of_images
+from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards
-from autoeval.sites.site_boxes import PathLike
 
 
 def read_site(

@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.data.predictions import FoundBoxes
+from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.sites.pool import Pool
 
@@ -138,11 +139,15 @@ def fit_false_negatives(
 ) -> LinearPredictors:
     """Fit a Poisson regression of the false negatives of M images at the lowest IoU threshold.
 
-    `features` are those of `image_features`; `missed` and `weights` are (M,).
+    `features` are those of `image_features`; `missed` and `weights` are (M,). Where nothing is
+    missed, half an object in one image more is: the logarithm of zero would say never.
     """
     from sklearn.linear_model import PoissonRegressor
 
     x, centre, scale = _standardised(features)
+    if not missed.any():
+        none = np.zeros((1, len(centre)))
+        return LinearPredictors(centre, scale, none, none, np.log([0.5 / (len(missed) + 1)]))
     regression = PoissonRegressor(alpha=PENALTY_OF_FALSE_NEGATIVES, max_iter=500)
     fit = regression.fit(x, missed, weights)
     slopes, straight = fit.coef_[None], np.zeros((1, len(centre)))
@@ -166,7 +171,7 @@ def image_features(
     best = np.zeros(n_images)
     np.maximum.at(best, image, scores)
     variance = probabilities * (1 - probabilities)
-    sums = [probabilities, scores > 0.3, scores > 0.05, np.ones(len(scores)), variance]
+    sums = [probabilities, scores > CONFIDENT, scores > SCORE_THR, np.ones(len(scores)), variance]
     counts = [np.log1p(np.bincount(image, part, minlength=n_images)) for part in sums]
     return np.stack([*counts, best], axis=1)
 

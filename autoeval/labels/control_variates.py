@@ -8,6 +8,7 @@ import numpy as np
 from typing_extensions import Self
 
 from autoeval.data.predictions import FoundBoxes
+from autoeval.detections import CONFIDENT
 from autoeval.metrics.average_precision import RankedDetections, influence_function
 from autoeval.metrics.coco_matching import top_detections
 from autoeval.metrics.weighted_matching import match_weighted
@@ -15,7 +16,6 @@ from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.site_boxes import SiteBoxes
 
 MODEL, PSEUDO, REFERENCE = "model", "pseudo", "reference"
-CONFIDENT = 0.3  # pseudo-labels over it count as labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class ProbableLabels:
 
     @classmethod
     def of_confident(cls, found: FoundBoxes) -> Self:
-        """Take confident boxes for certain."""
+        """Take boxes with a score over `CONFIDENT` for certain."""
         sure = found.where(found.scores > CONFIDENT)
         return cls(sure, np.ones(len(sure)), PSEUDO)
 

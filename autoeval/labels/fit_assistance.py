@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.box_model import (
@@ -41,7 +42,6 @@ MOST_IMAGES = 300  # of a labelled set
 FOLDS = 4
 MEAN_AP = "mAP"
 FEWEST_FOUND = FOLDS + 1  # images, so that some are left whichever fold is left out
-SHOWN = 0.05  # score from which on a box may show an object
 THRESHOLDS = (0.2, 0.3, 0.5)  # at which the influence on precision, recall and F1 is learned
 
 
@@ -125,7 +125,7 @@ def pairs_of(site: LabelledSet, *, everywhere: bool) -> Iterator[Pair]:
     found = site.pool.found
     for k, ranking in enumerate(site.rankings):
         chosen = (ranking.n_true > 0) | everywhere
-        chosen[found.image[(found.label == k) & (found.scores > SHOWN)]] = True
+        chosen[found.image[(found.label == k) & (found.scores > SCORE_THR)]] = True
         images = np.flatnonzero(chosen)
         if len(images) >= FEWEST_IMAGES and ranking.n_true.sum() >= FEWEST_BOXES:
             yield Pair(site, k, images)

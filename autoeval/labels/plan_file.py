@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -21,7 +20,7 @@ from autoeval.labels.compact_arrays import compact, restored
 from autoeval.labels.plan import LabelPlan, at_levels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.notices import codes_of, notices_of
-from autoeval.runtime.files import atomic_path, write_json
+from autoeval.runtime.files import PathLike, atomic_path, write_json
 
 PLAN, ARRAYS, FORMAT = "plan.json", "pool.npz", 5
 """Format 3 had arrays of all images and categories, 4 arrays as they are."""
@@ -37,7 +36,7 @@ LATER = (
 )  # not in every file of format 3
 
 
-def save_plan(plan: LabelPlan, folder: str | os.PathLike[str]) -> list[Path]:
+def save_plan(plan: LabelPlan, folder: PathLike) -> list[Path]:
     """Write a plan into a folder; return the files."""
     folder = Path(folder)
     arrays = {f"found_{name}": getattr(plan.found, name) for name in COLUMNS}
@@ -81,7 +80,7 @@ def drawn_with(plan: LabelPlan) -> dict[str, Any]:
     return {"probabilities": (1 / weights).round(6).tolist()}
 
 
-def load_plan(folder: str | os.PathLike[str]) -> LabelPlan:
+def load_plan(folder: PathLike) -> LabelPlan:
     """Read what `save_plan` wrote; InputError if it is not there or cannot be read."""
     folder = Path(folder)
     folder = folder.parent if folder.name == PLAN else folder

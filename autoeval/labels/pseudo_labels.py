@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.data.predictions.reading import file_of
 from autoeval.metrics.coco_matching import top_detections
+from autoeval.runtime.files import PathLike
 from autoeval.sites.labelled_set import LabelledSet
 
 
 def read_pseudo_labels(
-    file: str | os.PathLike[str], pool: FoundBoxes, words: Mapping[str, str] | None = None
+    file: PathLike, pool: FoundBoxes, words: Mapping[str, str] | None = None
 ) -> FoundBoxes:
     """Read the predictions of a second detector on the images of a pool, in its categories.
 

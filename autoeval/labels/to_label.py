@@ -17,12 +17,12 @@ from autoeval.data.image_header import read_header
 from autoeval.data.json_file import read_json
 from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
 from autoeval.data.labels.writing import coco_document
+from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import save_plan
 from autoeval.runtime.files import atomic_path, write_json, write_text
 
-SURE = 0.3  # boxes of the detector over it are offered
 SAME = 0.6  # of boxes of one category that overlap by more (IoU), the most confident is offered
 LOCAL_FILES = "/data/local-files/?d="
 IMAGES, EMPTY, CONFIG = "images", "annotations.json", "label_config.xml"
@@ -134,7 +134,7 @@ def label_config(categories: Sequence[str]) -> str:
 
 def _of_image(plan: LabelPlan, k: int, image: LabelledImage) -> Prelabels:
     found = plan.found
-    rows = np.flatnonzero((found.image == k) & (found.scores > SURE))
+    rows = np.flatnonzero((found.image == k) & (found.scores > CONFIDENT))
     rows = rows[np.argsort(-found.scores[rows], kind="stable")]
     boxes = found.boxes[rows].astype(np.float64)
     if image.size is not None:

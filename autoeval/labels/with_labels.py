@@ -24,6 +24,7 @@ from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import rank_categories
 from autoeval.notices import Notice, as_notice, codes_of
 from autoeval.report.warning_lines import warning_lines
+from autoeval.runtime.json_values import plain
 from autoeval.sites.label_warnings import label_warnings
 from autoeval.targets import OperatingPoint, points_at
 
@@ -222,17 +223,17 @@ class LabelledEstimate:
         lower, upper = self.interval
         return {
             "target": self.target,
-            "value": _plain(self.value),
-            "lower": _plain(lower),
-            "upper": _plain(upper),
+            "value": plain(self.value),
+            "lower": plain(lower),
+            "upper": plain(upper),
             "level": self.level,
             "n_labelled": self.n_labelled,
             "n_pool": self.n_pool,
             "categories_behind": self.n_behind,
             "more_labels": {f"{goal:.2f}": self.more_labels(goal) for goal in GOALS},
-            "whole": {name: _plain_dict(asdict(of)) for name, of in self.whole.items()},
+            "whole": {name: plain(asdict(of)) for name, of in self.whole.items()},
             "per_category": {
-                name: {**_plain_dict(self.per_category[name]), **_plain_dict(asdict(of))}
+                name: {**plain(self.per_category[name]), **plain(asdict(of))}
                 for name, of in self.by_category.items()
             },
             "warnings": list(self.warnings),
@@ -471,18 +472,3 @@ def warnings_of_conflict(whole: LabelEstimates) -> tuple[str, ...]:
             "estimate leaves out: these images are unlike those that the estimator was fitted on",
         ),
     )
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _plain_dict(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: _plain_dict(value)
-        if isinstance(value, Mapping)
-        else _plain(value)
-        if isinstance(value, float)
-        else value
-        for name, value in values.items()
-    }

@@ -22,7 +22,8 @@ from autoeval.monitoring.observing.results_files import find_results
 from autoeval.monitoring.periods import in_time
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import RecordStore
-from autoeval.sites.site_boxes import PathLike, SiteBoxes
+from autoeval.runtime.files import PathLike
+from autoeval.sites.site_boxes import SiteBoxes
 
 ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT, CANDIDATE = "current", "candidate"

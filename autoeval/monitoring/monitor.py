@@ -16,7 +16,7 @@ from autoeval.monitoring.periods import AUTO, Clock
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions, watch_sites
 from autoeval.monitoring.watched import Watched
-from autoeval.sites.site_boxes import PathLike
+from autoeval.runtime.files import PathLike
 
 
 def monitor(

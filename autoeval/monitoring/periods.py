@@ -17,6 +17,7 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.notices import Notice
 from autoeval.report.tables import counted
+from autoeval.runtime.files import PathLike
 
 AUTO, EXIF, FILE = "auto", "exif", "file"
 IN_NAME, LISTED, NOWHERE, UNTRUE = "name", "listed", "none", "untrue"
@@ -52,7 +53,7 @@ class Clock:
             )
 
     def read(
-        self, path: str | os.PathLike[str] | None, name: str, listed: datetime | None = None
+        self, path: PathLike | None, name: str, listed: datetime | None = None
     ) -> tuple[datetime | None, str]:
         """Return the time of an image, None where there is none, and where it is from.
 
@@ -69,7 +70,7 @@ class Clock:
         return taken, source
 
     def _found(
-        self, path: str | os.PathLike[str] | None, name: str, listed: datetime | None
+        self, path: PathLike | None, name: str, listed: datetime | None
     ) -> tuple[datetime | None, str]:
         if self.source not in (AUTO, EXIF, FILE):
             return time_in_name(name, self.source), IN_NAME
@@ -98,7 +99,7 @@ def time_in_name(name: str, form: str) -> datetime | None:
     return None
 
 
-def _changed(path: str | os.PathLike[str]) -> datetime | None:
+def _changed(path: PathLike) -> datetime | None:
     try:
         seconds = os.stat(path).st_mtime
         return datetime.fromtimestamp(seconds, timezone.utc).replace(tzinfo=None, microsecond=0)

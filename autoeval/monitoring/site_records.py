@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.observation.pass_settings import FORMER_SETTINGS, of_plain_pass
 from autoeval.runtime import OK
-from autoeval.runtime.files import write_json
+from autoeval.runtime.files import PathLike, write_json
 from autoeval.runtime.store import DamagedRowsError, RowStore, read_row_file
 
 SIGNAL = "signal/"
@@ -137,7 +136,7 @@ class RecordStore:
     row counts. The folder is made on the first write; `rows` writes each batch whole or not at all.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: PathLike) -> None:
         self.folder = Path(folder)
         self.rows = RowStore(self.folder / ROWS)
         self._read = lru_cache(KEPT_OPEN)(self._part)

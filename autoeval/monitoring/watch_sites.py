@@ -22,7 +22,7 @@ from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import BLACK_BOX, Categories, any_task
 from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes
 from autoeval.monitoring.observing.reading_results import ResultsReader, read_results
-from autoeval.monitoring.observing.results_files import PathLike, find_results
+from autoeval.monitoring.observing.results_files import find_results
 from autoeval.monitoring.observing.site_pass import (
     HALF,
     NO_REFERENCE,
@@ -42,6 +42,7 @@ from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.watched import Watched
 from autoeval.notices import Notice
 from autoeval.report.tables import counted
+from autoeval.runtime.files import PathLike
 from autoeval.runtime.job import Executor
 from autoeval.runtime.jobs import JobCounts
 from autoeval.runtime.shards import Shards

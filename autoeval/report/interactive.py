@@ -93,8 +93,8 @@ class ScatterChart:
         elif varied:
             line, about = self._least_squares(*samples.to_numpy(float).T), LEAST_SQUARES
         return {
-            "values": [_plain(value) for value in self.points[name]],
-            "estimate": _plain((self.estimate or {}).get(name)),
+            "values": [_six_digits(value) for value in self.points[name]],
+            "estimate": _six_digits((self.estimate or {}).get(name)),
             "note": _correlation(samples, self.unit) if varied else "",
             "about": about,
             "line": line,
@@ -104,7 +104,7 @@ class ScatterChart:
     def _cloud(self, name: str) -> list[float | None] | None:
         if self.cloud is None or name not in self.cloud.scores:
             return None
-        return [_plain(value) for value in self.cloud.scores[name]]
+        return [_six_digits(value) for value in self.cloud.scores[name]]
 
     def _band(self, band: RegressionBand) -> dict[str, Any] | None:
         parts = {"y": band.y, "lower": band.lower, "upper": band.upper}
@@ -112,15 +112,15 @@ class ScatterChart:
         if "y" not in known:
             return None
         line = {key: [self._y(v) for v in values] for key, values in known.items()}
-        return {"x": [_plain(v) for v in band.x], **line}
+        return {"x": [_six_digits(v) for v in band.x], **line}
 
     def _least_squares(self, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
         ends = np.array([x.min(), x.max()])
         fitted = np.polynomial.Polynomial.fit(x, y, 1)(ends)
-        return {"x": [_plain(v) for v in ends], "y": [self._y(v) for v in fitted]}
+        return {"x": [_six_digits(v) for v in ends], "y": [self._y(v) for v in fitted]}
 
     def _y(self, value: float) -> float | None:
-        return _plain(self.target.scale * value)
+        return _six_digits(self.target.scale * value)
 
 
 def _correlation(samples: pd.DataFrame, unit: str) -> str:
@@ -130,7 +130,7 @@ def _correlation(samples: pd.DataFrame, unit: str) -> str:
     return found.replace("-", "\N{MINUS SIGN}")
 
 
-def _plain(value: float | None) -> float | None:
+def _six_digits(value: float | None) -> float | None:
     """Keep six significant digits, as many as a screen can show."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
 

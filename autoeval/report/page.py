@@ -6,7 +6,6 @@ Text given to a page is always shown as text; markup in it (in a file name, say)
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,7 +16,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from autoeval.report.tables import Table
-from autoeval.runtime.files import write_text
+from autoeval.runtime.files import PathLike, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -187,7 +186,7 @@ class Page:
         kinds = {block.kind for block in self.blocks}
         return _template().render(title=self.title, blocks=self.blocks, kinds=kinds)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: PathLike) -> None:
         """Write the page to ``path`` atomically, making its folder where needed."""
         write_text(path, self.render())
 

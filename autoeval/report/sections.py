@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from autoeval.report.page import Page
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
 from autoeval.report.warning_lines import MOST, warning_lines
 from autoeval.runtime.files import write_figure, write_json, write_table, write_text
+from autoeval.runtime.json_values import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,14 +65,16 @@ class Report:
             section.show(page)
         return page
 
-    def text(self, *, verbose: bool = True) -> str:
+    def text(self, *, verbose: bool = True, of_fit: Collection[str] = ()) -> str:
         """Return what the terminal shows: headlines, warnings, and the rest if `verbose`.
 
-        Without `verbose` there are at most `MOST` warnings, the most important.
+        Without `verbose` there are at most `MOST` warnings, the most important, and none of those
+        that the fit has printed, `of_fit`.
         """
         warnings = [warning for s in self.sections for warning in s.all_warnings()]
         shown = [s.headline() for s in self.sections]
-        shown.append("\n".join(warning_lines(warnings, None if verbose else MOST)))
+        lines = warning_lines(warnings) if verbose else warning_lines(warnings, MOST, of_fit=of_fit)
+        shown.append("\n".join(lines))
         if verbose:
             shown += [s.text() for s in self.sections]
         return "\n\n".join(dict.fromkeys(filter(None, shown)))
@@ -128,18 +130,6 @@ class Part:
         write_text(files[1], rows)
         write_text(files[2], to_markdown(format_cells(self.for_people, self.formats)) + "\n")
         return files
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON has it: times in ISO 8601, None for what JSON lacks."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    value = value.item() if hasattr(value, "item") else value
-    if value is None or pd.isna(value) or value in (math.inf, -math.inf):
-        return None
-    return value.isoformat() if isinstance(value, pd.Timestamp) else value
 
 
 @dataclass(frozen=True)

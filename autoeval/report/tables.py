@@ -60,16 +60,16 @@ def to_markdown(table: pd.DataFrame) -> str:
     |:---|---:|
     | x\|y_z | \<i>1 |
     """
-    head = "| " + " | ".join(_plain(name) for name in table.columns) + " |"
+    head = "| " + " | ".join(_escaped(name) for name in table.columns) + " |"
     rule = "|:---|" + "---:|" * (table.shape[1] - 1)
     rows = (
-        "| " + " | ".join(_plain(value) for value in row) + " |"
+        "| " + " | ".join(_escaped(value) for value in row) + " |"
         for row in table.itertuples(index=False)
     )
     return "\n".join([head, rule, *rows])
 
 
-def _plain(value: object) -> str:
+def _escaped(value: object) -> str:
     return MARKUP.sub(r"\\\g<0>", _one_line(str(value)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from autoeval.report.sections import Report
@@ -17,6 +17,7 @@ def print_report(
     page: Path | None = None,
     as_json: bool = False,
     verbose: bool = True,
+    of_fit: Collection[str] = (),
     more: Callable[[], Sequence[Path]] = tuple,
     next_step: str = "",
 ) -> None:
@@ -24,10 +25,13 @@ def print_report(
 
     ``result.json`` and the page, unless `page` is another place, go to `folder`. Files that were
     written `before` are named, too; `more` writes further ones and returns their paths. Last comes
-    `next_step`, see `next_command`, where there is one. For `verbose` see `Report.text`.
+    `next_step`, see `next_command`, where there is one. For `verbose` and `of_fit` see
+    `Report.text`.
     """
-    shown = json.dumps(report.to_dict(), indent=2) if as_json else report.text(verbose=verbose)
-    print(shown, flush=True)
+    if as_json:
+        print(json.dumps(report.to_dict(), indent=2), flush=True)
+    else:
+        print(report.text(verbose=verbose, of_fit=of_fit), flush=True)
     folder.mkdir(parents=True, exist_ok=True)
     written = [*before, *report.write(folder, page), *more()]
     if not as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import IntEnum
 
 from autoeval.report.tables import counted
@@ -71,17 +71,29 @@ def ordered_warnings(warnings: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(filter(None, warnings)), key=importance)
 
 
-def warning_lines(warnings: Iterable[str], most: int | None = None) -> list[str]:
+def warning_lines(
+    warnings: Iterable[str], most: int | None = None, *, of_fit: Collection[str] = ()
+) -> list[str]:
     """Return the lines that a terminal shows, `most` warnings and the number of the others.
+
+    Those `of_fit`, which the fit has printed, are counted alone.
 
     >>> warning_lines(["a", "b", "c"], most=2)[1:]
     ['warning: b', '1 more warning is on the page; --verbose prints it']
+    >>> warning_lines(["a", "b"], of_fit=["b"])
+    ['warning: a', '1 warning of the fit holds here, too; --verbose prints it']
     """
     ordered = ordered_warnings(warnings)
-    lines = [f"warning: {warning}" for warning in ordered[:most]]
-    n_more = len(ordered) - len(lines)
+    own = [warning for warning in ordered if warning not in of_fit]
+    lines = [f"warning: {warning}" for warning in own[:most]]
+    n_more = len(own) - len(lines)
     if n_more:
         verb, them = ("is", "it") if n_more == 1 else ("are", "them")
         more = counted(n_more, "more warning")
         lines.append(f"{more} {verb} on the page; --verbose prints {them}")
+    n_repeated = len(ordered) - len(own)
+    if n_repeated:
+        hold, them = ("holds", "it") if n_repeated == 1 else ("hold", "them")
+        repeated = counted(n_repeated, "warning")
+        lines.append(f"{repeated} of the fit {hold} here, too; --verbose prints {them}")
     return lines

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-
+PathLike = str | os.PathLike[str]
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet runs
 
 
 @contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_path(path: PathLike) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` that replaces it when the body ends well.
 
     The temporary file keeps the suffix of ``path`` (libraries choose a format by it), is flushed to
@@ -56,14 +56,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
+def write_text(path: PathLike, text: str) -> None:
     """Write ``text`` (UTF-8) to ``path`` atomically, making its folder where needed."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_table(
-    path: str | os.PathLike[str],
+    path: PathLike,
     table: pd.DataFrame,
     *,
     float_format: str | None = None,
@@ -115,7 +115,7 @@ def _as_text(value: Any) -> Any:
     return whole
 
 
-def write_figure(path: str | os.PathLike[str], figure: Figure, *, dpi: int = 150) -> Path:
+def write_figure(path: PathLike, figure: Figure, *, dpi: int = 150) -> Path:
     """Draw a matplotlib figure into a file of the format that the suffix names; return the path.
 
     Equal figures give equal bytes: the file does not name the version that drew it, nor when.
@@ -128,7 +128,7 @@ def write_figure(path: str | os.PathLike[str], figure: Figure, *, dpi: int = 150
     return Path(path)
 
 
-def write_json(path: str | os.PathLike[str], value: Any, *, indent: int | None = 2) -> Path:
+def write_json(path: PathLike, value: Any, *, indent: int | None = 2) -> Path:
     """Write plain values as JSON; return the path."""
     write_text(path, json.dumps(value, indent=indent) + "\n")
     return Path(path)

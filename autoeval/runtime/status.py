@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
 from autoeval.runtime import FAILED
+from autoeval.runtime.files import PathLike
 from autoeval.runtime.store import MANIFEST, RowStore
 
 RECENT = 50
@@ -61,7 +61,7 @@ class RunStatus:
         return {**vars(self), "folder": str(self.folder), "left": self.left}
 
 
-def run_statuses(work_dir: str | os.PathLike[str]) -> list[RunStatus]:
+def run_statuses(work_dir: PathLike) -> list[RunStatus]:
     """Return the progress of the runs in a work dir or folder of rows, or raise `InputError`."""
     root = Path(work_dir)
     manifests = sorted([*root.glob(MANIFEST), *root.glob(f"*/{MANIFEST}")])

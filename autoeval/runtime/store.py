@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ import pyarrow.parquet
 from filelock import FileLock, Timeout
 
 from autoeval.runtime import FAILED, OK
-from autoeval.runtime.files import atomic_path, write_text
+from autoeval.runtime.files import PathLike, atomic_path, write_text
 from autoeval.runtime.job import Job
 
 SEAL = b"autoeval.rows"
@@ -42,7 +41,7 @@ class Claims:
     ((True, False, True), False)
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: PathLike) -> None:
         self.folder = Path(folder)
         self._held: dict[str, FileLock] = {}
 
@@ -155,7 +154,7 @@ class RowStore:
     ({'a'}, ['ok', 'failed'])
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: PathLike) -> None:
         self.folder = Path(folder)
 
     def write_manifest(self, jobs: Sequence[Job], what: str) -> None:

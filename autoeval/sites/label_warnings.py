@@ -10,11 +10,12 @@ from autoeval.boxes import overlapping_pairs
 from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
+from autoeval.detections import CONFIDENT
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.coco_matching import top_detections
 from autoeval.notices import Notice
 
-CONFIDENT, SURE = 0.3, 0.5
+SURE = 0.5
 TOUCHING = 0.1
 SHARE_OF_OBJECTS, MANY_UNLABELLED = 0.25, 0.125
 MANY_ELSEWHERE = 0.07

@@ -10,7 +10,7 @@ import numpy as np
 from autoeval.boxes import overlapping_pairs
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.predictions import FoundBoxes
-from autoeval.detections import Detections, Evidence
+from autoeval.detections import CONFIDENT, Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.metrics.coco_matching import top_detections
 from autoeval.notices import Notice
@@ -33,9 +33,9 @@ OF_PASS = {
 }
 """Features that need another pass than the clean one, by the name of that pass."""
 
-CONFIDENT = 0.3
 EDGE = 3.0  # pixels
 ANY = float(np.finfo(np.float64).tiny)  # smallest overlap
+SAME_BOX = 0.3  # overlap over which a box of another pass is taken for the same
 
 
 def feature_names(passes: Iterable[str] = ()) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def _in_other_pass(found: FoundBoxes, other: FoundBoxes) -> list[np.ndarray]:
     chosen = order[first]
     reached, score = np.zeros(len(found)), np.zeros(len(found))
     reached[a[chosen]] = overlap[chosen]
-    score[a[chosen]] = other.scores[b[chosen]] * (overlap[chosen] > CONFIDENT)
+    score[a[chosen]] = other.scores[b[chosen]] * (overlap[chosen] > SAME_BOX)
     return [reached, score]
 
 

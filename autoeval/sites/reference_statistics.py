@@ -13,6 +13,7 @@ import pandas as pd
 
 from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
+from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
 from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.report.tables import counted
@@ -24,7 +25,7 @@ from autoeval.sites.list_starts import (
     log_chance,
     open_lists,
 )
-from autoeval.sites.score_range import SCORE_THR, another_scale, unseen_share
+from autoeval.sites.score_range import another_scale, unseen_share
 from autoeval.sites.site_boxes import LOW_FLOOR
 
 SAME_FLOOR = 0.01  # difference of lowest scores of files that were cut alike

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from autoeval.data.predictions import FoundBoxes
+from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.notices import Notice
 from autoeval.sites.list_starts import ENOUGH_BOXES, lowest_of_images
 
-SCORE_THR = 0.05  # boxes with a lower score count in no score
-CONFIDENT = 0.3
 ENOUGH_CONFIDENT = 20
 MOSTLY = 0.5
 NOTICEABLE = 0.05

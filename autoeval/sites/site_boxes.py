@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,7 +26,6 @@ PASSES = {
 }
 """Passes beside the clean one that predictions can have, each with where they come from."""
 
-PathLike = str | os.PathLike[str]
 LOW_FLOOR, HIGH_FLOOR = 0.05, 0.35
 LITTLE = 0.01  # that few boxes begin over the score that they were exported from
 FEWEST_FULL, MANY_FULL = 3, 0.1

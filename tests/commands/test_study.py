@@ -1,4 +1,5 @@
 import inspect
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -6,7 +7,10 @@ from predicted_world import write_world
 from rectangles import RectangleDetector, write_task
 
 from autoeval.cli import main
-from autoeval.published.commands.study import STUDIES, read_settings
+from autoeval.errors import InputError
+from autoeval.published.commands.studies import registry
+from autoeval.published.commands.studies.registry import studies
+from autoeval.published.commands.study import read_settings
 
 METHODS = ["--set", "methods=bos_strict,constant"]
 
@@ -202,16 +206,16 @@ def test_what_is_fitted_on_is_named_once(files, capsys, options, message):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", studies())
 def test_settings_are_the_parameters_of_the_study_and_have_their_defaults(name):
-    function = STUDIES[name].function(name)
+    function = studies()[name].report_function()
     parameters = inspect.signature(function).parameters.values()
     named = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     named.pop("seed", None)
     unused = {"labels": {"also"}}.get(name, set())
     extra = {"labels": {"target", "fit_on"}}.get(name, set())
-    assert set(STUDIES[name].settings) - extra == set(named) - unused
-    read = read_settings([], STUDIES[name].settings)
+    assert set(studies()[name].settings) - extra == set(named) - unused
+    read = read_settings([], studies()[name].settings)
     for setting, default in named.items():
         if default is not inspect.Parameter.empty and setting not in (*unused, "pseudo_words"):
             assert read[setting] == default, setting
@@ -235,3 +239,27 @@ def test_settings_are_the_parameters_of_the_study_and_have_their_defaults(name):
 def test_what_a_study_does_not_take_is_refused(words, message, capsys):
     assert main(["study", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_study_is_one_declaration_with_its_run(monkeypatch, capsys):
+    """It is then in the help, and its settings, its inputs and the seed come to its run."""
+    monkeypatch.setattr(registry, "_STUDIES", dict(studies()))
+    calls = []
+
+    @registry.study(
+        "mean", "what is the mean mAP", "score_correlation.correlation_report", {"most": 3}
+    )
+    def mean(run):
+        calls.append((run.settings, run.passes, run.args.scores))
+        raise InputError("stops here")
+
+    words = ["study", "mean", "--scores", "x", "--set", "most=5", "--seed", "7"]
+    assert main(words) == 2
+    assert calls == [({"most": 5, "seed": 7}, {}, [Path("x")])]
+    assert main([*words, "--fits", "a", "b"]) == 2
+    assert "--fits has no use in the study 'mean', which takes --scores" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="already called mean"):
+        registry.study("mean", "", "", {})(mean)
+    with pytest.raises(SystemExit):
+        main(["study", "--help"])
+    assert "  mean: what is the mean mAP\n      from --scores\n" in capsys.readouterr().out

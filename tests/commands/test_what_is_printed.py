@@ -75,7 +75,8 @@ def test_the_number_is_first_and_the_files_come_after_at_most_five_warnings(word
     assert all(k < lines.index("written:") for k in at)
     steps = [k for k, line in enumerate(lines) if line.startswith("next step, ")]
     assert all(lines.index("written:") < k == len(lines) - 2 for k in steps)
-    known = [line for line in lines if "new in this run" not in line]  # none in a second run
+    counts = "new in this run", "--verbose prints"  # none in a second run, none in all lines
+    known = [line for line in lines if not any(of in line for of in counts)]
     assert set(known) <= set(whole.splitlines())
 
 
@@ -90,6 +91,17 @@ def test_the_rest_is_printed_with_verbose(printed):
         assert part in whole and part not in short
     short, whole = printed[1][LABELLED]
     assert "sample estimate: " in whole and "sample estimate: " not in short
+
+
+def test_what_the_fit_has_printed_is_counted_and_not_printed_again(printed):
+    said = {words[0]: both for words, both in printed[1].items() if words[0] != "label"}
+    first = printed[1][next(iter(NUMBERS))][0]  # the fit that both read
+    of_fit = [line for line in first.splitlines() if line.startswith("warning: ")]
+    for command in ("estimate", "threshold"):
+        short, whole = said[command]
+        repeated = [line for line in of_fit if line in whole.splitlines()]
+        assert repeated and not any(line in short for line in repeated)
+        assert f"{len(repeated)} warnings of the fit hold here, too; --verbose" in short
 
 
 def test_a_next_step_is_one_that_works(printed, monkeypatch, capsys):

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from autoeval.labels.box_model import LinearPredictors, fit_true_positive, probability
+from autoeval.labels.box_model import (
+    LinearPredictors,
+    expected_count,
+    fit_false_negatives,
+    fit_true_positive,
+    probability,
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +41,9 @@ def test_it_survives_its_file_and_reads_one_without_bends(fitted):
     standard = (features - fitted.centre) / fitted.scale
     straight = fitted.slopes @ standard.T + fitted.intercepts[:, None]
     assert LinearPredictors.from_dict(values)(features) == pytest.approx(straight)
+
+
+def test_images_without_a_miss_do_not_say_that_nothing_is_ever_missed():
+    features = np.random.default_rng(0).random((19, 6))
+    model = fit_false_negatives(features, np.zeros(19), np.ones(19))
+    assert np.allclose(expected_count(model, features + 1), 0.5 / 20)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,7 +13,7 @@ import numpy as np
 
 from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
-from autoeval.runtime.files import write_json
+from autoeval.runtime.files import PathLike, write_json
 
 PUBLISHED_GAMMA = 0.6
 MAX_VALUES = 100_000
@@ -63,12 +62,12 @@ class CountBins:
         """Return a name for each bin: its edges with a dash between."""
         return [f"{lo:g}–{hi:g}" for lo, hi in zip(self.edges, self.edges[1:], strict=False)]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write edges and origin as JSON."""
         write_json(path, {**self.origin, "edges": list(self.edges)}, indent=1)
 
 
-def load_bins(path: str | os.PathLike[str], name: str | None = None) -> CountBins:
+def load_bins(path: PathLike, name: str | None = None) -> CountBins:
     """Read bins from JSON: a list of edges, an object with ``edges``, or such objects by name."""
     content = read_json(path, "file of bins")
     if isinstance(content, dict) and "edges" not in content:

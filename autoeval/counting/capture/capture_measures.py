@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -18,6 +17,7 @@ from autoeval.data.config_file import read_paper
 from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
 from autoeval.runtime import FAILED, MISSING, SKIPPED
+from autoeval.runtime.files import PathLike
 
 NONE = "none"
 Extractor = Callable[[str], Extraction]
@@ -176,7 +176,7 @@ def published_human(split: str) -> float:
     return entry["rows"]["Human"][[*entry["columns"]].index(f"{split}, occluded")]
 
 
-def read_cases(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+def read_cases(path: PathLike) -> list[dict[str, Any]]:
     """Read a table of answers: a JSON list of ``{"kind", "text", "value"}``, null for no answer."""
     cases = read_json(path, "table of answers")
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,19 +28,19 @@ from autoeval.counting.true_counts import GroundTruth, read_truth
 from autoeval.data.coco import image_path
 from autoeval.data.images import read_image
 from autoeval.errors import InputError
-from autoeval.runtime.files import atomic_path, write_text
+from autoeval.runtime.files import PathLike, atomic_path, write_text
 from autoeval.runtime.progress import progress_bar
 
 WARNINGS = "warnings.txt"
 
 
 def build_real(
-    metadata: str | os.PathLike[str],
-    images: str | os.PathLike[str],
-    folder: str | os.PathLike[str],
+    metadata: PathLike,
+    images: PathLike,
+    folder: PathLike,
     *,
-    classes: str | os.PathLike[str] | None = None,
-    annotations: str | os.PathLike[str] | None = None,
+    classes: PathLike | None = None,
+    annotations: PathLike | None = None,
 ) -> CaptureSplit:
     """Build the occluded images of the real split.
 

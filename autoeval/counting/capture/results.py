@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from autoeval.counting.prompting import is_done
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.runtime import FAILED, MISSING, OK, SKIPPED
+from autoeval.runtime.files import PathLike
 
 Row = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ class TaskResult:
     warnings: tuple[str, ...]
 
 
-def read_answers(path: str | os.PathLike[str], *, task: str = "total-occluded") -> list[dict]:
+def read_answers(path: PathLike, *, task: str = "total-occluded") -> list[dict]:
     """Read answers from a ``.jsonl`` file of this program or a JSON list of the authors' scripts.
 
     Such a list says neither model, taken from the file's name, nor `task`; -1 is a skipped answer.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from autoeval.counting.capture.render import on_canvas
 from autoeval.data.images import read_image
 from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
-from autoeval.runtime.files import atomic_path, write_text
+from autoeval.runtime.files import PathLike, atomic_path, write_text
 
 METADATA = "metadata.json"
 _POINT_SIDE = 2  # the released real metadata stores a point as a box of 2 x 2
@@ -67,7 +66,7 @@ class CaptureItem:
         return on_canvas(self.points, self.record["radius"], self.record["canvas_size"])
 
 
-def read_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+def read_records(path: PathLike) -> list[dict[str, Any]]:
     """Read a metadata file: a JSON list of objects with one ``image_file`` each."""
     records = read_json(path, "metadata file")
     if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
@@ -86,7 +85,7 @@ def to_items(records: Iterable[Mapping[str, Any]]) -> list[CaptureItem]:
     return [_item(record) for record in records]
 
 
-def read_items(path: str | os.PathLike[str]) -> list[CaptureItem]:
+def read_items(path: PathLike) -> list[CaptureItem]:
     """Read the items of a metadata file, or of a folder that holds a ``metadata.json``."""
     path = Path(path)
     return to_items(read_records(path / METADATA if path.is_dir() else path))
@@ -166,20 +165,18 @@ class CaptureSplit:
         return read_image(self.image_path(item, variant))
 
 
-def open_split(folder: str | os.PathLike[str]) -> CaptureSplit:
+def open_split(folder: PathLike) -> CaptureSplit:
     """Open a folder that `write_synthetic` or `real.build_real` made."""
     return CaptureSplit(Path(folder), tuple(read_items(Path(folder))))
 
 
-def write_metadata(folder: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) -> None:
+def write_metadata(folder: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
     """Write the metadata of a split, one record a line."""
     lines = ",\n".join(json.dumps(record) for record in records)
     write_text(Path(folder) / METADATA, f"[\n{lines}\n]\n")
 
 
-def write_contact_sheet(
-    split: CaptureSplit, path: str | os.PathLike[str], *, pairs: int = 40
-) -> None:
+def write_contact_sheet(split: CaptureSplit, path: PathLike, *, pairs: int = 40) -> None:
     """Draw ``pairs`` items, spread evenly over the split, each original beside occluded."""
     from autoeval.report.embed import picture_rows
     from autoeval.runtime.files import write_figure
@@ -193,7 +190,7 @@ def write_contact_sheet(
     write_figure(path, picture_rows(pictures, f"{len(pictures)} of {len(split.items)} pairs"))
 
 
-def write_image(path: str | os.PathLike[str], image: np.ndarray) -> None:
+def write_image(path: PathLike, image: np.ndarray) -> None:
     """Write an image in the format of the suffix of ``path``, whole or not at all."""
     with atomic_path(path) as temporary:
         if not cv2.imwrite(str(temporary), image):

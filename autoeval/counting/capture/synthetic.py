@@ -6,7 +6,6 @@ A record holds the released keys (`image_file`, `ground_truth`, `shape`, `offset
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from autoeval.counting.capture.split import (
     write_metadata,
 )
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 from autoeval.runtime.progress import progress_bar
 
 DOT_SHAPES = {"dots": "circle", "boxes": "square"}
@@ -231,7 +231,7 @@ def _spread(count: int, span: float) -> np.ndarray:
     return 0.5 + span * (np.linspace(-0.5, 0.5, count) if count > 1 else np.zeros(1))
 
 
-def write_synthetic(spec: SyntheticSpec, folder: str | os.PathLike[str]) -> CaptureSplit:
+def write_synthetic(spec: SyntheticSpec, folder: PathLike) -> CaptureSplit:
     """Write both images of every configuration, then the metadata."""
     records = list(make_records(spec))
     if not records:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from autoeval.counting.capture.split import INPAINTED, OCCLUDED, ORIGINAL, CaptureItem
 from autoeval.data.config_file import read_config, shipped_config
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 COUNT, CHOICE = "count", "choice"
 PATTERN_CHOICES = ("rectangle", "triangle", "circle")
@@ -135,9 +135,7 @@ def get_task(name: str) -> CaptureTask:
     return TASKS[name]
 
 
-def load_prompts(
-    path: str | os.PathLike[str] | None = None, *, model: str = "default"
-) -> PromptBook:
+def load_prompts(path: PathLike | None = None, *, model: str = "default") -> PromptBook:
     """Read prompts from a Python file, by default the shipped one, or raise `InputError`."""
     return PromptBook(read_config(path or SHIPPED), model=model)
 

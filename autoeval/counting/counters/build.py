@@ -15,10 +15,11 @@ from autoeval.counting.counters.adapters import TextCounter, TransformersAsk
 from autoeval.counting.counters.endpoint import EndpointAsk
 from autoeval.data.config_file import read_config
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 
 def load_counter(
-    path: str | os.PathLike[str], options: Mapping[str, Any] | None = None
+    path: PathLike, options: Mapping[str, Any] | None = None
 ) -> tuple[Counter, dict[str, Any]]:
     """Build the counter of a config file, and return it with what its answers depend on.
 
@@ -126,7 +127,7 @@ def open_vocabulary(
     return OpenVocabularyCounter(model.to(device), read, score_thr=score_thr, name=called)
 
 
-def _find(dotted: str, path: str | os.PathLike[str]) -> Any:
+def _find(dotted: str, path: PathLike) -> Any:
     module, _, name = dotted.rpartition(".")
     try:
         found = getattr(importlib.import_module(module), name)

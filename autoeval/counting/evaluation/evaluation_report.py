@@ -20,9 +20,9 @@ from autoeval.counting.evaluation.localisation import Localisation, side_by_side
 from autoeval.counting.evaluation.model_measures import CountEvaluation, pooled_std_warnings
 from autoeval.counting.filed_page import FiledPage, merged_notes
 from autoeval.counting.measures.tper import TperCurve
-from autoeval.report.sections import plain
 from autoeval.report.tables import format_cells, number_text, to_terminal
 from autoeval.runtime.files import write_text
+from autoeval.runtime.json_values import plain
 
 WINNERS = ("winner", "winner of std")  # columns of a comparison
 MOST_PANELS = 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from autoeval.data.image_header import image_size
 from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 from autoeval.runtime.progress import progress_bar
 
 LEVELS = (0, 1, 2, 3)
@@ -113,7 +113,7 @@ class ImagePoints:
     size: tuple[int, int] | None = None
 
 
-def read_point_predictions(path: str | os.PathLike[str]) -> dict[str, ImagePoints | None]:
+def read_point_predictions(path: PathLike) -> dict[str, ImagePoints | None]:
     """Read points by image id, None for a skipped answer.
 
     An image has a list of [x, y] or [x, y, score]; or ``points`` and maybe ``scores``, ``H``,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,7 +32,7 @@ from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.runtime import FAILED
-from autoeval.runtime.files import write_table
+from autoeval.runtime.files import PathLike, write_table
 from autoeval.runtime.progress import announced_bar
 
 KEY = ("image", "class")
@@ -122,7 +121,7 @@ def evaluate_counter(
     prompted: PromptedCounter,
     counting_set: CountingSet,
     recipes: Sequence[MosaicRecipe],
-    folder: str | os.PathLike[str],
+    folder: PathLike,
     *,
     settings: Mapping[str, Any],
     mode: str = "paper",

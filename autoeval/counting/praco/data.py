@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import pandas as pd
 
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 NO_OBJECT = "no object: its true count is 0"
 ON_THE_LIST = "on the exclusion list"
@@ -148,7 +148,7 @@ def single_class(counting_set: CountingSet) -> CountingSet:
     return found
 
 
-def read_exclusions(path: str | os.PathLike[str]) -> list[str]:
+def read_exclusions(path: PathLike) -> list[str]:
     """Read image ids, one a line, ``#`` starts a comment, or raise `InputError`."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()

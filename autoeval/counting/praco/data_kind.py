@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +16,15 @@ from autoeval.data.labels.content import LabelSet
 from autoeval.data.tasks.task import find_data_root
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 
 def load_counting_set(
-    path: str | os.PathLike[str],
+    path: PathLike,
     *,
     split: str = "test",
-    data_root: str | os.PathLike[str] | None = None,
-    exclude: Sequence[str | os.PathLike[str]] = (),
+    data_root: PathLike | None = None,
+    exclude: Sequence[PathLike] = (),
     need_images: bool = True,
 ) -> CountingSet:
     """Read a data set for PrACo.
@@ -58,9 +58,7 @@ def load_counting_set(
     return found
 
 
-def _of_config(
-    path: Path, data_root: str | os.PathLike[str] | None, need_images: bool
-) -> CountingSet:
+def _of_config(path: Path, data_root: PathLike | None, need_images: bool) -> CountingSet:
     config = read_config(path)
     try:
         name = config["name"]
@@ -87,8 +85,8 @@ class CocoPart:
     of other categories are objects all the same. `keep` are the file names to use, by default all.
     """
 
-    ann_file: str | os.PathLike[str]
-    img_dir: str | os.PathLike[str]
+    ann_file: PathLike
+    img_dir: PathLike
     name: str = ""
     mapping: Mapping[str, str] | None = None
     keep: Sequence[str] | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -30,7 +29,7 @@ from autoeval.data.images import UnreadableImageError, read_image
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.runtime import FAILED
-from autoeval.runtime.files import write_table
+from autoeval.runtime.files import PathLike, write_table
 from autoeval.runtime.progress import announced_bar
 
 RELEASED_SEED = 123
@@ -98,12 +97,12 @@ def all_pairs(counting_set: CountingSet, *, layout: str = "released") -> list[Mo
     ]
 
 
-def write_pairs(path: str | os.PathLike[str], recipes: Sequence[MosaicRecipe]) -> None:
+def write_pairs(path: PathLike, recipes: Sequence[MosaicRecipe]) -> None:
     """Keep recipes as CSV, one row each."""
     write_table(path, pd.DataFrame(map(vars, recipes)), read_again=True)
 
 
-def read_pairs(path: str | os.PathLike[str], counting_set: CountingSet) -> list[MosaicRecipe]:
+def read_pairs(path: PathLike, counting_set: CountingSet) -> list[MosaicRecipe]:
     """Read recipes that `write_pairs` wrote."""
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +24,7 @@ from autoeval.counting.prompting import PromptedCounter
 from autoeval.data.images import read_image
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 Tiles = Mapping[tuple[str, str], list[float]]
 LOCALISED = ("TP", "FP", "MAE", "precision", "recall", "f1")
@@ -162,7 +162,7 @@ class PlusPlusResult(Measured):
 def evaluate_multi_class(
     prompted: PromptedCounter,
     counting_set: CountingSet,
-    folder: str | os.PathLike[str],
+    folder: PathLike,
     *,
     settings: Mapping[str, Any],
     divisions: int = 2,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from autoeval.counting.true_counts import GroundTruth, truth_of_json
 from autoeval.data.json_file import read_json
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 ANNOTATIONS = ("annotation_FSC147_384.json", "annotation_FSC147.json")
 SPLITS = "Train_Test_Val_FSC_147.json"
@@ -28,14 +28,12 @@ NAMES = "class_mapping.json"
 HEIGHT = 384  # of the frame that the points are in, whatever the size of the image
 
 
-def is_fsc147(root: str | os.PathLike[str]) -> bool:
+def is_fsc147(root: PathLike) -> bool:
     """Return whether a folder has FSC-147's class file or split file."""
     return any((Path(root) / name).is_file() for name in (SPLITS, IMAGE_CLASSES))
 
 
-def load_fsc147(
-    root: str | os.PathLike[str], split: str = "test", *, need_images: bool = True
-) -> CountingSet:
+def load_fsc147(root: PathLike, split: str = "test", *, need_images: bool = True) -> CountingSet:
     """Read one split of FSC-147, or of a data set in its layout.
 
     Points are in pixels of the images of height 384. ``Split_Classes_FSC147.json`` gives the order
@@ -133,14 +131,12 @@ def _complete(
     return kept, left_out(lacking)
 
 
-def is_mucca(root: str | os.PathLike[str]) -> bool:
+def is_mucca(root: PathLike) -> bool:
     """Return whether a folder has the file of counts by image and class."""
     return (Path(root) / COUNTS).is_file()
 
 
-def load_mucca(
-    root: str | os.PathLike[str], split: str = "test", *, need_images: bool = True
-) -> CountingSet:
+def load_mucca(root: PathLike, split: str = "test", *, need_images: bool = True) -> CountingSet:
     """Read the released files.
 
     Points are xy in pixels of the image at height 384. ``class_mapping.json`` names the classes of

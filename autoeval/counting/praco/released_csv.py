@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.result import PracoResult
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.runtime.files import write_text
+from autoeval.runtime.files import PathLike, write_text
 
 DECIMALS = 2
 NEGATIVE, UPPER, LOWER = "Test1", "Test2_Upper", "Test2_Lower"
@@ -26,7 +25,7 @@ def file_name(test: str, model: str, split: str) -> str:
 
 
 def write_released(
-    folder: str | os.PathLike[str],
+    folder: PathLike,
     model: str,
     counting_set: CountingSet,
     counts: pd.DataFrame,
@@ -53,9 +52,7 @@ def write_released(
     return written
 
 
-def find_released(
-    folder: str | os.PathLike[str], split: str, *, multi_class: bool = False
-) -> dict[str, Path]:
+def find_released(folder: PathLike, split: str, *, multi_class: bool = False) -> dict[str, Path]:
     """Find the negative-label file of each model in a folder and the folders within it.
 
     With `multi_class`, ``multiclass_MODEL_SPLIT1.csv``, the name of PrACo++, counts as well. Of
@@ -73,7 +70,7 @@ def find_released(
 
 
 def evaluate_files(
-    folder: str | os.PathLike[str], model: str, counting_set: CountingSet, *, mode: str = "paper"
+    folder: PathLike, model: str, counting_set: CountingSet, *, mode: str = "paper"
 ) -> PracoResult:
     """Measure predictions made elsewhere on the images that they have.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +33,8 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
+from autoeval.runtime.files import PathLike
 
-PathLike = str | os.PathLike[str]
 SCHEMES = {"rs": "RS", "rr": "RR", "unbinned": "no binning"}
 FORM = "DATASET_unbinned_tar_pred_error.txt (or rr, rs)"
 _NAME = re.compile(rf"({'|'.join(PUBLISHED)})_({'|'.join(SCHEMES)})(_.+)?\.(txt|csv|parquet)")

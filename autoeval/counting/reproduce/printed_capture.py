@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,8 +30,8 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
+from autoeval.runtime.files import PathLike
 
-PathLike = str | os.PathLike[str]
 REAL, SYNTHETIC = "real", "synthetic"
 # The items that are measured, and those set aside for validation, which are part of the statistics.
 MEASURED = {REAL: "real_metadata.json", SYNTHETIC: "synthetic_metadata.json"}

@@ -12,8 +12,9 @@ import pandas as pd
 from autoeval.counting import mode_line
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Section, plain
+from autoeval.report.sections import Part, Section
 from autoeval.report.tables import format_cells, to_terminal
+from autoeval.runtime.json_values import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

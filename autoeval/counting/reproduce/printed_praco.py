@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,8 +25,8 @@ from autoeval.counting.reproduce.printed_grid import (
 from autoeval.errors import InputError
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
+from autoeval.runtime.files import PathLike
 
-PathLike = str | os.PathLike[str]
 Models = Mapping[str, PracoResult]
 _FORMATS = dict.fromkeys(("mean", "median", "largest"), "{:.3f}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from autoeval.data.labels.content import LabelFormat, LabelSet
 from autoeval.data.labels.voc import VOC
 from autoeval.data.labels.yolo import YOLO
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 FORMATS = {fmt.name: fmt for fmt in (COCO, YOLO, VOC)}
 # The layouts of published data sets are read where they are named: `module:constant` of each.
@@ -43,8 +43,8 @@ def label_format(name: str) -> LabelFormat:
 
 
 def load_labels(
-    path: str | os.PathLike[str],
-    img_dir: str | os.PathLike[str] | None = None,
+    path: PathLike,
+    img_dir: PathLike | None = None,
     *,
     layout: str | None = None,
     **options: Any,

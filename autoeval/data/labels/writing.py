@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from autoeval.data.labels.content import ANY, LabelledBox, LabelSet
 from autoeval.errors import InputError
-from autoeval.runtime.files import write_text
+from autoeval.runtime.files import PathLike, write_text
 
 
-def write_coco(labels: LabelSet, path: str | os.PathLike[str]) -> None:
+def write_coco(labels: LabelSet, path: PathLike) -> None:
     """Write labels in COCO's object detection format, atomically.
 
     Unlabelled images are left out. Ids that are numbers stay; others become the images' positions

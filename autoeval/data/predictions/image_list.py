@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +12,10 @@ from autoeval.data.image_header import image_size
 from autoeval.data.labels.content import LabelledImage
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 
-def read_image_list(
-    path: str | os.PathLike[str], warnings: list[str] | None = None
-) -> tuple[LabelledImage, ...]:
+def read_image_list(path: PathLike, warnings: list[str] | None = None) -> tuple[LabelledImage, ...]:
     """List images; none is opened.
 
     The path is a text file with a file name or an id a line (those that begin with # are comments),
@@ -45,9 +43,7 @@ def read_image_list(
     return tuple(LabelledImage(name, name, None) for name in names)
 
 
-def with_sizes(
-    images: tuple[LabelledImage, ...], folder: str | os.PathLike[str]
-) -> tuple[LabelledImage, ...]:
+def with_sizes(images: tuple[LabelledImage, ...], folder: PathLike) -> tuple[LabelledImage, ...]:
     """Read the sizes of the images of a folder from their headers; None where one has none."""
     return tuple(
         replace(image, size=image_size(Path(folder) / image.file_name)) for image in images

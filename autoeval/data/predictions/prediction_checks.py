@@ -10,10 +10,10 @@ import numpy as np
 from autoeval.boxes import overlapping_pairs
 from autoeval.data.predictions.box_columns import FoundBoxes
 from autoeval.data.wording import printable
+from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.notices import Notice
 
-CONFIDENT = 0.3
 SAME_OBJECT = 0.9
 MANY_TWICE = 0.2
 ENOUGH_BOXES = 20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from autoeval.data.predictions.prediction_checks import unusual_boxes, within_im
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.notices import Notice
+from autoeval.runtime.files import PathLike
 
 FEWEST_PLACED = 0.5
 MISSING, AMBIGUOUS = -1, -2
@@ -193,7 +193,7 @@ def files_by_place(folder: Path) -> dict[str, Path]:
 
 
 def read_predictions(
-    path: str | os.PathLike[str],
+    path: PathLike,
     *,
     images: Sequence[LabelledImage] | None = None,
     where: str = "the list of images",

@@ -19,6 +19,7 @@ from autoeval.data.labels.content import ANY, LabelledBox, LabelledImage, LabelS
 from autoeval.data.wording import listed, printable
 from autoeval.errors import InputError
 from autoeval.notices import Notice
+from autoeval.runtime.files import PathLike
 
 _FAULTS = {
     "flat": "boxes without area (zero or negative width or height), dropped",
@@ -65,8 +66,8 @@ class SeedSet:
 
 def load_seed_set(
     name: str,
-    labels: str | os.PathLike[str],
-    img_dir: str | os.PathLike[str] | None,
+    labels: PathLike,
+    img_dir: PathLike | None,
     categories: Sequence[str],
     mapping: Mapping[str, str] | None = None,
     *,

@@ -14,6 +14,7 @@ from autoeval.data.config_file import read_config
 from autoeval.data.tasks.seed_set import SeedSet, load_seed_set
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
 
 ROOT_VARIABLE = "AUTOEVAL_DATA_ROOT"
 
@@ -85,9 +86,7 @@ class Task:
         return np.array(found, np.int64)
 
 
-def load_task(
-    config_path: str | os.PathLike[str], data_root: str | os.PathLike[str] | None = None
-) -> Task:
+def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
     """Read a task file.
 
     Parameters
@@ -120,9 +119,7 @@ def load_task(
     return Task(name, categories, seed_sets, config.get("detector_mapping", {}))
 
 
-def find_data_root(
-    config_path: Path, task: str, own: str | None, given: str | os.PathLike[str] | None
-) -> Path:
+def find_data_root(config_path: Path, task: str, own: str | None, given: PathLike | None) -> Path:
     """Find the folder with the data of a config file, which describes `task`.
 
     `given` by the user goes before the environment variable, which goes before `own`, the file's
@@ -160,7 +157,7 @@ def _files(root: Path, entry: Mapping) -> SeedSetFiles:
 
 
 def _check(
-    path: str | os.PathLike[str],
+    path: PathLike,
     categories: tuple[str, ...],
     seed_sets: tuple[SeedSetFiles, ...],
     detector_mapping: Mapping[str, str],

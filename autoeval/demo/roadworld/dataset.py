@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zlib
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +19,7 @@ from autoeval.demo.roadworld.environments import ENVIRONMENTS
 from autoeval.demo.roadworld.rendering import Rendering, render
 from autoeval.demo.roadworld.scene import Scene, draw_scene
 from autoeval.errors import InputError
-from autoeval.runtime.files import atomic_path, write_text
+from autoeval.runtime.files import PathLike, atomic_path, write_text
 from autoeval.runtime.progress import progress_bar
 
 CATEGORY = "vehicle"
@@ -36,9 +35,7 @@ PIXEL = 1.5
 """A side of the projected box this close to the pixels seen, in pixels, counts as in view."""
 
 
-def write_environment(
-    root: str | os.PathLike[str], name: str, n_images: int, seed: int = 0
-) -> Path:
+def write_environment(root: PathLike, name: str, n_images: int, seed: int = 0) -> Path:
     """Render the first ``n_images`` images of an environment into the folder ``root / name``.
 
     It holds ``annotations.json`` (COCO, one category, ``vehicle``) and ``images/``. Images that an

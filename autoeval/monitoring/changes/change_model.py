@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from autoeval.errors import InputError
 from autoeval.monitoring.changes.condition import AMOUNTS, CONDITION, SCORES, condition, image_moves
 from autoeval.monitoring.changes.image_numbers import MEANINGS, novelty
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.runtime.files import write_json
+from autoeval.runtime.files import PathLike, write_json
 
 LEAST_LEVEL = 0.05  # a site estimated at nothing may still have something to lose
 SHIPPED = ("changes", "yolox_nano.json")
@@ -160,7 +159,7 @@ def scaled_moves(
 
 
 def read_change_model(
-    path: str | os.PathLike[str] | None = None, *, signals: bool = True, half_size: bool = True
+    path: PathLike | None = None, *, signals: bool = True, half_size: bool = True
 ) -> ChangeModel:
     """Read slopes of change.
 
@@ -189,7 +188,7 @@ def read_change_model(
 
 
 def write_change_model(
-    path: str | os.PathLike[str], model: ChangeModel, clean_boxes: ChangeModel | None = None
+    path: PathLike, model: ChangeModel, clean_boxes: ChangeModel | None = None
 ) -> Path:
     """Write slopes of change, and those for boxes at full size alone; return the path."""
     more = {} if clean_boxes is None else {CLEAN: clean_boxes.to_dict()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.site_watch import FEWEST, SiteChange, Watch, watch
 from autoeval.monitoring.periods import Baseline, blocks_of_time, in_time
 from autoeval.monitoring.site_records import CameraImage, RecordStore
+from autoeval.runtime.files import PathLike
 
 MOST_INFLUENTIAL, MOST_MOVED = 8, 3
 Level = Callable[[Sequence[CameraImage]], float]
@@ -165,7 +165,7 @@ class Anchor:
     upper: float
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Self:
+    def read(cls, path: PathLike) -> Self:
         """Read what ``autoeval label estimate --json`` printed."""
         content = read_json(path, "estimate from labels")
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -16,8 +15,8 @@ from autoeval.data.same_files import path_stamp
 from autoeval.data.wording import printable
 from autoeval.errors import InputError
 from autoeval.monitoring.observing.site_pass import site_of
+from autoeval.runtime.files import PathLike
 
-PathLike = str | os.PathLike[str]
 RESULTS = re.compile(r"(\.(json|jsonl|ndjson|parquet))(\.gz)?$", re.IGNORECASE)
 HIDDEN = re.compile(r"(^|/)\.")
 LISTS = ("", ".txt", ".json")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autoeval.commands.given_input import Detail
 from autoeval.commands.run_options import (
     add_batch_size,
     add_detector_options,
@@ -103,9 +104,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def add_site_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Declare the detector, the tasks with labelled sites, and how these are changed."""
-    add_detector_options(parser)
+def add_site_options(
+    parser: argparse.ArgumentParser, *, required: bool, more: Sequence[Detail] = ()
+) -> None:
+    """Declare the detector, the tasks with labelled sites, and how these are changed.
+
+    `more` are facts about the detector of one command.
+    """
+    add_detector_options(parser, more)
     data = parser.add_argument_group("data")
     add_task_option(
         data, "; of several, shared images are observed once", required=required, several=True

@@ -60,9 +60,9 @@ def _transforms() -> Mapping[str, str]:
 
 
 def _studies() -> Mapping[str, str]:
-    from autoeval.published.commands.study import STUDIES
+    from autoeval.published.commands.studies.registry import studies
 
-    return {name: study.question for name, study in sorted(STUDIES.items())}
+    return {name: study.question for name, study in studies().items()}
 
 
 def _counters() -> Mapping[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -17,7 +16,7 @@ from autoeval.data.tasks.labelled_samples import MOST_IMAGES, draw_images, own_i
 from autoeval.data.tasks.seed_set import SeedSet, named_rng
 from autoeval.errors import InputError
 from autoeval.published.metasets.transforms import MILD, TransformStep, get_transform
-from autoeval.runtime.files import write_text
+from autoeval.runtime.files import PathLike, write_text
 
 
 @dataclass(frozen=True)
@@ -157,13 +156,13 @@ def own_images(seed_set: SeedSet, *, n_images: int = MOST_IMAGES, seed: int = 0)
     return Recipe(seed_set.name, image_ids, (), seed)
 
 
-def save_recipes(path: str | os.PathLike[str], recipes: Iterable[Recipe]) -> None:
+def save_recipes(path: PathLike, recipes: Iterable[Recipe]) -> None:
     """Write recipes as JSON, one a line, atomically."""
     lines = ",\n".join(_line(recipe) for recipe in recipes)
     write_text(path, f'{{"recipes": [\n{lines}\n]}}\n')
 
 
-def load_recipes(path: str | os.PathLike[str]) -> list[Recipe]:
+def load_recipes(path: PathLike) -> list[Recipe]:
     """Read recipes that `save_recipes` wrote, or raise `InputError` if there are none."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))["recipes"]
@@ -187,9 +186,7 @@ def _line(recipe: Recipe) -> str:
     return json.dumps(recipe.to_dict(), separators=(",", ":"))
 
 
-def load_metaset_config(
-    path: str | os.PathLike[str] | None = None, **changes: Any
-) -> MetaSetConfig:
+def load_metaset_config(path: PathLike | None = None, **changes: Any) -> MetaSetConfig:
     """Read a meta-set's configuration, such as `configs/metasets/mild.py`; by default the paper's.
 
     `changes` are fields of `MetaSetConfig` that override the file, unless they are None.
@@ -206,7 +203,7 @@ def load_metaset_config(
 
 
 def sample_set_sizes(
-    seed_sets: Iterable[SeedSet], path: str | os.PathLike[str] | None = None, **changes: Any
+    seed_sets: Iterable[SeedSet], path: PathLike | None = None, **changes: Any
 ) -> list[int]:
     """Return the number of images of each sample set that a configuration makes of seed sets.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -29,6 +28,7 @@ from autoeval.published.methods.scored_site import scored_site
 from autoeval.published.methods.source_regression import SourceRegression
 from autoeval.published.passes.presets import SourceDomain
 from autoeval.published.scores.registry import of_domain
+from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards
 
 
@@ -249,14 +249,14 @@ class PublishedEstimator:
         """Estimate each row of `table_` without its source; see `SourceRegression`."""
         return self._fitted.predict_left_out()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write its score table and its settings to one Parquet file."""
         table = self.table_  # refused where it is not fitted
         metadata = {"estimator": self.get_params(), "context": self.context_}
         write_artefact(path, table, {**metadata, "loading": self.loading_})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: PathLike) -> Self:
         """Read what `save` wrote, or the work dir of a fit, and fit again on its table.
 
         Raises

@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from autoeval.boxes import box_area, box_iou, match_boxes
-from autoeval.detections import Detections, Evidence
+from autoeval.detections import SCORE_THR, Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.published.reports.score_correlation import R2
 from autoeval.published.studies.correlation import SquaredCorrelation
@@ -112,7 +112,7 @@ def box_table(observations: Observations) -> pd.DataFrame:
     return table
 
 
-def stability_of_boxes(evidence: Evidence, score_thr: float = 0.05) -> np.ndarray:
+def stability_of_boxes(evidence: Evidence, score_thr: float = SCORE_THR) -> np.ndarray:
     """Mean over repeats of the IoU of each clean box with its partner, 0 for a lost box; (N,).
 
     Partners are those of box stability with IoU: the matching whose sum of overlaps is the largest.

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from autoeval.detections import Evidence
+from autoeval.detections import SCORE_THR, Evidence
 from autoeval.errors import InputError
 from autoeval.published.scores.base import (
     ConfidenceScore,
@@ -87,7 +87,9 @@ class SourceThreshold(RatioScore):
     needs_domain = True
     source = "Garg et al. 2022, equation 2"
 
-    def __init__(self, source_threshold: float | None = None, *, score_thr: float = 0.05) -> None:
+    def __init__(
+        self, source_threshold: float | None = None, *, score_thr: float = SCORE_THR
+    ) -> None:
         super().__init__(score_thr=score_thr)
         self.source_threshold = source_threshold
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from typing_extensions import Self
 
 from autoeval.calibration import ScoreCalibration
-from autoeval.detections import Evidence
+from autoeval.detections import SCORE_THR, Evidence
 from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.published.scores.feature_statistics import FeatureStatistics
 
@@ -187,7 +187,7 @@ class RatioScore(Score):
 
     given: ClassVar[tuple[str, ...]] = ("score_thr",)
 
-    def __init__(self, *, score_thr: float = 0.05) -> None:
+    def __init__(self, *, score_thr: float = SCORE_THR) -> None:
         self.score_thr = score_thr
         self.names = tuple(self.features)
         self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
@@ -235,7 +235,7 @@ class ConfidenceScore(RatioScore):
     names: which of its features to compute; all by default.
     """
 
-    def __init__(self, *, score_thr: float = 0.05, names: Sequence[str] | None = None) -> None:
+    def __init__(self, *, score_thr: float = SCORE_THR, names: Sequence[str] | None = None) -> None:
         super().__init__(score_thr=score_thr)
         self.names = tuple(self.features if names is None else names)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from autoeval.boxes import OVERLAPS, match_boxes
-from autoeval.detections import Detections
+from autoeval.detections import SCORE_THR, Detections
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class BoxStabilitySettings:
     class_aware: bool = False
     empty: str = "zero"
     normalise: str = "min"
-    score_thr: float = 0.05
+    score_thr: float = SCORE_THR
 
     def __post_init__(self) -> None:
         allowed = {"cost": OVERLAPS, "empty": ("zero", "skip"), "normalise": ("min", "max")}

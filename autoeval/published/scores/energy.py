@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logsumexp
 from typing_extensions import Self
 
-from autoeval.detections import Evidence
+from autoeval.detections import SCORE_THR, Evidence
 from autoeval.published.scores.base import Score, falling, undirected
 from autoeval.published.scores.registry import register
 
@@ -55,7 +55,7 @@ class Energy(Score):
     given = ("score_thr",)
     source = "Peng et al. 2024, equations 3 and 4"
 
-    def __init__(self, *, temperature: float = 1.0, score_thr: float = 0.05) -> None:
+    def __init__(self, *, temperature: float = 1.0, score_thr: float = SCORE_THR) -> None:
         self.temperature = temperature
         self.score_thr = score_thr
         self._parts: list[tuple[int, float, float]] = []

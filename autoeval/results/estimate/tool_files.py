@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from autoeval.data.predictions import FoundBoxes
+from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.estimation.estimate import Estimate
 from autoeval.runtime.files import write_json, write_table
-from autoeval.sites.score_range import CONFIDENT, SCORE_THR
 
 
 def export(folder: Path, estimate: Estimate) -> list[Path]:

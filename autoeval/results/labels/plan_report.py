@@ -27,7 +27,7 @@ from autoeval.results.columns import explained
 from autoeval.results.estimate.about import about_section
 from autoeval.results.estimate.example_images import pictures_of
 from autoeval.results.estimate.tool_files import image_table
-from autoeval.sites.site_boxes import PathLike
+from autoeval.runtime.files import PathLike
 
 PICTURES = 12
 LISTED = 100  # images from which on their table is folded

@@ -17,8 +17,8 @@ from autoeval.data.wording import masked_address
 from autoeval.errors import InputError
 from autoeval.monitoring.order.site_table import FALSE_ALARMS
 from autoeval.monitoring.watched import BELOW, Watched
-from autoeval.report.sections import plain
 from autoeval.runtime.files import write_json
+from autoeval.runtime.json_values import plain
 
 SENT = "alarms_sent.json"
 SENT_COLUMNS = (

@@ -200,7 +200,7 @@ def test_gamma_by_cross_validation_and_a_separate_truth(files, tmp_path, capsys)
         (["good.csv", "--bins", "none.json"], "No file of bins"),
         (
             ["good.csv", "--bins", "several.json"],
-            "(a, b): name one of them (--bins FILE name=NAME)",
+            "(a, b): name one of them (--bins FILE name=NAME, or ",
         ),
         (["same.csv"], "give --bins"),
         (["good.csv", "--binning", "gamma=2"], "between 0 and 1"),

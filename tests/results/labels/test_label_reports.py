@@ -11,9 +11,10 @@ from label_worlds import label_set, make_site
 
 from autoeval.data.coco import read_coco
 from autoeval.data.find_images import ImageArray
+from autoeval.detections import CONFIDENT
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
-from autoeval.labels.to_label import SURE, write_to_label
+from autoeval.labels.to_label import write_to_label
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.results.labels.estimate_report import label_report
@@ -49,7 +50,7 @@ def test_the_folder_holds_what_was_drawn(plan, tmp_path):
     assert ({image.file_name for image in empty.images}, empty.boxes) == (drawn, ())
     assert empty.categories == ("car",)
     offered = read_coco(out / "prelabels_coco.json").boxes
-    sure = (plan.found.scores > SURE) & np.isin(plan.found.image, plan.drawn)
+    sure = (plan.found.scores > CONFIDENT) & np.isin(plan.found.image, plan.drawn)
     assert len(offered) == sure.sum() > 0
     tasks = json.loads((out / "prelabels_label_studio.json").read_text())
     assert sum(len(task["predictions"][0]["result"]) for task in tasks) == sure.sum()
