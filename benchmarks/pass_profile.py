@@ -23,6 +23,7 @@ import pandas as pd
 
 from autoeval.detectors import detector
 from autoeval.metrics import mean_ap
+from autoeval.published.network.as_perturbable import as_perturbable
 from autoeval.published.network.capturing import logits
 from autoeval.published.network.forward import passes
 from autoeval.published.network.perturbable import PerturbableDetector
