@@ -9,14 +9,14 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ARCHITECTURE = ROOT / "docs/explanation/architecture.md"
-APART = ("published", "counting", "demo")  # programs on the core
+APART = ("published", "counting", "demo", "roadworld")  # beside the core
 
 # Layers from the bottom; a package may import what is in a lower layer, and its own modules.
 LAYERS = [
     {"errors", "boxes", "notices", "version"},
     {"detections", "targets", "runtime"},
     {"metrics", "data", "report", "calibration"},
-    {"detectors", "features", "regression", "sites"}
+    {"detectors", "features", "regression", "roadworld", "sites"}
     | {"published.layouts", "published.metasets", "published.scores"},
     {"labels", "published.network"},
     {"estimation"},
@@ -203,7 +203,7 @@ def core_modules():
     return core
 
 
-def test_the_core_imports_no_published_method_no_counting_and_no_demo():
+def test_the_core_imports_none_of_the_programs_beside_it():
     """Commands, scores and estimators of these register by name, as in `PACKAGES` of `cli`."""
     core = core_modules()
     assert len(core) > 200

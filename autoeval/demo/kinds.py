@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from autoeval.demo.roadworld import make_picture
+from autoeval.roadworld import make_picture
 
 CATEGORIES = ("car", "van", "bus", "truck")
 CATEGORY_OF = {

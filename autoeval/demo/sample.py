@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from autoeval.demo.kinds import CATEGORIES, KindClassifier, categories_of
-from autoeval.demo.roadworld import DETECTOR, make_picture
 from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
+from autoeval.roadworld import DETECTOR, make_picture
 from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
 

@@ -9,8 +9,6 @@ from textwrap import fill
 
 from autoeval.api import estimate_with_labels
 from autoeval.data.image_folder import load_image_folder
-from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
-from autoeval.demo.roadworld_task import environments_task, render_environments
 from autoeval.demo.training import measure_samples
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
@@ -29,6 +27,8 @@ from autoeval.report.sections import Remarks, Report
 from autoeval.report.terminal import written_files
 from autoeval.results.estimate.estimate_page import estimate_page
 from autoeval.results.labels.estimate_report import label_report
+from autoeval.roadworld import DETECTOR, ENVIRONMENTS
+from autoeval.roadworld.environments_task import environments_task, render_environments
 from autoeval.runtime.files import write_json, write_text
 
 SEED = 0

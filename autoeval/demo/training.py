@@ -18,7 +18,6 @@ from mmengine.config import Config
 
 from autoeval.data.tasks.labelled_samples import Sample, Samples
 from autoeval.data.tasks.task import Task
-from autoeval.demo.roadworld.dataset import CATEGORY, make_picture, write_environment
 from autoeval.detectors import MMDetector
 from autoeval.detectors.building.configs import fill_registries
 from autoeval.detectors.ops import register
@@ -26,6 +25,7 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.published.passes.presets import ScoredSettings
 from autoeval.report.tables import format_cells, to_markdown
+from autoeval.roadworld.dataset import CATEGORY, make_picture, write_environment
 from autoeval.runtime.files import PathLike, atomic_path
 from autoeval.runtime.progress import progress_bar
 

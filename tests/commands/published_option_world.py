@@ -16,10 +16,10 @@ from shaken_rectangles import ShakenRectangles
 
 from autoeval.data.config_file import shipped_config
 from autoeval.demo import showing, training
-from autoeval.demo.roadworld import write_environment
-from autoeval.demo.roadworld_task import render_environments
 from autoeval.detectors import loading
 from autoeval.published.commands import paper_runs
+from autoeval.roadworld import write_environment
+from autoeval.roadworld.environments_task import render_environments
 from benchmarks.paper_layouts import coco, exdark, kitti, write_sets
 
 SHIPPED = shipped_config("detectors", "roadworld_nano.pth")

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from autoeval.cli import main
-from autoeval.demo.roadworld import write_environment
+from autoeval.roadworld import write_environment
 
 SOURCES, NEW = ["day_street", "overpass", "fog"], "rain"
 TASK = """

@@ -10,10 +10,10 @@ import pytest
 from rectangles import RectangleDetector, write_task
 
 from autoeval.cli import main
-from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.published.commands import estimate_map, road_world, running_time
 from autoeval.published.metasets import load_recipes
 from autoeval.published.network.forward.dropout_spec import load_dropout
+from autoeval.roadworld import DETECTOR, ENVIRONMENTS
 from tests.doc_pages import ROOT
 
 

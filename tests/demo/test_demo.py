@@ -15,9 +15,9 @@ from pycocotools.cocoeval import COCOeval
 
 from autoeval.cli import main
 from autoeval.demo import showing
-from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
-from autoeval.demo.roadworld_task import render_environments
 from autoeval.detectors import load_detector
+from autoeval.roadworld import DETECTOR, ENVIRONMENTS
+from autoeval.roadworld.environments_task import render_environments
 
 N_IMAGES = 20
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from autoeval.demo.kinds import CATEGORIES, KindClassifier, categories_of
-from autoeval.demo.roadworld import make_picture
-from autoeval.demo.roadworld.vehicles import MODELS
+from autoeval.roadworld import make_picture
+from autoeval.roadworld.vehicles import MODELS
 
 
 @pytest.fixture(scope="module")

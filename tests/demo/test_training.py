@@ -12,11 +12,11 @@ import torch
 from autoeval.cli import main
 from autoeval.data.config_file import shipped_config
 from autoeval.demo import training
-from autoeval.demo.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, make_picture
 from autoeval.demo.training import describe_training, measure
 from autoeval.detectors import load_detector
 from autoeval.published.network.as_perturbable import as_perturbable
 from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, make_picture
 
 CONFIG = shipped_config("demo", "train_roadworld_nano.py")
 

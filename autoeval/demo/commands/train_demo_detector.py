@@ -58,7 +58,6 @@ def run(args: argparse.Namespace) -> int:
     import torch
     from mmengine.config import Config
 
-    from autoeval.demo.roadworld import DETECTOR, ENVIRONMENTS
     from autoeval.demo.training import (
         describe_training,
         export_checkpoint,
@@ -67,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
         train_detector,
     )
     from autoeval.detectors import load_detector
+    from autoeval.roadworld import DETECTOR, ENVIRONMENTS
     from autoeval.runtime.files import write_text
 
     if args.threads:

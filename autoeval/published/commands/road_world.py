@@ -83,8 +83,8 @@ def images_of(site: str) -> Path:
 
 def road_world_task(args: argparse.Namespace) -> Task:
     """Render what is not there yet; return the task of all sites but one to be estimated."""
-    from autoeval.demo.roadworld import ENVIRONMENTS
-    from autoeval.demo.roadworld_task import environments_task, render_environments
+    from autoeval.roadworld import ENVIRONMENTS
+    from autoeval.roadworld.environments_task import environments_task, render_environments
 
     render_environments(FOLDER, number_of_images())
     images = getattr(args, "images", None)

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from autoeval.demo.roadworld.environments import Environment
-from autoeval.demo.roadworld.ground import Road
-from autoeval.demo.roadworld.panels import Camera, Panels
-from autoeval.demo.roadworld.vehicles import MODELS, random_paint, vehicle_panels
+from autoeval.roadworld.environments import Environment
+from autoeval.roadworld.ground import Road
+from autoeval.roadworld.panels import Camera, Panels
+from autoeval.roadworld.vehicles import MODELS, random_paint, vehicle_panels
 
 KINDS = ("sedan", "hatchback", "suv", "van", "bus", "truck")
 SHARES = {

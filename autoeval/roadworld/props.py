@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from autoeval.demo.roadworld.panels import CORNERS, DARK, LAMP, Builder, Camera, Panels
+from autoeval.roadworld.panels import CORNERS, DARK, LAMP, Builder, Camera, Panels
 
 BLACK, STEEL, WHITE = (0.1, 0.1, 0.1), (0.55, 0.55, 0.54), (0.85, 0.85, 0.85)
 WALLS = np.array(

@@ -6,8 +6,8 @@ Modules for a picture, bottom to top: `camera`, `panels`, `vehicles` and `props`
 `dataset`.
 """
 
-from autoeval.demo.roadworld.dataset import CATEGORY, Picture, make_picture, write_environment
-from autoeval.demo.roadworld.environments import ENVIRONMENTS, Environment
+from autoeval.roadworld.dataset import CATEGORY, Picture, make_picture, write_environment
+from autoeval.roadworld.environments import ENVIRONMENTS, Environment
 
 DETECTOR = "roadworld_nano"
 """Name under which `autoeval.detectors.load_detector` knows the detector trained on this world."""

@@ -10,7 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from autoeval.demo.roadworld.panels import Camera
+from autoeval.roadworld.panels import Camera
 
 GRASS, DIRT, CONCRETE = (0.22, 0.44, 0.36), (0.38, 0.50, 0.58), (0.58, 0.60, 0.61)
 ASPHALT, WET_ASPHALT = (0.34, 0.33, 0.33), (0.22, 0.21, 0.20)

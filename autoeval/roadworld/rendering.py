@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from autoeval.demo.roadworld.air import FARTHEST_HILLS, sky_colour
-from autoeval.demo.roadworld.environments import Light
-from autoeval.demo.roadworld.ground import ground_albedo
-from autoeval.demo.roadworld.panels import DARK, HEADLIGHT, LAMP, TAILLIGHT, Camera, Panels
-from autoeval.demo.roadworld.props import street_lamp
-from autoeval.demo.roadworld.scene import Scene
-from autoeval.demo.roadworld.traffic import Vehicle
+from autoeval.roadworld.air import FARTHEST_HILLS, sky_colour
+from autoeval.roadworld.environments import Light
+from autoeval.roadworld.ground import ground_albedo
+from autoeval.roadworld.panels import DARK, HEADLIGHT, LAMP, TAILLIGHT, Camera, Panels
+from autoeval.roadworld.props import street_lamp
+from autoeval.roadworld.scene import Scene
+from autoeval.roadworld.traffic import Vehicle
 
 REDUCTION = 4
 """Light is drawn at this fraction of the image's size, then blurred."""

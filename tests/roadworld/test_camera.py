@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autoeval.demo.roadworld.panels import Camera
+from autoeval.roadworld.panels import Camera
 
 DOWN, THIRTY = np.pi / 2, np.deg2rad(30)
 PROJECTED = [

@@ -8,7 +8,7 @@ import pytest
 from pycocotools.coco import COCO
 
 from autoeval.data.tasks.seed_set import load_seed_set
-from autoeval.demo.roadworld import dataset, make_picture, write_environment
+from autoeval.roadworld import dataset, make_picture, write_environment
 
 
 def contents(folder):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from autoeval.demo.roadworld import ENVIRONMENTS, make_picture
-from autoeval.demo.roadworld.scene import draw_scene
-from autoeval.demo.roadworld.traffic import _overlap
 from autoeval.errors import InputError
+from autoeval.roadworld import ENVIRONMENTS, make_picture
+from autoeval.roadworld.scene import draw_scene
+from autoeval.roadworld.traffic import _overlap
 
 SHOWN = ("day_street", "dusk_city", "night_highway", "highway_day", "fog", "snow")
 

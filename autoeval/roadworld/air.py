@@ -7,9 +7,9 @@ from functools import lru_cache
 import cv2
 import numpy as np
 
-from autoeval.demo.roadworld.environments import RAIN, SNOW, Light, Sensor
-from autoeval.demo.roadworld.ground import texture
-from autoeval.demo.roadworld.panels import Camera
+from autoeval.roadworld.environments import RAIN, SNOW, Light, Sensor
+from autoeval.roadworld.ground import texture
+from autoeval.roadworld.panels import Camera
 
 GRAIN_TILE = 768
 HILL = np.array([0.30, 0.36, 0.30], np.float32)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from autoeval.demo.roadworld import props
-from autoeval.demo.roadworld.environments import Environment, Light, draw_light
-from autoeval.demo.roadworld.ground import CONCRETE, DIRT, GRASS, Road
-from autoeval.demo.roadworld.panels import Camera, Panels
-from autoeval.demo.roadworld.traffic import Vehicle, draw_traffic
+from autoeval.roadworld import props
+from autoeval.roadworld.environments import Environment, Light, draw_light
+from autoeval.roadworld.ground import CONCRETE, DIRT, GRASS, Road
+from autoeval.roadworld.panels import Camera, Panels
+from autoeval.roadworld.traffic import Vehicle, draw_traffic
 
 WIDTH, LINES = 320, 192
 """Size of every image, pixels."""

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from autoeval.demo.roadworld.dataset import MIN_SIDE, MIN_VISIBLE, projected_box, visible_boxes
-from autoeval.demo.roadworld.environments import ENVIRONMENTS, draw_light
-from autoeval.demo.roadworld.ground import Road
-from autoeval.demo.roadworld.panels import Camera
-from autoeval.demo.roadworld.rendering import render
-from autoeval.demo.roadworld.scene import Scene, draw_scene
-from autoeval.demo.roadworld.traffic import Vehicle
+from autoeval.roadworld.dataset import MIN_SIDE, MIN_VISIBLE, projected_box, visible_boxes
+from autoeval.roadworld.environments import ENVIRONMENTS, draw_light
+from autoeval.roadworld.ground import Road
+from autoeval.roadworld.panels import Camera
+from autoeval.roadworld.rendering import render
+from autoeval.roadworld.scene import Scene, draw_scene
+from autoeval.roadworld.traffic import Vehicle
 
 GREY = np.array([0.5, 0.5, 0.5])
 BUS_HALF, BUS_HALF_WIDTH, BUS_TOP, BUS_BELLY = 5.75, 1.275, 3.15, 0.32

@@ -14,11 +14,11 @@ import cv2
 import numpy as np
 from scipy.ndimage import find_objects
 
-from autoeval.demo.roadworld.air import precipitation, sense
-from autoeval.demo.roadworld.environments import ENVIRONMENTS
-from autoeval.demo.roadworld.rendering import Rendering, render
-from autoeval.demo.roadworld.scene import Scene, draw_scene
 from autoeval.errors import InputError
+from autoeval.roadworld.air import precipitation, sense
+from autoeval.roadworld.environments import ENVIRONMENTS
+from autoeval.roadworld.rendering import Rendering, render
+from autoeval.roadworld.scene import Scene, draw_scene
 from autoeval.runtime.files import PathLike, atomic_path, write_text
 from autoeval.runtime.progress import progress_bar
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from autoeval.demo.roadworld.air import _streak, precipitation, sense
-from autoeval.demo.roadworld.environments import Sensor
+from autoeval.roadworld.air import _streak, precipitation, sense
+from autoeval.roadworld.environments import Sensor
 
 PERFECT = Sensor(defocus=(0, 0), noise=(0, 0))
 

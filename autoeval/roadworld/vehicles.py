@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from autoeval.demo.roadworld.panels import HEADLIGHT, TAILLIGHT, Builder, Panels
+from autoeval.roadworld.panels import HEADLIGHT, TAILLIGHT, Builder, Panels
 
 GLASS, TYRE, HUB = (0.20, 0.17, 0.14), (0.08, 0.08, 0.08), (0.45, 0.45, 0.45)
 HEAD, TAIL, PLATE, BLACK = (0.85, 0.9, 0.9), (0.12, 0.1, 0.6), (0.8, 0.85, 0.85), (0.1, 0.1, 0.1)
