@@ -77,7 +77,8 @@ def check_complete(args: argparse.Namespace, command: str) -> None:
 
 def named_stages(args: argparse.Namespace) -> tuple[str, ...]:
     """Return the stages that the options name, none by default."""
-    return tuple(args.stages.split(",")) if args.stages else ()
+    named = getattr(args, "stages", None)  # a parser of passes alone has no detector
+    return tuple(named.split(",")) if named else ()
 
 
 def add_preset_option(
