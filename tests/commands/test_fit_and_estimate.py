@@ -238,6 +238,8 @@ def test_doubts_of_the_fit_come_with_every_estimate(world, tmp_path, capsys):
     assert fit(tmp_path / "fit", tmp_path / "labels.json", predictions) == 0
     assert "warning: labels: " in capsys.readouterr().out
     assert estimate(tmp_path, tmp_path, predictions) == 0
+    assert " of the fit hold" in capsys.readouterr().out
+    assert estimate(tmp_path, tmp_path, predictions, "--verbose") == 0
     assert "do the labels miss objects" in capsys.readouterr().out
 
 

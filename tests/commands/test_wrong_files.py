@@ -179,7 +179,7 @@ def test_the_best_ten_boxes_are_named_at_the_fit(world, tmp_path, capsys):
     rewrite(world[1], cut)
     assert fit(tmp_path, *world) == 0
     assert "60 of 60 images in" in said(capsys)
-    estimate(tmp_path, world[1])
+    estimate(tmp_path, world[1], "--verbose")
     assert "have exactly 5 boxes, the most of any" in said(capsys)
 
 
