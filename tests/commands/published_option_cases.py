@@ -34,7 +34,7 @@ PAPER = (
     "--preset repeats=1"
 )
 PAPER_COST = f"{PAPER} --dry-run"  # prints the data, and how much a run would observe
-TRAIN = "train-demo-detector --checkpoint trained.pth --report trained.md --images 1"
+TRAIN = "train-demo-detector --threads 1 --checkpoint trained.pth --report trained.md --images 1"
 REPORT_ONLY = "train-demo-detector --checkpoint weaker.pth --report trained.md only=yes --images 1"
 CORRELATION = "study correlation --scores scores"
 EXAMPLES = (
@@ -57,9 +57,13 @@ def loaded(base):
         "cfg_options": (base, f"{network} --cfg-options nothing"),
         "device": (base, f"{network} --device nowhere"),
         "classes": (base, f"{network} classes=nowhere.txt"),
-        "stages": (base, f"{network} stages=nowhere"),
         "trust_checkpoint": (base, f"{network} trust_checkpoint=maybe"),
     }
+
+
+def dropping(base):
+    """What `loaded` has, where features are dropped."""
+    return {**loaded(base), "stages": (base, "--detector roadworld_nano stages=nowhere")}
 
 
 PUBLISHED_CASES = {
@@ -140,7 +144,7 @@ PUBLISHED_CASES = {
         "pseudo_words": (FIT, "--pseudo-labels roads_pseudo words=x"),
     },
     "search-dropout": {
-        **loaded(SEARCH),
+        **dropping(SEARCH),
         "task": (SEARCH, "--task nowhere.py"),
         "data_root": (SEARCH, "--task rectangles/task.py data_root=fading/worlds"),
         "metaset": (SEARCH, "--metaset corrupted.py"),
@@ -173,7 +177,7 @@ PUBLISHED_CASES = {
     },
     "reproduce bos": {
         **running(PAPER),
-        **loaded(PAPER),
+        **dropping(PAPER),
         "batch_size": (PAPER, "--batch-size 0"),
         "table": (PAPER_COST, "--table 4"),
         "figure": (PAPER_COST, "--figure 2"),
@@ -197,7 +201,7 @@ PUBLISHED_CASES = {
         "json": (PAPER, "--json"),
     },
     "study": {
-        **loaded(EXAMPLES),
+        **dropping(EXAMPLES),
         "study": ("study", "correlation --scores scores"),
         "set": (CORRELATION, "--set target=mAP75"),
         "scores": (CORRELATION, "--scores nowhere"),
