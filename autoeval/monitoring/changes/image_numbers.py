@@ -54,7 +54,6 @@ whether one is over .2; the best score; how many are over .3 and the sum of the 
 relative sizes; how many the pass at half the size has over .3; and how many of those at full size
 it finds again with an overlap over .5; the sum of the squared scores over .05, and how many are
 over .7. Then the signals of the camera. What was not measured is NaN."""
-SHRINKING = 0.1  # of correlations
 MOST = 9.0  # of a squared distance, in each direction
 
 
@@ -120,35 +119,20 @@ def _found_again(sure: Detections, again: Detections) -> float:
     return float((overlaps.max(axis=1, initial=0.0) > OVERLAP).sum())
 
 
-def fit_whitening(sites: Sequence[np.ndarray]) -> np.ndarray:
-    """Fit the whitening of signals about the mean of their site, correlations shrunk.
-
-    sites (n_images, len(NUMBERS)): untouched images of each site, two or more.
-    Returned: (len(MEANINGS), len(MEANINGS)): 0 for a signal that never varies.
-    """
-    apart = np.concatenate([_signals(own) - _signals(own).mean(axis=0) for own in sites])
-    covariance = apart.T @ apart / max(len(apart) - len(sites), 1)
-    spread = np.sqrt(np.diag(covariance))
-    spread[spread == 0] = np.inf
-    correlation = covariance / np.outer(spread, spread)
-    shrunk = (1 - SHRINKING) * correlation + SHRINKING * np.eye(len(spread))
-    values, vectors = np.linalg.eigh(shrunk)
-    return vectors / np.sqrt(values) / spread[:, None]
-
-
 def novelty(
     before: np.ndarray, after: np.ndarray, whitening: np.ndarray, blocks: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the novelty of each image, those of the baseline first, (N + M,)."""
-    own = _signals(before)
+    own = signals_in(before)
     blocks = np.arange(len(own)) if blocks is None else np.unique(blocks, return_inverse=True)[1]
     together = np.zeros((blocks.max() + 1, own.shape[1]))
     np.add.at(together, blocks, own)
     n_others = len(own) - np.bincount(blocks)[blocks, None]
     others = (own.sum(axis=0) - together[blocks]) / np.maximum(n_others, 1)
-    apart = np.concatenate([(own - others) * (n_others > 0), _signals(after) - own.mean(axis=0)])
+    apart = np.concatenate([(own - others) * (n_others > 0), signals_in(after) - own.mean(axis=0)])
     return np.minimum((apart @ whitening) ** 2, MOST).sum(axis=1)
 
 
-def _signals(numbers: np.ndarray) -> np.ndarray:
+def signals_in(numbers: np.ndarray) -> np.ndarray:
+    """Return the signals of the images among their numbers, (N, len(MEANINGS))."""
     return numbers[:, len(OF_BOXES) :]

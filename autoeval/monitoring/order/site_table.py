@@ -332,20 +332,6 @@ def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
     return np.bincount(worst.ravel(), minlength=drawn.shape[1]) / len(drawn)
 
 
-def worse_than(drawn: np.ndarray, sites: np.ndarray) -> np.ndarray:
-    """Return the probability of M sites, as (draws, K) indexes them, to be worse than each of K.
-
-    One half where a site is compared with itself.
-
-    >>> worse_than(np.array([[.1, .5], [.4, .2]]), np.array([0]))
-    array([[0.5, 0.5]])
-    """
-    each = ((drawn[:, [p]] < drawn).mean(axis=0) for p in sites)
-    probabilities = np.array(list(each))
-    probabilities[np.arange(len(sites)), sites] = 0.5
-    return probabilities
-
-
 def ranks(values: np.ndarray) -> np.ndarray:
     """Return the site of each value in their order, the lowest first from 1; NaN come last.
 

@@ -17,12 +17,12 @@ from autoeval.monitoring.changes.condition import (
     SCORES,
     bounds_of,
     condition,
-    fit_image_weights,
-    image_products,
 )
-from autoeval.monitoring.changes.image_numbers import fit_whitening
-from autoeval.monitoring.changes.slopes import Slopes, fit_deviations, fit_slopes
+from autoeval.monitoring.changes.slopes import Slopes
+from autoeval.published.change_slopes.image_weights import fit_image_weights, image_products
 from autoeval.published.change_slopes.known_changes import KnownChanges
+from autoeval.published.change_slopes.slope_regression import fit_deviations, fit_slopes
+from autoeval.published.change_slopes.whitening import fit_whitening
 
 READ = ("found", "best", "size", "half_boxes", "certain")
 COVERED = 0.9

@@ -123,10 +123,11 @@ def observe_named_changes(
     args: argparse.Namespace, *, everywhere: Sequence[str], untouched: int, batch_size: int
 ) -> tuple[list[ChangedImages], tuple[str, ...], tuple[str, ...]]:
     """Run the detector over the sites; return what it left, the categories, and warnings."""
-    from autoeval.data.tasks.task import load_task, merge_tasks
+    from autoeval.data.tasks.task import load_task
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.pass_settings import PassSettings
     from autoeval.published.change_slopes.known_changes import observe_changes
+    from autoeval.published.change_slopes.merged_tasks import merge_tasks
     from autoeval.published.metasets import load_metaset_config
 
     task = merge_tasks([load_task(file, args.data_root) for file in args.task])

@@ -14,10 +14,11 @@ from autoeval.boxes import box_area, box_iou, match_boxes
 from autoeval.detections import SCORE_THR, Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.published.reports.score_correlation import R2
+from autoeval.published.reports.study_report import StudyReport, interval_cells
 from autoeval.published.studies.correlation import SquaredCorrelation
 from autoeval.published.studies.kept_boxes import Observations, ObservedImage
 from autoeval.report.plots import source_legend, source_styles
-from autoeval.report.sections import Part, StudyReport, interval_cells
+from autoeval.report.sections import Part
 
 BINS = np.linspace(0, 1, 11)
 MOST_DRAWN = 3000

@@ -23,8 +23,9 @@ from autoeval.published.change_slopes.known_changes import (
     KnownChanges,
     known_changes,
 )
+from autoeval.published.reports.study_report import StudyReport
 from autoeval.published.studies import change_alarms as alarms
-from autoeval.report.sections import Part, StudyReport
+from autoeval.report.sections import Part
 from autoeval.runtime.progress import progress_bar
 
 ABOUT = (

@@ -23,7 +23,8 @@ from autoeval.labels.estimators import LabelledSample, SampleAccuracy, measure_s
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.metrics.average_precision import RankedDetections
-from autoeval.report.sections import Part, StudyReport
+from autoeval.published.reports.study_report import StudyReport
+from autoeval.report.sections import Part
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.targets import OperatingPoint
 

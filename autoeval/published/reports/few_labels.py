@@ -20,6 +20,7 @@ from autoeval.labels.pseudo_labels import with_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.published.fitting.meta_set import read_stored_sets
 from autoeval.published.methods.score_rows import read_scores
+from autoeval.published.reports.study_report import StudyReport
 from autoeval.published.studies.label_backtest import (
     FEWEST_IMAGES,
     EvaluatedPair,
@@ -31,7 +32,7 @@ from autoeval.published.studies.label_backtest import (
     stopping,
 )
 from autoeval.report.plots import figure_of, integer_steps, plot_curves
-from autoeval.report.sections import Part, StudyReport
+from autoeval.report.sections import Part
 from autoeval.sites.labelled_set import LabelledSet
 
 ABOUT = (

@@ -13,10 +13,11 @@ from autoeval.data.tasks.task import Task
 from autoeval.errors import InputError
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.published.reports.least_stable_examples import LEGEND
+from autoeval.published.reports.study_report import StudyReport
 from autoeval.published.scores.box_stability import box_stability
 from autoeval.published.studies.kept_boxes import Observations, ObservedImage
 from autoeval.report.embed import picture_rows
-from autoeval.report.sections import Part, StudyReport
+from autoeval.report.sections import Part
 from autoeval.results.thumbnails import draw_boxes
 
 

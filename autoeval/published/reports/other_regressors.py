@@ -24,9 +24,10 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.pair_table import pair_rows, values_of
 from autoeval.features.calibrated_features import FEATURES
+from autoeval.published.reports.study_report import StudyReport
 from autoeval.published.studies import transfer
 from autoeval.regression import Mixture, PredictionInterval, predict_intervals
-from autoeval.report.sections import Part, StudyReport
+from autoeval.report.sections import Part
 from autoeval.runtime.progress import progress_bar
 
 DEFAULT = "bayes"

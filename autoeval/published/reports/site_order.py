@@ -12,8 +12,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.pair_table import pair_rows
-from autoeval.monitoring.order.site_table import among_worst, worse_than
-from autoeval.report.sections import Part, StudyReport
+from autoeval.monitoring.order.site_table import among_worst
+from autoeval.published.reports.study_report import StudyReport
+from autoeval.report.sections import Part
 
 GAPS = (0.0, 0.05, 0.1, 0.2, 1.0)
 ABOUT = (
@@ -253,3 +254,17 @@ def _statements(
     for place, probability in enumerate(among_worst(drawn, k)):
         row = {"question": "worst", "of": (names[place],), "probability": probability}
         yield {**row, "true": place in worst}
+
+
+def worse_than(drawn: np.ndarray, sites: np.ndarray) -> np.ndarray:
+    """Return the probability of M sites, as (draws, K) indexes them, to be worse than each of K.
+
+    One half where a site is compared with itself.
+
+    >>> worse_than(np.array([[.1, .5], [.4, .2]]), np.array([0]))
+    array([[0.5, 0.5]])
+    """
+    each = ((drawn[:, [p]] < drawn).mean(axis=0) for p in sites)
+    probabilities = np.array(list(each))
+    probabilities[np.arange(len(sites)), sites] = 0.5
+    return probabilities

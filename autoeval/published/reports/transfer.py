@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
 from autoeval.features.calibrated_features import FEATURES
+from autoeval.published.reports.study_report import StudyReport
 from autoeval.published.studies import transfer
 from autoeval.published.studies.transfer import in_hindsight
 from autoeval.report.plots import plot_curves
-from autoeval.report.sections import Part, StudyReport
+from autoeval.report.sections import Part
 
 NUMBERS = (0, 1, 2, 3, 5, 8, 12, 16)
 MEASURES = ("error", "by_pair", "constant", "half_width")

@@ -23,12 +23,13 @@ from autoeval.published.reports.score_correlation import (
     fusion_report,
     thresholds_report,
 )
+from autoeval.published.reports.study_report import StudyReport
 from autoeval.published.reproduce.printed import PrintedFigure, StatedNumber
 from autoeval.published.studies.correlation import best_thresholds, correlation
 from autoeval.published.studies.kept_boxes import Observations
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.page import Page
-from autoeval.report.sections import Part, Section, StudyReport
+from autoeval.report.sections import Part, Section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ import pandas as pd
 from autoeval.data.tasks.seed_set import named_rng
 from autoeval.metrics.resampling import resampled_counts
 from autoeval.monitoring.changes.change_model import ChangeModel
-from autoeval.monitoring.changes.condition import bounds_of, fit_image_weights
+from autoeval.monitoring.changes.condition import bounds_of
 from autoeval.monitoring.changes.image_numbers import NUMBERS
 from autoeval.monitoring.changes.site_watch import change_between, raise_alarm
 from autoeval.monitoring.changes.slopes import Slopes
@@ -24,6 +24,7 @@ from autoeval.published.change_slopes.fit_change import (
     slopes_without,
     whitening_of,
 )
+from autoeval.published.change_slopes.image_weights import fit_image_weights
 from autoeval.published.change_slopes.known_changes import KnownChanges
 
 LEAD = 0.3  # share of the untouched images that come after the baseline
