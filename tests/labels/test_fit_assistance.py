@@ -12,6 +12,7 @@ from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.control_variates import true_influence
 from autoeval.labels.fit_assistance import fit_assistance, pairs_of
 from autoeval.labels.plan import make_plan
+from autoeval.labels.plan_request import PlanRequest
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.sites.pool import OF_BOX, Pool
 from autoeval.sites.site_boxes import SiteBoxes
@@ -67,7 +68,7 @@ def test_twenty_labels_with_one_labelled_set_come_near_the_truth():
     site = make_site(77, n_images=120)
     errors, alone = [], []
     for seed in range(20):
-        plan = make_plan(site.pool, assistance, n=20, priors={}, seed=seed)
+        plan = make_plan(site.pool, assistance, PlanRequest(20, seed=seed))
         found = estimate_with_labels(plan, label_set(site, plan.drawn)).whole["mAP"]
         truth = site.rankings[0].average_precision().mean()
         errors.append(found.difference.value - truth)
@@ -100,11 +101,11 @@ class TestOtherPasses:
 
     def test_clean_boxes_alone_use_the_second_model(self, assistance):
         site = make_site(77)
-        plan = make_plan(site.pool, assistance, n=10, priors={})
+        plan = make_plan(site.pool, assistance, PlanRequest(10))
         expected = np.stack([of.mean(axis=0) for of in assistance.of_clean.predict(site.pool)])
         assert plan.predicted("mAP")[:-1] == pytest.approx(expected, rel=2e-4)
         assert "half_size is missing" in " ".join(plan.warnings)
-        assert not make_plan(with_half_size(site).pool, assistance, n=10, priors={}).warnings
+        assert not make_plan(with_half_size(site).pool, assistance, PlanRequest(10)).warnings
 
     def test_the_second_model_is_that_of_a_fit_on_clean_boxes(self, assistance):
         clean = fit_assistance([make_site(seed) for seed in range(3)])
@@ -119,4 +120,4 @@ class TestOtherPasses:
         pool = make_site(77).pool
         lacking = Pool(pool.found, pool.features[:, 1:], pool.names[1:])
         with pytest.raises(InputError, match="needs the features score"):
-            make_plan(lacking, assistance, n=10, priors={})
+            make_plan(lacking, assistance, PlanRequest(10))
