@@ -11,8 +11,6 @@ from autoeval.regression.pairs import Pairs, same
 
 Shares = tuple[float, float, float, float]
 SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
-
-SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
 LEAST_LEVEL = 0.02  # a line may predict less than is possible, and errors do not vanish there
 
 
