@@ -47,10 +47,10 @@ def test_one_labelled_set_is_learned_from_by_folds_of_its_images():
 def test_a_category_is_learned_from_the_images_that_hold_or_show_it():
     site = make_site(3, n_images=200, n_objects=1.0, categories=("car", "bus", "van"))
     pairs = list(pairs_of(site, everywhere=False))
-    found = site.pool.found
+    boxes = site.pool.found
     for pair in pairs:
         held = set(site.truth.image[site.truth.label == pair.category])
-        shown = set(found.image[(found.label == pair.category) & (found.scores > 0.05)])
+        shown = set(boxes.image[(boxes.label == pair.category) & (boxes.scores > 0.05)])
         assert set(pair.images) == held | shown
         assert len(pair.images) < 200
     assert [pair.category for pair in pairs] == [0, 1, 2]
@@ -69,10 +69,10 @@ def test_twenty_labels_with_one_labelled_set_come_near_the_truth():
     errors, alone = [], []
     for seed in range(20):
         plan = make_plan(site.pool, assistance, PlanRequest(20, seed=seed))
-        found = estimate_with_labels(plan, label_set(site, plan.drawn)).whole["mAP"]
+        estimates = estimate_with_labels(plan, label_set(site, plan.drawn)).whole["mAP"]
         truth = site.rankings[0].average_precision().mean()
-        errors.append(found.difference.value - truth)
-        alone.append(found.sample.value - truth)
+        errors.append(estimates.difference.value - truth)
+        alone.append(estimates.sample.value - truth)
     assert np.std(errors) < np.std(alone)
 
 
@@ -102,7 +102,9 @@ class TestOtherPasses:
     def test_clean_boxes_alone_use_the_second_model(self, assistance):
         site = make_site(77)
         plan = make_plan(site.pool, assistance, PlanRequest(10))
-        expected = np.stack([of.mean(axis=0) for of in assistance.of_clean.predict(site.pool)])
+        expected = np.stack(
+            [influence.mean(axis=0) for influence in assistance.of_clean.predict(site.pool)]
+        )
         assert plan.predicted("mAP")[:-1] == pytest.approx(expected, rel=2e-4)
         assert "half_size is missing" in " ".join(plan.warnings)
         assert not make_plan(with_half_size(site).pool, assistance, PlanRequest(10)).warnings
