@@ -53,7 +53,7 @@ def test_categories_that_labels_will_measure():
 
 
 def test_expected_holding_by_hand():
-    found = FoundBoxes(
+    boxes = FoundBoxes(
         (None,) * 2,
         ("a", "b"),
         np.array([0, 0, 1]),
@@ -62,7 +62,7 @@ def test_expected_holding_by_hand():
         np.array([0.5, 0.5, 0.2], np.float32),
         {},
     )
-    holding = expected_holding(found, np.array([0.5, 0.5, 0.2]))
+    holding = expected_holding(boxes, np.array([0.5, 0.5, 0.2]))
     assert holding.shares == pytest.approx([0.75 / 2, 0.2 / 2])
     assert holding.objects == pytest.approx([1 / 0.75, 1])
     assert holding.in_pool(2) == pytest.approx([1, 0.2])
@@ -86,19 +86,19 @@ class TestOfAPlan:
         )
 
     def test_the_forecast_after_labels_starts_at_their_half_width(self, plan, site):
-        found = estimate_with_labels(plan, label_set(site, plan.drawn))
-        half = found.recommended.half_width()
-        assert found.outlook.half_width(20) == pytest.approx(half, rel=1e-6)
-        assert found.more_labels(half / 2) > 5
-        assert found.outlook.half_width(20 + found.more_labels(half / 2)) <= half / 2
+        estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
+        half = estimate.recommended.half_width()
+        assert estimate.outlook.half_width(20) == pytest.approx(half, rel=1e-6)
+        assert estimate.more_labels(half / 2) > 5
+        assert estimate.outlook.half_width(20 + estimate.more_labels(half / 2)) <= half / 2
 
     def test_the_plan_promises_what_labels_give(self, plan, site):
         across = np.argsort(plan.predicted("mAP")[-1], kind="stable")
         reached = []
         for seed in range(8):
             drawn = replace(plan, sequence=balanced_order(across, seed=seed))
-            found = estimate_with_labels(drawn, label_set(site, drawn.drawn))
-            reached.append(found.recommended.half_width())
+            estimate = estimate_with_labels(drawn, label_set(site, drawn.drawn))
+            reached.append(estimate.recommended.half_width())
         assert plan.outlook().half_width(20) == pytest.approx(np.mean(reached), rel=0.3)
 
     def test_it_survives_the_file(self, plan, tmp_path):

@@ -40,11 +40,13 @@ def rankings(hits, n_images=20):
 def test_equal_objects_do_not_give_a_narrow_interval(target, hits):
     """Three objects that all are found say little; nor do eight of which none is."""
     sample = LabelledSample(np.arange(20), 100)
-    found = sample_estimate(
+    estimate = sample_estimate(
         measure_sample(rankings(hits), target), sample, ValueWithError(0.4, 0.2)
     )
-    assert found.half_width() > 0.3 / len(hits)  # three over n, the rule for a mean over ten IoUs
-    assert found.half_width() > 0.12
+    assert estimate.half_width() > 0.3 / len(
+        hits
+    )  # three over n, the rule for a mean over ten IoUs
+    assert estimate.half_width() > 0.12
 
 
 def test_the_factor_of_a_share_is_one():
