@@ -124,8 +124,10 @@ def labelled(labels: LabelSet, names: set[str]) -> LabelSet:
     return replace(labels, images=images, boxes=boxes)
 
 
-def estimates(pool: Pool, k: int, draws: int) -> Iterator[tuple[LabelPlan, TargetEstimates]]:
-    """Draw k images again and again, and estimate with their labels.
+def estimates(
+    pool: Pool, k: int, draws: int, target: str = "mAP"
+) -> Iterator[tuple[LabelPlan, TargetEstimates]]:
+    """Draw k images again and again, and estimate a target with their labels.
 
     As the program does, but without the history and other targets, which take twenty times as long.
     """
@@ -138,7 +140,7 @@ def estimates(pool: Pool, k: int, draws: int) -> Iterator[tuple[LabelPlan, Targe
         counted, _ = on_labelled_categories(drawn, labels)
         subset = match_labels(labels, counted.found)
         rankings = rank_categories(counted.found.on_images(subset.images), subset.truth)
-        yield drawn, estimate_target(counted, subset.images, rankings, "mAP")
+        yield drawn, estimate_target(counted, subset.images, rankings, target)
 
 
 CLASSES = {"none": (0, 0), "1-2": (1, 2), "3-4": (3, 4), "5-9": (5, 9), "10+": (10, 10**9)}
@@ -209,7 +211,7 @@ def missed_bars(rows: pd.DataFrame, each: pd.DataFrame) -> list[str]:
         if not COVERAGE[0] <= cover <= COVERAGE[1]:
             low, high = COVERAGE
             missed.append(
-                f"{pool}, {k} labels: coverage of the mean {cover:.0%}, wanted {low:.0%} to "
+                f"{pool}, {k} labels: coverage of the mean {cover:.1%}, wanted {low:.0%} to "
                 f"{high:.0%}"
             )
         if (own["widest"] > own["label-free ±"]).any():
@@ -218,7 +220,7 @@ def missed_bars(rows: pd.DataFrame, each: pd.DataFrame) -> list[str]:
         cover, (low, high) = own["covered"].mean(), OF_CATEGORIES
         if held != "none" and not low <= cover <= high:
             missed.append(
-                f"{pool}, categories in {held} labelled images: coverage {cover:.0%}, wanted "
+                f"{pool}, categories in {held} labelled images: coverage {cover:.1%}, wanted "
                 f"{low:.0%} to {high:.0%}"
             )
     return missed

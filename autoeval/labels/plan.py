@@ -208,7 +208,7 @@ class LabelPlan:
 
     @cached_property
     def expected_holding(self) -> Holding:
-        """Return how often images hold the categories; without calibrated boxes by their scores."""
+        """Return how often images hold the categories; in older plans by the scores of boxes."""
         if self.holding is not None:
             shares, objects = self.holding
             return Holding(shares, objects)
@@ -237,14 +237,13 @@ def make_plan(
     named: bool = False,
     rest: FoundBoxes | None = None,
     nothing_found: bool = False,
-    holding: Holding | None = None,
     equal: bool = False,
 ) -> LabelPlan:
     """Draw n images to label.
 
     `assistance` was fitted on boxes of the same detector; `priors`, `target`, `level`, `detector`,
     `score_thr`, `iou`, `named`, `rest` and `nothing_found` are those of `LabelPlan`, a target at a
-    threshold has its own threshold and IoU. `holding` says how often images hold the categories.
+    threshold has its own threshold and IoU.
     `blocks` (M,) are blocks of time, in the order of the pool: where some hold several images the
     draw is spread over the order of the pool, so that labelled frames lie apart; otherwise over the
     predicted influence, or over nothing where nothing was found. `others` are boxes of another
@@ -277,6 +276,10 @@ def make_plan(
         score_thr, iou = point.score_thr, point.iou
     probabilities = fitting.box_model.probabilities(pool)
     rankings = fitting.box_model.rankings(pool, probabilities)
+    if nothing_found:  # no box says how often images hold a category
+        holding = Holding(np.zeros(len(rankings)), np.ones(len(rankings)))
+    else:
+        holding = expected_holding(pool.found, probabilities[0], [of.n_true for of in rankings])
     blocks = np.arange(len(pool)) if blocks is None else np.asarray(blocks)
     by_time = len(np.unique(blocks)) < len(pool)
     plan = LabelPlan(
@@ -302,7 +305,7 @@ def make_plan(
         named=named,
         rest=rest,
         nothing_found=nothing_found,
-        holding=None if holding is None else np.stack([holding.shares, holding.objects]),
+        holding=np.stack([holding.shares, holding.objects]),
     )
     if plan.order == BY_CHANCE:
         return replace(plan, sequence=np.random.default_rng(seed).permutation(len(pool)))
