@@ -81,7 +81,7 @@ def factors(rows: pd.DataFrame) -> dict[str, Any]:
         "all": _factor(rows),
         "lowest": min(left),
         "highest": max(left),
-        **{name: _factor(part) for name, part in rows.groupby("held")},
+        **{name: _factor(rows[rows["held"] == name]) for name in list(CLASSES)[1:]},
         **{name: _factor(part) for name, part in rows.groupby(in_image, observed=True)},
     }
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from autoeval.labels.difference import difference_estimate, difference_terms
+from autoeval.labels.difference import difference_terms
 from autoeval.labels.estimators import (
     LabelEstimates,
     LabelledSample,
@@ -161,17 +161,25 @@ def shrunk_correlations(terms: np.ndarray) -> np.ndarray:
 
 
 def _sample_mean(of: CategorySample) -> ValueWithError:
-    """Return the mean over the categories that labelled images hold, from those images alone."""
-    used, sample = [of.accuracies[k] for k in of.used], of.sample
+    """Return the mean over the categories that labelled images hold, from those images alone.
+
+    By the variances of the categories, which know how few objects are behind them: the influence of
+    a category that one image holds is 0, and that of many such adds up to no error.
+    """
+    used, sample = of.used, of.sample
     if not used:
         return NOTHING
-    return difference_estimate(
-        float(np.mean([accuracy.value for accuracy in used])),
-        np.mean([accuracy.influence for accuracy in used], axis=0),
-        n_pool=sample.n_pool,
-        weights=sample.weights,
-        clusters=sample.clusters,
-    )
+    each = [sample_estimate(of.accuracies[k], sample, of.priors[k]) for k in used]
+    terms = [
+        difference_terms(
+            of.accuracies[k].influence, weights=sample.weights, clusters=sample.clusters
+        )[0]
+        for k in used
+    ]
+    errors, dof = (np.array([getattr(one, name) for one in each]) for name in ("error", "dof"))
+    covariance = np.outer(errors, errors) * shrunk_correlations(np.array(terms))
+    at, values = np.array(used, int), np.array([one.value for one in each])
+    return MeasuredCategories(at, values, covariance, dof, covariance).mean
 
 
 def _exact(of: CategorySample) -> JointEstimate:

@@ -195,6 +195,11 @@ class TestBadLabels:
         assert "simple random draw" in warnings(plan, more, planned=False)
         assert estimate_with_labels(plan, more, planned=False).n_labelled == 31
 
+    def test_only_images_outside_the_draw_are_refused(self, plan, site):
+        others = np.setdiff1d(np.arange(plan.n_pool), plan.drawn)[:5]
+        with pytest.raises(InputError, match="drew none of the 5 labelled images"):
+            estimate_with_labels(plan, label_set(site, others))
+
     def test_planned_images_without_labels(self, plan, site):
         some = label_set(site, plan.drawn[:25])
         assert "5 of 30 planned images are not labelled" in warnings(plan, some)
