@@ -322,11 +322,11 @@ class AccuracyEstimator:
             what = "`words`" if words else "`img_dir`"
             raise InputError(f"{what} belongs to labels, and there are none: leave it out.")
         self.fit_.check_point(score_thr, iou)
-        found = self.read_site(
+        new_site = self.read_site(
             boxes, images=images, labels=labels, categories=categories, **running
         )
         estimate = self.predict_site(
-            replace(found, known=site or "", group=group or ""), score_thr, iou
+            replace(new_site, known=site or "", group=group or ""), score_thr, iou
         )
         if labels is None:
             return estimate
