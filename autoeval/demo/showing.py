@@ -17,9 +17,9 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.plan_folder import plan_in_folder
+from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.to_label import EMPTY
-from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.published.fitting.fit_task import fit_task
 from autoeval.published.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.published.passes.presets import light, preset
