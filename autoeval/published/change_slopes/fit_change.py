@@ -71,8 +71,8 @@ def fit_change(
     weights = fit_image_weights(products_of(changes).sum(axis=0), inputs.series)
     every_change = np.ones(len(changes), bool)
     whitening = whitening_of(changes, every_change) if inputs.novelty else None
-    own = inputs.slopes, bounds, widened, weights, whitening, origin
-    return ChangeModel(*own, calibrated=changes.calibrated)
+    fitted = inputs.slopes, bounds, widened, weights, whitening, origin
+    return ChangeModel(*fitted, calibrated=changes.calibrated)
 
 
 def products_of(changes: KnownChanges) -> np.ndarray:
@@ -83,9 +83,9 @@ def products_of(changes: KnownChanges) -> np.ndarray:
     return np.array([image_products(*numbers) for numbers in images])
 
 
-def whitening_of(changes: KnownChanges, known: np.ndarray) -> np.ndarray:
+def whitening_of(changes: KnownChanges, chosen: np.ndarray) -> np.ndarray:
     """Fit how signals vary at those sites that a mask (N,) of changes selects."""
-    first = changes.rows[known].drop_duplicates("site").index
+    first = changes.rows[chosen].drop_duplicates("site").index
     sites = [changes.untouched[k] for k in first if len(changes.untouched[k])]
     if not sites:
         raise InputError(

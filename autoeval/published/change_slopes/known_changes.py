@@ -127,10 +127,12 @@ def true_precision(images: ChangedImages, category: int, only: Sequence[int] = (
     metric = MeanAP(("category",))
     for k in only if len(only) else range(len(images)):
         boxes, labels, crowds = images.truth[k]
-        own, found = labels == category, images.records[k].clean
-        found = found[found.labels == category]
-        here = Detections(found.boxes, found.scores, np.zeros(len(found)))
-        metric.update(here, boxes[own], np.zeros(own.sum(), np.int64), crowds[own])
+        of_category, detections = labels == category, images.records[k].clean
+        detections = detections[detections.labels == category]
+        here = Detections(detections.boxes, detections.scores, np.zeros(len(detections)))
+        metric.update(
+            here, boxes[of_category], np.zeros(of_category.sum(), np.int64), crowds[of_category]
+        )
     return metric.compute()["mAP"]
 
 
@@ -266,7 +268,9 @@ def _estimated_levels(
     sets: Sequence[LabelledSet], calibrations: Mapping[str, ScoreCalibration]
 ) -> pd.DataFrame:
     """Estimate every untouched site and category by the sites of other families."""
-    probabilities = [calibrations[of.name].probabilities(of.boxes.clean.scores) for of in sets]
+    probabilities = [
+        calibrations[images.name].probabilities(images.boxes.clean.scores) for images in sets
+    ]
     table = calibrated_rows(sets, probabilities=probabilities)[0]
     rows = BayesianRegression().fit(table[table["n_boxes"] > 0]).cross_validated_
     estimates = rows["estimate"].fillna(rows["raw"].clip(0, 1))

@@ -95,7 +95,9 @@ def collect_labels(
         for box in marked[image.file_name]
     ]
     # Of images that are missing, too: a half-downloaded set keeps its categories.
-    words = dict.fromkeys([*categories, *(box.category for of in marked.values() for box in of)])
+    words = dict.fromkeys(
+        [*categories, *(box.category for boxes in marked.values() for box in boxes)]
+    )
     return LabelSet(
         path,
         tuple(images),

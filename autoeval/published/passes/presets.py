@@ -92,7 +92,7 @@ class Measure(Protocol):
     """Adds up how right a detector is, image by image, as `MeanAP` does."""
 
     def update(
-        self, found: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
+        self, detections: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
     ) -> None:
         """Take in the detections and the true boxes of one image."""
 
