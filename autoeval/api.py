@@ -21,10 +21,11 @@ from autoeval.estimation.intervals import check_level
 from autoeval.estimation.labelled_files import read_labels
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.plan_folder import plan_in_folder
+from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
-from autoeval.labels.with_labels import LabelledEstimate, warnings_with_labels
 from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
+from autoeval.labels.with_labels import warnings_with_labels
 from autoeval.runtime.files import PathLike, write_table
 from autoeval.targets import IOUS
 

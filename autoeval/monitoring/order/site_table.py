@@ -335,7 +335,9 @@ def _sites(
         name: unseen.get(str(group), 0.0) for name, group in zip(names, rows["group"], strict=True)
     }
     sources = {n: known[g] for n, g in zip(names, rows["group"], strict=True) if g in known}
-    return NewSites(regression, stacked, level=regression.level, unseen=shares, known=sources)
+    return NewSites(
+        regression, stacked, level=regression.level, unseen=shares, fitted_sites=sources
+    )
 
 
 def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:

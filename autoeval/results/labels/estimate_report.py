@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.labels.with_labels import GOALS, LabelledEstimate
+from autoeval.labels.labelled_estimate import GOALS, LabelledEstimate
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section, Tables
 from autoeval.report.tables import counted
