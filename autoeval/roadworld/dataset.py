@@ -45,12 +45,12 @@ def write_environment(root: PathLike, name: str, n_images: int, seed: int = 0) -
     folder = Path(root) / name
     journal = folder / "annotations.partial.jsonl"
     made = {"environment": name, "seed": seed, "renderer": renderer_digest()}
-    kept = _read_known(folder, journal, made)
+    known = _read_known(folder, journal, made)
     folder.mkdir(parents=True, exist_ok=True)
     with progress_bar(n_images, f"rendering {name}") as bar, journal.open("w") as lines:
         entries = []
         for index in range(n_images):
-            entry = kept.get(index) or _write_image(folder, name, index, seed)
+            entry = known.get(index) or _write_image(folder, name, index, seed)
             entries.append(entry)
             lines.write(json.dumps({"made": made, "entry": entry}) + "\n")
             lines.flush()

@@ -90,11 +90,11 @@ def observe_changes(
     """
     seed = observer.settings.seed
     seed_sets = []
-    for own in observer.task.load_seed_sets():
-        chosen = set(own_images(own, n_images=untouched, seed=seed).image_ids)
-        kept = tuple(image for image in own.images if image.image_id in chosen)
-        seed_sets.append(replace(own, images=kept))
-    each = [_change_recipes(own, meta_set, everywhere, seed) for own in seed_sets]
+    for seed_set in observer.task.load_seed_sets():
+        chosen = set(own_images(seed_set, n_images=untouched, seed=seed).image_ids)
+        kept = tuple(image for image in seed_set.images if image.image_id in chosen)
+        seed_sets.append(replace(seed_set, images=kept))
+    each = [_change_recipes(seed_set, meta_set, everywhere, seed) for seed_set in seed_sets]
     recipes = [recipe for same in zip(*each, strict=True) for recipe in same]
     jobs = sample_set_jobs(observer, seed_sets, recipes)
     store = RowStore(folder)
