@@ -128,9 +128,9 @@ class TestOfAPlan:
 
     def test_it_expects_missed_objects_too(self, plan, site):
         """Nearer to the labelled number than what boxes alone expect."""
-        own = make_plan(site.pool, plan_assistance(), n=20, priors=plan.priors)
-        found = expected_holding(own.found, own.probabilities).in_pool(own.n_pool).sum()
-        expected = own.expected_holding.in_pool(own.n_pool).sum()
+        made = make_plan(site.pool, plan_assistance(), PlanRequest(20), PlannedSite(plan.priors))
+        found = expected_holding(made.found, made.probabilities).in_pool(made.n_pool).sum()
+        expected = made.expected_holding.in_pool(made.n_pool).sum()
         true = sum(ranking.n_true.sum() for ranking in site.rankings)
         assert abs(expected - true) < abs(found - true)
 
