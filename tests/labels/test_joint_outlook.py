@@ -13,6 +13,7 @@ from autoeval.labels.joint_outlook import Holding, JointOutlook, expected_holdin
 from autoeval.labels.label_sampling import balanced_order
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
 
@@ -80,7 +81,9 @@ class TestOfAPlan:
         held = [np.mean(ranking.n_true > 0) for ranking in site.rankings]
         objects = [r.n_true.sum() / np.sum(r.n_true > 0) for r in site.rankings]
         holding = Holding(np.array(held), np.array(objects))
-        return make_plan(site.pool, assistance, n=20, priors=priors, holding=holding)
+        return make_plan(
+            site.pool, assistance, PlanRequest(20), PlannedSite(priors, holding=holding)
+        )
 
     def test_the_forecast_after_labels_starts_at_their_half_width(self, plan, site):
         found = estimate_with_labels(plan, label_set(site, plan.drawn))

@@ -10,6 +10,7 @@ from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_categories import UNLIKELY, ZERO, on_labelled_categories
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.sites.pool import pool_of_predictions
@@ -35,7 +36,7 @@ def plan_of(site, assistance, *, rest=False, named=False, error=0.1, n=60):
     pool = pool_of_predictions(boxes.as_categories(WORDS[:2], words))
     vans = boxes.as_categories(("van",), {"van": "van"}) if rest else None
     priors = {name: ValueWithError(value, error) for name, value in PRIORS.items()}
-    return make_plan(pool, assistance, n=n, priors=priors, named=named, rest=vans)
+    return make_plan(pool, assistance, PlanRequest(n), PlannedSite(priors, named=named, rest=vans))
 
 
 def true_values(site):

@@ -18,6 +18,7 @@ from autoeval.labels.joint_outlook import Holding
 from autoeval.labels.object_variance import DOF
 from autoeval.labels.plan import BY_TIME, make_plan
 from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.metrics.operating_point import image_counts, influence_on, value_of
@@ -38,7 +39,7 @@ def site():
 @pytest.fixture(scope="module")
 def plan(assistance, site):
     priors = {"mAP": ValueWithError(0.45, 0.09)}
-    return make_plan(site.pool, assistance, n=30, priors=priors, detector="abc")
+    return make_plan(site.pool, assistance, PlanRequest(30), PlannedSite(priors, detector="abc"))
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_over_a_threshold_without_a_box_precision_is_not_defined(plan, site):
 def test_a_prior_with_another_interval_than_the_label_free_estimate_says_so(assistance, site):
     """An error measured elsewhere has degrees of freedom; a stated one has a normal interval."""
     for prior, differs in ((ValueWithError(0.4, 0.1, 6), True), (ValueWithError(0.4, 0.1), False)):
-        plan = make_plan(site.pool, assistance, n=20, priors={"mAP": prior})
+        plan = make_plan(site.pool, assistance, PlanRequest(20), PlannedSite({"mAP": prior}))
         found = estimate_with_labels(plan, label_set(site, plan.drawn))
         assert ("weighed by the error" in str(found)) == differs
 
@@ -174,7 +175,7 @@ def test_a_plan_of_format_3_has_arrays_of_all_images_and_thresholds(plan, tmp_pa
 
 def test_frames_are_drawn_apart_and_counted_as_clusters(assistance, site):
     blocks = np.arange(120) // 40
-    plan = make_plan(site.pool, assistance, n=12, priors={}, blocks=blocks)
+    plan = make_plan(site.pool, assistance, PlanRequest(12), PlannedSite(blocks=blocks))
     assert plan.order == BY_TIME
     assert np.bincount(blocks[plan.drawn]).tolist() == pytest.approx([4, 4, 4], abs=1)
     found = estimate_with_labels(plan, label_set(site, plan.drawn))
@@ -236,7 +237,9 @@ def test_a_category_that_is_not_seen_moves_with_the_level_alone(assistance, monk
         priors = {name: ValueWithError(value, 0.1) for name, value in means.items()}
         priors["mAP"] = ValueWithError(0.4, error_of_mean)
         holding = Holding(np.full(2, 0.5), np.ones(2))
-        plan = make_plan(site.pool, assistance, n=20, priors=priors, holding=holding)
+        plan = make_plan(
+            site.pool, assistance, PlanRequest(20), PlannedSite(priors, holding=holding)
+        )
         plan = replace(plan, small_sample_bias=0.0)
         return estimate_with_labels(plan, label_set(only_cars, plan.drawn))
 
@@ -260,7 +263,9 @@ class TestThreeCategoriesOfWhichLabelsMeasureTwo:
         holding = Holding(np.full(3, 0.5), np.ones(3))
 
         def estimate(more):
-            plan = make_plan(site.pool, assistance, n=30, priors=of_two | more, holding=holding)
+            plan = make_plan(
+                site.pool, assistance, PlanRequest(30), PlannedSite(of_two | more, holding=holding)
+            )
             return estimate_with_labels(plan, label_set(seen, plan.drawn))
 
         return estimate
@@ -285,14 +290,16 @@ class TestThreeCategoriesOfWhichLabelsMeasureTwo:
 
 
 def test_a_contradicted_prior_is_left_out_with_a_warning(assistance, site):
-    plan = make_plan(site.pool, assistance, n=40, priors={"mAP": ValueWithError(0.99, 0.02)})
+    plan = make_plan(
+        site.pool, assistance, PlanRequest(40), PlannedSite({"mAP": ValueWithError(0.99, 0.02)})
+    )
     found = estimate_with_labels(plan, label_set(site, plan.drawn))
     assert found.whole["mAP"].combined.conflict
     assert "contradict" in " ".join(found.warnings)
 
 
 def test_without_a_prior_labels_stand_alone(assistance, site):
-    plan = make_plan(site.pool, assistance, n=20, priors={})
+    plan = make_plan(site.pool, assistance, PlanRequest(20))
     found = estimate_with_labels(plan, label_set(site, plan.drawn)).whole["mAP"]
     assert found.combined.estimate.interval() == pytest.approx(found.difference.interval())
     assert math.isnan(found.prior.value)
@@ -306,7 +313,9 @@ class TestAtAThreshold:
     @pytest.fixture(scope="class")
     def plan(self, assistance, two):
         priors = dict.fromkeys(["recall@0.4", "recall@0.4/car"], ValueWithError(0.6, 0.2))
-        return make_plan(two.pool, assistance, n=30, priors=priors, target="recall@0.4")
+        return make_plan(
+            two.pool, assistance, PlanRequest(30, target="recall@0.4"), PlannedSite(priors)
+        )
 
     def test_all_labels_give_the_truth_of_each_category_and_of_all_together(self, plan, two):
         found = estimate_with_labels(plan.larger(120), label_set(two, range(120)))
@@ -366,7 +375,7 @@ class TestAtAThreshold:
         own = np.isin(two.pool.found.image, sorted(holding))
         assert (pool.features == two.pool.features[own]).all()
 
-        plan = make_plan(pool, assistance, n=len(pool), priors={}, target=f"precision@{over}")
+        plan = make_plan(pool, assistance, PlanRequest(len(pool), target=f"precision@{over}"))
         for threshold in (over, 0.8):
             counts = np.sum([image_counts(ranking, threshold) for ranking in two.rankings], axis=0)
             found = estimate_with_labels(plan, label_set(two, range(120)), score_thr=threshold)
@@ -453,7 +462,7 @@ def test_a_reference_predicts_the_influence_of_images(with_reference, assistance
 def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_reference, site, tmp_path):
     others = labels_as_boxes(site)
     priors = {"mAP": ValueWithError(0.45, 0.09)}
-    plan = make_plan(site.pool, with_reference, n=20, priors=priors, others=others)
+    plan = make_plan(site.pool, with_reference, PlanRequest(20), PlannedSite(priors, others=others))
     assert plan.sizes.mean() == pytest.approx(1) and plan.sizes.min() >= 0.5
     right = with_reference.box_model.probabilities(site.pool)[0]
     counted = others.disagreement(site.pool.found, right)
@@ -466,15 +475,17 @@ def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_referen
     expected = 1 / plan.weights(plan.drawn)
     assert document["probabilities"] == pytest.approx(expected.tolist(), abs=1e-6)
     assert "probability" not in document
-    options = {"n": 20, "priors": priors, "others": others}
-    assert make_plan(site.pool, with_reference, **options, equal=True).sizes is None
-    at_threshold = make_plan(site.pool, with_reference, **options, target="recall@0.3")
+    planned = PlannedSite(priors, others=others)
+    equal = make_plan(site.pool, with_reference, PlanRequest(20, equal=True), planned)
+    assert equal.sizes is None
+    request = PlanRequest(20, target="recall@0.3")
+    at_threshold = make_plan(site.pool, with_reference, request, planned)
     assert at_threshold.sizes is None
 
 
 def test_labels_count_by_the_inverse_of_their_probability(with_reference, site):
     others = labels_as_boxes(site)
-    plan = make_plan(site.pool, with_reference, n=20, priors={}, others=others)
+    plan = make_plan(site.pool, with_reference, PlanRequest(20), PlannedSite(others=others))
     labels = label_set(site, plan.drawn)
     found = estimate_with_labels(plan, labels)
     images = np.sort(plan.drawn)
