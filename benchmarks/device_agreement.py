@@ -1,9 +1,9 @@
 """Whether a pass on a GPU gives the numbers of a pass on the processor, and how long each takes.
 
-The same images are observed on both, clean and under dropout: how many boxes are the same, by how
-much scores of boxes differ, and what is left of that in every score of the set and in its mAP. A GPU
-may round products of convolutions to TensorFloat-32, which torch allows by default; the last rows
-forbid it.
+The same images are observed on both, clean and under dropout: how many boxes are the same, by
+how much scores of boxes differ, and what is left of that in every score of the set and in its mAP.
+A GPU may round products of convolutions to TensorFloat-32, which torch allows by default; the last
+rows forbid it.
 
     python -m benchmarks.device_agreement --checkpoint yolox_nano_coco.pth --images photographs/
     python -m benchmarks.device_agreement --detector retinanet_r50 --n-images 16

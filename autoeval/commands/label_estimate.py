@@ -109,5 +109,5 @@ def _until(estimate: LabelledEstimate, wanted: float) -> tuple[Tables, int | Non
             f"±{100 * wanted:g} is not reached: {half}, made wider for being looked at after every "
             f"batch. Next: {n} images in all (`label plan --n {n}`), with those that are labelled."
         )
-    found = {"wanted": wanted, "half_width": stop.half_width, "next_n": next_n}
-    return Tables([], words=text, values={"until": found}, leading=True), next_n
+    until = {"wanted": wanted, "half_width": stop.half_width, "next_n": next_n}
+    return Tables([], words=text, values={"until": until}, leading=True), next_n

@@ -112,10 +112,10 @@ class MMDetector:
         self, images: Sequence[np.ndarray], preprocess: Preprocessor | None = None
     ) -> list[Detections]:
         """Return the boxes of a plain pass, by default at the usual input size."""
-        found: dict[int, Detections] = {}
+        boxes_of: dict[int, Detections] = {}
         for rows, batch in self._batches(images, preprocess):
-            found.update(zip(rows, self._run(predict, self.model, batch), strict=True))
-        return [found[i] for i in range(len(images))]
+            boxes_of.update(zip(rows, self._run(predict, self.model, batch), strict=True))
+        return [boxes_of[i] for i in range(len(images))]
 
     def _batches(
         self, images: Sequence[np.ndarray], preprocess: Preprocessor | None = None

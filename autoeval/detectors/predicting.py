@@ -32,15 +32,17 @@ def predict(model: BaseDetector, batch: Batch) -> list[Detections]:
 
 
 def _detections(model: BaseDetector, result: Any) -> Detections:
-    found = result.get("pred_instances", None)
-    if found is None or "bboxes" not in found:
+    instances = result.get("pred_instances", None)
+    if instances is None or "bboxes" not in instances:
         raise InputError(
             f"{type(model).__name__} gives no boxes with the settings of its config, so it cannot "
             "be judged as a detector: choose a config that detects or segments instances."
         )
-    boxes = found.bboxes
-    if "masks" in found and not boxes.any():  # SOLO leaves its boxes at 0
+    boxes = instances.bboxes
+    if "masks" in instances and not boxes.any():  # SOLO leaves its boxes at 0
         from mmdet.structures.mask import mask2bbox
 
-        boxes = mask2bbox(found.masks)
-    return Detections(boxes.cpu().numpy(), found.scores.cpu().numpy(), found.labels.cpu().numpy())
+        boxes = mask2bbox(instances.masks)
+    return Detections(
+        boxes.cpu().numpy(), instances.scores.cpu().numpy(), instances.labels.cpu().numpy()
+    )

@@ -21,7 +21,6 @@ from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Site
 from autoeval.labels.control_variates import ProbableLabels
 from autoeval.labels.estimators import LEVELS
-from autoeval.labels.joint_outlook import Holding, expected_holding
 from autoeval.labels.label_sampling import blocks_of
 from autoeval.labels.plan import LabelPlan, make_plan
 from autoeval.labels.plan_request import PlannedSite, PlanRequest
@@ -122,7 +121,6 @@ def plan_site(
         nothing_found=site.nothing_found,
         known=site.known,
         group=site.group,
-        holding=_holding(site, pool),
         warnings=_warnings(site, fit.target),
     )
     return make_plan(pool, fit.label_assistance, request, planned)
@@ -153,18 +151,6 @@ def fingerprint_of(site: Site) -> str:
     for array in (site.boxes.clean.boxes, site.boxes.clean.scores, site.boxes.clean.image):
         digest.update(np.ascontiguousarray(array).tobytes())
     return f"predictions {digest.hexdigest()[:16]}"
-
-
-def _holding(site: Site, pool: Pool) -> Holding | None:
-    """Say how often images hold the categories, by calibrated boxes."""
-    if site.boxes.calibration is None:
-        return None
-    names = pool.found.categories
-    label = np.array([names.index(n) if n in names else -1 for n in site.boxes.clean.categories])
-    mine = label[site.boxes.clean.label] >= 0
-    clean = site.boxes.clean.where(mine)
-    clean = replace(clean, label=label[clean.label], categories=names)
-    return expected_holding(clean, site.boxes.right_at_half[mine])
 
 
 def _unlikely_boxes(site: Site, pool: Pool) -> FoundBoxes | None:

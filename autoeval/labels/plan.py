@@ -217,7 +217,7 @@ class LabelPlan:
 
     @cached_property
     def expected_holding(self) -> Holding:
-        """Return how often images hold the categories; without calibrated boxes by their scores."""
+        """Return how often images hold the categories; in older plans by the scores of boxes."""
         if self.holding is not None:
             shares, objects = self.holding
             return Holding(shares, objects)
@@ -266,9 +266,13 @@ def make_plan(
     wanted = request.point or request
     probabilities = fitting.box_model.probabilities(pool)
     rankings = fitting.box_model.rankings(pool, probabilities)
+    if site.nothing_found:  # no box says how often images hold a category
+        holding = Holding(np.zeros(len(rankings)), np.ones(len(rankings)))
+    else:
+        n_true = [ranking.n_true for ranking in rankings]
+        holding = expected_holding(pool.found, probabilities[0], n_true)
     blocks = np.arange(len(pool)) if site.blocks is None else np.asarray(site.blocks)
     by_time = len(np.unique(blocks)) < len(pool)
-    holding = site.holding
     plan = LabelPlan(
         found=pool.found,
         influence=ByImage.of(map(at_levels, fitting.predict(pool, others, rankings)), len(pool)),
@@ -294,7 +298,7 @@ def make_plan(
         known=site.known,
         group=site.group,
         nothing_found=site.nothing_found,
-        holding=None if holding is None else np.stack([holding.shares, holding.objects]),
+        holding=np.stack([holding.shares, holding.objects]),
     )
     if plan.order == BY_CHANCE:
         return replace(plan, sequence=np.random.default_rng(plan.seed).permutation(len(pool)))

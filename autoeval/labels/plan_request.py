@@ -9,7 +9,6 @@ import numpy as np
 
 from autoeval.data.predictions import FoundBoxes
 from autoeval.labels.control_variates import ProbableLabels
-from autoeval.labels.joint_outlook import Holding
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.targets import IOUS, OperatingPoint
 
@@ -64,8 +63,6 @@ class PlannedSite:
         Boxes of another detector on the same images.
     named, rest, nothing_found, known, group
         As in `LabelPlan`.
-    holding : Holding, optional
-        How often images hold the categories.
     warnings : tuple of str
         What is to be said of the site with the plan.
     """
@@ -79,5 +76,4 @@ class PlannedSite:
     nothing_found: bool = False
     known: str = ""
     group: str = ""
-    holding: Holding | None = None
     warnings: tuple[str, ...] = ()

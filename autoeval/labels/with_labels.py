@@ -179,11 +179,18 @@ def drawn_by_plan(
     """Keep the images that the plan drew: how others were chosen is unknown.
 
     `places` has the index into the plan's pool of each image that the subset counts from; by
-    default they are the same.
+    default they are the same. Raises InputError if the plan drew none of them.
     """
     at = subset.images if places is None else places[subset.images]
     inside = np.isin(at, plan.drawn)
     warnings = list(subset.warnings)
+    if not inside.any():
+        drawn, labelled = ([plan.found.images[k].image_id for k in of] for of in (plan.drawn, at))
+        raise InputError(
+            f"The plan drew none of the {len(at)} labelled images ({listed(labelled)}): label "
+            f"those that it drew ({listed(drawn)}), or, if these are a random sample, estimate "
+            "without the plan by `autoeval estimate --labels`."
+        )
     if not inside.all():
         names = [plan.found.images[k].image_id for k in at[~inside]]
         warnings.append(

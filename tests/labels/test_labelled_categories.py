@@ -124,6 +124,15 @@ def test_the_label_free_mean_has_the_added_category(site, assistance, rest, adde
     assert mean.error == pytest.approx(np.hypot(2 * 0.1, added.error) / 3)
 
 
+def test_the_label_free_mean_stays_known_where_a_category_alone_is_not(site, assistance):
+    """As of mAP50, which has no estimate of a category whose interval would be too wide."""
+    plan = plan_of(site, assistance)
+    priors = {name: of for name, of in plan.priors.items() if name != "mAP/bus"}
+    plan, _ = on_labelled_categories(replace(plan, priors=priors), label_set(site, range(60)))
+    assert plan.found.categories == WORDS
+    assert plan.priors["mAP"].value == pytest.approx(2 / 3 * 0.4)
+
+
 def test_the_error_of_a_mean_over_fewer_categories_follows_from_that_over_all(site, assistance):
     """One category errs by .2, the mean of two by .15: common .0225 * 2 - .04 = .005."""
     plan = plan_of(site, assistance, error=0.2)

@@ -14,7 +14,6 @@ from autoeval.errors import InputError
 from autoeval.labels.compact_arrays import restored
 from autoeval.labels.control_variates import REFERENCE, ProbableLabels, true_influence
 from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.joint_outlook import Holding
 from autoeval.labels.object_variance import DOF
 from autoeval.labels.plan import BY_TIME, make_plan
 from autoeval.labels.plan_file import load_plan, save_plan
@@ -199,6 +198,11 @@ class TestBadLabels:
         assert "simple random draw" in warnings(plan, more, planned=False)
         assert estimate_with_labels(plan, more, planned=False).n_labelled == 31
 
+    def test_only_images_outside_the_draw_are_refused(self, plan, site):
+        others = np.setdiff1d(np.arange(plan.n_pool), plan.drawn)[:5]
+        with pytest.raises(InputError, match="drew none of the 5 labelled images"):
+            estimate_with_labels(plan, label_set(site, others))
+
     def test_planned_images_without_labels(self, plan, site):
         some = label_set(site, plan.drawn[:25])
         assert "5 of 30 planned images are not labelled" in warnings(plan, some)
@@ -238,11 +242,8 @@ def test_a_category_that_is_not_seen_moves_with_the_level_alone(assistance, monk
     def estimate(error_of_mean):
         priors = {name: ValueWithError(value, 0.1) for name, value in means.items()}
         priors["mAP"] = ValueWithError(0.4, error_of_mean)
-        holding = Holding(np.full(2, 0.5), np.ones(2))
-        plan = make_plan(
-            site.pool, assistance, PlanRequest(20), PlannedSite(priors, holding=holding)
-        )
-        plan = replace(plan, small_sample_bias=0.0)
+        plan = make_plan(site.pool, assistance, PlanRequest(20), PlannedSite(priors))
+        plan = replace(plan, small_sample_bias=0.0, holding=np.array([[0.5] * 2, [1.0] * 2]))
         return estimate_with_labels(plan, label_set(only_cars, plan.drawn))
 
     shared = estimate(0.1)
@@ -262,12 +263,10 @@ class TestThreeCategoriesOfWhichLabelsMeasureTwo:
         site = make_site(5, n_images=80, categories=("car", "bus", "van"))
         seen = replace(site, truth=site.truth.where(site.truth.label < 2))
         of_two = {f"mAP/{name}": ValueWithError(0.5, 0.15) for name in ("car", "bus")}
-        holding = Holding(np.full(3, 0.5), np.ones(3))
 
         def estimate(more):
-            plan = make_plan(
-                site.pool, assistance, PlanRequest(30), PlannedSite(of_two | more, holding=holding)
-            )
+            plan = make_plan(site.pool, assistance, PlanRequest(30), PlannedSite(of_two | more))
+            plan = replace(plan, holding=np.array([[0.5] * 3, [1.0] * 3]))
             return estimate_with_labels(plan, label_set(seen, plan.drawn))
 
         return estimate
