@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from autoeval.detections import Detections
@@ -24,6 +27,22 @@ class Batch:
 
     inputs: Tensor
     samples: list[Any]
+
+
+@contextmanager
+def single_precision() -> Iterator[None]:
+    """Keep GPUs from rounding products of convolutions to TensorFloat-32, as torch lets them.
+
+    So rounded, boxes depend on the images beside them in a batch, by far more than single precision
+    shows (``benchmarks/device_agreement.py``).
+    """
+    convolutions = torch.backends.cudnn
+    allowed = convolutions.allow_tf32
+    convolutions.allow_tf32 = False
+    try:
+        yield
+    finally:
+        convolutions.allow_tf32 = allowed
 
 
 def predict(model: BaseDetector, batch: Batch) -> list[Detections]:
