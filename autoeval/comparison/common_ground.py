@@ -34,11 +34,13 @@ def check_fits(fits: Mapping[str, AccuracyEstimator]) -> None:
             f"{', '.join(f'{name}: {target}' for name, target in targets.items())}. Fit them with "
             "the same --target."
         )
-    usual = [name for name, of in fits.items() if of.calibration_ and of.calibration_.usual]
-    own = [name for name in fits if name not in usual]
-    if usual and own:
+    usual = [
+        name for name, fitted in fits.items() if fitted.calibration_ and fitted.calibration_.usual
+    ]
+    calibrated = [name for name in fits if name not in usual]
+    if usual and calibrated:
         raise InputError(
-            f"The confidences of {listed(own, most=10)} were calibrated in the fit, those of "
+            f"The confidences of {listed(calibrated, 10)} were calibrated in the fit, those of "
             f"{listed(usual, most=10)} were not (--no-calibration): their difference would be that "
             f"of the calibrations, too. Fit {listed(usual, most=10)} again without "
             "--no-calibration."
@@ -135,8 +137,8 @@ def on_common_ground(
 
 def on_categories(site: Site, names: Sequence[str]) -> Site:
     """Name the categories of a site; one that it does not know has no box."""
-    own = {name: name for name in names}
-    return replace(site, boxes=site.boxes.knowing(names).as_categories(names, own), named=True)
+    words = {name: name for name in names}
+    return replace(site, boxes=site.boxes.knowing(names).as_categories(names, words), named=True)
 
 
 def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], list[str]]:
@@ -146,23 +148,23 @@ def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], li
         for name, site in sites.items()
     }
     first, *others = places.values()
-    common = [image for image in first if all(image in of for of in others)]
+    common = [image for image in first if all(image in numbers for numbers in others)]
     if not common:
-        some = "; ".join(f"{name}: {listed(of, most=3)}" for name, of in places.items())
+        some = "; ".join(f"{name}: {listed(numbers, most=3)}" for name, numbers in places.items())
         raise InputError(
             f"The detectors have no image in common ({some}). Give predictions of the same images."
         )
     warnings: list[str] = [
         Notice(
             "images-not-common",
-            f"{name} has {counted(len(of), 'image')}, of which {len(common)} are common to all and "
-            "compared",
+            f"{name} has {counted(len(numbers), 'image')}, of which {len(common)} are common to "
+            "all and compared",
         )
-        for name, of in places.items()
-        if len(of) > len(common)
+        for name, numbers in places.items()
+        if len(numbers) > len(common)
     ]
     return {
-        name: np.array([of[image] for image in common]) for name, of in places.items()
+        name: np.array([numbers[image] for image in common]) for name, numbers in places.items()
     }, warnings
 
 
@@ -172,12 +174,14 @@ def _common_categories(
     """Return the categories that are compared, and what was left out."""
     named = all(site.named for site in sites.values())
     wanted: dict[str, str] = {}  # category: a detector that finds it
-    known = {}
+    words_of = {}
     for name, site in sites.items():
-        own = site.boxes.clean.categories
-        found = own if named else [own[k] for k in site.boxes.likely]
-        wanted = {**dict.fromkeys(found, name), **wanted}
-        known[name] = {*own} if named else {*own, *fits[name].statistics_.categories}
+        vocabulary = site.boxes.clean.categories
+        categories_here = vocabulary if named else [vocabulary[k] for k in site.boxes.likely]
+        wanted = {**dict.fromkeys(categories_here, name), **wanted}
+        words_of[name] = (
+            {*vocabulary} if named else {*vocabulary, *fits[name].statistics_.categories}
+        )
     if not wanted:  # then labels alone say what there is
         if not labelled:
             n_images = len(next(iter(sites.values())).boxes)
@@ -187,7 +191,7 @@ def _common_categories(
     kept, warnings = list[str](), list[str]()
     lacking: dict[str, list[str]] = {name: [] for name in sites}  # labelled categories
     for category, finder in wanted.items():
-        without = [name for name, words in known.items() if category not in words]
+        without = [name for name, words in words_of.items() if category not in words]
         if without and category not in labelled:
             warnings.append(
                 Notice(
@@ -201,7 +205,7 @@ def _common_categories(
         for name in without:
             lacking[name].append(category)
     if not kept:
-        some = "; ".join(f"{name}: {listed(sorted(words))}" for name, words in known.items())
+        some = "; ".join(f"{name}: {listed(sorted(words))}" for name, words in words_of.items())
         raise InputError(
             f"The detectors have no category in common that one of them finds here ({some}). Name "
             "one with the words of each detector: --category NAME=WORD,WORD."
@@ -224,7 +228,9 @@ def _refuse_equal(sites: Mapping[str, Site]) -> None:
     seen: dict[bytes, str] = {}
     for name, site in sites.items():
         clean = site.boxes.clean
-        digest = b"".join(np.ascontiguousarray(of).tobytes() for of in (clean.boxes, clean.scores))
+        digest = b"".join(
+            np.ascontiguousarray(column).tobytes() for column in (clean.boxes, clean.scores)
+        )
         if digest in seen and len(clean):
             raise InputError(
                 f"{seen[digest]} and {name} found exactly the same boxes: is one detector given "

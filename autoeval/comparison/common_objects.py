@@ -80,12 +80,17 @@ def common_objects(a: Found, b: Found) -> np.ndarray:
 def expected_difference(a: Found, b: Found) -> ExpectedDifference:
     """Compare the expected average precisions of two detectors on the same images."""
     n_true = common_objects(a, b)
-    ranked = [RankedDetections.of(of.scores, of.image, of.p, n_true) for of in (a, b)]
-    images = np.unique(np.concatenate([of.image[of.p[0] > FOUND] for of in (a, b)]))
+    ranked = [
+        RankedDetections.of(detector.scores, detector.image, detector.p, n_true)
+        for detector in (a, b)
+    ]
+    images = np.unique(
+        np.concatenate([detector.image[detector.p[0] > FOUND] for detector in (a, b)])
+    )
     if not len(images):
         return ExpectedDifference(0.0, 0.0, np.zeros(len(n_true)))
-    values = [of.take(images).average_precision().mean() for of in ranked]
-    first, second = (np.nan_to_num(influence_function(of)).mean(axis=0) for of in ranked)
+    values = [ranking.take(images).average_precision().mean() for ranking in ranked]
+    first, second = (np.nan_to_num(influence_function(ranking)).mean(axis=0) for ranking in ranked)
     return ExpectedDifference(float(values[0] - values[1]), float(n_true.mean()), first - second)
 
 
@@ -105,8 +110,8 @@ def disagreement(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
     Both are of the same images and categories, calibrated.
     """
     both = np.array([agreement(a, b), agreement(b, a)])
-    known = np.isfinite(both)
-    mean = np.where(known, both, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    defined = np.isfinite(both)
+    mean = np.where(defined, both, 0).sum(axis=0) / np.maximum(defined.sum(axis=0), 1)
     return np.clip(1 - mean, 0, 1)
 
 
@@ -115,8 +120,10 @@ def agreement(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
     ranked = rank_categories(a.clean, _as_labels(_likely(b)))
     return np.array(
         [
-            of.average_precision().mean() if of.n_true.sum() >= FEWEST_LIKELY else math.nan
-            for of in ranked
+            ranking.average_precision().mean()
+            if ranking.n_true.sum() >= FEWEST_LIKELY
+            else math.nan
+            for ranking in ranked
         ]
     )
 
@@ -128,9 +135,9 @@ def different_boxes(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
     """
     mine, other = _likely(a), _likely(b)
     counts = np.bincount(mine.image, minlength=len(a))
-    for of in rank_categories(mine, _as_labels(other)):
-        same = np.bincount(of.image, of.hits[0] > 0, minlength=len(a)).astype(np.int64)
-        counts = counts + of.n_true - 2 * same
+    for ranking in rank_categories(mine, _as_labels(other)):
+        same = np.bincount(ranking.image, ranking.hits[0] > 0, minlength=len(a)).astype(np.int64)
+        counts = counts + ranking.n_true - 2 * same
     return counts
 
 
@@ -138,6 +145,6 @@ def _likely(boxes: SiteBoxes) -> FoundBoxes:
     return boxes.clean.where(boxes.right_at_half > LIKELY)
 
 
-def _as_labels(found: FoundBoxes) -> Truth:
-    crowd = np.zeros(len(found), bool)
-    return Truth(found.images, found.categories, found.image, found.label, found.boxes, crowd)
+def _as_labels(boxes: FoundBoxes) -> Truth:
+    crowd = np.zeros(len(boxes), bool)
+    return Truth(boxes.images, boxes.categories, boxes.image, boxes.label, boxes.boxes, crowd)

@@ -78,16 +78,17 @@ def compare_sites(
     ]
     of_sites: dict[str, list[str]] = {}  # the detectors that each warning is about
     for name, site in common.items():
-        found = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
+        messages = (*site.warnings, *site.left_out, *unseen_warning(site.unseen))
         if paired is None and not len(site.boxes.likely):
-            found = (*found, nothing_found_text(len(site.boxes), target))
-        for warning in found:
+            messages = (*messages, nothing_found_text(len(site.boxes), target))
+        for warning in messages:
             of_sites.setdefault(warning, []).append(name)
     for warning, names in of_sites.items():  # fits on one labelled set have its warnings in common
         warnings += prefixed(", ".join(dict.fromkeys(names)), [warning])
     at_threshold = OperatingPoint.of(target) is not None  # counts of categories are summed
     levels = {
-        of.name: of.whole.value if at_threshold else float(np.mean(of.values)) for of in sides
+        side.name: side.whole.value if at_threshold else float(np.mean(side.values))
+        for side in sides
     }
     if paired is not None:
         warnings += paired.warnings
@@ -99,7 +100,7 @@ def compare_sites(
         rows, mean = _differences(a, b, target, prior, categories or {}, paired, level)
         whole[a.name, b.name] = mean
         parts += rows
-        trained = [of.name for of in (a, b) if of.trained_here]
+        trained = [side.name for side in (a, b) if side.trained_here]
         if len(trained) == 1 and not at_threshold:
             warnings.append(
                 Notice(
@@ -168,41 +169,41 @@ def _differences(
     free = compare_label_free(a, b, target, prior, categories)
     if paired is None:
         k = 0
-        each = [LabelDifference(NOTHING, of, of) for of in free.each]
+        each = [LabelDifference(NOTHING, value, value) for value in free.each]
         whole = LabelDifference(NOTHING, free.whole, free.whole)
     else:
         k = len(paired.sample)
         each, whole = paired.difference(a.name, b.name, prior, free)
     rows = []
-    for category, found in zip((*names, ALL), (*each, whole), strict=True):
-        of = found.combined
-        lower, upper = _in_range(of.interval(level))
+    for category, difference in zip((*names, ALL), (*each, whole), strict=True):
+        combined = difference.combined
+        lower, upper = _in_range(combined.interval(level))
         rows.append(
             {
                 "a": a.name,
                 "b": b.name,
                 "category": category,
-                "difference": _in_range([of.value])[0],
+                "difference": _in_range([combined.value])[0],
                 "lower": lower,
                 "upper": upper,
-                "p_better": of.probability_positive,
-                "label_free": found.prior.value,
+                "p_better": combined.probability_positive,
+                "label_free": difference.prior.value,
                 "carried_over": free.carried,
-                "more_labels": _more_labels(found, k, n_pool, level),
+                "more_labels": _more_labels(difference, k, n_pool, level),
             }
         )
     return rows[:-1] if len(names) == 1 else rows, whole.combined
 
 
-def _more_labels(found: LabelDifference, k: int, n_pool: int, level: float) -> float:
+def _more_labels(difference: LabelDifference, k: int, n_pool: int, level: float) -> float:
     """Return how many more labels will put zero outside the interval; NaN where not known."""
-    of = found.combined
-    if abs(of.value) > of.half_width(level):
+    combined = difference.combined
+    if abs(combined.value) > combined.half_width(level):
         return 0.0
-    if not found.labels.known or abs(of.value) < SMALLEST:
+    if not difference.labels.known or abs(combined.value) < SMALLEST:
         return math.nan
-    outlook = outlook_after(found.labels, k, n_pool, prior=found.prior, level=level)
-    return float(max(outlook.needed(abs(of.value)) - k, 1))
+    outlook = outlook_after(difference.labels, k, n_pool, prior=difference.prior, level=level)
+    return float(max(outlook.needed(abs(combined.value)) - k, 1))
 
 
 def _ranked(
@@ -218,12 +219,12 @@ def _ranked(
     """
     names = list(levels)
     differences, variances = np.zeros((2, len(names), len(names)))
-    for (a, b), of in whole.items():
+    for (a, b), difference in whole.items():
         i, j = names.index(a), names.index(b)
-        differences[i, j], differences[j, i] = of.value, -of.value
-        variances[i, j] = variances[j, i] = of.error**2
+        differences[i, j], differences[j, i] = difference.value, -difference.value
+        variances[i, j] = variances[j, i] = difference.error**2
     values = consistent_values(differences)
-    dof = min(of.dof for of in whole.values())
+    dof = min(difference.dof for difference in whole.values())
     best = probability_of_best(values, joint_covariance(variances), dof, seed=seed)
     order = np.argsort(-values, kind="stable")
     accuracies = np.mean(list(levels.values())) + values
@@ -252,7 +253,7 @@ def _ranked(
 
 def _in_range(differences: Sequence[float]) -> list[float]:
     """Clip differences of two accuracies in [0, 1] to what they can be."""
-    return [float(of) for of in np.clip(differences, -1, 1)]
+    return [float(value) for value in np.clip(differences, -1, 1)]
 
 
 def _difference(whole: Mapping[tuple[str, str], ValueWithError], a: str, b: str) -> ValueWithError:
@@ -279,9 +280,9 @@ def _ordered(pairs: pd.DataFrame, names: list[str]) -> pd.DataFrame:
         label_free=-pairs["label_free"],
         carried_over=-pairs["carried_over"],
     )
-    found = pairs.where(~turned, other)
-    order = np.lexsort((found["b"].map(place), found["a"].map(place)))
-    return found.iloc[order].reset_index(drop=True)
+    ordered = pairs.where(~turned, other)
+    order = np.lexsort((ordered["b"].map(place), ordered["a"].map(place)))
+    return ordered.iloc[order].reset_index(drop=True)
 
 
 def consistent_values(differences: np.ndarray) -> np.ndarray:

@@ -185,8 +185,8 @@ class Comparison:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return `pairs` with ``distinguishable``."""
-        known = [distinguishable(row) for row in self.pairs.to_dict("records")]
-        return self.pairs.assign(distinguishable=known)
+        distinguished = [distinguishable(row) for row in self.pairs.to_dict("records")]
+        return self.pairs.assign(distinguishable=distinguished)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; NaN becomes None."""
@@ -199,7 +199,7 @@ class Comparison:
             "known": self.known or None,
             "ranking": _records(self.ranking),
             "pairs": _records(self.to_pandas()),
-            "per_category": {name: plain(of) for name, of in self.per_category.items()},
+            "per_category": {name: plain(values) for name, values in self.per_category.items()},
             "warnings": list(self.warnings),
             "warning_codes": codes_of(self.warnings),
         }
@@ -207,11 +207,11 @@ class Comparison:
     def matrix(self) -> pd.DataFrame:
         """Return the probability that the detector of a row is better than that of a column."""
         names = list(self.detectors)
-        found = pd.DataFrame(np.nan, index=names, columns=names)
+        better = pd.DataFrame(np.nan, index=names, columns=names)
         for row in self.overall.to_dict("records"):
-            found.loc[row["a"], row["b"]] = row["p_better"]
-            found.loc[row["b"], row["a"]] = 1 - row["p_better"]
-        return found
+            better.loc[row["a"], row["b"]] = row["p_better"]
+            better.loc[row["b"], row["a"]] = 1 - row["p_better"]
+        return better
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.detectors)}: {str(self).splitlines()[1]}>"

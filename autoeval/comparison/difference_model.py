@@ -84,9 +84,13 @@ class TwoKinds:
 
     def predict(self, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
         """Return the expected differences and the standard deviations of their errors."""
-        (one, own), (other, its) = (
+        (alike, variance_alike), (unlike, variance_unlike) = (
             kind.predict(seen, self.few, self.floor) for kind in (self.alike, self.unlike)
         )
         g = self.probability(seen)
-        variance = (1 - g) * own + g * its + g * (1 - g) * (one - other) ** 2
-        return (1 - g) * one + g * other, np.sqrt(variance)
+        # Law of total variance: the mean of the kinds' variances, and the variance of their means.
+        # Where one kind expects a difference and the other none, the second part is most of it.
+        variance = (
+            (1 - g) * variance_alike + g * variance_unlike + g * (1 - g) * (alike - unlike) ** 2
+        )
+        return (1 - g) * alike + g * unlike, np.sqrt(variance)

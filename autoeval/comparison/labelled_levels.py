@@ -34,8 +34,8 @@ def labelled_level(
         _plan(fitted, labelled.sites[name]), blocks=labelled.blocks, sizes=labelled.sizes
     )
     images, rankings = labelled.sample.images, labelled.rankings[name]
-    found = estimate_target(plan, images, rankings, fitted.target)
-    return found.whole, found.each
+    estimate = estimate_target(plan, images, rankings, fitted.target)
+    return estimate.whole, estimate.each
 
 
 def _plan(fitted: AccuracyEstimator, site: Site) -> LabelPlan:
@@ -59,10 +59,10 @@ def _plan_without_assistance(
     point: OperatingPoint | None,
 ) -> LabelPlan:
     """Make a plan that predicts no influence: labels then count by themselves."""
-    found = site.boxes.clean
-    n, n_categories = len(found.images), len(found.categories)
+    boxes = site.boxes.clean
+    n, n_categories = len(boxes.images), len(boxes.categories)
     return LabelPlan(
-        found,
+        boxes,
         influence=ByImage.of(np.zeros((n_categories, len(LEVELS), n)), n),
         sequence=np.arange(n),
         n=1,
@@ -76,7 +76,7 @@ def _plan_without_assistance(
         level=level,
         detector="",
         iou=point.iou if point else IOUS[0],
-        probabilities=np.zeros(len(found)),
+        probabilities=np.zeros(len(boxes)),
         objects=ByImage.of(np.zeros((n_categories, 1, n)), n),
         points=dict.fromkeys(MEASURES, NO_ASSISTANCE),
     )

@@ -83,7 +83,7 @@ class PairPrior:
         what the level leaves to 1.
         """
         seen = seen_of(pairs)
-        known = np.isfinite(seen.terms[0])
+        on_common_labels = np.isfinite(seen.terms[0])
         at_home = one_at_home(pairs)
         away = seen_of(away_from_home(pairs, self.fall))
         level = np.where(at_home, away.level, seen.level)
@@ -91,7 +91,7 @@ class PairPrior:
         predicted = np.stack(
             [self.common.predict(seen), self.alone.predict(seen), (of_home, np.sqrt(variance))]
         )
-        case = np.where(at_home, 2, np.where(known, 0, 1))
+        case = np.where(at_home, 2, np.where(on_common_labels, 0, 1))
         value, errors = predicted[case, :, np.arange(len(case))].T
         most = 2 * np.minimum(level, 1 - level)
         return [
@@ -101,10 +101,14 @@ class PairPrior:
 
     def mean(self, each: list[ValueWithError]) -> ValueWithError:
         """Average the differences of the categories of a site, whose errors are correlated."""
-        errors = np.array([of.error for of in each])
-        own = (1 - self.shared) * np.sum(errors**2) / len(each) ** 2
-        error = math.sqrt(self.shared * errors.mean() ** 2 + own)
-        return ValueWithError(float(np.mean([of.value for of in each])), error, self.dof)
+        errors = np.array([difference.error for difference in each])
+        # A share of the variance is common to all categories, so that its standard deviations add;
+        # the rest is independent, so that its variances add: it alone falls with their number.
+        independent = (1 - self.shared) * np.sum(errors**2) / len(each) ** 2
+        error = math.sqrt(self.shared * errors.mean() ** 2 + independent)
+        return ValueWithError(
+            float(np.mean([difference.value for difference in each])), error, self.dof
+        )
 
     def residual(self, level: float, u: float, n_true: float, *, usual: bool) -> VariancePrior:
         """Return the prior of the variance of one image's influence on a difference."""
@@ -119,16 +123,16 @@ class PairPrior:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PairPrior:
         """Read what `to_dict` wrote."""
-        known: dict[str, Any] = dict(values)
-        kinds = {name: two_kinds(known[name]) for name in ("common", "alone")}
-        pairs = {name: tuple(known[name]) for name in ("per_image", "per_image_dof")}
-        return cls(**known | kinds | pairs | {"home": one_kind(known["home"])})
+        fields: dict[str, Any] = dict(values)
+        kinds = {name: two_kinds(fields[name]) for name in ("common", "alone")}
+        pairs = {name: tuple(fields[name]) for name in ("per_image", "per_image_dof")}
+        return cls(**fields | kinds | pairs | {"home": one_kind(fields["home"])})
 
 
 def rounded(values: Any) -> Any:
     """Round all numbers inside to four digits after the point."""
     if isinstance(values, Mapping):
-        return {name: rounded(of) for name, of in values.items()}
+        return {name: rounded(value) for name, value in values.items()}
     return np.round(values, 4).tolist()
 
 
@@ -151,7 +155,7 @@ def pair_prior() -> PairPrior:
 
 def differences(pairs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return d0 (NaN where not known), d1 and d2 of N rows, (3, N), and m, (N,)."""
-    a, b = (pairs[f"estimate_{of}"].to_numpy(float) for of in "ab")
+    a, b = (pairs[f"estimate_{detector}"].to_numpy(float) for detector in "ab")
     level = np.clip((a + b) / 2, LOWEST, HIGHEST)
     carried = scaled_difference(level, pairs["log_odds"].to_numpy(float))
     return np.stack([carried, a - b, pairs["expected"].to_numpy(float)]), level
@@ -166,15 +170,15 @@ def seen_of(pairs: pd.DataFrame) -> Seen:
 
 def one_at_home(pairs: pd.DataFrame) -> np.ndarray:
     """Return of which rows exactly one detector was trained at the labelled site, (N,)."""
-    known = pairs[["home_a", "home_b"]].notna().to_numpy()
-    return np.asarray(known[:, 0] != known[:, 1])
+    at_home = pairs[["home_a", "home_b"]].notna().to_numpy()
+    return np.asarray(at_home[:, 0] != at_home[:, 1])
 
 
 def away_from_home(pairs: pd.DataFrame, fall: float) -> pd.DataFrame:
     """Lower the estimates of a detector that was trained at home, and leave out d0 there."""
     homes = pairs[["home_a", "home_b"]].to_numpy(float)
     lowered = np.exp(-fall * np.nan_to_num(homes))
-    a, b = (pairs[f"estimate_{of}"].to_numpy(float) for of in "ab")
+    a, b = (pairs[f"estimate_{detector}"].to_numpy(float) for detector in "ab")
     return pairs.assign(
         estimate_a=a * lowered[:, 0], estimate_b=b * lowered[:, 1], log_odds=math.nan
     )
@@ -215,10 +219,10 @@ def log_odds_on_labels(
     excess = _log_odds(both["a"]) - _log_odds(both["b"])
     weights = np.sqrt(both["n"].to_numpy(float))
     overall = float(np.average(excess, weights=weights))
-    own = both["category"].isin(words).to_numpy()
-    if both.loc[own, "n"].sum() < FEWEST_LABELLED:
+    same_category = both["category"].isin(words).to_numpy()
+    if both.loc[same_category, "n"].sum() < FEWEST_LABELLED:
         return overall
-    of_category = float(np.average(excess[own], weights=weights[own] ** 2))
+    of_category = float(np.average(excess[same_category], weights=weights[same_category] ** 2))
     return OF_CATEGORY * of_category + (1 - OF_CATEGORY) * overall
 
 

@@ -90,7 +90,8 @@ def difference_with_labels(
         )
     spread = replace(labels, error=SPREAD * labels.error)
     value, wide = (
-        combine(of, heavy_tailed(free, of), conflict=math.inf).estimate for of in (labels, spread)
+        combine(estimate, heavy_tailed(free, estimate), conflict=math.inf).estimate
+        for estimate in (labels, spread)
     )
     return LabelDifference(spread, free, replace(wide, value=value.value))
 
@@ -135,32 +136,37 @@ class PairedLabels:
         """
         accuracies = list(map(difference_of, self.accuracies[a], self.accuracies[b]))
         parts = zip(accuracies, free.each, free.influences, free.residuals, strict=True)
-        each = [difference_with_labels(of, self.sample, *rest) for of, *rest in parts]
+        each = [difference_with_labels(accuracy, self.sample, *rest) for accuracy, *rest in parts]
         if self.pooled:
             together = difference_of(self.pooled[a], self.pooled[b])
             influence = free.influences.sum(axis=0)
             return each, difference_with_labels(together, self.sample, free.whole, influence, None)
-        known = [k for k, of in enumerate(accuracies) if of.measured]
+        labelled = [k for k, accuracy in enumerate(accuracies) if accuracy.measured]
         mean = free.whole
-        if not known:
+        if not labelled:
             return each, LabelDifference(NOTHING, mean, mean)
-        measured = [accuracies[k] for k in known]
-        residuals = [of for k in known if (of := free.residuals[k]) is not None]
+        measured = [accuracies[k] for k in labelled]
+        residuals = [residual for k in labelled if (residual := free.residuals[k]) is not None]
         whole = difference_with_labels(
             replace(
                 measured[0],
-                value=float(np.mean([of.value for of in measured])),
-                influence=np.mean([of.influence for of in measured], axis=0),
+                value=float(np.mean([accuracy.value for accuracy in measured])),
+                influence=np.mean([accuracy.influence for accuracy in measured], axis=0),
             ),
             self.sample,
-            prior.mean([free.each[k] for k in known]),
-            free.influences[known].mean(axis=0),
-            VariancePrior(sum(of.variance for of in residuals) / len(known) ** 2, residuals[0].dof),
+            prior.mean([free.each[k] for k in labelled]),
+            free.influences[labelled].mean(axis=0),
+            VariancePrior(
+                sum(residual.variance for residual in residuals) / len(labelled) ** 2,
+                residuals[0].dof,
+            ),
         )
-        if len(known) == len(each):
+        if len(labelled) == len(each):
             return each, whole
-        others = prior.mean([of for k, of in enumerate(free.each) if k not in known])
-        combined = whole.combined.mixed(len(known) / len(each), others)
+        others = prior.mean(
+            [prediction for k, prediction in enumerate(free.each) if k not in labelled]
+        )
+        combined = whole.combined.mixed(len(labelled) / len(each), others)
         combined = replace(combined, dof=min(combined.dof, others.dof))
         return each, LabelDifference(whole.labels, mean, combined)
 
@@ -182,18 +188,18 @@ def pair_labels(
     if no image of the plan is labelled.
     """
     first = next(iter(sites.values()))
-    found = first.boxes.clean
-    subset = match_labels(labels, found, words)
+    images = first.boxes.clean.images
+    subset = match_labels(labels, first.boxes.clean, words)
     if plan is not None:
-        subset, blocks, sizes = _by_plan(subset, plan, [image.image_id for image in found.images])
+        subset, blocks, sizes = _by_plan(subset, plan, [image.image_id for image in images])
     else:
         files: dict[str, Any] = {image.image_id: image for image in first.images}
         sizes = None
-        blocks = blocks_of([files.get(image.image_id, image) for image in found.images])
-        subset = as_random_draw(subset, len(found.images))
+        blocks = blocks_of([files.get(image.image_id, image) for image in images])
+        subset = as_random_draw(subset, len(images))
     weights = inverse_probabilities(sizes, subset.images)
     own_blocks = blocks[subset.images]
-    sample = LabelledSample(subset.images, len(found.images), weights, own_blocks)
+    sample = LabelledSample(subset.images, len(images), weights, own_blocks)
     truth = subset.truth
     if sample.complete:
         truth = _with_objects(truth)
@@ -204,11 +210,12 @@ def pair_labels(
         rankings[name] = ranked = rank_categories(boxes, truth)
         warnings += prefixed(name, contradicted_by_boxes(boxes, truth, ranked))
         accuracies[name] = [
-            replace(measure_sample(of, target, weights), complete=sample.complete) for of in ranked
+            replace(measure_sample(ranking, target, weights), complete=sample.complete)
+            for ranking in ranked
         ]
         point = OperatingPoint.of(target)
         if point is not None:
-            counts = [image_counts(of, point.score_thr, point.level) for of in ranked]
+            counts = [image_counts(ranking, point.score_thr, point.level) for ranking in ranked]
             of_all = measure_counts(point.measure, np.sum(counts, axis=0), weights)
             pooled[name] = replace(of_all, complete=sample.complete)
     warnings += labelled_twice(truth)

@@ -68,10 +68,10 @@ def plan_difference(
 def outlook_of(a: Side, b: Side, target: str, level: float, plan: LabelPlan) -> Outlook:
     """Forecast the precision that labels give of the difference of two detectors."""
     free = compare_label_free(a, b, target, pair_prior(), {})
-    known = [of for of in free.residuals if of is not None]
-    if known:
-        variance = sum(of.variance for of in known) / len(known) ** 2
-        residual = VariancePrior(variance, known[0].dof)
+    residuals = [residual for residual in free.residuals if residual is not None]
+    if residuals:
+        variance = sum(residual.variance for residual in residuals) / len(residuals) ** 2
+        residual = VariancePrior(variance, residuals[0].dof)
     else:  # at a threshold, of two detectors that are taken to be independent
         residual = plan.residual_variance().scaled(2.0)
     return Outlook(residual.scaled(SPREAD**2), len(a.site.boxes), free.whole, level)

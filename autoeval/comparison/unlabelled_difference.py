@@ -41,7 +41,7 @@ class Side:
     @property
     def values(self) -> np.ndarray:
         """The accuracies, inside [0, 1], (K,)."""
-        return np.clip([of.value for of in self.each], 0, 1)
+        return np.clip([accuracy.value for accuracy in self.each], 0, 1)
 
     @classmethod
     def of(
@@ -53,7 +53,7 @@ class Side:
         """
         regression = fitted.regression_
         scores = site.scores(regression.features_)
-        rows = pd.DataFrame([of.row() for of in scores])
+        rows = pd.DataFrame([category_scores.row() for category_scores in scores])
         intervals = [*regression.predict(rows), regression.predict_mean(rows)]
         if undefined_at(fitted.target) and nothing_over(rows, fitted.target).all():
             raise InputError(
@@ -61,8 +61,10 @@ class Side:
                 f"{nothing_over_text(fitted.target)}. Choose a lower threshold, or compare recall."
             )
         unit = quantile(regression.level, np.inf)
-        *each, whole = (ValueWithError(of.raw, of.reach / unit) for of in intervals)
-        plain, home = [of.raw for of in intervals[:-1]], math.nan
+        *each, whole = (
+            ValueWithError(interval.raw, interval.reach / unit) for interval in intervals
+        )
+        plain, home = [interval.raw for interval in intervals[:-1]], math.nan
         if trained_here:
             home = float(regression.rows_[fitted.target].mean())
         if regression.trained_share_:
@@ -102,15 +104,15 @@ def compare_label_free(
     on the labelled sets, beside their own names.
     """
     names = a.site.boxes.clean.categories
-    known = on_labels(a.rows, b.rows, target)
-    carried = float((known["a"] - known["b"]).mean())
+    labelled_pairs = on_labels(a.rows, b.rows, target)
+    carried = float((labelled_pairs["a"] - labelled_pairs["b"]).mean())
     if OperatingPoint.of(target):
         each = list(map(_independent, a.each, b.each))
         nothing = np.zeros((len(names), len(a.site.boxes)))
         whole = _independent(a.whole, b.whole)
         return LabelFree(each, whole, nothing, [None] * len(names), carried)
     u = disagreement(a.site.boxes, b.site.boxes)
-    found = [
+    expected = [
         expected_difference(*(Found.of(side.site.boxes, k) for side in (a, b)))
         for k in range(len(names))
     ]
@@ -119,11 +121,11 @@ def compare_label_free(
         {
             "estimate_a": a.uncorrected,
             "estimate_b": b.uncorrected,
-            "log_odds": [log_odds_on_labels(a.rows, b.rows, target, of) for of in words],
-            "expected": [of.value for of in found],
+            "log_odds": [log_odds_on_labels(a.rows, b.rows, target, called) for called in words],
+            "expected": [difference.value for difference in expected],
             "disagreement": u,
-            "objects": [of.n_true * len(a.site.boxes) for of in found],
-            "usual": [bool(USUAL.intersection(of)) for of in words],
+            "objects": [difference.n_true * len(a.site.boxes) for difference in expected],
+            "usual": [bool(USUAL.intersection(called)) for called in words],
             "home_a": a.home,
             "home_b": b.home,
         }
@@ -132,10 +134,12 @@ def compare_label_free(
     return LabelFree(
         each,
         prior.mean(each),
-        prior.influence * np.stack([of.influence for of in found]),
+        prior.influence * np.stack([difference.influence for difference in expected]),
         [
-            prior.residual(float(level), float(own), of.n_true, usual=usual)
-            for level, own, of, usual in zip(levels, u, found, table["usual"], strict=True)
+            prior.residual(float(level), float(disagreed), difference.n_true, usual=usual)
+            for level, disagreed, difference, usual in zip(
+                levels, u, expected, table["usual"], strict=True
+            )
         ],
         carried,
     )

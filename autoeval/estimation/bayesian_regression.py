@@ -127,14 +127,14 @@ class BayesianRegression:
         self._add_reference(rows)
         if self.target not in rows:
             raise InputError(f"Expected a column {self.target} in the table of pairs.")
-        known = np.isfinite(rows[self.target].to_numpy(np.float64))
-        if not known.any():
+        measured = np.isfinite(rows[self.target].to_numpy(np.float64))
+        if not measured.any():
             raise InputError(
                 f"None of the {len(rows)} pairs of source and category has a {self.target}: no box "
                 "is labelled in any of them, or none is over the threshold."
             )
         self.table_ = rows if OperatingPoint.of(self.target) else table.reset_index(drop=True)
-        self.rows_ = rows[known].reset_index(drop=True)
+        self.rows_ = rows[measured].reset_index(drop=True)
         self.sources_ = sources(table) if "source" in table else []
         self.categories_ = list(dict.fromkeys(self.rows_["category"].astype(str)))
         self.families_ = list(dict.fromkeys(self.rows_["family"].astype(str)))
@@ -153,15 +153,15 @@ class BayesianRegression:
         """Read the agreement with a reference detector, if its prior gives that a weight."""
         self.reference_: WithReference | None = None
         self.reference_strength_ = ReferenceStrength.of(rows)
-        known = self.reference_prior or shipped_reference_prior()
-        self.reference_weight_ = known.weight(self.reference_strength_)
+        reference_prior = self.reference_prior or shipped_reference_prior()
+        self.reference_weight_ = reference_prior.weight(self.reference_strength_)
         read = READ_BY.get(self.target)
         has_them = rows["category"].astype(str).isin(PRECISION_OF).any()
         if self.target.startswith(PRECISION) and REFERENCE_COUNTS in rows and has_them:
             read = f"{BY_REFERENCE}{self.target}"
         if read is None or self.features or not self.reference_weight_:
             return
-        self.reference_ = known.added(self._scaling, self._prior, self.reference_weight_)
+        self.reference_ = reference_prior.added(self._scaling, self._prior, self.reference_weight_)
         self._scaling, self._prior = self.reference_.scaling, self.reference_.prior
         self.features_ += (read,)
 
@@ -185,11 +185,11 @@ class BayesianRegression:
         interval = self.predict_mean(rows, unseen=unseen)
         none_over = bool(nothing_over(rows, self.target).all())
         features = {name: _mean(rows[name]) for name in self.features_}
-        found: tuple[str, ...] = ()
+        warnings: tuple[str, ...] = ()
         if none_over:
-            found, sampling = (nothing_over_text(self.target),), NO_SAMPLING_ERROR
+            warnings, sampling = (nothing_over_text(self.target),), NO_SAMPLING_ERROR
         else:
-            found = estimate_warnings(
+            warnings = estimate_warnings(
                 interval.value,
                 features,
                 self.training_range_,
@@ -199,9 +199,14 @@ class BayesianRegression:
                 doubtful=find_target(self.target).doubtful,
             )
         several = len(rows) > 1
-        each = [bounds(of) for of in self.predict(rows, unseen=unseen)] if several else []
+        each = (
+            [bounds(interval) for interval in self.predict(rows, unseen=unseen)] if several else []
+        )
         undefined = category_weights(rows, self.target) == 0  # precision of a category without box
-        each = [UNDEFINED if no else of for no, of in zip(undefined, each, strict=several)]
+        each = [
+            UNDEFINED if no else interval_bounds
+            for no, interval_bounds in zip(undefined, each, strict=several)
+        ]
         names = rows["category"].astype(str) if several else ()
         method = "predictive"
         if none_over:
@@ -210,8 +215,8 @@ class BayesianRegression:
             method = f"none: it would reach {100 * interval.reach:.0f} points to each side"
         elif GROUP in rows:
             group = str(rows[GROUP].iloc[0])
-            own = self.rows_[self.rows_["family"].astype(str) == group]
-            method += f"; group {group}, in the fit {listed(sorted(set(own['source'])))}"
+            of_group = self.rows_[self.rows_["family"].astype(str) == group]
+            method += f"; group {group}, in the fit {listed(sorted(set(of_group['source'])))}"
         elif SITE in rows:
             site = self.known_site(str(rows[SITE].iloc[0]))
             labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
@@ -221,10 +226,14 @@ class BayesianRegression:
             method += f"; trained at the labelled site, {self.target} {home:.1f}"
         if self.reads_reference(rows).any() and not none_over and not interval.refused:
             method += f"; reference detector with a weight of {self.reference_weight_:.2f}"
-        effects = {str(of): self._prior.of_category(of) for of in rows["category"]}
-        known = [f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect]
-        if known and not interval.refused:
-            method += f"; prior effect of the category, in points: {listed(known)}"
+        effects = {
+            str(category): self._prior.of_category(category) for category in rows["category"]
+        }
+        of_categories = [
+            f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect
+        ]
+        if of_categories and not interval.refused:
+            method += f"; prior effect of the category, in points: {listed(of_categories)}"
         return Estimate(
             value=interval.value,
             lower=interval.lower,
@@ -234,7 +243,7 @@ class BayesianRegression:
             target=self.target,
             n_images=n_images,
             features=features,
-            warnings=(*outside_range(interval), *found, *sampling.warnings),
+            warnings=(*outside_range(interval), *warnings, *sampling.warnings),
             sampling_std=sampling.std,
             per_category=dict(zip(names, each, strict=True)),
             raw=interval.raw,
@@ -261,9 +270,9 @@ class BayesianRegression:
         """
         new = self._new_pairs(rows)
         if SITE not in rows:
-            found = self._model.predict(new, average=average)
+            prediction = self._model.predict(new, average=average)
             away = None if GROUP in rows else self._away
-            return away.predict(found, self.home_, self.trained_share_) if away else found
+            return away.predict(prediction, self.home_, self.trained_share_) if away else prediction
         site = self.known_site(str(rows[SITE].iloc[0]))
         model = self._mixed_model().fit(site.fitted, self._true)
         pairs, ratio = site.of_new(new, self.features_.index(CONFIDENCE))
@@ -313,9 +322,9 @@ class BayesianRegression:
 
     def draw(self, rows: pd.DataFrame, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
-        found = self._model.draw(self._new_pairs(rows), draws=draws, seed=seed)
+        drawn = self._model.draw(self._new_pairs(rows), draws=draws, seed=seed)
         away = self._away
-        return away.draws(found, self.home_, self.trained_share_) if away else found
+        return away.draws(drawn, self.home_, self.trained_share_) if away else drawn
 
     @property
     def single(self) -> bool:
@@ -331,11 +340,11 @@ class BayesianRegression:
         Returned: without a regression where no box is over the threshold; see `without_boxes`.
         """
         widened = self.distribution(rows).blurred(unseen * self.accuracy_std_)
-        found = predict_intervals(widened, self.level)
+        intervals = predict_intervals(widened, self.level)
         none_over = nothing_over(rows, self.target)
         return [
-            without_boxes(self.target) if none else of
-            for none, of in zip(none_over, found, strict=True)
+            without_boxes(self.target) if none else interval
+            for none, interval in zip(none_over, intervals, strict=True)
         ]
 
     def predict_mean(self, rows: pd.DataFrame, *, unseen: float = 0.0) -> PredictionInterval:
@@ -362,12 +371,12 @@ class BayesianRegression:
         if len(self.families_) < 2:
             return pd.DataFrame()
         parts, pairs, true = [], self._pairs, self._true
-        for rest, own in leave_one_group_out(pairs.family):
-            predicted = self._mixed_model().fit(pairs[rest], true[rest]).predict(pairs[own])
-            rows = self.rows_.iloc[own][["source", "family", "category", "n_images"]]
-            found = pd.DataFrame(predict_intervals(predicted, self.level), index=rows.index)
-            found = found.rename(columns={"value": "estimate"})
-            parts.append(rows.assign(true=true[own]).join(found[HELD_OUT]))
+        for rest, left_out in leave_one_group_out(pairs.family):
+            predicted = self._mixed_model().fit(pairs[rest], true[rest]).predict(pairs[left_out])
+            rows = self.rows_.iloc[left_out][["source", "family", "category", "n_images"]]
+            estimates = pd.DataFrame(predict_intervals(predicted, self.level), index=rows.index)
+            estimates = estimates.rename(columns={"value": "estimate"})
+            parts.append(rows.assign(true=true[left_out]).join(estimates[HELD_OUT]))
         return pd.concat(parts).sort_index()
 
     @property
@@ -393,7 +402,7 @@ class BayesianRegression:
         rows = self.table_.assign(family=families)
         if families.nunique() < 2:
             return estimates
-        for rest, own in leave_one_group_out(families):
+        for rest, left_out in leave_one_group_out(families):
             regression = BayesianRegression(
                 target=self.target,
                 level=self.level,
@@ -404,7 +413,9 @@ class BayesianRegression:
                 away=self.away,
                 reference_prior=self.reference_prior,
             )
-            estimates[own] = regression.fit(rows.iloc[rest]).distribution(rows.iloc[own]).mean
+            estimates[left_out] = (
+                regression.fit(rows.iloc[rest]).distribution(rows.iloc[left_out]).mean
+            )
         return np.clip(estimates, 0, 1)
 
     def _new_pairs(self, rows: pd.DataFrame) -> Pairs:
@@ -423,10 +434,10 @@ class BayesianRegression:
         """Return of which pairs a reference detector is read, (N,) bool."""
         if self.reference_ is None:
             return np.zeros(len(rows), bool)
-        known = np.isfinite(rows[self.features_[-1]].to_numpy(np.float64))
+        readable = np.isfinite(rows[self.features_[-1]].to_numpy(np.float64))
         if self.target.startswith(PRECISION):
-            known &= rows["category"].astype(str).isin(PRECISION_OF).to_numpy()
-        return known
+            readable &= rows["category"].astype(str).isin(PRECISION_OF).to_numpy()
+        return readable
 
     def _arrays(self, rows: pd.DataFrame) -> Pairs:
         pairs = pairs_of(rows, self.features_, self._prior.of_one_image)

@@ -53,7 +53,7 @@ def check_confidences(sets: Sequence[LabelledSet]) -> ConfidenceCheck:
     if min(n_right, n_wrong) < FEWEST:
         return ConfidenceCheck()
     area, error = roc_area(scores, hits)
-    poor, useless = (float(ndtr((of - area) / error)) for of in (LEAST_AREA, USELESS_AREA))
+    poor, useless = (float(ndtr((limit - area) / error)) for limit in (LEAST_AREA, USELESS_AREA))
     constant = scores.min() == scores.max()
     if useless > REFUSED or constant:
         why = "are all equal" if constant else "do not predict which of its boxes are right"
@@ -63,7 +63,12 @@ def check_confidences(sets: Sequence[LabelledSet]) -> ConfidenceCheck:
             f"their ROC curve is {area:.2f}; chance gives .50, other detectors mostly over .70. "
             "Are the predictions of these images, and is `score` a confidence?"
         )
-    drop = bend(scores, np.concatenate([of.matches[0][0][counted_boxes(of)] for of in sets]))
+    drop = bend(
+        scores,
+        np.concatenate(
+            [labelled_set.matches[0][0][counted_boxes(labelled_set)] for labelled_set in sets]
+        ),
+    )
     warnings = []
     if poor > NOTICEABLE:
         warnings.append(
@@ -89,19 +94,19 @@ def check_confidences(sets: Sequence[LabelledSet]) -> ConfidenceCheck:
 def labelled_boxes(sets: Sequence[LabelledSet]) -> tuple[np.ndarray, np.ndarray]:
     """Return confidences (N,) and which boxes are right (N,), matched in a random order."""
     scores, hits = [np.zeros(0)], [np.zeros(0, bool)]
-    for of in sets:
-        found, counted = of.boxes.clean, counted_boxes(of)
-        mixed = np.random.default_rng(0).permutation(len(found)).astype(np.float32)
-        matched, _ = match_categories(replace(found, scores=mixed), of.truth)
-        scores.append(found.scores[counted])
+    for labelled_set in sets:
+        boxes, counted = labelled_set.boxes.clean, counted_boxes(labelled_set)
+        mixed = np.random.default_rng(0).permutation(len(boxes)).astype(np.float32)
+        matched, _ = match_categories(replace(boxes, scores=mixed), labelled_set.truth)
+        scores.append(boxes.scores[counted])
         hits.append(matched[0][counted])
     return np.concatenate(scores), np.concatenate(hits)
 
 
-def counted_boxes(labelled: LabelledSet) -> np.ndarray:
+def counted_boxes(labelled_set: LabelledSet) -> np.ndarray:
     """Return which clean boxes are not ignored, (N,) bool, of categories that the set labels."""
-    known = np.array([ranking.n_true.any() for ranking in labelled.rankings])
-    return np.asarray(~labelled.matches[1][0] & known[labelled.boxes.clean.label])
+    has_labels = np.array([ranking.n_true.any() for ranking in labelled_set.rankings])
+    return np.asarray(~labelled_set.matches[1][0] & has_labels[labelled_set.boxes.clean.label])
 
 
 def roc_area(scores: np.ndarray, hits: np.ndarray) -> tuple[float, float]:
@@ -156,7 +161,7 @@ class CalibratedSets:
     @classmethod
     def of(cls, sets: Sequence[LabelledSet], *, calibrate: bool = True) -> CalibratedSets:
         """Check and calibrate the confidences, and score the sets; see `calibrated_rows`."""
-        prior = calibration_prior(min(of.statistics.floor for of in sets))
+        prior = calibration_prior(min(labelled_set.statistics.floor for labelled_set in sets))
         if not calibrate:
             return cls(*calibrated_rows(sets, calibrate=False, prior=prior))
         check, probabilities = check_confidences(sets), cross_fitted(sets, prior)
@@ -185,13 +190,17 @@ def calibrated_rows(
     prior = prior or calibration_prior()
     if not calibrate:
         usual = prior.calibration
-        return pd.concat([labelled_rows(of, usual) for of in sets], ignore_index=True), usual
+        return pd.concat(
+            [labelled_rows(labelled_set, usual) for labelled_set in sets], ignore_index=True
+        ), usual
     if probabilities is None:
         probabilities = cross_fitted(sets, prior)
-    calibration = fit_calibration(sets, [np.ones(len(of.boxes), bool) for of in sets], prior)
+    calibration = fit_calibration(
+        sets, [np.ones(len(labelled_set.boxes), bool) for labelled_set in sets], prior
+    )
     rows = [
-        labelled_rows(of, calibration, probabilities=p)
-        for of, p in zip(sets, probabilities, strict=True)
+        labelled_rows(labelled_set, calibration, probabilities=p)
+        for labelled_set, p in zip(sets, probabilities, strict=True)
     ]
     return pd.concat(rows, ignore_index=True), calibration
 
@@ -201,11 +210,13 @@ def cross_fitted(
 ) -> list[np.ndarray]:
     """Return the probabilities (10, N) of the boxes of each set, by the other folds."""
     folds, calibrations = without_each_fold(sets, prior)
-    probabilities = [np.zeros((len(IOU_THRESHOLDS), len(of.boxes.clean))) for of in sets]
+    probabilities = [
+        np.zeros((len(IOU_THRESHOLDS), len(labelled_set.boxes.clean))) for labelled_set in sets
+    ]
     for fold, others in calibrations.items():
-        for of, own, p in zip(sets, folds, probabilities, strict=True):
-            mine = own[of.boxes.clean.image] == fold
-            p[:, mine] = others.probabilities(of.boxes.clean.scores[mine])
+        for labelled_set, image_fold, p in zip(sets, folds, probabilities, strict=True):
+            mine = image_fold[labelled_set.boxes.clean.image] == fold
+            p[:, mine] = others.probabilities(labelled_set.boxes.clean.scores[mine])
     return probabilities
 
 
@@ -213,12 +224,15 @@ def without_each_fold(
     sets: Sequence[LabelledSet], prior: CalibrationPrior | None = None
 ) -> tuple[list[np.ndarray], dict[int, ScoreCalibration]]:
     """Return the fold of each image of each set, and the calibration by the others of each fold."""
-    folds = image_folds([of.group for of in sets], [len(of.boxes) for of in sets])
+    folds = image_folds(
+        [labelled_set.group for labelled_set in sets],
+        [len(labelled_set.boxes) for labelled_set in sets],
+    )
     prior = prior or calibration_prior()
     calibrations = {
-        fold: fit_calibration(sets, [of != fold for of in folds], prior)
+        fold: fit_calibration(sets, [image_fold != fold for image_fold in folds], prior)
         for fold in range(FOLDS)
-        if any((of == fold).any() for of in folds)
+        if any((image_fold == fold).any() for image_fold in folds)
     }
     return folds, calibrations
 
@@ -231,12 +245,16 @@ def fit_calibration(
     Boxes of categories that a set does not label at all say nothing.
     """
     scores, matched = [], []
-    n_pairs = [max(sum(of.enough), 1) for of in sets]
-    for of, chosen in zip(sets, images, strict=True):
-        hits, ignored = of.matches
-        labelled = np.array([ranking.n_true.any() for ranking in of.rankings])
-        usable = ~ignored[0] & chosen[of.boxes.clean.image] & labelled[of.boxes.clean.label]
-        scores.append(of.boxes.clean.scores[usable])
+    n_pairs = [max(sum(labelled_set.enough), 1) for labelled_set in sets]
+    for labelled_set, chosen in zip(sets, images, strict=True):
+        hits, ignored = labelled_set.matches
+        has_labels = np.array([ranking.n_true.any() for ranking in labelled_set.rankings])
+        usable = (
+            ~ignored[0]
+            & chosen[labelled_set.boxes.clean.image]
+            & has_labels[labelled_set.boxes.clean.label]
+        )
+        scores.append(labelled_set.boxes.clean.scores[usable])
         matched.append(hits[:, usable])
     boxes = fit_boxes(scores, matched, prior, n_pairs)
     return ScoreCalibration(boxes, fit_missed_objects(sets, images, boxes, prior))
@@ -250,28 +268,30 @@ def fit_missed_objects(
 ) -> np.ndarray:
     """Fit `ScoreCalibration.missed` on some images of each set, given its coefficients of boxes."""
     described = [
-        _missed(of, chosen, ScoreCalibration(boxes, prior.missed.mean))
-        for of, chosen in zip(sets, images, strict=True)
+        _missed(labelled_set, chosen, ScoreCalibration(boxes, prior.missed.mean))
+        for labelled_set, chosen in zip(sets, images, strict=True)
     ]
     terms, missed = zip(*described, strict=True)
-    return fit_missed(terms, missed, prior, [max(sum(of.enough), 1) for of in sets])
+    return fit_missed(
+        terms, missed, prior, [max(sum(labelled_set.enough), 1) for labelled_set in sets]
+    )
 
 
 def _missed(
-    of: LabelledSet, chosen: np.ndarray, calibration: ScoreCalibration
+    labelled_set: LabelledSet, chosen: np.ndarray, calibration: ScoreCalibration
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return terms (3, M) and false negatives (M,) of images with labels or likely boxes."""
-    found, p = of.boxes.clean, calibration.at_half(of.boxes.clean.scores)
+    boxes, p = labelled_set.boxes.clean, calibration.at_half(labelled_set.boxes.clean.scores)
     terms, missed = [np.zeros((3, 0))], [np.zeros(0)]
-    for k, ranking in enumerate(of.rankings):
-        rows = found.rows_of(k)
+    for k, ranking in enumerate(labelled_set.rankings):
+        rows = boxes.rows_of(k)
         shown = ranking.n_true > 0
         if not (shown & chosen).any():
             continue
-        shown[found.image[rows[p[rows] > FOUND]]] = True
+        shown[boxes.image[rows[p[rows] > FOUND]]] = True
         hits = np.bincount(ranking.image, ranking.hits[0], minlength=len(shown))
         used = shown & chosen
-        terms.append(image_terms(p[rows], found.image[rows], len(shown))[:, used])
+        terms.append(image_terms(p[rows], boxes.image[rows], len(shown))[:, used])
         missed.append(np.maximum(ranking.n_true - hits, 0)[used])
     return np.concatenate(terms, axis=1), np.concatenate(missed)
 
@@ -282,11 +302,17 @@ def reliability(sets: Sequence[LabelledSet], probabilities: Sequence[np.ndarray]
     probabilities (10, N): of the boxes of each, by calibrations that have not seen their labels.
     Returned: see `reliability_bins`, after the column ``scale``, `CALIBRATED` or `CONFIDENCE`.
     """
-    counted = [counted_boxes(of) for of in sets]
+    counted = [counted_boxes(labelled_set) for labelled_set in sets]
     pairs = list(zip(sets, counted, strict=True))
-    hits = np.concatenate([of.matches[0][0][own] for of, own in pairs])
-    p = np.concatenate([p[0][own] for p, own in zip(probabilities, counted, strict=True)])
-    scores = np.concatenate([of.boxes.clean.scores[own] for of, own in pairs])
+    hits = np.concatenate(
+        [labelled_set.matches[0][0][evaluated] for labelled_set, evaluated in pairs]
+    )
+    p = np.concatenate(
+        [p[0][evaluated] for p, evaluated in zip(probabilities, counted, strict=True)]
+    )
+    scores = np.concatenate(
+        [labelled_set.boxes.clean.scores[evaluated] for labelled_set, evaluated in pairs]
+    )
     parts = {CALIBRATED: reliability_bins(p, hits), CONFIDENCE: reliability_bins(scores, hits)}
     return pd.concat(parts, names=["scale", None]).reset_index(level="scale")
 
@@ -301,12 +327,12 @@ def reliability_bins(predicted: np.ndarray, hits: np.ndarray) -> pd.DataFrame:
     rows = []
     z = float(ndtri((1 + LEVEL) / 2))
     for k in np.unique(bins):
-        own = bins == k
-        right, n = int(hits[own].sum()), int(own.sum())
+        in_bin = bins == k
+        right, n = int(hits[in_bin].sum()), int(in_bin.sum())
         # scipy.stats has this interval, and takes half a second to load
         middle = (right + z**2 / 2) / (n + z**2)
         half = z * np.sqrt(right * (n - right) / n + z**2 / 4) / (n + z**2)
-        rows.append((float(predicted[own].mean()), right / n, middle - half, middle + half, n))
+        rows.append((float(predicted[in_bin].mean()), right / n, middle - half, middle + half, n))
     return pd.DataFrame(rows, columns=["predicted", "observed", "lower", "upper", "n"])
 
 

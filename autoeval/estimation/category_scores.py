@@ -196,9 +196,9 @@ def site_scores(
 
     named: categories to score in any case, and no others; by default those with a likely box.
     """
-    found, scores = boxes.clean, []
-    likely = [found.categories[k] for k in boxes.likely]
-    for k, name in enumerate(found.categories):
+    clean, scores = boxes.clean, []
+    likely = [clean.categories[k] for k in boxes.likely]
+    for k, name in enumerate(clean.categories):
         if name in (named or likely):
             images = boxes.images_with(k)
             scores.append(CategoryScores(boxes, k, images, features))
@@ -228,7 +228,7 @@ def labelled_rows(
         evaluated = ranking if labelled.everywhere else ranking.take(held)
         precision = coco_summary(evaluated.average_precision()) | sampling_stds(evaluated)
         counts = {COUNTS: CountCurve.of(evaluated).to_bytes()}
-        row = {name: of for name, of in scores.row().items() if name != HIGHEST}
+        row = {name: value for name, value in scores.row().items() if name != HIGHEST}
         if REFERENCE_AP in row:
             row[REFERENCE_TRUE] = _true_ap_of_reference(labelled, k)
         rows.append({**row, "n_boxes": int(ranking.n_true.sum()), **precision, **counts})

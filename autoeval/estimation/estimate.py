@@ -167,8 +167,8 @@ class Estimate:
         joined = {name: "; ".join(getattr(self, name)) for name in ("warnings", "undefined")}
         row = self._fields() | joined
         features = row.pop("features")
-        for category, of in (row.pop("per_category") | row.pop("beside")).items():
-            row |= {f"{name}/{category}": value for name, value in of.items()}
+        for category, interval in (row.pop("per_category") | row.pop("beside")).items():
+            row |= {f"{name}/{category}": value for name, value in interval.items()}
         return pd.DataFrame([row | features])
 
     def _fields(self) -> dict[str, Any]:
@@ -177,19 +177,20 @@ class Estimate:
         return fields
 
     def _beside(self) -> Iterator[str]:
-        for name, of in self.beside.items():
+        for name, interval in self.beside.items():
             text = find_target(name).text
             if name in self.undefined:
                 yield f"{name}: {NOT_DEFINED}"
-            elif of["value"] == of["value"]:
-                yield f"{name}: {text(of['value'])} ({text(of['lower'])} to {text(of['upper'])})"
+            elif interval["value"] == interval["value"]:
+                value, lower, upper = (text(interval[end]) for end in ("value", "lower", "upper"))
+                yield f"{name}: {value} ({lower} to {upper})"
             elif self.value == self.value:
                 yield f"{name}: no estimate, its interval would be wider than {WIDEST_TEXT}"
 
     def _by_category(self) -> Iterator[str]:
         text = find_target(self.target).text
-        for category, of in self.per_category.items():
-            if of["value"] != of["value"]:
+        for category, interval in self.per_category.items():
+            if interval["value"] != interval["value"]:
                 yield (
                     f"{category}: no estimate, no box is over the threshold or the interval would "
                     f"be wider than {WIDEST_TEXT}"
@@ -198,9 +199,9 @@ class Estimate:
                 )
                 continue
             around = "no interval: fewer than three sources hold the category"
-            if of["lower"] == of["lower"]:
-                around = f"{text(of['lower'])} to {text(of['upper'])}"
-            yield f"{category}: {text(of['value'])} ({around})"
+            if interval["lower"] == interval["lower"]:
+                around = f"{text(interval['lower'])} to {text(interval['upper'])}"
+            yield f"{category}: {text(interval['value'])} ({around})"
 
     def __repr__(self) -> str:
         head, interval = self.headline()[:2]

@@ -30,9 +30,10 @@ from autoeval.estimation.site import Categories, Site
 from autoeval.estimation.site_estimate import estimate_rows
 from autoeval.estimation.site_reading import read_site
 from autoeval.labels.assistance import LabelAssistance
+from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
-from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
+from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.runtime.files import PathLike
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.targets import IOUS
@@ -322,11 +323,11 @@ class AccuracyEstimator:
             what = "`words`" if words else "`img_dir`"
             raise InputError(f"{what} belongs to labels, and there are none: leave it out.")
         self.fit_.check_point(score_thr, iou)
-        found = self.read_site(
+        new_site = self.read_site(
             boxes, images=images, labels=labels, categories=categories, **running
         )
         estimate = self.predict_site(
-            replace(found, known=site or "", group=group or ""), score_thr, iou
+            replace(new_site, known=site or "", group=group or ""), score_thr, iou
         )
         if labels is None:
             return estimate

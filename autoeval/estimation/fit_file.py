@@ -28,7 +28,9 @@ def write_fit(path: PathLike, fit: FitState) -> None:
     if fit.label_assistance is not None:
         metadata["labels"] = fit.label_assistance.to_dict()
     if fit.floors:
-        metadata["floors"] = {f"{floor:g}": of.to_dict() for floor, of in fit.floors.items()}
+        metadata["floors"] = {
+            f"{floor:g}": floor_fit.to_dict() for floor, floor_fit in fit.floors.items()
+        }
     write_artefact(path, with_floors(fit.table, fit.floors), metadata)
 
 

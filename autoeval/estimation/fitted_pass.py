@@ -87,16 +87,18 @@ class FittedPass:
     ) -> Site:
         """Read the predictions of new images, by default those of the plan of the labels."""
         files = as_fitted(files, self.context)
-        known: PathLike | Sequence[LabelledImage] | None
+        listed_images: PathLike | Sequence[LabelledImage] | None
         listed: Sequence[UnlabelledImage] = ()
         if images is None or isinstance(images, str | os.PathLike):
-            known = images
+            listed_images = images
         else:
             listed = list_images(images)
-            known = [LabelledImage(of.image_id, _file_name(of), None) for of in listed]
+            listed_images = [
+                LabelledImage(image.image_id, _file_name(image), None) for image in listed
+            ]
         if images is None and labels is not None and (Path(labels).parent / PLAN).exists():
-            known = load_plan(Path(labels).parent).found.images
-        site = site_of_files(files, self.statistics, images=known, categories=categories)
+            listed_images = load_plan(Path(labels).parent).found.images
+        site = site_of_files(files, self.statistics, images=listed_images, categories=categories)
         self.check_read(site.boxes.passes)
         missing = sorted(self.needs(self.features) - site.boxes.passes)
         if missing:
@@ -109,8 +111,8 @@ class FittedPass:
     def check_read(self, passes: Iterable[str]) -> None:
         """Refuse passes beside the clean one that the fit did not have: nothing reads them."""
         of_pass = self.context.get("pass", {})
-        known = self.needs(self.table.columns) | {name for name in of_pass if of_pass[name]}
-        unread = sorted(set(passes) - known - self.of_labels)
+        readable = self.needs(self.table.columns) | {name for name in of_pass if of_pass[name]}
+        unread = sorted(set(passes) - readable - self.of_labels)
         if unread:
             raise InputError(
                 f"This estimator was fitted without {UNREAD[unread[0]]}, so it would not be read: "
@@ -122,11 +124,11 @@ class FittedPass:
         if detector is not None:
             return detector
         if not self.loading:
-            known = "detector" in self.context
+            detector_known = "detector" in self.context
             raise InputError(
                 "This estimator does not know how its detector is loaded: pass `detector` "
                 "(--detector)."
-                if known
+                if detector_known
                 else "This estimator was fitted on prediction files: pass the predictions of the "
                 "new images (--predictions), or fit it with the detector (`autoeval fit --labels "
                 "PATH --detector ALIAS`)."

@@ -91,7 +91,9 @@ def names_of_sources(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, 
     """
     parts = {name: pair_rows(table) for name, table in tables.items()}
     short = dict(zip(parts, short_names(list(parts)), strict=True))
-    counts = [name for name in ("n_images", "n_boxes") if all(name in of for of in parts.values())]
+    counts = [
+        name for name in ("n_images", "n_boxes") if all(name in pairs for pairs in parts.values())
+    ]
     renamed: dict[str, dict[str, str]] = {name: {} for name in parts}
     for (one, first), (other, second) in itertools.combinations(parts.items(), 2):
         both = first.merge(second, on=PAIR, suffixes=("", " of other"))
@@ -130,9 +132,14 @@ def fit_files(
         words = words_of(categories or {})
         sets, chosen = read_with_strongest(
             files,
-            lambda of: [labels_with_files(labels, of, img_dir=img_dir, group=group, words=words)],
+            lambda predictions: [
+                labels_with_files(labels, predictions, img_dir=img_dir, group=group, words=words)
+            ],
         )
-        named = {name: list(of or [name]) for name, of in (categories or {}).items()}
+        named = {
+            name: list(words_of_category or [name])
+            for name, words_of_category in (categories or {}).items()
+        }
         given = {"task": {"name": sets[0].name, "words": named}} if named else {}
         return fit_sets(sets, context={**given, **chosen}, **options)
     assert task is not None
@@ -145,7 +152,9 @@ def fit_files(
     places = files_by_place(folder)
     sets, chosen = read_with_strongest(
         files,
-        lambda of: task_with_files(task, {k: of.of_source(path) for k, path in places.items()}),
+        lambda predictions: task_with_files(
+            task, {k: predictions.of_source(path) for k, path in places.items()}
+        ),
     )
     expected: dict[str, list[str]] = {name: [name] for name in task.categories}
     for word, name in task.detector_mapping.items():
@@ -213,7 +222,9 @@ def fit_sets(
         `fit_rows`.
     """
     check_some_right(sets)
-    sets = [of.changed(trained_here=True) for of in sets] if trained_here else sets
+    sets = (
+        [labelled_set.changed(trained_here=True) for labelled_set in sets] if trained_here else sets
+    )
     sets = with_calibrated_reference(sets, calibrate=calibrate)
     calibrated = CalibratedSets.of(sets, calibrate=calibrate)
     warnings, together = checked_sets(sets, calibrated.check)
@@ -242,10 +253,14 @@ def checked_sets(
 
     The warnings of the statistics are those that every estimate repeats.
     """
-    statistics = [of.statistics for of in sets]
-    warnings = [warning for of in sets for warning in prefixed(of.name, of.left_out)]
-    warnings += different_floors(statistics, [of.name for of in sets])
-    repeated = (*(warning for of in statistics for warning in of.warnings), *check.warnings)
+    statistics = [labelled_set.statistics for labelled_set in sets]
+    warnings = [
+        warning
+        for labelled_set in sets
+        for warning in prefixed(labelled_set.name, labelled_set.left_out)
+    ]
+    warnings += different_floors(statistics, [labelled_set.name for labelled_set in sets])
+    repeated = (*(warning for part in statistics for warning in part.warnings), *check.warnings)
     together = replace(joined_statistics(statistics), widening=check.widening)
     return warnings, together.warning(*repeated)
 
@@ -273,18 +288,21 @@ def join_fits(
     floors = {}
     for floor, _ in together.floors:
         there, of_floor, sites = _joined(
-            {name: of.at_floor(floor) for name, of in fits.items()}, renamed
+            {name: fitted.at_floor(floor) for name, fitted in fits.items()}, renamed
         )
         if of_floor is not None:
             floors[floor] = FloorFit(there, of_floor, sites)
-    context = {name: of for name, of in one.context_.items() if name != "task"}
+    context = {name: value for name, value in one.context_.items() if name != "task"}
     if "pass" in context and not all(REFERENCE in fit.context_["pass"] for fit in fits.values()):
         context = {**context, "pass": _without(context["pass"], REFERENCE)}
     if any(fit.context_.get(CHOSEN) != context.get(CHOSEN) for fit in fits.values()):
         context.pop(CHOSEN, None)  # they read references of different places in their lists
-    warnings = tuple(dict.fromkeys(w for of in statistics for w in of.warnings))
+    warnings = tuple(dict.fromkeys(w for part in statistics for w in part.warnings))
     boxes = (
-        replace(together, floors=tuple(of for of in together.floors if of[0] in floors))
+        replace(
+            together,
+            floors=tuple((floor, share) for floor, share in together.floors if floor in floors),
+        )
         .warning(*warnings)
         .to_dict()
     )
@@ -305,8 +323,12 @@ def join_fits(
 
 def _reference_of(fits: Sequence[AccuracyEstimator]) -> ScoreCalibration | None:
     """Average the calibrations of the reference detector of some fits; None where one has none."""
-    known = [of.reference_calibration_ for of in fits if of.reference_calibration_ is not None]
-    return ScoreCalibration.mean(known) if len(known) == len(fits) else None
+    calibrations = [
+        fitted.reference_calibration_
+        for fitted in fits
+        if fitted.reference_calibration_ is not None
+    ]
+    return ScoreCalibration.mean(calibrations) if len(calibrations) == len(fits) else None
 
 
 def _joined(
@@ -321,10 +343,14 @@ def _joined(
     for name, fit in fits.items():
         if fit.calibration_ is not None:
             calibrations.append(fit.calibration_)
-            own = dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
-            own |= fit.context_.get(CALIBRATIONS, {})
-            of_sites |= {renamed[name].get(site, site): of for site, of in own.items()}
-    rows = joined_rows({name: _with_names(of.table_, renamed[name]) for name, of in fits.items()})
+            of_fit = dict.fromkeys(fit.regression_.sources_, fit.calibration_.to_dict())
+            of_fit |= fit.context_.get(CALIBRATIONS, {})
+            of_sites |= {
+                renamed[name].get(site, site): coefficients for site, coefficients in of_fit.items()
+            }
+    rows = joined_rows(
+        {name: _with_names(fitted.table_, renamed[name]) for name, fitted in fits.items()}
+    )
     return rows, ScoreCalibration.mean(calibrations) if calibrations else None, of_sites
 
 
@@ -346,9 +372,9 @@ def _fitted(
             "can be learned from them. Are the predictions of these images, are their categories "
             "those of the labels, and are boxes as [left, top, width, height]?"
         )
-    known = table.dropna(axis=1, how="all")
-    known = known if scored is None else with_pairs(scored, known)
-    estimator = AccuracyEstimator(target=target, level=level).fit_rows(known, **saved)
+    rows = table.dropna(axis=1, how="all")
+    rows = rows if scored is None else with_pairs(scored, rows)
+    estimator = AccuracyEstimator(target=target, level=level).fit_rows(rows, **saved)
     regression = estimator.regression_
     pairs, unread = regression.rows_, reference_of_fit(table, regression)
     results = evaluate_pairs(pairs, target=target, level=level)
@@ -373,11 +399,11 @@ def _check_alike(first: str, one: AccuracyEstimator, name: str, other: AccuracyE
         }
         for c in (one.context_, other.context_)
     )
-    words, known = set(other.statistics_.categories), set(one.statistics_.categories)
-    if not words & known:
+    words, words_of_first = set(other.statistics_.categories), set(one.statistics_.categories)
+    if not words & words_of_first:
         raise InputError(
-            f"{name} knows {listed(sorted(words), 10)}, the first fit {listed(sorted(known), 10)}: "
-            "they are of other detectors."
+            f"{name} knows {listed(sorted(words), 10)}, the first fit "
+            f"{listed(sorted(words_of_first), 10)}: they are of other detectors."
         )
     try:
         refuse_differences(before, now)
@@ -390,12 +416,16 @@ def _check_calibrations(fits: Mapping[str, AccuracyEstimator]) -> None:
 
     The scores of a calibrated box are of another scale in each.
     """
-    known = {name: of.calibration_ for name, of in fits.items() if of.calibration_ is not None}
-    usual = [name for name, of in known.items() if of.usual]
-    own = [name for name, of in known.items() if not of.usual]
-    if usual and own:
+    calibrations = {
+        name: fitted.calibration_
+        for name, fitted in fits.items()
+        if fitted.calibration_ is not None
+    }
+    usual = [name for name, calibration in calibrations.items() if calibration.usual]
+    of_detector = [name for name, calibration in calibrations.items() if not calibration.usual]
+    if usual and of_detector:
         raise InputError(
-            f"The confidences of {listed(own, most=10)} were calibrated in the fit, those of "
+            f"The confidences of {listed(of_detector, 10)} were calibrated in the fit, those of "
             f"{listed(usual, most=10)} were not (--no-calibration), so that their scores do not "
             f"compare: fit {listed(usual, most=10)} again without --no-calibration."
         )

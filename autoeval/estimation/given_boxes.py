@@ -99,7 +99,7 @@ class Predictions:
     def of_source(self, path: Path) -> Predictions:
         """Return those of one source of a task: its file, and those of equal name beside it."""
         half = None if self.half_size is None else Path(self.half_size) / path.name
-        references = [Path(of) / path.name for of in self.references]
+        references = [Path(reference) / path.name for reference in self.references]
         return replace(self, path=path, half_size=half, reference=references or None)
 
     @property
@@ -189,8 +189,8 @@ class Detector:
         """How both are loaded, as plain values to keep with an estimator."""
         if self.spec is None:
             return None
-        of = self.reference
-        reference = of.to_dict() if isinstance(of, DetectorSpec) else None
+        given = self.reference
+        reference = given.to_dict() if isinstance(given, DetectorSpec) else None
         return {"detector": self.spec.to_dict(), "reference": reference}
 
 
@@ -224,14 +224,15 @@ def _read_beside(
 ) -> FoundBoxes:
     """Read another pass over the same images, in the same words; its file may hold no box."""
     try:
-        found = read_predictions(
+        second_pass = read_predictions(
             path, images=clean.images, where=where, numbers=numbers, on_canvas=on_canvas
         )
     except NoBoxError:
         return clean.where(np.zeros(len(clean), bool))
-    words = {word: word for word in found.categories if word in clean.categories}
+    words = {word: word for word in second_pass.categories if word in clean.categories}
     if not words:
         raise InputError(
-            f"{path} has other categories than the predictions: {listed(found.categories, 10)}."
+            f"{path} has other categories than the predictions: "
+            f"{listed(second_pass.categories, 10)}."
         )
-    return found.as_categories(clean.categories, words)
+    return second_pass.as_categories(clean.categories, words)

@@ -53,10 +53,10 @@ def bootstrap_std(estimates: np.ndarray, n_images: int) -> float:
     >>> round(bootstrap_std(np.array([.3, .5]), 2), 6)
     0.141421
     """
-    known = estimates[np.isfinite(estimates)]
-    if n_images < 2 or len(known) < 2:
+    finite = estimates[np.isfinite(estimates)]
+    if n_images < 2 or len(finite) < 2:
         return math.nan
-    return float(known.std() * math.sqrt(n_images / (n_images - 1)))
+    return float(finite.std() * math.sqrt(n_images / (n_images - 1)))
 
 
 def few_blocks(n_images: int, n_units: int) -> tuple[str, ...]:

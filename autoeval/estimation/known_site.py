@@ -43,7 +43,7 @@ def sampling_stds(ranking: RankedDetections) -> dict[str, float]:
     By name, ``mAP_std`` and the like; NaN without labelled boxes or with a single image.
     """
     influence, n = influence_function(ranking), len(ranking)
-    by_image = np.array([list(coco_summary(of).values()) for of in influence.T])
+    by_image = np.array([list(coco_summary(of_image).values()) for of_image in influence.T])
     stds = by_image.std(axis=0) / np.sqrt(n - 1) if n > 1 else np.full(len(AP_TARGETS), np.nan)
     return {f"{name}_std": float(std) for name, std in zip(AP_TARGETS, stds, strict=True)}
 
@@ -59,17 +59,20 @@ class KnownSite:
 
     def __post_init__(self) -> None:
         if not self._own.any():
-            known = listed(list(dict.fromkeys(self.pairs.place.tolist())), most=50)
+            places = listed(list(dict.fromkeys(self.pairs.place.tolist())), most=50)
             raise InputError(
-                f"This estimator was fitted on no site {self.name!r}. It knows {known}. Name one "
+                f"This estimator was fitted on no site {self.name!r}. It knows {places}. Name one "
                 "of these with --site, or leave --site out for the images of a new site."
             )
 
     @property
     def accuracies(self) -> dict[str, float]:
         """Accuracy on the labelled images, by category."""
-        own = self.rows[self._own]
-        return {str(c): float(v) for c, v in zip(own["category"], own[self.target], strict=True)}
+        labelled_pairs = self.rows[self._own]
+        return {
+            str(c): float(v)
+            for c, v in zip(labelled_pairs["category"], labelled_pairs[self.target], strict=True)
+        }
 
     @property
     def fitted(self) -> Pairs:
@@ -85,16 +88,16 @@ class KnownSite:
             and sampling error; its ratio is 1.
         """
         index = {str(self.pairs.category[k]): k for k in np.flatnonzero(self._own)}
-        of = np.array([index.get(str(category), -1) for category in new.category])
-        seen = of >= 0
-        after, before = (x[:, expected_ap] + SMOOTHED for x in (new.x, self.pairs.x[of]))
+        rows_here = np.array([index.get(str(category), -1) for category in new.category])
+        seen = rows_here >= 0
+        after, before = (x[:, expected_ap] + SMOOTHED for x in (new.x, self.pairs.x[rows_here]))
         ratio = np.where(seen, np.minimum(after / before, MOST), 1.0)
-        accuracy = self.rows[self.target].to_numpy(float)[of]
+        accuracy = self.rows[self.target].to_numpy(float)[rows_here]
         more = CHANGE_STD**2 + (CHANGE_ERROR * (ratio - 1) * accuracy) ** 2
-        own = new.sampling * (self.fitted.sampling / self.pairs.sampling)[of] + more
+        as_this_site = new.sampling * (self.fitted.sampling / self.pairs.sampling)[rows_here] + more
         names = (str(self.pairs.family[self._own][0]), self.name)
-        x = np.where(seen[:, None], self.pairs.x[of], new.x)
-        sampling = np.where(seen, own, new.sampling)
+        x = np.where(seen[:, None], self.pairs.x[rows_here], new.x)
+        sampling = np.where(seen, as_this_site, new.sampling)
         family, place = (np.full(len(new), name, object) for name in names)
         return Pairs(x, sampling, family, place, new.category), ratio
 
@@ -107,5 +110,5 @@ class KnownSite:
         """Variance of the accuracy of each pair if it were measured on one image, (N,)."""
         n, name = self.rows["n_images"].to_numpy(float), f"{self.target}_std"
         stds = self.rows[name].to_numpy(float) if name in self.rows else np.full(len(n), np.nan)
-        own = np.where(np.isfinite(stds), n * stds**2, OF_ONE_IMAGE**2)
-        return (USUAL_IMAGES * OF_ONE_IMAGE**2 + n * own) / (USUAL_IMAGES + n)
+        variances = np.where(np.isfinite(stds), n * stds**2, OF_ONE_IMAGE**2)
+        return (USUAL_IMAGES * OF_ONE_IMAGE**2 + n * variances) / (USUAL_IMAGES + n)

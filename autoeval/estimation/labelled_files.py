@@ -73,8 +73,8 @@ def labels_with_files(
     path = Path(labels)
     content = read_labels(path, img_dir)
     if not words:
-        own = {word: word for word in content.categories}
-        return _with_files(path.stem, content, files, content.categories, own, group=group)
+        same_words = {word: word for word in content.categories}
+        return _with_files(path.stem, content, files, content.categories, same_words, group=group)
     categories = tuple(dict.fromkeys(words.values()))
     made = _with_files(
         path.stem,
@@ -88,7 +88,9 @@ def labels_with_files(
     )
     numbers = _joined_numbers(made.statistics.numbers, _numbers_of(content))
     made = made.changed(statistics=replace(made.statistics, numbers=numbers))
-    unknown = [of for of in words if of not in {*made.statistics.categories, *content.categories}]
+    unknown = [
+        word for word in words if word not in {*made.statistics.categories, *content.categories}
+    ]
     if not unknown:
         return made
     text = f"neither a box nor a label is called {listed(unknown)}: check the word"
@@ -103,21 +105,21 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Labell
     words = {**{name: name for name in task.categories}, **task.detector_mapping}
     return [
         _with_files(
-            of.name,
+            seed_set.name,
             read_labels(
-                of.labels,
-                None if is_coco_file(of.labels, of.layout) else of.img_dir,
-                layout=of.layout,
-                **of.options,
+                seed_set.labels,
+                None if is_coco_file(seed_set.labels, seed_set.layout) else seed_set.img_dir,
+                layout=seed_set.layout,
+                **seed_set.options,
             ),
-            files[of.name],
+            files[seed_set.name],
             task.categories,
             words,
-            group=of.group,
+            group=seed_set.group,
             everywhere=True,
-            label_words=of.mapping or words,
+            label_words=seed_set.mapping or words,
         )
-        for of in task.seed_sets
+        for seed_set in task.seed_sets
     ]
 
 
@@ -163,34 +165,34 @@ def _with_files(
     label_words: Mapping[str, str] | None = None,
 ) -> LabelledSet:
     numbers = _numbers_of(content)
-    found = files.read(content.images, where=str(content.path), numbers=numbers)
-    content, found, of_split = _covered_splits(content, found)
-    floor = check_floor(found.clean, str(files.path), complete=files.complete)
+    boxes = files.read(content.images, where=str(content.path), numbers=numbers)
+    content, boxes, of_split = _covered_splits(content, boxes)
+    floor = check_floor(boxes.clean, str(files.path), complete=files.complete)
     truth = Truth.of(content, categories, label_words)
     uncovered = check_coverage(
-        found.clean,
+        boxes.clean,
         np.unique(truth.image),
         str(files.path),
         what=LABELLED,
         refuse=files.complete,
     )
-    statistics = ReferenceStatistics.of(found.clean)
+    statistics = ReferenceStatistics.of(boxes.clean)
     mismatch: tuple[str, ...] = ()
     if not label_words:
         statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))
-        mismatch = mismatched_words(found.clean, truth)
+        mismatch = mismatched_words(boxes.clean, truth)
     made = labelled_set(
-        found.as_categories(categories, words),
+        boxes.as_categories(categories, words),
         truth,
         name=name,
         group=group,
         everywhere=everywhere,
         statistics=statistics,
-        left_out=(*content.warnings, *of_split, *found.left_out, *floor),
+        left_out=(*content.warnings, *of_split, *boxes.left_out, *floor),
         warnings=(
-            *found.clean.warnings,
+            *boxes.clean.warnings,
             *uncovered,
-            *check_limit(found.clean, str(files.path)),
+            *check_limit(boxes.clean, str(files.path)),
             *mismatch,
         ),
     )
@@ -217,8 +219,8 @@ def check_some_right(sets: Sequence[LabelledSet]) -> None:
     One site of several where a detector fails, such as one in fog, is what a fit learns from; where
     it fails at all of them, boxes and labels do not belong together.
     """
-    if all(_mean_right(of) < HARDLY_RIGHT for of in sets):
-        where = f"on {listed([of.name for of in sets])}"
+    if all(_mean_right(labelled_set) < HARDLY_RIGHT for labelled_set in sets):
+        where = f"on {listed([labelled_set.name for labelled_set in sets])}"
         question = "Do image ids and category numbers mean the same in predictions and in labels?"
         raise _hardly_right(max(sets, key=_mean_right), f"those {where}", "by the labels", question)
 
@@ -250,22 +252,22 @@ def _noting_all_wrong(made: LabelledSet, what: str) -> LabelledSet:
     )
 
 
-def _joined_numbers(own: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
+def _joined_numbers(of_boxes: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
     """Add the labels' words for numbers to those of the predictions, unless they contradict."""
-    if any(labels.get(number, word) != word for number, word in own.items()):
-        return dict(own)
-    return {**labels, **own}
+    if any(labels.get(number, word) != word for number, word in of_boxes.items()):
+        return dict(of_boxes)
+    return {**labels, **of_boxes}
 
 
 def _covered_splits(
-    content: LabelSet, found: SiteBoxes
+    content: LabelSet, boxes: SiteBoxes
 ) -> tuple[LabelSet, SiteBoxes, tuple[str, ...]]:
     """Keep the splits of a whole data set that the predictions cover."""
     splits = np.array([split_of(image) for image in content.images])
-    covered = sorted(set(splits[found.clean.image].tolist()))
+    covered = sorted(set(splits[boxes.clean.image].tolist()))
     left = {name: int(np.sum(splits == name)) for name in set(splits) - set(covered)}
     if not left or not covered:
-        return content, found, ()
+        return content, boxes, ()
     kept = np.flatnonzero(np.isin(splits, covered))
     others = listed([f"{name or 'no split'} ({n} images)" for name, n in sorted(left.items())])
     note = Notice(
@@ -273,4 +275,4 @@ def _covered_splits(
         f"the predictions are of the split {listed(covered)} ({len(kept)} images) of "
         f"{content.path}, and only its labels are used; not of {others}",
     )
-    return of_splits(content, covered), found.on_images(kept), (note,)
+    return of_splits(content, covered), boxes.on_images(kept), (note,)

@@ -43,8 +43,8 @@ def priors_of(estimate: Estimate, error: ErrorOfPrior | None = None) -> dict[str
     whole = {"value": estimate.value, "lower": estimate.lower, "upper": estimate.upper}
     several = estimate.per_category
     priors = {estimate.target: with_error(whole, estimate.level, None if several else error)}
-    for name, of in several.items():
-        priors[f"{estimate.target}/{name}"] = with_error(of, estimate.level, error)
+    for name, interval in several.items():
+        priors[f"{estimate.target}/{name}"] = with_error(interval, estimate.level, error)
     return {name: prior for name, prior in priors.items() if prior.known}
 
 
@@ -59,9 +59,9 @@ def priors_of_targets(
     """
     assert estimate.site is not None
     rows = pd.DataFrame(estimate.site.row["rows"])
-    found: dict[str, ValueWithError] = {}
+    priors: dict[str, ValueWithError] = {}
     if estimate.site.nothing_found:
-        return found
+        return priors
     for target, regression in regressions.items():
         if regression is None or nothing_over(rows, target).all():
             continue
@@ -70,19 +70,19 @@ def priors_of_targets(
             error = error_elsewhere(regression.cross_validated_, estimate.level) or OF_ONE_SET
         if target != estimate.target:
             of_target = regression.predict_rows(rows, unseen=estimate.site.unseen)
-        found |= priors_of(of_target, error)
-    return found
+        priors |= priors_of(of_target, error)
+    return priors
 
 
 def with_error(
-    of: Mapping[str, Any], level: float, error: ErrorOfPrior | None = None
+    interval: Mapping[str, Any], level: float, error: ErrorOfPrior | None = None
 ) -> ValueWithError:
     """Turn ``value``, ``lower`` and ``upper`` of an estimate into a value with its error.
 
     The error is that of a normal distribution with the same interval, of whose two arms the longer
     counts, since it may be cut at 0 or 1; with `error` it is brought to what left-out places show.
     """
-    value, lower, upper = (float(of[name]) for name in ("value", "lower", "upper"))
+    value, lower, upper = (float(interval[name]) for name in ("value", "lower", "upper"))
     if not (math.isfinite(value) and math.isfinite(lower) and math.isfinite(upper)):
         return NOTHING
     stated = max(value - lower, upper - value) / quantile(level, math.inf)
@@ -97,10 +97,10 @@ def error_elsewhere(held_out: pd.DataFrame, level: float) -> ErrorOfPrior | None
     if not len(held_out):
         return None
     rows = held_out.rename(columns={"estimate": "value"}).to_dict("records")
-    known = [(row, of) for row in rows if (of := with_error(row, level)).known]
-    families = [str(row["family"]) for row, _ in known]
+    with_prior = [(row, prior) for row in rows if (prior := with_error(row, level)).known]
+    families = [str(row["family"]) for row, _ in with_prior]
     if len(set(families)) < FEWEST_FAMILIES:
         return None
-    figures = [(of.value, row["true"], of.error) for row, of in known]
+    figures = [(prior.value, row["true"], prior.error) for row, prior in with_prior]
     estimates, truths, stated = pd.DataFrame(figures).to_numpy(float).T
     return fit_error_of_prior(estimates, truths, families, stated=stated)

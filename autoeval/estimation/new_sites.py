@@ -26,7 +26,8 @@ class NewSites:
 
     rows: one row for each site and category: ``site``, ``category``, ``n_images`` and the scores.
     unseen: of each site; see `BayesianRegression.predict`. 0 by default.
-    known: of sites of the fit their source, see `known_site`; drawn independently of the others.
+    fitted_sites: of sites of the fit their source, see `known_site`; drawn independently of the
+        others.
     """
 
     def __init__(
@@ -36,12 +37,12 @@ class NewSites:
         *,
         level: float = 0.9,
         unseen: Mapping[str, float] | None = None,
-        known: Mapping[str, str] | None = None,
+        fitted_sites: Mapping[str, str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.level = level
         self.unseen = dict(unseen or {})
-        self.known = dict(known or {})
+        self.fitted_sites = dict(fitted_sites or {})
         self.names = list(dict.fromkeys(rows["site"]))
         self._rows = rows
 
@@ -56,11 +57,11 @@ class NewSites:
         none_over = self.none_over
         return [
             self._known(name)
-            if name in self.known
+            if name in self.fitted_sites
             else without_boxes(self.estimator.target)
             if none
-            else of
-            for name, of, none in zip(self.names, intervals, none_over, strict=True)
+            else interval
+            for name, interval, none in zip(self.names, intervals, none_over, strict=True)
         ]
 
     def predict_categories(self) -> pd.DataFrame:
@@ -68,12 +69,12 @@ class NewSites:
         parts = []
         for name in self.names:
             rows = self._of([name])
-            if name in self.known:
-                rows = rows.assign(**{SITE: self.known[name]})
-            found = self.estimator.predict(rows, unseen=self.unseen.get(name, 0.0))
+            if name in self.fitted_sites:
+                rows = rows.assign(**{SITE: self.fitted_sites[name]})
+            intervals = self.estimator.predict(rows, unseen=self.unseen.get(name, 0.0))
             parts += [
-                {"site": name, "category": category, **bounds(of)}
-                for category, of in zip(rows["category"], found, strict=True)
+                {"site": name, "category": category, **bounds(interval)}
+                for category, interval in zip(rows["category"], intervals, strict=True)
             ]
         return pd.DataFrame(parts)
 
@@ -90,9 +91,9 @@ class NewSites:
             drawn = drawn + stds * np.random.default_rng([seed, 1]).normal(size=drawn.shape)
         rng, unit = np.random.default_rng([seed, 2]), quantile(self.level, np.inf)
         for k, name in enumerate(self.names):
-            if name in self.known:
-                of = self._known(name)
-                drawn[:, k] = rng.normal(of.raw, of.reach / unit, draws)
+            if name in self.fitted_sites:
+                interval = self._known(name)
+                drawn[:, k] = rng.normal(interval.raw, interval.reach / unit, draws)
         drawn[:, self.none_over] = without_boxes(self.estimator.target).value
         return drawn
 
@@ -105,7 +106,7 @@ class NewSites:
 
     def _known(self, name: str) -> PredictionInterval:
         """Estimate a site of the fit."""
-        rows = self._of([name]).assign(**{SITE: self.known[name]})
+        rows = self._of([name]).assign(**{SITE: self.fitted_sites[name]})
         return self.estimator.predict_mean(rows, unseen=self.unseen.get(name, 0.0))
 
     def _stds(self, names: list[str]) -> np.ndarray:
@@ -115,8 +116,8 @@ class NewSites:
 
     def _of(self, names: list[str]) -> pd.DataFrame:
         rows = self._rows[self._rows["site"].isin(names)]
-        own = NEW + rows["site"].astype(str)
-        return rows.assign(family=own, source=own)
+        place = NEW + rows["site"].astype(str)
+        return rows.assign(family=place, source=place)
 
     def _average(self, rows: pd.DataFrame) -> np.ndarray | None:
         """Return the weights (K, M) of rows at each site; None where all have one row."""

@@ -57,10 +57,12 @@ def expected_curve(
 
     def predict(point: OperatingPoint) -> tuple[float, float, float]:
         regression = estimator.fit_.regression_of(str(point))
-        found = regression.predict_mean(regression.site_rows(rows), unseen=estimate.site.unseen)  # type: ignore[union-attr]
-        return found.value, found.lower, found.upper
+        interval = regression.predict_mean(regression.site_rows(rows), unseen=estimate.site.unseen)  # type: ignore[union-attr]
+        return interval.value, interval.lower, interval.upper
 
-    points = [of for of in _points(iou) if of.score_thr < best and _is_known(estimator, of)]
+    points = [
+        point for point in _points(iou) if point.score_thr < best and _is_known(estimator, point)
+    ]
     return _table((point, predict(point)) for point in points)
 
 
@@ -87,13 +89,15 @@ def labelled_curve(
             f"This plan is for {plan.target}, which does not depend on all images: plan for recall "
             "or F1 to choose a threshold."
         )
-    points = [of for of in _points(plan.iou) if (plan.found.scores > of.score_thr).any()]
-    found = estimate_targets(plan, labels, [str(of) for of in points], words=words, planned=planned)
+    points = [point for point in _points(plan.iou) if (plan.found.scores > point.score_thr).any()]
+    estimates = estimate_targets(
+        plan, labels, [str(point) for point in points], words=words, planned=planned
+    )
 
     def bounds(point: OperatingPoint) -> tuple[float, float, float]:
-        of = found[str(point)].difference
-        lower, upper = of.interval(plan.level)
-        return (*np.clip([of.value, lower, upper], 0, 1),)  # type: ignore[return-value]
+        estimate = estimates[str(point)].difference
+        lower, upper = estimate.interval(plan.level)
+        return (*np.clip([estimate.value, lower, upper], 0, 1),)  # type: ignore[return-value]
 
     return _table((point, bounds(point)) for point in points)
 
@@ -102,7 +106,9 @@ def exact_curve(rankings: Sequence[RankedDetections], iou: float = IOUS[0]) -> p
     """Count the curve of a labelled set, all its categories together."""
     rows = []
     for point in _points(iou, FINE):
-        counts = [image_counts(of, point.score_thr, point.level).sum(axis=1) for of in rankings]
+        counts = [
+            image_counts(ranking, point.score_thr, point.level).sum(axis=1) for ranking in rankings
+        ]
         value = value_of(point.measure, np.sum(counts, axis=0)[:, None])
         rows.append((point, (value, value, value)))
     return _table(iter(rows))
@@ -153,16 +159,20 @@ class ThresholdChoice:
             text = f"no threshold is estimated to reach {self.wanted}"
             if self.greatest != self.greatest:
                 return [text]
-            of = self.curve[self.curve["measure"] == self.target]
-            best = of.loc[of["value"].idxmax(), "threshold"]
+            interval = self.curve[self.curve["measure"] == self.target]
+            best = interval.loc[interval["value"].idxmax(), "threshold"]
             return [f"{text}; the greatest estimate at any is {self.greatest:.3g}, at {best:.2f}"]
         lines = [f"score threshold for {self.wanted}: {self.threshold:.2f}"]
         if self.first < self.last:
             lines[0] += f" ({self.first:.2f} to {self.last:.2f})"
-        for measure, of in self.at.items():
-            around = f" ({100 * of['lower']:.1f} to {100 * of['upper']:.1f})"
-            around = around if of["lower"] < of["upper"] else ""
-            value = f"{100 * of['value']:.1f}" if of["value"] == of["value"] else "no estimate"
+        for measure, interval in self.at.items():
+            around = f" ({100 * interval['lower']:.1f} to {100 * interval['upper']:.1f})"
+            around = around if interval["lower"] < interval["upper"] else ""
+            value = (
+                f"{100 * interval['value']:.1f}"
+                if interval["value"] == interval["value"]
+                else "no estimate"
+            )
             lines.append(f"  {measure} there: {value}{around}")
         return lines
 
@@ -205,8 +215,8 @@ class ThresholdChoice:
 
         if ax is None:
             ax = Figure(figsize=(6, 3.6), layout="constrained").subplots()
-        for name, of in self.curve.groupby("measure", sort=False):
-            x, value, lower, upper = (of[column] for column in ("threshold", *ENDS))
+        for name, points in self.curve.groupby("measure", sort=False):
+            x, value, lower, upper = (points[column] for column in ("threshold", *ENDS))
             (line,) = ax.plot(x, 100 * value, label=str(name))
             ax.fill_between(x, 100 * lower, 100 * upper, color=line.get_color(), alpha=0.15, lw=0)
         if self.threshold == self.threshold:
@@ -219,7 +229,9 @@ class ThresholdChoice:
         """Return plain values, fit for JSON; NaN becomes None."""
         ends = {name: getattr(self, name) for name in ("threshold", "first", "last")}
         thresholds = {name: plain(value) for name, value in ends.items()}
-        at = {name: {end: plain(of[end]) for end in ENDS} for name, of in self.at.items()}
+        at = {
+            name: {end: plain(interval[end]) for end in ENDS} for name, interval in self.at.items()
+        }
         common = {name: plain(getattr(self, name)) for name in ENDS}
         return {
             "target": self.target,
@@ -275,9 +287,11 @@ def choose_threshold(
     threshold = float(reach["value"])
     ends = (float(reach[end]) for end in ENDS[1:])
     bounds = sorted(nowhere if end != end else end for end in ends)
-    known = {name: of[of["threshold"] == threshold] for name, of in fine.items()}
+    at_threshold = {name: values[values["threshold"] == threshold] for name, values in fine.items()}
     at = {
-        name: {end: float(of[end].iloc[0]) for end in ENDS} for name, of in known.items() if len(of)
+        name: {end: float(row[end].iloc[0]) for end in ENDS}
+        for name, row in at_threshold.items()
+        if len(row)
     }
     measure = "recall" if recall is not None else "precision" if precision is not None else "f1"
     greatest = float(fine[measure]["value"].max()) if measure != "f1" else np.nan
@@ -328,12 +342,12 @@ def _table(
 
 def _fine(curve: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Interpolate to hundredths; recall falls with the threshold."""
-    known = curve.dropna().sort_values("threshold")
-    if not len(known):
+    defined = curve.dropna().sort_values("threshold")
+    if not len(defined):
         return pd.DataFrame(columns=["threshold", *ENDS], dtype=float)
-    x = known["threshold"].to_numpy()
+    x = defined["threshold"].to_numpy()
     inside = FINE[(x[0] - 1e-9 <= FINE) & (x[-1] + 1e-9 >= FINE)]
-    columns = {end: np.interp(inside, x, known[end].to_numpy()) for end in ENDS}
+    columns = {end: np.interp(inside, x, defined[end].to_numpy()) for end in ENDS}
     if measure == "recall":
         columns = {end: np.minimum.accumulate(values) for end, values in columns.items()}
     return pd.DataFrame({"threshold": inside, **columns})

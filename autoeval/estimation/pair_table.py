@@ -65,14 +65,17 @@ def with_pairs(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     if rows["category"].nunique() > 1:
         each = [rows.pivot(index="source", columns="category", values=name) for name in names]
         rows = pd.concat(
-            [of.add_prefix(f"{name}/") for name, of in zip(names, each, strict=True)], axis=1
+            [scores.add_prefix(f"{name}/") for name, scores in zip(names, each, strict=True)],
+            axis=1,
         )
     else:
         rows = rows.set_index("source")[names]
     joined = table.join(rows, on="source")
-    own = joined["kind"] == SEED
+    seed_rows = joined["kind"] == SEED
     nothing = {name: None if rows[name].dtype == object else np.nan for name in rows}
-    return joined.assign(**{name: joined[name].where(own, no) for name, no in nothing.items()})
+    return joined.assign(
+        **{name: joined[name].where(seed_rows, no) for name, no in nothing.items()}
+    )
 
 
 def features_at(target: str) -> tuple[str, ...]:
@@ -103,7 +106,7 @@ def with_target(rows: pd.DataFrame, target: str) -> pd.DataFrame:
         return rows
     columns = {target: COUNTS, f"{EXPECTED}{target}": EXPECTED_COUNTS}
     columns[f"{BY_REFERENCE}{target}"] = REFERENCE_COUNTS
-    missing = {name: of for name, of in columns.items() if name not in rows and of in rows}
+    missing = {name: curve for name, curve in columns.items() if name not in rows and curve in rows}
     if EXPECTED_COUNTS not in rows and f"{EXPECTED}{target}" not in rows:
         raise InputError(
             f"The table has no counts of boxes by score, which {target} needs: fit again with "
@@ -112,10 +115,10 @@ def with_target(rows: pd.DataFrame, target: str) -> pd.DataFrame:
     return rows.assign(
         **{
             name: [
-                value_of(point.measure, CountCurve.from_bytes(of).at(point))
-                if isinstance(of, bytes)
+                value_of(point.measure, CountCurve.from_bytes(curve).at(point))
+                if isinstance(curve, bytes)
                 else np.nan
-                for of in rows[counts]
+                for curve in rows[counts]
             ]
             for name, counts in missing.items()
         }
@@ -134,10 +137,10 @@ def category_weights(rows: pd.DataFrame, target: str) -> np.ndarray:
     elif point is not None and EXPECTED_COUNTS in rows:
         weights = np.array(
             [
-                denominators(point.measure, CountCurve.from_bytes(of).at(point))[0]
-                if isinstance(of, bytes)
+                denominators(point.measure, CountCurve.from_bytes(curve).at(point))[0]
+                if isinstance(curve, bytes)
                 else 0.0
-                for of in rows[EXPECTED_COUNTS]
+                for curve in rows[EXPECTED_COUNTS]
             ]
         )
     return weights / weights.sum() if weights.sum() > 0 else np.full(len(rows), 1 / len(rows))
@@ -181,13 +184,16 @@ def _check_measured(rows: pd.DataFrame, features: Sequence[str]) -> None:
 
     A reference may have no confident box where the detector has one, which does count as 0.
     """
-    known = (*FEATURES, *REFERENCE_FEATURES)
+    always_read = (*FEATURES, *REFERENCE_FEATURES)
     computed = (EXPECTED, f"{BY_REFERENCE}precision@")  # from counts
-    for name in (n for n in features if n not in known and not n.startswith(computed)):
+    for name in (n for n in features if n not in always_read and not n.startswith(computed)):
         lacking = rows[~measured(rows, name)] if CONFIDENCE in rows else rows[:0]
         if len(lacking):
-            of = lacking[[c for c in ("source", "category") if c in lacking]].iloc[0]
-            first = " ".join(str(n) for n in of if n and not str(n).startswith("\0")) or "the place"
+            first_row = lacking[[c for c in ("source", "category") if c in lacking]].iloc[0]
+            first = (
+                " ".join(str(n) for n in first_row if n and not str(n).startswith("\0"))
+                or "the place"
+            )
             raise InputError(
                 f"Expected {name} of every pair with a confident box, but {len(lacking)} of "
                 f"{len(rows)} lack it, first {first}: its pass was not made there. Score all "
@@ -200,8 +206,8 @@ def _check_families(rows: pd.DataFrame) -> None:
     if "source" not in rows:
         return
     places = rows[rows["kind"] != CATEGORY] if "kind" in rows else rows
-    of = places.groupby("source", sort=False)["family"].unique()
-    twice = of[of.map(len) > 1]
+    families = places.groupby("source", sort=False)["family"].unique()
+    twice = families[families.map(len) > 1]
     if len(twice):
         raise InputError(
             f"The source {twice.index[0]} is in the families {', '.join(map(str, twice.iloc[0]))}: "
@@ -216,6 +222,6 @@ def stack_categories(rows: pd.DataFrame, categories: Iterable[str]) -> pd.DataFr
     shared = [n for n in rows if "/" not in str(n) and n not in {"category", *of_categories}]
     parts = []
     for category in categories:
-        own = {n: n.partition("/")[0] for n in rows if str(n).partition("/")[2] == category}
-        parts.append(rows[[*shared, *own]].rename(columns=own).assign(category=category))
+        columns = {n: n.partition("/")[0] for n in rows if str(n).partition("/")[2] == category}
+        parts.append(rows[[*shared, *columns]].rename(columns=columns).assign(category=category))
     return pd.concat(parts, ignore_index=True)

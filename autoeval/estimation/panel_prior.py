@@ -53,9 +53,11 @@ def calibration_prior(floor: float = FULL) -> CalibrationPrior:
     return read_calibration_prior({"boxes": content["boxes"], "missed": missed})
 
 
-def read_calibration_prior(known: Mapping[str, Any]) -> CalibrationPrior:
+def read_calibration_prior(coefficients: Mapping[str, Any]) -> CalibrationPrior:
     """Read the calibration of a file of this kind."""
-    return CalibrationPrior(tuple(_usual(of) for of in known["boxes"]), _usual(known["missed"]))
+    return CalibrationPrior(
+        tuple(_usual(box) for box in coefficients["boxes"]), _usual(coefficients["missed"])
+    )
 
 
 def regression_prior(
@@ -70,18 +72,20 @@ def regression_prior(
     """
     if OperatingPoint.of(target):
         features, target = [_kind(name) for name in features], _kind(target)
-    regressions = [of for name in FILES for of in _at_floor(name, floor)["regressions"]]
+    regressions = [
+        regression for name in FILES for regression in _at_floor(name, floor)["regressions"]
+    ]
     for fitted in regressions:
         if fitted["target"] == target and set(fitted["scores"]) == set(features):
             units = [fitted["scores"][name] for name in features]
             location, scale, slopes = np.array(units).T
             prior = Prior(tuple(slopes.tolist()), **fitted["prior"])
             return Scaling(location, scale), with_synonyms(prior)
-    same_target = (of for of in regressions if of["target"] == target)
-    known = "; ".join(", ".join(of["scores"]) for of in same_target)
+    same_target = (regression for regression in regressions if regression["target"] == target)
+    possible = "; ".join(", ".join(regression["scores"]) for regression in same_target)
     raise InputError(
         f"No prior of a regression of {target} on {', '.join(features)}. The panel has those on "
-        f"{known}."
+        f"{possible}."
     )
 
 
@@ -90,8 +94,8 @@ def away_prior(target: str) -> Away | None:
 
     None for precision, whose errors away from home nothing predicts.
     """
-    known = _content(TRAINED).get(_kind(target))
-    return Away(**known) if known else None
+    away = _content(TRAINED).get(_kind(target))
+    return Away(**away) if away else None
 
 
 def panel_pairs(floor: float = FULL) -> dict[str, np.ndarray]:
@@ -100,8 +104,8 @@ def panel_pairs(floor: float = FULL) -> dict[str, np.ndarray]:
     By name of a score or of an average precision, the values of all pairs, (N,). For `floor` see
     `regression_prior`.
     """
-    columns = {name: of for name, of in _at_floor(PAIRS, floor).items() if name != "floor"}
-    return {name: np.array(of, np.float64) for name, of in columns.items()}
+    columns = {name: column for name, column in _at_floor(PAIRS, floor).items() if name != "floor"}
+    return {name: np.array(column, np.float64) for name, column in columns.items()}
 
 
 def with_synonyms(prior: Prior) -> Prior:
@@ -112,10 +116,10 @@ def with_synonyms(prior: Prior) -> Prior:
     >>> with_synonyms(Prior((), categories={"person": -.1})).of_category("Pedestrian")
     -0.1
     """
-    known = dict(prior.categories)
+    effects = dict(prior.categories)
     for name, words in SYNONYMS.items():
-        known |= dict.fromkeys(words, known[name]) if name in known else {}
-    return replace(prior, categories=known)
+        effects |= dict.fromkeys(words, effects[name]) if name in effects else {}
+    return replace(prior, categories=effects)
 
 
 def _at_floor(name: str, floor: float) -> Any:
@@ -123,15 +127,15 @@ def _at_floor(name: str, floor: float) -> Any:
     parts = _content(name)["floors"]
     if not floor > parts[0]["floor"]:
         return parts[0]
-    return min(parts, key=lambda of: abs(math.log(of["floor"] / floor)))
+    return min(parts, key=lambda part: abs(math.log(part["floor"] / floor)))
 
 
 def _kind(name: str) -> str:
     return name.partition("@")[0]
 
 
-def _usual(of: Mapping[str, Any]) -> Usual:
-    return Usual(**{name: np.array(values) for name, values in of.items()})
+def _usual(values_by_name: Mapping[str, Any]) -> Usual:
+    return Usual(**{name: np.array(values) for name, values in values_by_name.items()})
 
 
 @cache

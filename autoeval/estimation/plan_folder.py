@@ -66,8 +66,8 @@ def _check_draw(
     images: Sequence[UnlabelledImage],
 ) -> None:
     """Refuse another draw than that of the plan, which keeps what it drew."""
-    known = {image.image_id for image in plan.found.images}
-    shown: list[Any] = [image for image in images if image.image_id in known]
+    plan_images = {image.image_id for image in plan.found.images}
+    shown: list[Any] = [image for image in images if image.image_id in plan_images]
     pool = shown or list(plan.found.images)
     if seed is not None and seed != plan.seed:
         other = f"drawn with --seed {plan.seed}, not {seed}"

@@ -94,5 +94,5 @@ def _group(name: str) -> str:
     return f"a site of the group {name!r}" if name else "a site of no group of the fit"
 
 
-def _site(known: str) -> str:
-    return f"the site {known!r} of the fit" if known else "a site that the fit does not hold"
+def _site(name: str) -> str:
+    return f"the site {name!r} of the fit" if name else "a site that the fit does not hold"

@@ -68,8 +68,8 @@ class LeaveOneSourceOut:
 
     def _mean(self, values: pd.Series) -> float:
         """Average over sources, those of a family first."""
-        of = self.per_source["family" if "family" in self.per_source else "source"]
-        return float(values.groupby(of, sort=False).mean().mean())
+        groups = self.per_source["family" if "family" in self.per_source else "source"]
+        return float(values.groupby(groups, sort=False).mean().mean())
 
 
 def _determination(true: np.ndarray, estimate: np.ndarray) -> float:
@@ -102,16 +102,18 @@ def evaluate_pairs(
         groups = rows.assign(family=dealt, kind=CATEGORY)  # the pairs of a source may be divided
     if groups["family"].nunique() < FEWEST_FAMILIES:
         return ()
-    found = BayesianRegression(target=target, level=level).fit(groups).cross_validated_
-    means = [float(found.loc[found["family"] != f, "true"].mean()) for f in found["family"]]
-    shared = found[["n_images", "true"]].assign(
-        source=_names(found),
-        family=found["family"] if has_families(rows) else _names(found),
+    held_out = BayesianRegression(target=target, level=level).fit(groups).cross_validated_
+    means = [
+        float(held_out.loc[held_out["family"] != f, "true"].mean()) for f in held_out["family"]
+    ]
+    shared = held_out[["n_images", "true"]].assign(
+        source=_names(held_out),
+        family=held_out["family"] if has_families(rows) else _names(held_out),
         std=0.0,
         missing=False,
         interval_method="predictive",
     )
-    ours = shared.assign(**{name: found[name] for name in ("estimate", "lower", "upper")})
+    ours = shared.assign(**{name: held_out[name] for name in ("estimate", "lower", "upper")})
     constant = shared.assign(
         estimate=means, lower=np.nan, upper=np.nan, interval_method=f"none: {BASELINE}"
     )

@@ -25,30 +25,36 @@ def with_calibrated_reference(
 
     calibrate: without it, the usual calibration of detectors stands for that of the reference.
     """
-    known = [of for of in sets if of.boxes.reference is not None]
-    if not known:
+    with_reference = [
+        labelled_set for labelled_set in sets if labelled_set.boxes.reference is not None
+    ]
+    if not with_reference:
         return list(sets)
-    as_detector = [_reference_as_detector(of) for of in known]
-    prior = calibration_prior(min(of.statistics.floor for of in as_detector))
+    as_detector = [_reference_as_detector(labelled_set) for labelled_set in with_reference]
+    prior = calibration_prior(min(reference_set.statistics.floor for reference_set in as_detector))
     calibration = prior.calibration
-    probabilities: list[np.ndarray | None] = [None] * len(known)
+    probabilities: list[np.ndarray | None] = [None] * len(with_reference)
     if calibrate:
-        everywhere = [np.ones(len(of.boxes), bool) for of in as_detector]
+        everywhere = [np.ones(len(reference_set.boxes), bool) for reference_set in as_detector]
         calibration = fit_calibration(as_detector, everywhere, prior)
         probabilities = [p[0] for p in cross_fitted(as_detector, prior)]
-    of_set = dict(zip((id(of) for of in known), probabilities, strict=True))
+    of_set = dict(
+        zip((id(labelled_set) for labelled_set in with_reference), probabilities, strict=True)
+    )
     return [
-        of.changed(boxes=_calibrated(of.boxes, calibration, of_set[id(of)]))
-        if id(of) in of_set
-        else of
-        for of in sets
+        labelled_set.changed(
+            boxes=_calibrated(labelled_set.boxes, calibration, of_set[id(labelled_set)])
+        )
+        if id(labelled_set) in of_set
+        else labelled_set
+        for labelled_set in sets
     ]
 
 
 def reference_calibration(sets: Sequence[LabelledSet]) -> ScoreCalibration | None:
     """Return the calibration that `with_calibrated_reference` gave the sets; None without one."""
-    found = (of.boxes.reference_calibration for of in sets)
-    return next((of for of in found if of is not None), None)
+    calibrations = (labelled_set.boxes.reference_calibration for labelled_set in sets)
+    return next((calibration for calibration in calibrations if calibration is not None), None)
 
 
 def _calibrated(
@@ -59,6 +65,8 @@ def _calibrated(
 
 def _reference_as_detector(labelled: LabelledSet) -> LabelledSet:
     """Return the same set with the boxes of the reference in place of the detector's."""
-    found = labelled.boxes.reference
-    assert found is not None
-    return replace(labelled, boxes=SiteBoxes(found), statistics=ReferenceStatistics.of(found))
+    reference = labelled.boxes.reference
+    assert reference is not None
+    return replace(
+        labelled, boxes=SiteBoxes(reference), statistics=ReferenceStatistics.of(reference)
+    )

@@ -33,7 +33,9 @@ def read_with_strongest(
     every = [list(read(replace(files, reference=path))) for path in several]
     strengths = [reference_strength(sets) for sets in every]
     best = int(np.argmax(strengths))
-    names = [f"{path} ({100 * of:.1f})" for path, of in zip(several, strengths, strict=True)]
+    names = [
+        f"{path} ({100 * strength:.1f})" for path, strength in zip(several, strengths, strict=True)
+    ]
     note = Notice(
         "reference-chosen",
         f"of {len(several)} reference detectors the strongest on the labelled images is read, "
@@ -46,13 +48,13 @@ def read_with_strongest(
 
 def reference_strength(sets: Sequence[LabelledSet]) -> float:
     """Return the mean average precision of the reference over categories with labels enough."""
-    found = [
+    strengths = [
         ranking.average_precision().mean()
         for labelled in sets
         for ranking, enough in zip(labelled.reference_rankings, labelled.enough, strict=True)
         if enough
     ]
-    return float(np.mean(found)) if found else 0.0
+    return float(np.mean(strengths)) if strengths else 0.0
 
 
 def as_fitted(files: Predictions, context: Mapping[str, Any]) -> Predictions:
@@ -60,11 +62,13 @@ def as_fitted(files: Predictions, context: Mapping[str, Any]) -> Predictions:
     several = files.references
     if len(several) < 2:
         return replace(files, reference=several[0] if several else None)
-    known = context.get(CHOSEN)
-    if known is None or known["of"] != len(several):
-        fitted = f"{known['of']} reference detectors" if known else "one reference detector or none"
+    choice = context.get(CHOSEN)
+    if choice is None or choice["of"] != len(several):
+        fitted = (
+            f"{choice['of']} reference detectors" if choice else "one reference detector or none"
+        )
         raise InputError(
             f"Expected the boxes of the reference detector that the fit reads, but got those of "
             f"{len(several)}, and it was fitted with {fitted}: give its boxes alone."
         )
-    return replace(files, reference=several[known["number"]])
+    return replace(files, reference=several[choice["number"]])

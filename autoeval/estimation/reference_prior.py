@@ -55,8 +55,8 @@ class ReferenceStrength:
         names = ["mAP", REFERENCE_TRUE, REFERENCE_AP]
         if not set(names) <= set(rows):
             return None
-        known = rows[names].astype(np.float64).dropna()
-        return cls(*known.mean().tolist()) if len(known) else None
+        measured = rows[names].astype(np.float64).dropna()
+        return cls(*measured.mean().tolist()) if len(measured) else None
 
     def __str__(self) -> str:
         return (
@@ -100,9 +100,9 @@ class ReferencePrior:
         rest = 1 - weight
         with_reference = replace(
             prior,
-            slopes=(*(rest * of for of in prior.slopes), weight * SCALE),
+            slopes=(*(rest * slope for slope in prior.slopes), weight * SCALE),
             intercept=rest * prior.intercept + weight * MIDDLE,
-            categories={name: rest * of for name, of in prior.categories.items()},
+            categories={name: rest * effect for name, effect in prior.categories.items()},
             spread=(1 - self.narrower * weight) * prior.spread,
         )
         location, scale = np.append(scaling.location, MIDDLE), np.append(scaling.scale, SCALE)
@@ -135,9 +135,9 @@ class WithReference:
 
         x (N, P): the other scores; categories (N,).
         """
-        known = np.array([self.prior_without.of_category(name) for name in categories])
+        effects = np.array([self.prior_without.of_category(name) for name in categories])
         slopes = self.without.apply(x) @ np.array(self.prior_without.slopes)
-        return np.asarray(self.prior_without.intercept + slopes + known)
+        return np.asarray(self.prior_without.intercept + slopes + effects)
 
 
 @cache

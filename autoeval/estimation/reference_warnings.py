@@ -29,8 +29,8 @@ def reference_of_fit(table: pd.DataFrame, regression: BayesianRegression) -> tup
         return ()
     point = OperatingPoint.of(regression.target)
     if point and not (point.measure == "precision" and rows["category"].isin(PRECISION_OF).any()):
-        of = listed(PRECISION_OF)
-        why = f"it is evidence of average precision, and at a threshold of the precision of {of}"
+        usual = listed(PRECISION_OF)
+        why = f"it is evidence of average precision, and at a threshold of the precision of {usual}"
         return (_not_read(f"{why} alone"),)
     strength = regression.reference_strength_
     if strength is None:
@@ -48,7 +48,7 @@ def reference_of_fit(table: pd.DataFrame, regression: BayesianRegression) -> tup
     lacking = rows[rows[REFERENCE_AP].isna()]
     if lacking.empty:
         return ()
-    names = [" of ".join(map(str, of)) for of in lacking[["category", "source"]].to_numpy()]
+    names = [" of ".join(map(str, pair)) for pair in lacking[["category", "source"]].to_numpy()]
     return (_without(names, len(rows)),)
 
 

@@ -41,26 +41,28 @@ class FloorFit:
         return {"calibration": self.calibration.to_dict(), "of_sites": dict(self.of_sites)}
 
 
-def fits_above(sets: Sequence[LabelledSet], known: CalibratedSets) -> dict[float, FloorFit]:
+def fits_above(sets: Sequence[LabelledSet], calibrated: CalibratedSets) -> dict[float, FloorFit]:
     """Fit labelled sets at every floor above those of their files.
 
     known: what was fitted on all their boxes. A floor over which no box is left is left out.
     """
-    own = max(of.statistics.floor for of in sets)
-    found = {}
+    fit_floor = max(labelled_set.statistics.floor for labelled_set in sets)
+    fits = {}
     for floor in FLOORS:
-        some = all((of.boxes.clean.scores >= np.float32(floor)).any() for of in sets)
-        if floor > own + SAME_FLOOR and some:
+        some = all(
+            (labelled_set.boxes.clean.scores >= np.float32(floor)).any() for labelled_set in sets
+        )
+        if floor > fit_floor + SAME_FLOOR and some:
             prior = calibration_prior(floor)
-            probabilities = known.probabilities or None
-            boxes = known.calibration.boxes
-            found[floor] = FloorFit(*rows_above(sets, floor, boxes, probabilities, prior))
-    return found
+            probabilities = calibrated.probabilities or None
+            boxes = calibrated.calibration.boxes
+            fits[floor] = FloorFit(*rows_above(sets, floor, boxes, probabilities, prior))
+    return fits
 
 
 def share_above(sets: Sequence[LabelledSet], floor: float) -> float:
     """Return the share of the boxes of all sets that score higher."""
-    scores = np.concatenate([of.boxes.clean.scores for of in sets])
+    scores = np.concatenate([labelled_set.boxes.clean.scores for labelled_set in sets])
     return float(np.mean(scores >= np.float32(floor)))
 
 
@@ -79,17 +81,17 @@ def rows_above(
     prior: of calibrations at this floor.
     Returned: as `autoeval.estimation.calibrating.calibrated_rows`.
     """
-    above = [of.above(floor) for of in sets]
+    above = [labelled_set.above(floor) for labelled_set in sets]
     missed = prior.missed.mean
     if probabilities is not None:
-        everywhere = [np.ones(len(of.boxes), bool) for of in above]
+        everywhere = [np.ones(len(labelled_set.boxes), bool) for labelled_set in above]
         missed = fit_missed_objects(above, everywhere, boxes, prior)
     calibration = ScoreCalibration(boxes, missed)
     rows = []
-    for k, (full, of) in enumerate(zip(sets, above, strict=True)):
+    for k, (full, cut) in enumerate(zip(sets, above, strict=True)):
         kept = full.boxes.clean.scores >= np.float32(floor)
-        known = None if probabilities is None else probabilities[k][:, kept]
-        rows.append(labelled_rows(of, calibration, probabilities=known))
+        kept_probabilities = None if probabilities is None else probabilities[k][:, kept]
+        rows.append(labelled_rows(cut, calibration, probabilities=kept_probabilities))
     return pd.concat(rows, ignore_index=True), calibration
 
 
@@ -98,7 +100,7 @@ def with_floors(table: pd.DataFrame, floors: Mapping[float, FloorFit]) -> pd.Dat
     if not floors:
         return table
     parts = [table.assign(**{FLOOR: np.nan})]
-    parts += [of.rows.assign(**{FLOOR: floor}) for floor, of in floors.items()]
+    parts += [floor_fit.rows.assign(**{FLOOR: floor}) for floor, floor_fit in floors.items()]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -113,9 +115,9 @@ def split_floors(
         rows = table[chosen].drop(columns=FLOOR)
         return rows.dropna(axis=1, how="all").reset_index(drop=True)
 
-    found = {}
+    fits = {}
     for name, values in saved.items():
         calibration = ScoreCalibration.from_dict(values["calibration"])
         rows = of_floor(table[FLOOR] == float(name))
-        found[float(name)] = FloorFit(rows, calibration, values["of_sites"])
-    return of_floor(table[FLOOR].isna()), found
+        fits[float(name)] = FloorFit(rows, calibration, values["of_sites"])
+    return of_floor(table[FLOOR].isna()), fits

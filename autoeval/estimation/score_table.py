@@ -23,9 +23,11 @@ def sources(table: pd.DataFrame) -> list[str]:
 
 def feature_columns(table: pd.DataFrame) -> list[str]:
     """Return the columns that hold scores, not names, counts, seconds or accuracies."""
-    known = {*REQUIRED, *_COUNTS}
+    not_features = {*REQUIRED, *_COUNTS}
     return [
         name
         for name in table.select_dtypes("number")
-        if name not in known and not name.endswith("_s") and name.split("/")[0] not in TARGETS
+        if name not in not_features
+        and not name.endswith("_s")
+        and name.split("/")[0] not in TARGETS
     ]

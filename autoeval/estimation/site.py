@@ -19,7 +19,7 @@ from autoeval.data.predictions.image_list import with_sizes
 from autoeval.data.predictions.prediction_checks import boxes_beyond, check_coverage, copies
 from autoeval.data.same_files import without_copies
 from autoeval.data.tasks.task import Task
-from autoeval.data.wording import listed
+from autoeval.data.wording import listed, listed_near
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, site_scores
@@ -95,27 +95,27 @@ def site_of_files(
         category that is detected, on the images where it is.
     """
     folder: Sequence[ImageFile] = ()
-    known: Sequence[LabelledImage] | None
+    listed_images: Sequence[LabelledImage] | None
     left_out = list[str]()
     if isinstance(images, str | os.PathLike):
-        known, where = read_image_list(images, left_out), str(images)
+        listed_images, where = read_image_list(images, left_out), str(images)
         folder = load_image_folder(images) if Path(images).is_dir() else ()
         if folder and Path(files.path).is_dir():  # boxes as shares of the images
-            known = with_sizes(known, images)
+            listed_images = with_sizes(listed_images, images)
     else:
-        known, where = images, "the list of images"
+        listed_images, where = images, "the list of images"
     words = statistics.categories
-    found = files.read(known, where=where, numbers=statistics.numbers, words=words)
-    found, cut = as_in_fit(found, statistics)
-    clean = found.clean
-    left_out += [*found.left_out, *cut]
+    boxes = files.read(listed_images, where=where, numbers=statistics.numbers, words=words)
+    boxes, cut = as_in_fit(boxes, statistics)
+    clean = boxes.clean
+    left_out += [*boxes.left_out, *cut]
     warnings = [*clean.warnings, *statistics.warnings, *statistics.differences(clean)]
     start = statistics.start_of(clean)
     explained = start.cut or start.unlikely or start.by_chance
     missing = () if explained else check_floor(clean, "the file", complete=files.complete)
     warnings += () if start.floor else missing
     # A file that lists an image without a box lists all of them.
-    if images is None and len(np.unique(clean.image)) == len(found):
+    if images is None and len(np.unique(clean.image)) == len(boxes):
         warnings.append(
             Notice(
                 "images-without-box-unknown",
@@ -124,7 +124,7 @@ def site_of_files(
             )
         )
     if isinstance(images, str | os.PathLike):
-        warnings += check_coverage(clean, np.arange(len(found)), "the file")
+        warnings += check_coverage(clean, np.arange(len(boxes)), "the file")
         if clean.n_unplaced:
             warnings.append(
                 Notice(
@@ -148,12 +148,12 @@ def site_of_files(
                 f"images with exactly the boxes of another, left out: {len(later)}",
             )
         )
-        found = found.on_images(np.setdiff1d(np.arange(len(found)), later))
+        boxes = boxes.on_images(np.setdiff1d(np.arange(len(boxes)), later))
     if categories:
         warnings += check_words(categories, {*statistics.categories, *clean.categories})
-        found = found.as_categories(list(categories), words_of(categories))
+        boxes = boxes.as_categories(list(categories), words_of(categories))
     return Site(
-        found,
+        boxes,
         named=bool(categories),
         warnings=tuple(warnings),
         left_out=tuple(left_out),
@@ -164,13 +164,13 @@ def site_of_files(
 
 
 def as_in_fit(
-    found: SiteBoxes, statistics: ReferenceStatistics
+    boxes: SiteBoxes, statistics: ReferenceStatistics
 ) -> tuple[SiteBoxes, tuple[str, ...]]:
     """Leave out boxes with scores under those of the fit, where its files were cut; say so."""
-    scores = found.clean.scores
+    scores = boxes.clean.scores
     cut = statistics.floor > LOW_FLOOR
-    if not (cut and found.clean.floor < statistics.floor - SAME_FLOOR):
-        return found, ()
+    if not (cut and boxes.clean.floor < statistics.floor - SAME_FLOOR):
+        return boxes, ()
     kept = scores >= np.float32(statistics.floor)
     note = Notice(
         "low-scores-missing",
@@ -178,7 +178,7 @@ def as_in_fit(
         "the estimate is of the boxes over it. Fit on predictions from .01 on (Ultralytics: "
         "conf=0.01) for one of all",
     )
-    return replace(found, clean=found.clean.where(kept)), (note,)
+    return replace(boxes, clean=boxes.clean.where(kept)), (note,)
 
 
 @dataclass
@@ -282,26 +282,26 @@ def own_words(detector: ImageDetector) -> Task:
 
 def words_of(categories: Categories) -> dict[str, str]:
     """Return the category of each word of the detector; a category without words is its own."""
-    found: dict[str, str] = {}
+    categories_of: dict[str, str] = {}
     for name, words in categories.items():
         for word in words or [name]:
-            if found.setdefault(word, name) != name:
+            if categories_of.setdefault(word, name) != name:
                 raise InputError(
-                    f"The word '{word}' is given to two categories, {found[word]} and {name}: a "
-                    "box counts for one."
+                    f"The word '{word}' is given to two categories, {categories_of[word]} and "
+                    f"{name}: a box counts for one."
                 )
-    return found
+    return categories_of
 
 
-def check_words(categories: Categories, known: set[str]) -> list[str]:
+def check_words(categories: Categories, vocabulary: set[str]) -> list[str]:
     """Warn of words that no box has; refuse a category that has no other."""
     warnings: list[str] = []
     for name, words in categories.items():
-        unknown = [word for word in words or [name] if word not in known]
+        unknown = [word for word in words or [name] if word not in vocabulary]
         if len(unknown) == len(words or [name]):
             raise InputError(
                 f"No box is called {listed(unknown)}, neither here nor where the estimator was "
-                f"fitted. The detector's words: {listed(sorted(known), most=100)}."
+                f"fitted. The detector's words: {listed_near(unknown, sorted(vocabulary))}."
             )
         if unknown:
             warnings.append(

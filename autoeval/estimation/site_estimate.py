@@ -74,8 +74,8 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
     """
     if not {"mAP", "mAP50"} <= set(rows) or not np.isfinite(estimates.get("mAP50", np.nan)):
         return ()
-    known = rows[rows["mAP50"] > LOWEST]
-    if len(known) < FEWEST:
+    usable = rows[rows["mAP50"] > LOWEST]
+    if len(usable) < FEWEST:
         return (
             Notice(
                 "tightness-of-labels",
@@ -84,7 +84,7 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
             ),
         )
     at = estimates["mAP50"]
-    near = known.iloc[(known["mAP50"] - at).abs().argsort(kind="stable")[:NEAREST]]
+    near = usable.iloc[(usable["mAP50"] - at).abs().argsort(kind="stable")[:NEAREST]]
     shares = np.percentile(near["mAP"] / near["mAP50"], TAILS)
     low, high = at * shares
     if high - low < 2 * MATTERS:
@@ -122,11 +122,13 @@ def site_sampling(
     moved = np.zeros(RESAMPLES)
     weights = category_weights(rows, regression.target)
     of_category = zip(scores, _slopes(regression, rows), weights, strict=True)
-    for of, slopes, weight in of_category:
-        at_once = max(AT_ONCE // max(len(of.images), 1), 1)
+    for category, slopes, weight in of_category:
+        at_once = max(AT_ONCE // max(len(category.images), 1), 1)
         for start in range(0, RESAMPLES, at_once):
             part = slice(start, start + at_once)
-            drawn = pd.DataFrame(of.resample(counts[part][:, of.images].astype(np.int64)))
+            drawn = pd.DataFrame(
+                category.resample(counts[part][:, category.images].astype(np.int64))
+            )
             moved[part] += weight * (values_of(drawn, regression.features_).to_numpy() @ slopes)
     std = bootstrap_std(moved, n_units)
     return SamplingError(std, few_blocks(n_images, n_units), n_units)
@@ -139,7 +141,7 @@ def _slopes(regression: BayesianRegression, rows: pd.DataFrame) -> np.ndarray:
     # one score at a time: the regression compares all rows that it is given with each other
     moved = (filled.assign(**{name: filled[name] + STEP}) for name in features)
     mean = regression.distribution(filled).mean
-    means = [regression.distribution(of).mean for of in moved]
+    means = [regression.distribution(moved_rows).mean for moved_rows in moved]
     return (np.array(means) - mean).T / STEP
 
 
@@ -153,11 +155,11 @@ def estimate_site(
     Returned: with the site, whose row holds the scores; without a value where nothing was found.
     """
     regressions = (regression, *filter(None, others.values()))
-    features = dict.fromkeys(name for of in regressions for name in of.features_)
+    features = dict.fromkeys(name for fitted in regressions for name in fitted.features_)
     scores = site.scores(list(features))
-    if not any(of.found for of in scores):
+    if not any(category.found for category in scores):
         return _nothing_found(site, regression, others)
-    rows = pd.DataFrame([of.row() for of in scores])
+    rows = pd.DataFrame([category.row() for category in scores])
     if site.known:
         rows = rows.assign(**{SITE: site.known})
     if site.group:
@@ -191,24 +193,24 @@ def _nothing_found(
     """
     n_images, highest = len(site.boxes), float(site.boxes.clean.scores.max(initial=0.0))
     rows = pd.DataFrame({HIGHEST: [highest]})
-    known = {
+    estimates = {
         name: bounds(without_boxes(name)) if nothing_over(rows, name).all() else UNDEFINED
         for name in (regression.target, *others)
     }
     undefined = tuple(
-        name for name in known if nothing_over(rows, name).all() and undefined_at(name)
+        name for name in estimates if nothing_over(rows, name).all() and undefined_at(name)
     )
-    own = known.pop(regression.target)
+    interval = estimates.pop(regression.target)
     return Estimate(
-        value=own["value"],
-        lower=own["lower"],
-        upper=own["upper"],
+        value=interval["value"],
+        lower=interval["lower"],
+        upper=interval["upper"],
         level=regression.level,
         interval_method="none, nothing was found",
         target=regression.target,
         n_images=n_images,
         warnings=site.warnings,
-        beside=known,
+        beside=estimates,
         width_warning=nothing_found_text(n_images, regression.target),
         undefined=undefined,
         site=replace(site, nothing_found=True, row={**site.row, "rows": pd.DataFrame()}),
@@ -236,10 +238,13 @@ def _with_other_targets(
 ) -> Estimate:
     """Add the estimates of the other average precisions, and what they say of loose boxes."""
     beside = {
-        name: bounds(of.predict_mean(rows, unseen=unseen)) if of else UNDEFINED
-        for name, of in others.items()
+        name: bounds(other.predict_mean(rows, unseen=unseen)) if other else UNDEFINED
+        for name, other in others.items()
     }
-    values = {estimate.target: estimate.value, **{n: of["value"] for n, of in beside.items()}}
+    values = {
+        estimate.target: estimate.value,
+        **{n: interval["value"] for n, interval in beside.items()},
+    }
     loose = tightness(regression.rows_, values)
     none_over = [name for name in others if nothing_over(rows, name).all()]
     undefined = tuple(name for name in none_over if undefined_at(name))
@@ -248,13 +253,17 @@ def _with_other_targets(
         beside |= {name: bounds(without_boxes(name)) for name in none_over}
         of_threshold = (nothing_over_text(none_over[0]),)
     elif any(name.startswith("precision@") for name in values):
-        unknown = [name for name, of in others.items() if of is None]
+        unknown = [name for name, other in others.items() if other is None]
         elsewhere = SITE not in rows and GROUP not in rows
         at_home = NOT_CORRECTED if regression.trained_share_ and elsewhere else ()
         every = {estimate.target: regression, **others}
-        precise = [of for name, of in every.items() if of and name.startswith("precision@")]
-        known = bool(precise) and all(of.reads_reference(rows).all() for of in precise)
-        hardly = () if known else OF_PRECISION
+        precise = [
+            fitted for name, fitted in every.items() if fitted and name.startswith("precision@")
+        ]
+        read_by_all = bool(precise) and all(
+            fitted.reads_reference(rows).all() for fitted in precise
+        )
+        hardly = () if read_by_all else OF_PRECISION
         of_threshold = (*hardly, *at_home, *map(no_box_in_fit, unknown))
     return replace(
         estimate,

@@ -44,25 +44,25 @@ def estimate_warnings(
     >>> estimate_warnings(.4, {"bos": .9}, {"bos": (.2, .8)}, **known)
     ('bos is 0.900, outside the 0.200 to 0.800 seen in training: the estimate is an extrapolation',)
     """
-    found = []
-    for name, of in features.items():
+    messages = []
+    for name, score in features.items():
         low, high = training_range[name]
-        if math.isnan(of):
-            found.append(Notice("score-undefined", f"{name} is undefined on these images"))
-        elif not low <= of <= high and low != high:  # one pair, or a constant: there is no range
-            found.append(
+        if math.isnan(score):
+            messages.append(Notice("score-undefined", f"{name} is undefined on these images"))
+        elif not low <= score <= high and low != high:  # one pair, or a constant: there is no range
+            messages.append(
                 Notice(
                     "extrapolation",
-                    f"{name} is {of:.3f}, outside the {low:.3f} to {high:.3f} seen in training: "
+                    f"{name} is {score:.3f}, outside the {low:.3f} to {high:.3f} seen in training: "
                     "the estimate is an extrapolation",
                 )
             )
     if math.isnan(value):
-        found.append(
+        messages.append(
             Notice("no-estimate", "no estimate: the scores cannot be computed on these images")
         )
     elif value < doubtful:
-        found.append(
+        messages.append(
             Notice(
                 "low-estimate",
                 f"the estimate is under {doubtful:.0%}, where scores are known to lose their "
@@ -70,7 +70,7 @@ def estimate_warnings(
             )
         )
     if n_images < MIN_IMAGES:
-        found.append(
+        messages.append(
             Notice(
                 "few-images",
                 f"the scores rest on only {counted(n_images, 'image')}: under {MIN_IMAGES} they "
@@ -78,7 +78,7 @@ def estimate_warnings(
             )
         )
     if skipped_share > MANY_SKIPPED:
-        found.append(
+        messages.append(
             Notice(
                 "images-skipped",
                 f"{skipped_share:.0%} of the images have no box before or after dropout: not "
@@ -86,12 +86,12 @@ def estimate_warnings(
             )
         )
     if backbone not in VALIDATED_BACKBONES:
-        found.append(
+        messages.append(
             Notice(
                 "backbone-not-validated", f"the method was never validated on a {backbone} backbone"
             )
         )
-    return tuple(found)
+    return tuple(messages)
 
 
 def width_warning(interval: PredictionInterval, target: str = "mAP") -> str:

@@ -14,7 +14,7 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.by_image import ByImage, with_few_bits
-from autoeval.labels.control_variates import MODEL, PSEUDO, REFERENCE, ProbableLabels
+from autoeval.labels.control_variates import MODEL, PSEUDO, REFERENCE
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.joint import JointPrior
 from autoeval.labels.joint_outlook import Holding, JointOutlook, SeenLabels, expected_holding
@@ -25,6 +25,7 @@ from autoeval.labels.label_sampling import (
     unequal_order,
 )
 from autoeval.labels.object_variance import PER_OBJECT
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
@@ -115,10 +116,14 @@ class LabelPlan:
         A plan for precision draws images with a box over its threshold alone, by which no recall is
         known.
         """
-        point, own = OperatingPoint.of(target), OperatingPoint.of(self.target)
-        if own is None or own.measure != "precision" or target == self.target:
+        point, plan_point = OperatingPoint.of(target), OperatingPoint.of(self.target)
+        if plan_point is None or plan_point.measure != "precision" or target == self.target:
             return True
-        return bool(point and point.measure == own.measure and point.score_thr >= own.score_thr)
+        return bool(
+            point
+            and point.measure == plan_point.measure
+            and point.score_thr >= plan_point.score_thr
+        )
 
     def larger(self, n: int) -> Self:
         """Return the plan with more images; those that were drawn are kept.
@@ -145,7 +150,9 @@ class LabelPlan:
         counts = self.expected_counts(point)
         counts = np.concatenate([counts, counts.sum(axis=0, keepdims=True)])
         slope = self.mixing_of(target).slopes[MODEL]
-        return slope * np.nan_to_num([influence_on(point.measure, of) for of in counts])
+        return slope * np.nan_to_num(
+            [influence_on(point.measure, category_counts) for category_counts in counts]
+        )
 
     def expected_counts(self, point: OperatingPoint) -> np.ndarray:
         """Return expected true positives, boxes and expected objects of each image, (K, 3, M)."""
@@ -156,13 +163,13 @@ class LabelPlan:
             )
         if point.iou != self.iou:
             raise InputError(f"This plan is for an IoU of {self.iou:g}, not {point.iou:g}.")
-        found, n = self.found, self.n_pool
-        over = found.scores > found.scores.dtype.type(point.score_thr)
-        counts = np.zeros((len(found.categories), 3, n))
+        boxes, n = self.found, self.n_pool
+        over = boxes.scores > boxes.scores.dtype.type(point.score_thr)
+        counts = np.zeros((len(boxes.categories), 3, n))
         for k, objects in enumerate(self.objects[0]):
-            mine = over & (found.label == k)
+            mine = over & (boxes.label == k)
             weights = self.probabilities[mine], np.ones(mine.sum())
-            counts[k, :2] = [np.bincount(found.image[mine], w, minlength=n) for w in weights]
+            counts[k, :2] = [np.bincount(boxes.image[mine], w, minlength=n) for w in weights]
             counts[k, 2] = objects
         return counts
 
@@ -178,11 +185,13 @@ class LabelPlan:
         prior = self.priors.get(self.target, NOTHING)
         return Outlook(self.residual_variance(), self.n_pool, prior, self.level)
 
-    def outlook_after(self, found: CategoryEstimates, k: int) -> JointOutlook:
+    def outlook_after(self, estimates: CategoryEstimates, k: int) -> JointOutlook:
         """Return the forecast after k labels, by what they say of the categories."""
-        held, objects = np.array([(of.n_holding, of.n_true) for of in found.each]).T
-        seen = SeenLabels(k, held, objects, found.measured)
-        return JointOutlook.after(self._joint_outlook, found.prior, seen)
+        held, objects = np.array(
+            [(category.n_holding, category.n_true) for category in estimates.each]
+        ).T
+        seen = SeenLabels(k, held, objects, estimates.measured)
+        return JointOutlook.after(self._joint_outlook, estimates.prior, seen)
 
     def residual_variance(self) -> VariancePrior:
         """Return the prior of the variance that predicted influence leaves, of one image."""
@@ -208,7 +217,7 @@ class LabelPlan:
 
     @cached_property
     def expected_holding(self) -> Holding:
-        """Return how often images hold the categories; without calibrated boxes by their scores."""
+        """Return how often images hold the categories; in older plans by the scores of boxes."""
         if self.holding is not None:
             shares, objects = self.holding
             return Holding(shares, objects)
@@ -217,43 +226,25 @@ class LabelPlan:
 
 def at_levels(influence: np.ndarray) -> np.ndarray:
     """Return the influence on the mean over IoU thresholds and on some, (3, M), of (10, M)."""
-    return np.stack([influence[of].mean(axis=0) for of in LEVELS.values()])
+    return np.stack([influence[levels].mean(axis=0) for levels in LEVELS.values()])
 
 
 def make_plan(
-    pool: Pool,
-    assistance: LabelAssistance,
-    *,
-    n: int,
-    priors: Mapping[str, ValueWithError],
-    target: str = "mAP",
-    level: float = 0.9,
-    blocks: np.ndarray | None = None,
-    others: ProbableLabels | None = None,
-    seed: int = 0,
-    detector: str = "",
-    score_thr: float | None = None,
-    iou: float = IOUS[0],
-    named: bool = False,
-    rest: FoundBoxes | None = None,
-    nothing_found: bool = False,
-    holding: Holding | None = None,
-    equal: bool = False,
+    pool: Pool, assistance: LabelAssistance, request: PlanRequest, site: PlannedSite | None = None
 ) -> LabelPlan:
-    """Draw n images to label.
+    """Draw images to label.
 
-    `assistance` was fitted on boxes of the same detector; `priors`, `target`, `level`, `detector`,
-    `score_thr`, `iou`, `named`, `rest` and `nothing_found` are those of `LabelPlan`, a target at a
-    threshold has its own threshold and IoU. `holding` says how often images hold the categories.
-    `blocks` (M,) are blocks of time, in the order of the pool: where some hold several images the
-    draw is spread over the order of the pool, so that labelled frames lie apart; otherwise over the
-    predicted influence, or over nothing where nothing was found. `others` are boxes of another
-    detector on the same images; those on which a reference disagrees are drawn more often, unless
-    the draw is `equal`, over time, or for a target at a threshold.
+    `assistance` was fitted on boxes of the same detector. Where some blocks of time hold several
+    images the draw is spread over the order of the pool, so that labelled frames lie apart;
+    otherwise over the predicted influence, or over nothing where nothing was found. Images on which
+    a reference detector disagrees are drawn more often, unless the draw is `equal`, over time, or
+    for a target at a threshold.
 
     Raises InputError if `n` is not from 1 to the number of images, the pool lacks features that the
     assistance needs, or there are pseudo-labels and the assistance was fitted without.
     """
+    site = PlannedSite() if site is None else site
+    n, others = request.n, site.others
     if not 1 <= n <= len(pool):
         raise InputError(f"Expected 1 to {len(pool)} images to label (all there are) but got {n}.")
     fitting = assistance.for_features(pool.names)
@@ -272,45 +263,54 @@ def make_plan(
                 "estimated from clean boxes alone",
             ),
         )
-    point = OperatingPoint.of(target)
-    if point is not None:
-        score_thr, iou = point.score_thr, point.iou
+    wanted = request.point or request
     probabilities = fitting.box_model.probabilities(pool)
     rankings = fitting.box_model.rankings(pool, probabilities)
-    blocks = np.arange(len(pool)) if blocks is None else np.asarray(blocks)
+    if site.nothing_found:  # no box says how often images hold a category
+        holding = Holding(np.zeros(len(rankings)), np.ones(len(rankings)))
+    else:
+        n_true = [ranking.n_true for ranking in rankings]
+        holding = expected_holding(pool.found, probabilities[0], n_true)
+    blocks = np.arange(len(pool)) if site.blocks is None else np.asarray(site.blocks)
     by_time = len(np.unique(blocks)) < len(pool)
     plan = LabelPlan(
         found=pool.found,
         influence=ByImage.of(map(at_levels, fitting.predict(pool, others, rankings)), len(pool)),
         sequence=np.arange(len(pool)),
         n=n,
-        seed=seed,
-        order=BY_TIME if by_time else BY_CHANCE if nothing_found else BY_INFLUENCE,
+        seed=request.seed,
+        order=BY_TIME if by_time else BY_CHANCE if site.nothing_found else BY_INFLUENCE,
         blocks=blocks,
         mixing=fitting.mixing_weights(others),
         small_sample_bias=fitting.small_sample_bias,
-        priors=dict(priors),
-        target=target,
-        level=level,
-        detector=detector,
-        warnings=warnings,
-        score_thr=score_thr,
-        iou=iou,
-        probabilities=with_few_bits(probabilities[IOUS.index(round(iou, 6))]),
-        objects=ByImage.of((of.n_true[None] for of in rankings), len(pool)),
+        priors=dict(site.priors),
+        target=request.target,
+        level=request.level,
+        detector=site.detector,
+        warnings=(*warnings, *site.warnings),
+        score_thr=wanted.score_thr,
+        iou=wanted.iou,
+        probabilities=with_few_bits(probabilities[IOUS.index(round(wanted.iou, 6))]),
+        objects=ByImage.of((ranking.n_true[None] for ranking in rankings), len(pool)),
         points=fitting.points,
-        named=named,
-        rest=rest,
-        nothing_found=nothing_found,
-        holding=None if holding is None else np.stack([holding.shares, holding.objects]),
+        named=site.named,
+        rest=site.rest,
+        known=site.known,
+        group=site.group,
+        nothing_found=site.nothing_found,
+        holding=np.stack([holding.shares, holding.objects]),
     )
     if plan.order == BY_CHANCE:
-        return replace(plan, sequence=np.random.default_rng(seed).permutation(len(pool)))
-    across = plan.sequence if by_time else np.argsort(plan.predicted(target)[-1], kind="stable")
-    if others is None or others.kind != REFERENCE or point is not None or by_time or equal:
-        return replace(plan, sequence=balanced_order(across, seed=seed))
+        return replace(plan, sequence=np.random.default_rng(plan.seed).permutation(len(pool)))
+    if by_time:
+        across = plan.sequence
+    else:
+        across = np.argsort(plan.predicted(plan.target)[-1], kind="stable")
+    equally = by_time or request.equal or request.point is not None
+    if others is None or others.kind != REFERENCE or equally:
+        return replace(plan, sequence=balanced_order(across, seed=plan.seed))
     sizes = drawing_sizes(others.disagreement(pool.found, probabilities[0]))
-    sequence = unequal_order(across, sizes, seed=seed)
+    sequence = unequal_order(across, sizes, seed=plan.seed)
     return replace(plan, sequence=sequence, sizes=sizes, order=BY_DISAGREEMENT)
 
 

@@ -105,19 +105,20 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         LabelledImage(image_id, file_name, tuple(size) if size else None)
         for image_id, file_name, size in document["images"]
     )
-    found = _boxes("found", images, document["categories"], arrays)
+    boxes = _boxes("found", images, document["categories"], arrays)
     unlikely = document.get("unlikely_categories")
     priors = {name: _measured(values) for name, values in document["priors"].items()}
     return LabelPlan(
-        found,
-        _influence(arrays, len(images)),
-        arrays["sequence"],
+        found=boxes,
+        influence=_influence(arrays, len(images)),
+        sequence=arrays["sequence"],
         blocks=arrays["blocks"],
         mixing=MixingWeights.from_dict(document["mixing"]),
         priors=priors,
         warnings=notices_of(document["warnings"], document.get("warning_codes", ())),
         points={
-            name: MixingWeights.from_dict(of) for name, of in document.get("points", {}).items()
+            name: MixingWeights.from_dict(weights)
+            for name, weights in document.get("points", {}).items()
         },
         probabilities=arrays.get("probabilities"),
         objects=_objects(arrays, len(images)),

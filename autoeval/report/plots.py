@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import cycle
@@ -86,10 +85,10 @@ def plot_scatter(
         ax.scatter(cloud.scores[x], scale * cloud.y, s=9, color="0.7", lw=0, zorder=0.5)
     styles = source_styles(points["source"])
     for source, rows in points.groupby("source", sort=False):
-        samples, own = rows[rows["kind"] != "seed"], rows[rows["kind"] == "seed"]
+        samples, seeds = rows[rows["kind"] != "seed"], rows[rows["kind"] == "seed"]
         style = styles[source] | {"zorder": 3}
         ax.scatter(samples[x], scale * samples[y], s=22, alpha=0.65, lw=0, label=source, **style)
-        ax.scatter(own[x], scale * own[y], s=110, edgecolor="black", lw=1, **style)
+        ax.scatter(seeds[x], scale * seeds[y], s=110, edgecolor="black", lw=1, **style)
     if highlight is not None:
         at_x, at_y, label = highlight
         ax.scatter(
@@ -116,37 +115,6 @@ def _name(legend: Legend, names: Iterable[str]) -> None:
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
-
-
-def plot_scatter_grid(points: pd.DataFrame, titles: Mapping[str, str], *, target: Target) -> Figure:
-    """Draw `target` against the columns of `titles`, each with its title and straight line."""
-    columns = min(4, len(titles))
-    rows = math.ceil(len(titles) / columns)
-    figure = Figure(figsize=(2.9 * columns, 2.7 * rows + 0.6), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
-    for ax, (x, title) in zip(axes, titles.items(), strict=False):
-        plot_scatter(points, x=x, target=target, ax=ax)
-        if legend := ax.get_legend():
-            legend.remove()
-        _draw_line(ax, points.loc[points["kind"] != "seed", [x, target.name]], target.scale)
-        ax.set_title(title, fontsize=8)
-        ax.set_ylabel("")
-    known = target.scale * points[target.name]
-    axes[0].set_ylim(-0.05 * known.max(), 1.1 * known.max())
-    for ax in axes[len(titles) :]:
-        ax.axis("off")
-    figure.supylabel(axis_title(target), fontsize=9)
-    source_legend(figure, points["source"])
-    return figure
-
-
-def _draw_line(ax: Axes, points: pd.DataFrame, scale: float = 1.0) -> None:
-    """Draw the least squares line through the two columns of `points`, if there is one."""
-    x, y = points.dropna().to_numpy(np.float64).T
-    if len(x) and np.ptp(x) > 1e-9 * np.abs(x).max():
-        slope, intercept = np.polyfit(x, scale * y, 1)
-        ends = np.array([x.min(), x.max()])
-        ax.plot(ends, slope * ends + intercept, color="0.3", lw=1.2, zorder=2)
 
 
 def source_legend(figure: Figure, sources: Iterable[str]) -> None:

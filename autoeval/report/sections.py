@@ -8,11 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from autoeval.report.page import Page
-from autoeval.report.tables import format_cells, to_markdown, to_terminal
+from autoeval.report.tables import format_cells, to_markdown
 from autoeval.report.warning_lines import MOST, warning_lines
 from autoeval.runtime.files import write_figure, write_json, write_table, write_text
 from autoeval.runtime.json_values import plain
@@ -235,62 +234,3 @@ class Remarks(Section):
     def to_dict(self) -> dict[str, Any]:
         """Return the lines."""
         return {self.name: list(self.lines)}
-
-
-@dataclass(frozen=True)
-class StudyReport:
-    """The result of one study: what was measured and how to read it, tables, what was left out."""
-
-    name: str
-    title: str
-    about: str
-    figure: Figure
-    parts: Sequence[Part]
-    warnings: Sequence[str] = ()
-
-    def write(self, folder: Path) -> list[Path]:
-        """Write ``NAME.png``, ``NAME.md`` and the CSV file of each table; return them."""
-        files = [folder / f"{self.name}.png", folder / f"{self.name}.md"]
-        write_figure(files[0], self.figure, dpi=90)
-        write_text(files[1], self.markdown())
-        for part in self.parts:
-            path = folder / f"{part.name}.csv"
-            files.append(write_table(path, part.table, float_format="%.6g"))
-        return files
-
-    def markdown(self) -> str:
-        """Return title, words and tables as Markdown."""
-        tables = [to_markdown(format_cells(p.for_people, p.formats)) for p in self.parts]
-        left_out = [f"Left out: {warning}" for warning in self.warnings]
-        return "\n\n".join([f"# {self.title}", self.about, *tables, *left_out]) + "\n"
-
-    def text(self) -> str:
-        """Return title and tables for the terminal."""
-        tables = [to_terminal(format_cells(p.for_people, p.formats)) for p in self.parts]
-        return "\n\n".join([self.title, *tables])
-
-
-def interval_cells(
-    table: pd.DataFrame, value: str, *, scale: float = 1.0, digits: int = 2
-) -> list[str | None]:
-    """Write a column with the interval of ``lower`` and ``upper`` behind it.
-
-    >>> interval_cells(pd.DataFrame({"r2": [.5], "lower": [.25], "upper": [.75]}), "r2")
-    ['0.50 (0.25 to 0.75)']
-    """
-    cells: list[str | None] = []
-    for number, low, high in table[[value, "lower", "upper"]].to_numpy(np.float64):
-        texts = [f"{scale * part:.{digits}f}" for part in (number, low, high)]
-        around = f" ({texts[1]} to {texts[2]})" if low == low else ""
-        cells.append(texts[0] + around if number == number else None)
-    return cells
-
-
-def side_by_side(
-    table: pd.DataFrame, index: str, columns: str, values: Sequence[str | None]
-) -> pd.DataFrame:
-    """Turn one row for each pair into one row for each `index`, one column for each `columns`."""
-    keys, names = (list(dict.fromkeys(table[name])) for name in (index, columns))
-    cells = table[[index, columns]].assign(cell=list(values))
-    wide = cells.pivot(index=index, columns=columns, values="cell")
-    return wide.reindex(index=keys, columns=names).rename_axis(columns=None).reset_index()

@@ -27,7 +27,7 @@ TOO_CONFIDENT = 0.1
 FEWEST_PAIRS, MOST_PIXELS, MOST_ERRORS = 10, 2.0, 5.0
 
 
-def exchanged_words(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+def exchanged_words(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     """Find words that stand for each other, as where category numbers count from another number.
 
     Boxes over .5 that lie on labels by an IoU of .5: one warning where by the given words less than
@@ -36,17 +36,16 @@ def exchanged_words(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     figure; docs/results/label_warnings.md counts the alarms. At least two words, or a single
     mistake of the detector would do.
     """
-    sure, single = found.where(found.scores > np.float32(SURE)), truth.where(~truth.crowd)
-    boxes = sure.boxes.astype(np.float64)
+    sure, single = boxes.where(boxes.scores > np.float32(SURE)), truth.where(~truth.crowd)
     rows, columns, _ = overlapping_pairs(
-        boxes, sure.image, single.boxes, single.image, least=ON_LABEL
+        sure.boxes.astype(np.float64), sure.image, single.boxes, single.image, least=ON_LABEL
     )
-    own = sure.label[rows] == single.label[columns]
-    on_label, right = np.unique(rows), np.unique(rows[own])
+    same_word = sure.label[rows] == single.label[columns]
+    on_label, right = np.unique(rows), np.unique(rows[same_word])
     if len(on_label) < FEWEST_EXCHANGED or len(right) >= len(on_label) / 2:
         return ()
     other = ~np.isin(rows, right)
-    counts = np.zeros((len(found.categories), len(truth.categories)), int)
+    counts = np.zeros((len(boxes.categories), len(truth.categories)), int)
     np.add.at(counts, (sure.label[rows[other]], single.label[columns[other]]), 1)
     from scipy.optimize import linear_sum_assignment  # a fifth of a second that estimates save
 
@@ -57,7 +56,7 @@ def exchanged_words(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
         return ()
     often = np.argsort(-n_boxes, kind="stable")[:EXAMPLES]
     pairs = [
-        f"{found.categories[words[k]]} on {truth.categories[others[k]]}"
+        f"{boxes.categories[words[k]]} on {truth.categories[others[k]]}"
         for k in often
         if n_boxes[k]
     ]
@@ -72,14 +71,14 @@ def exchanged_words(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     )
 
 
-def unlabelled_objects(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+def unlabelled_objects(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     """Count the most confident boxes, a quarter as many as labelled objects, that are on no label.
 
     One warning where more than an eighth of those over .5, and five or more, overlap no label of
     any category by an IoU of .1.
     """
     n_objects = int((~truth.crowd).sum())
-    sure = _surest(found, int(SHARE_OF_OBJECTS * n_objects))
+    sure = _surest(boxes, int(SHARE_OF_OBJECTS * n_objects))
     rows, _, _ = overlapping_pairs(
         sure.boxes.astype(np.float64),
         sure.image,
@@ -101,15 +100,15 @@ def unlabelled_objects(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     )
 
 
-def labels_elsewhere(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+def labels_elsewhere(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     """Count images with confident boxes and labels of one category, none of which overlap.
 
     One warning where they are more than 7 %, and five or more. Confident are the boxes over .5, at
     most half as many as there are labelled objects.
     """
-    sure = _surest(found, int((~truth.crowd).sum()) // 2)
+    sure = _surest(boxes, int((~truth.crowd).sum()) // 2)
     n_categories = len(truth.categories)
-    group, labelled = (of.image * n_categories + of.label for of in (sure, truth))
+    group, labelled = (columns.image * n_categories + columns.label for columns in (sure, truth))
     rows, _, _ = overlapping_pairs(
         sure.boxes.astype(np.float64), group, truth.boxes, labelled, least=np.finfo(float).tiny
     )
@@ -127,7 +126,7 @@ def labels_elsewhere(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     )
 
 
-def shifted_labels(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+def shifted_labels(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     """Measure how far labelled boxes lie beside the detector's.
 
     Boxes over .3 and labels of one image and category are paired where each is the other's best
@@ -135,7 +134,7 @@ def shifted_labels(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     s / sqrt(n), with s the scaled median absolute deviation. One warning where it is over 2 pixels
     and over 5 standard errors, of 10 pairs or more.
     """
-    offset, n_pairs = _offsets(found, truth)
+    offset, n_pairs = _offsets(boxes, truth)
     if n_pairs < FEWEST_PAIRS:
         return ()
     median = np.median(offset, axis=0)
@@ -155,49 +154,49 @@ def shifted_labels(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     )
 
 
-def _surest(found: FoundBoxes, most: int) -> FoundBoxes:
+def _surest(boxes: FoundBoxes, most: int) -> FoundBoxes:
     """Keep the most confident boxes over .5."""
-    sure = np.flatnonzero(found.scores > np.float32(SURE))
-    return found.where(sure[np.argsort(-found.scores[sure], kind="stable")[:most]])
+    sure = np.flatnonzero(boxes.scores > np.float32(SURE))
+    return boxes.where(sure[np.argsort(-boxes.scores[sure], kind="stable")[:most]])
 
 
-def _offsets(found: FoundBoxes, truth: Truth) -> tuple[np.ndarray, int]:
+def _offsets(boxes: FoundBoxes, truth: Truth) -> tuple[np.ndarray, int]:
     """Return centre of label minus centre of box for each pair, (n, 2), and their number."""
-    sure, single = found.where(found.scores > np.float32(CONFIDENT)), truth.where(~truth.crowd)
-    group, labelled = (of.image * len(truth.categories) + of.label for of in (sure, single))
-    boxes = sure.boxes.astype(np.float64)
+    sure, single = boxes.where(boxes.scores > np.float32(CONFIDENT)), truth.where(~truth.crowd)
+    group, labelled = (each.image * len(truth.categories) + each.label for each in (sure, single))
+    corners = sure.boxes.astype(np.float64)
     rows, columns, overlaps = overlapping_pairs(
-        boxes, group, single.boxes, labelled, least=TOUCHING
+        corners, group, single.boxes, labelled, least=TOUCHING
     )
-    best_of_row, best_of_column = np.zeros(len(boxes)), np.zeros(len(single))
+    best_of_row, best_of_column = np.zeros(len(corners)), np.zeros(len(single))
     np.maximum.at(best_of_row, rows, overlaps)
     np.maximum.at(best_of_column, columns, overlaps)
     mutual = (overlaps == best_of_row[rows]) & (overlaps == best_of_column[columns])
-    difference = single.boxes[columns[mutual]] - boxes[rows[mutual]]
+    difference = single.boxes[columns[mutual]] - corners[rows[mutual]]
     return (difference[:, :2] + difference[:, 2:]) / 2, int(mutual.sum())
 
 
 def label_warnings(
-    found: FoundBoxes, truth: Truth, ranked: Sequence[RankedDetections]
+    boxes: FoundBoxes, truth: Truth, ranked: Sequence[RankedDetections]
 ) -> tuple[str, ...]:
     """Return all warnings of labels that the boxes on their images, or other labels, contradict.
 
-    `found` and `truth` are of the same images and categories, `ranked` is what `rank_categories`
+    `boxes` and `truth` are of the same images and categories, `ranked` is what `rank_categories`
     returns for them.
     """
-    return (*contradicted_by_boxes(found, truth, ranked), *labelled_twice(truth))
+    return (*contradicted_by_boxes(boxes, truth, ranked), *labelled_twice(truth))
 
 
 def contradicted_by_boxes(
-    found: FoundBoxes, truth: Truth, ranked: Sequence[RankedDetections]
+    boxes: FoundBoxes, truth: Truth, ranked: Sequence[RankedDetections]
 ) -> tuple[str, ...]:
     """Return the warnings of labels that a detector's boxes contradict; see `label_warnings`."""
     return (
-        *exchanged_words(found, truth),
-        *overconfident(found, ranked),
-        *unlabelled_objects(found, truth),
-        *labels_elsewhere(found, truth),
-        *shifted_labels(found, truth),
+        *exchanged_words(boxes, truth),
+        *overconfident(boxes, ranked),
+        *unlabelled_objects(boxes, truth),
+        *labels_elsewhere(boxes, truth),
+        *shifted_labels(boxes, truth),
     )
 
 
@@ -223,13 +222,13 @@ def labelled_twice(truth: Truth) -> tuple[str, ...]:
     )
 
 
-def mismatched_words(found: FoundBoxes, truth: Truth) -> tuple[str, ...]:
+def mismatched_words(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     """Name categories with labels and no prediction where others have predictions and no labels.
 
-    `found` is in the detector's own words, `truth` in those of the labels.
+    `boxes` is in the detector's own words, `truth` in those of the labels.
     """
     labelled = _used(truth.categories, truth.label)
-    predicted = _used(found.categories, found.label)
+    predicted = _used(boxes.categories, boxes.label)
     lost = [f"{word} ({labelled[word]} boxes)" for word in labelled if word not in predicted]
     unknown = [
         f"{word} ({n} boxes)" for word, n in predicted.items() if word not in truth.categories
@@ -250,24 +249,24 @@ def _used(words: tuple[str, ...], label: np.ndarray) -> dict[str, int]:
     return {word: n for word, n in zip(words, counts, strict=True) if n >= FEWEST_OF_WORD}
 
 
-def overconfident(found: FoundBoxes, ranked: Sequence[RankedDetections]) -> tuple[str, ...]:
+def overconfident(boxes: FoundBoxes, ranked: Sequence[RankedDetections]) -> tuple[str, ...]:
     """Compare the mean confidence of boxes over .3 with how many are right at an IoU of .5.
 
     One warning where confidence exceeds precision by more than .1 and by more than two standard
     errors, over 20 boxes or more. `ranked` is what `rank_categories` returns.
     """
-    best = found.where(top_detections(found.image, found.label, found.scores))
+    best = boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
     sure = best.where(best.scores > np.float32(CONFIDENT))
     right, scores = [], []
-    for k, of in enumerate(ranked):
+    for k, ranking in enumerate(ranked):
         mine = np.sort(sure.scores[sure.label == k])[::-1]
-        counts = of.counted[0, : len(mine)].astype(bool)
-        right.append(of.hits[0, : len(mine)][counts])
+        counts = ranking.counted[0, : len(mine)].astype(bool)
+        right.append(ranking.hits[0, : len(mine)][counts])
         scores.append(mine[counts])
     n_boxes = sum(map(len, scores))
     if n_boxes < FEWEST_CONFIDENT:
         return ()
-    precision, confidence = (float(np.concatenate(of).mean()) for of in (right, scores))
+    precision, confidence = (float(np.concatenate(values).mean()) for values in (right, scores))
     error = np.sqrt(confidence * (1 - confidence) / n_boxes)
     if confidence - precision <= max(TOO_CONFIDENT, 2 * error):
         return ()

@@ -84,13 +84,17 @@ class LabelledSet:
     @property
     def enough(self) -> list[bool]:
         """Whether each category has labels enough to be a pair of the regression."""
-        return [self.everywhere or is_labelled_enough(of.n_true) for of in self.rankings]
+        return [self.everywhere or is_labelled_enough(ranking.n_true) for ranking in self.rankings]
 
     @property
     def right_at_half(self) -> np.ndarray:
         """Average precision at IoU .5 of the categories with labels enough."""
         pairs = zip(self.rankings, self.enough, strict=True)
-        every = [of.average_precision()[0] for of, enough in pairs if enough and of.n_true.any()]
+        every = [
+            ranking.average_precision()[0]
+            for ranking, enough in pairs
+            if enough and ranking.n_true.any()
+        ]
         return np.array(every or [np.nan])
 
     def noting(self, note: str) -> Self:
@@ -181,10 +185,10 @@ def labelled_set(
     )
     if not any(made.enough):
         raise too_few_labels(name)
-    found = [*warnings, *label_warnings(boxes.clean, truth, made.rankings)]
-    made = made.changed(statistics=made.statistics.warning(*prefixed(name, found)))
+    messages = [*warnings, *label_warnings(boxes.clean, truth, made.rankings)]
+    made = made.changed(statistics=made.statistics.warning(*prefixed(name, messages)))
     categories = zip(truth.categories, made.rankings, made.enough, strict=True)
-    rare = [name for name, of, enough in categories if of.n_true.any() and not enough]
+    rare = [name for name, ranking, enough in categories if ranking.n_true.any() and not enough]
     if rare:
         made = made.noting(
             Notice(
@@ -197,13 +201,13 @@ def labelled_set(
 
 
 def truth_of_samples(
-    found: FoundBoxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    detected: FoundBoxes, labels: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
 ) -> Truth:
-    """Lay out the labels of the images of `found`.
+    """Lay out the labels of the images of `detected`.
 
     labels: of each image boxes (N, 4) as xyxy in pixels, categories (N,) and crowds (N,).
     """
     parts = [*labels, NO_BOXES]
     image = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     boxes, label, crowd = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Truth(found.images, found.categories, image, label, boxes, crowd)
+    return Truth(detected.images, detected.categories, image, label, boxes, crowd)

@@ -43,34 +43,34 @@ class ListStart:
     by_chance: bool = False
 
 
-def open_lists(found: FoundBoxes) -> FoundBoxes:
+def open_lists(boxes: FoundBoxes) -> FoundBoxes:
     """Return the boxes of the images that list fewer boxes than the limit, where there is one."""
-    n_boxes = np.bincount(found.image, minlength=len(found.images))
-    full = n_boxes == found.most_boxes
-    if found.most_boxes < LEAST_LIMIT or np.count_nonzero(full) < FEWEST_FULL:
-        return found
-    return found.where(~full[found.image])
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    full = n_boxes == boxes.most_boxes
+    if boxes.most_boxes < LEAST_LIMIT or np.count_nonzero(full) < FEWEST_FULL:
+        return boxes
+    return boxes.where(~full[boxes.image])
 
 
-def begin_apart(found: FoundBoxes) -> bool:
+def begin_apart(boxes: FoundBoxes) -> bool:
     """Whether the lists begin at scores of their own, so that no threshold explains them.
 
     Where boxes are drawn independently over one threshold, a list of n boxes holds none of the
     lowest share q of all boxes with probability (1 - q)^n. More lists do so where each was cut.
     """
-    n_boxes = np.bincount(found.image, minlength=len(found.images))
-    lowest = lowest_of_images(found)
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    lowest = lowest_of_images(boxes)
     there = n_boxes > 0
     expected = (1 - LOW_SHARE) ** n_boxes[there]
-    seen = np.count_nonzero(lowest[there] > np.quantile(found.scores, LOW_SHARE))
+    seen = np.count_nonzero(lowest[there] > np.quantile(boxes.scores, LOW_SHARE))
     error = math.sqrt(float(np.sum(expected * (1 - expected))))
     return bool(seen - expected.sum() > MOST_ERRORS * max(error, 1.0))
 
 
-def lowest_of_images(found: FoundBoxes) -> np.ndarray:
+def lowest_of_images(boxes: FoundBoxes) -> np.ndarray:
     """Return the lowest score of each image, (M,), float32; inf for those without a box."""
-    lowest = np.full(len(found.images), np.inf, np.float32)
-    np.minimum.at(lowest, found.image, found.scores)
+    lowest = np.full(len(boxes.images), np.inf, np.float32)
+    np.minimum.at(lowest, boxes.image, boxes.scores)
     return lowest
 
 

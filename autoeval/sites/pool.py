@@ -41,17 +41,20 @@ SAME_BOX = 0.3  # overlap over which a box of another pass is taken for the same
 def feature_names(passes: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the columns of `box_features` for the clean pass and some others."""
     passes = set(passes)
-    return (*OF_BOX, *(name for of, names in OF_PASS.items() if of in passes for name in names))
+    return (
+        *OF_BOX,
+        *(name for pass_name, names in OF_PASS.items() if pass_name in passes for name in names),
+    )
 
 
 def passes_of(names: Iterable[str]) -> frozenset[str]:
     """Return the passes beside the clean one that features need."""
     names = set(names)
-    return frozenset(of for of, columns in OF_PASS.items() if names & set(columns))
+    return frozenset(pass_name for pass_name, columns in OF_PASS.items() if names & set(columns))
 
 
 def box_features(
-    found: FoundBoxes,
+    boxes: FoundBoxes,
     sizes: np.ndarray,
     perturbed: Sequence[FoundBoxes] = (),
     half_size: FoundBoxes | None = None,
@@ -68,38 +71,38 @@ def box_features(
     other pass: IoU and score of the box that overlaps it and is confident, and how the score
     varies.
     """
-    sizes = sizes[found.image]
-    columns = [*_of_one_box(found, sizes), *_of_its_group(found), _at_edge(found, sizes)]
+    sizes = sizes[boxes.image]
+    columns = [*_of_one_box(boxes, sizes), *_of_its_group(boxes), _at_edge(boxes, sizes)]
     if perturbed:
-        again = [_in_other_pass(found, other) for other in perturbed]
+        again = [_in_other_pass(boxes, other) for other in perturbed]
         overlaps, scores = (np.array(part) for part in zip(*again, strict=True))
         columns += [overlaps.mean(axis=0), scores.mean(axis=0), scores.std(axis=0)]
     if half_size is not None:
-        columns += _in_other_pass(found, half_size)
+        columns += _in_other_pass(boxes, half_size)
     return np.stack(columns, axis=1)
 
 
-def _of_one_box(found: FoundBoxes, sizes: np.ndarray) -> list[np.ndarray]:
-    scores = found.scores.astype(np.float64)
+def _of_one_box(boxes: FoundBoxes, sizes: np.ndarray) -> list[np.ndarray]:
+    scores = boxes.scores.astype(np.float64)
     inside = np.clip(scores, 1e-3, 1 - 1e-3)
-    sides = (found.boxes[:, 2:] - found.boxes[:, :2]).astype(np.float64)
+    sides = (boxes.boxes[:, 2:] - boxes.boxes[:, :2]).astype(np.float64)
     width, height = np.maximum(sides, 1e-3).T
     side = 0.5 * np.log(np.clip(width * height / sizes.prod(axis=1), 1e-6, 1))
     aspect = np.clip(np.log(width / height), -3, 3)
     return [scores, np.log(inside / (1 - inside)), side, aspect]
 
 
-def _of_its_group(found: FoundBoxes) -> list[np.ndarray]:
+def _of_its_group(detected: FoundBoxes) -> list[np.ndarray]:
     """Compare each box with those of its category in its image."""
-    scores, n = found.scores.astype(np.float64), len(found)
-    group = np.unique(_group(found, found), return_inverse=True)[1]
+    scores, n = detected.scores.astype(np.float64), len(detected)
+    group = np.unique(_group(detected, detected), return_inverse=True)[1]
     order = np.lexsort((-scores, group))
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n) - np.searchsorted(group[order], group[order])
     confident = np.bincount(group, scores > CONFIDENT, minlength=1)
     best = np.zeros(len(confident))
     np.maximum.at(best, group, scores)
-    boxes = found.boxes.astype(np.float64)
+    boxes = detected.boxes.astype(np.float64)
     a, b, overlap = overlapping_pairs(boxes, group, boxes, group, least=ANY)
     above, below = np.zeros(n), np.zeros(n)
     is_above, is_below = rank[b] < rank[a], rank[b] > rank[a]
@@ -108,29 +111,29 @@ def _of_its_group(found: FoundBoxes) -> list[np.ndarray]:
     return [np.log1p(rank), np.log1p(confident[group]), best[group], above, below]
 
 
-def _at_edge(found: FoundBoxes, sizes: np.ndarray) -> np.ndarray:
-    near = found.boxes[:, :2].min(axis=1) < EDGE
-    far = (found.boxes[:, 2:] > sizes[:, ::-1] - EDGE).any(axis=1)
+def _at_edge(boxes: FoundBoxes, sizes: np.ndarray) -> np.ndarray:
+    near = boxes.boxes[:, :2].min(axis=1) < EDGE
+    far = (boxes.boxes[:, 2:] > sizes[:, ::-1] - EDGE).any(axis=1)
     return (near | far).astype(np.float64)
 
 
-def _in_other_pass(found: FoundBoxes, other: FoundBoxes) -> list[np.ndarray]:
+def _in_other_pass(boxes: FoundBoxes, other: FoundBoxes) -> list[np.ndarray]:
     """IoU and score of the overlapping box of another pass, (N,) each; 0 where there is none.
 
     Of several the one with the largest product of the IoU and half of one plus its score.
     """
     a, b, overlap = overlapping_pairs(
-        found.boxes.astype(np.float64),
-        _group(found, found),
+        boxes.boxes.astype(np.float64),
+        _group(boxes, boxes),
         other.boxes.astype(np.float64),
-        _group(other, found),
+        _group(other, boxes),
         least=ANY,
     )
     likeness = overlap * (0.5 + 0.5 * other.scores[b])
     order = np.lexsort((-likeness, a))
     first = np.append(True, np.diff(a[order]) > 0)[: len(order)]
     chosen = order[first]
-    reached, score = np.zeros(len(found)), np.zeros(len(found))
+    reached, score = np.zeros(len(boxes)), np.zeros(len(boxes))
     reached[a[chosen]] = overlap[chosen]
     score[a[chosen]] = other.scores[b[chosen]] * (overlap[chosen] > SAME_BOX)
     return [reached, score]
@@ -194,11 +197,11 @@ def pool_of_predictions(
     """
     if not clean.images:
         raise InputError("Expected a pool of at least one image but got none.")
-    found = clean.where(top_detections(clean.image, clean.label, clean.scores))
-    sizes, warnings = image_sizes(found)
-    features = box_features(found, sizes, perturbed, half_size)
+    counted = clean.where(top_detections(clean.image, clean.label, clean.scores))
+    sizes, warnings = image_sizes(counted)
+    features = box_features(counted, sizes, perturbed, half_size)
     passes = ("perturbed",) * bool(perturbed) + ("half_size",) * (half_size is not None)
-    return Pool(found, features, feature_names(passes), warnings)
+    return Pool(counted, features, feature_names(passes), warnings)
 
 
 def pool_of_evidence(evidence: Sequence[Evidence], categories: Sequence[str]) -> Pool:
@@ -217,13 +220,13 @@ def pool_of_evidence(evidence: Sequence[Evidence], categories: Sequence[str]) ->
     )
 
 
-def image_sizes(found: FoundBoxes) -> tuple[np.ndarray, tuple[str, ...]]:
+def image_sizes(boxes: FoundBoxes) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return height and width of each image, (M, 2), and what was assumed of unknown ones."""
-    unknown = np.array([image.size is None for image in found.images])
-    sizes = np.array([image.size or (1, 1) for image in found.images], np.float64)
+    unknown = np.array([image.size is None for image in boxes.images])
+    sizes = np.array([image.size or (1, 1) for image in boxes.images], np.float64)
     if not unknown.any():
         return sizes, ()
-    sizes[unknown] = found.boxes[unknown[found.image], 2:].max(axis=0, initial=1)[::-1]
+    sizes[unknown] = boxes.boxes[unknown[boxes.image], 2:].max(axis=0, initial=1)[::-1]
     height, width = sizes[unknown][0]
     warning = Notice(
         "image-sizes-unknown",
@@ -237,11 +240,11 @@ def image_sizes(found: FoundBoxes) -> tuple[np.ndarray, tuple[str, ...]]:
 def _columns(
     images: tuple[LabelledImage, ...], boxes: Sequence[Detections], categories: Sequence[str]
 ) -> FoundBoxes:
-    counts = [len(found) for found in boxes]
+    counts = [len(detections) for detections in boxes]
     image = np.repeat(np.arange(len(counts)), counts)
     every = [*boxes, Detections.empty()]
     label, corners, scores = (
-        np.concatenate([getattr(found, name) for found in every])
+        np.concatenate([getattr(detections, name) for detections in every])
         for name in ("labels", "boxes", "scores")
     )
     return FoundBoxes(images, tuple(categories), image, label, corners, scores, {})

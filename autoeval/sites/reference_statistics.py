@@ -59,15 +59,15 @@ class ReferenceStatistics:
     floors: tuple[tuple[float, float], ...] = ()
 
     @classmethod
-    def of(cls, found: FoundBoxes) -> ReferenceStatistics:
+    def of(cls, boxes: FoundBoxes) -> ReferenceStatistics:
         """Look at predictions."""
         return cls(
-            found.categories,
-            found.numbers,
-            found.floor,
-            found.most_boxes,
-            found.highest,
-            unseen_share(found),
+            boxes.categories,
+            boxes.numbers,
+            boxes.floor,
+            boxes.most_boxes,
+            boxes.highest,
+            unseen_share(boxes),
         )
 
     def warning(self, *warnings: str) -> ReferenceStatistics:
@@ -82,7 +82,7 @@ class ReferenceStatistics:
             # A list of pairs: JSON with sorted keys would put 10 before 2, and their order counts.
             "numbers": [[number, word] for number, word in self.numbers.items()],
             "warnings": list(self.warnings),
-            "floors": [list(of) for of in self.floors],
+            "floors": [list(floor_and_share) for floor_and_share in self.floors],
             "warning_codes": codes_of(self.warnings),
         }
 
@@ -99,27 +99,27 @@ class ReferenceStatistics:
         lists["floors"] = tuple((float(a), float(b)) for a, b in lists["floors"])
         return cls(**{**values, **lists, "numbers": {str(k): word for k, word in numbers}})
 
-    def differences(self, found: FoundBoxes) -> tuple[str, ...]:
+    def differences(self, boxes: FoundBoxes) -> tuple[str, ...]:
         """Say how new predictions look other than those of the fit, as of another detector."""
-        unknown = [word for word in _used(found) if word not in self.categories]
-        if len(unknown) == len(_used(found)) > 0:
+        unknown = [word for word in _used(boxes) if word not in self.categories]
+        if len(unknown) == len(_used(boxes)) > 0:
             raise InputError(
                 f"These predictions are of another detector: it knows {listed(unknown, 10)}, the "
                 f"one that the estimator was fitted for {listed(self.categories, 10)}."
             )
-        return tuple(self._differences(found, unknown))
+        return tuple(self._differences(boxes, unknown))
 
-    def start_of(self, found: FoundBoxes) -> ListStart:
+    def start_of(self, boxes: FoundBoxes) -> ListStart:
         """Say why new predictions begin where they do.
 
         Raises InputError where they begin higher than those of the fit, and nothing explains it but
         another scale of scores.
         """
-        if not len(found) or not found.floor > self.floor + SAME_FLOOR:
+        if not len(boxes) or not boxes.floor > self.floor + SAME_FLOOR:
             return ListStart()
-        shown = open_lists(found)
-        few_shown = len(shown) < min(len(found), ENOUGH_BOXES)  # nearly all lists are full
-        shown = shown if len(shown) else found
+        shown = open_lists(boxes)
+        few_shown = len(shown) < min(len(boxes), ENOUGH_BOXES)  # nearly all lists are full
+        shown = shown if len(shown) else boxes
         cut = begin_apart(shown)
         within = min(max(FEW / len(shown), NEAREST), FARTHEST)
         for floor, _ in () if cut else reversed(self.floors):
@@ -131,32 +131,32 @@ class ReferenceStatistics:
         n_images = len(np.unique(shown.image))  # boxes of one image are dependent
         if log_chance(n_images, shown.floor, self.floors) >= math.log(SURELY_NOT):
             return ListStart(by_chance=True)
-        if found.floor <= self.floor + MOST_ABOVE:
+        if boxes.floor <= self.floor + MOST_ABOVE:
             return ListStart()
-        if len(found) < ENOUGH_BOXES:
+        if len(boxes) < ENOUGH_BOXES:
             return ListStart(unlikely=True)
-        known = listed([f"{of:g}" for of, _ in self.floors], most=12) or "none above it"
+        floors = listed([f"{floor:g}" for floor, _ in self.floors], most=12) or "none above it"
         raise InputError(
-            f"The lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: the "
-            f"scores do not compare (thresholds that this fit knows: {known}). Export both from "
-            f".01 on (Ultralytics: conf=0.01), or leave out boxes below {found.floor:.2g} of the "
+            f"The lowest score is {boxes.floor:.3g}, in the fit it was {self.floor:.3g}: the "
+            f"scores do not compare (thresholds that this fit knows: {floors}). Export both from "
+            f".01 on (Ultralytics: conf=0.01), or leave out boxes below {boxes.floor:.2g} of the "
             "labelled images, too, and fit again."
         )
 
-    def unseen_of(self, found: FoundBoxes, start: ListStart) -> float:
+    def unseen_of(self, boxes: FoundBoxes, start: ListStart) -> float:
         """Return `unseen_share` of new predictions, as far as the fit is read."""
         if start.cut or start.unlikely:
-            return unseen_share(found, max(self.floor, SCORE_THR))
-        return 0.0 if start.by_chance else unseen_share(found)
+            return unseen_share(boxes, max(self.floor, SCORE_THR))
+        return 0.0 if start.by_chance else unseen_share(boxes)
 
-    def _differences(self, found: FoundBoxes, unknown: list[str]) -> Iterator[str]:
+    def _differences(self, boxes: FoundBoxes, unknown: list[str]) -> Iterator[str]:
         if unknown:
             yield Notice(
                 "another-detector",
                 f"categories that the fit did not know: {listed(unknown, 10)}: another detector?",
             )
-        start = self.start_of(found)
-        begins = f"the lowest score is {found.floor:.3g}, in the fit it was {self.floor:.3g}: "
+        start = self.start_of(boxes)
+        begins = f"the lowest score is {boxes.floor:.3g}, in the fit it was {self.floor:.3g}: "
         if start.floor:
             yield Notice(
                 "low-scores-missing",
@@ -173,18 +173,18 @@ class ReferenceStatistics:
         elif start.unlikely:
             yield Notice(
                 "another-threshold",
-                f"{begins}by chance {counted(len(found), 'box', 'boxes')} would hardly begin so "
+                f"{begins}by chance {counted(len(boxes), 'box', 'boxes')} would hardly begin so "
                 "high. The interval is wider by what may be missing; check that both were exported "
                 "with one threshold",
             )
         plain = start == ListStart()
-        floor = self.floor if plain else start.floor or found.floor
-        yield from another_scale(found, floor, self.highest)
-        if found.most_boxes > 2 * self.most_boxes:
+        floor = self.floor if plain else start.floor or boxes.floor
+        yield from another_scale(boxes, floor, self.highest)
+        if boxes.most_boxes > 2 * self.most_boxes:
             yield (
                 Notice(
                     "another-detector",
-                    f"up to {found.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
+                    f"up to {boxes.most_boxes} boxes an image, in the fit up to {self.most_boxes}: "
                     "another limit, or another detector?",
                 )
             )
@@ -195,8 +195,8 @@ def _in_counting_order(pair: tuple[str, str]) -> tuple[int, str]:
     return (int(number) if number.isdecimal() else sys.maxsize, number)
 
 
-def _used(found: FoundBoxes) -> list[str]:
-    return [found.categories[k] for k in np.flatnonzero(np.bincount(found.label))]
+def _used(boxes: FoundBoxes) -> list[str]:
+    return [boxes.categories[k] for k in np.flatnonzero(np.bincount(boxes.label))]
 
 
 def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatistics:
@@ -222,8 +222,8 @@ def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatisti
 
 def _common_floors(parts: Sequence[dict[float, float]]) -> tuple[tuple[float, float], ...]:
     """Keep the thresholds that all know, each with the largest share of boxes over it."""
-    common = [floor for floor in parts[0] if all(floor in of for of in parts)]
-    return tuple((floor, max(of[floor] for of in parts)) for floor in common)
+    common = [floor for floor in parts[0] if all(floor in shares for shares in parts)]
+    return tuple((floor, max(shares[floor] for shares in parts)) for floor in common)
 
 
 def different_floors(parts: Sequence[ReferenceStatistics], names: Sequence[str]) -> list[str]:

@@ -20,45 +20,45 @@ ANOTHER_FLOOR, OF_FEW_BOXES = 1.5, 3.0
 ANOTHER_TOP = 0.6
 
 
-def another_scale(found: FoundBoxes, floor: float, highest: float) -> Iterator[str]:
+def another_scale(boxes: FoundBoxes, floor: float, highest: float) -> Iterator[str]:
     """Say where the scores of new predictions begin or end elsewhere than those of the fit.
 
     Only the ends show a scale: between them, less confidence is what a worse site looks like.
 
     floor, highest: lowest and highest score in the fit; 0 for a highest that is not known.
     """
-    low, high = sorted((max(found.floor, NO_LOWER), max(floor, NO_LOWER)))
-    another = high > (ANOTHER_FLOOR if len(found) >= ENOUGH_BOXES else OF_FEW_BOXES) * low
+    low, high = sorted((max(boxes.floor, NO_LOWER), max(floor, NO_LOWER)))
+    another = high > (ANOTHER_FLOOR if len(boxes) >= ENOUGH_BOXES else OF_FEW_BOXES) * low
     if another and high > SCORE_THR:
         yield (
             Notice(
                 "another-threshold",
-                f"the lowest score is {found.floor:.3g}, in the fit it was {floor:.3g}: "
+                f"the lowest score is {boxes.floor:.3g}, in the fit it was {floor:.3g}: "
                 "export both with one threshold, or the scores do not compare",
             )
         )
-    elif another and len(found) >= ENOUGH_BOXES:
+    elif another and len(boxes) >= ENOUGH_BOXES:
         yield (
             Notice(
                 "another-threshold",
-                f"the lowest score is {found.floor:.2g}, in the fit it was {floor:.2g}: another "
+                f"the lowest score is {boxes.floor:.2g}, in the fit it was {floor:.2g}: another "
                 "threshold does no harm there, but scores on another scale (another temperature, "
                 "another version of the detector) are misread",
             )
         )
-    low, high = sorted((found.highest, highest))
-    if highest and low < ANOTHER_TOP * high and len(found) >= ENOUGH_BOXES:
+    low, high = sorted((boxes.highest, highest))
+    if highest and low < ANOTHER_TOP * high and len(boxes) >= ENOUGH_BOXES:
         yield (
             Notice(
                 "another-scale",
-                f"the highest score is {found.highest:.2f}, in the fit it was {highest:.2f}: "
+                f"the highest score is {boxes.highest:.2f}, in the fit it was {highest:.2f}: "
                 "unless the detector is sure of nothing in one of them, its scores are on "
                 "another scale here and are misread",
             )
         )
 
 
-def unseen_share(found: FoundBoxes, fit_floor: float | None = None) -> float:
+def unseen_share(boxes: FoundBoxes, fit_floor: float | None = None) -> float:
     r"""Say how much of the range of confidence that scores read is missing.
 
     Scores compare boxes over .3 with all over .05. Where an image's list begins at a confidence f,
@@ -75,26 +75,26 @@ def unseen_share(found: FoundBoxes, fit_floor: float | None = None) -> float:
     Returned: in [0, 1]: 0 for a full list, 1 where a file begins over `HIGHEST_FLOOR`, or more than
         half of the boxes over .3 have the same confidence, so that it ranks nothing.
     """
-    if not len(found):
+    if not len(boxes):
         return 0.0
-    if same_score(found) > MOSTLY or found.floor > HIGHEST_FLOOR:
+    if same_score(boxes) > MOSTLY or boxes.floor > HIGHEST_FLOOR:
         return 1.0
-    start = max(SCORE_THR, found.floor) if fit_floor is None else fit_floor
+    start = max(SCORE_THR, boxes.floor) if fit_floor is None else fit_floor
     if start >= CONFIDENT:
         return 0.0
-    n_boxes = np.bincount(found.image, minlength=len(found.images))
-    lowest = lowest_of_images(found)
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    lowest = lowest_of_images(boxes)
     cut = np.isfinite(lowest)
     if fit_floor is None:
-        cut &= n_boxes == found.most_boxes
-    first = np.where(cut, lowest.astype(np.float64), found.floor)
+        cut &= n_boxes == boxes.most_boxes
+    first = np.where(cut, lowest.astype(np.float64), boxes.floor)
     shares = np.clip((first - start) / (CONFIDENT - start), 0, 1)
     return float(np.average(shares, weights=n_boxes))
 
 
-def same_score(found: FoundBoxes) -> float:
+def same_score(boxes: FoundBoxes) -> float:
     """Return the share of boxes over .3 that have the most common confidence; 0 for under 20."""
-    confident = found.scores[found.scores > np.float32(CONFIDENT)]
+    confident = boxes.scores[boxes.scores > np.float32(CONFIDENT)]
     if len(confident) < ENOUGH_CONFIDENT:
         return 0.0
     return float(np.unique(confident, return_counts=True)[1].max() / len(confident))

@@ -53,10 +53,10 @@ class SiteBoxes:
 
     def __post_init__(self) -> None:
         for name in PASSES:
-            found = getattr(self, name)
-            if found is None:
+            boxes = getattr(self, name)
+            if boxes is None:
                 continue
-            if found.images != self.clean.images or found.categories != self.clean.categories:
+            if boxes.images != self.clean.images or boxes.categories != self.clean.categories:
                 what = name.replace("_", "-")
                 raise InputError(f"The {what} predictions are of other images or categories.")
 
@@ -94,12 +94,12 @@ class SiteBoxes:
             for e in evidence
         )
         clean = columns_of([e.clean for e in evidence], images, categories)
-        found: dict[str, Any] = {}
+        passes: dict[str, Any] = {}
         for name in PASSES:
             boxes = [getattr(e, name) for e in evidence]
-            known = all(of is not None for of in boxes)
-            found[name] = columns_of(boxes, images, categories) if known else None
-        return cls(clean, blocks=blocks, **found)
+            complete = all(detections is not None for detections in boxes)
+            passes[name] = columns_of(boxes, images, categories) if complete else None
+        return cls(clean, blocks=blocks, **passes)
 
     @property
     def right_at_half(self) -> np.ndarray:
@@ -129,11 +129,11 @@ class SiteBoxes:
         """
         p = self.right_at_half if probabilities is None else probabilities
         rows, q = self.clean.rows_of(category), self.reference_right
-        found = self.clean.image[rows[p[rows] > FOUND]]
+        images = self.clean.image[rows[p[rows] > FOUND]]
         if self.reference is not None and q is not None:
             rows = self.reference.rows_of(category)
-            found = np.append(found, self.reference.image[rows[q[rows] > FOUND]])
-        return np.unique(found)
+            images = np.append(images, self.reference.image[rows[q[rows] > FOUND]])
+        return np.unique(images)
 
     @property
     def likely(self) -> np.ndarray:
@@ -145,41 +145,41 @@ class SiteBoxes:
         blocks = None
         if self.blocks is not None:
             blocks = np.unique(self.blocks[chosen], return_inverse=True)[1]
-        kept = self._each(lambda found: found.on_images(chosen))
+        kept = self._each(lambda boxes: boxes.on_images(chosen))
         return replace(kept, blocks=blocks, reference_probabilities=None)
 
     def with_images(self, images: tuple[LabelledImage, ...]) -> Self:
         """Return the same with other descriptions of its images, such as their sizes."""
-        return self._each(lambda found: replace(found, images=images))
+        return self._each(lambda boxes: replace(boxes, images=images))
 
     def knowing(self, names: Sequence[str]) -> Self:
         """Return the same with more categories, where it lacks them: without a box."""
 
-        def change(found: FoundBoxes) -> FoundBoxes:
-            more = [name for name in names if name not in found.categories]
-            return replace(found, categories=(*found.categories, *more))
+        def change(boxes: FoundBoxes) -> FoundBoxes:
+            more = [name for name in names if name not in boxes.categories]
+            return replace(boxes, categories=(*boxes.categories, *more))
 
         return self._each(change)
 
     def as_categories(self, names: Sequence[str], words: Mapping[str, str]) -> Self:
         """Translate the detector's words into other categories; see `FoundBoxes`."""
-        return self._each(lambda found: found.as_categories(names, dict(words)))
+        return self._each(lambda boxes: boxes.as_categories(names, dict(words)))
 
     def evidence(self, image: int, category: int) -> Evidence:
         """Return what the passes found of one category in one image."""
         only = np.full(len(self.clean.categories), -1)
         only[category] = category
-        found = {name: getattr(self, name) for name in self.passes}
-        others = {name: of.detections(image).relabel(only) for name, of in found.items()}
-        known = self.clean.images[image]
+        passes = {name: getattr(self, name) for name in self.passes}
+        others = {name: boxes.detections(image).relabel(only) for name, boxes in passes.items()}
+        described = self.clean.images[image]
         clean = self.clean.detections(image).relabel(only)
-        return Evidence(known.image_id, known.size or (0, 0), clean, **others)
+        return Evidence(described.image_id, described.size or (0, 0), clean, **others)
 
     @property
     def left_out(self) -> list[str]:
         """What was left out of the predictions of each pass."""
         every = [self.clean, *(getattr(self, name) for name in PASSES if name in self.passes)]
-        return [warning for of in every for warning in of.left_out]
+        return [warning for boxes in every for warning in boxes.left_out]
 
     def _each(self, change: Callable[[FoundBoxes], FoundBoxes]) -> Self:
         changed = {
@@ -191,15 +191,15 @@ class SiteBoxes:
 
 
 def columns_of(
-    found: Sequence[Detections], images: tuple[LabelledImage, ...], categories: Sequence[str]
+    detections: Sequence[Detections], images: tuple[LabelledImage, ...], categories: Sequence[str]
 ) -> FoundBoxes:
     """Lay out the detections of each image as columns."""
     nothing = Detections.empty()
-    parts = [*found, nothing]
+    parts = [*detections, nothing]
     return FoundBoxes(
         images,
         tuple(categories),
-        np.repeat(np.arange(len(images)), [len(boxes) for boxes in found]),
+        np.repeat(np.arange(len(images)), [len(boxes) for boxes in detections]),
         np.concatenate([boxes.labels for boxes in parts]),
         np.concatenate([boxes.boxes for boxes in parts]),
         np.concatenate([boxes.scores for boxes in parts]),
@@ -207,17 +207,17 @@ def columns_of(
     )
 
 
-def check_floor(found: FoundBoxes, name: str, *, complete: bool = True) -> tuple[str, ...]:
+def check_floor(boxes: FoundBoxes, name: str, *, complete: bool = True) -> tuple[str, ...]:
     """Warn of predictions whose low scores were left out."""
-    if not found.floor > LOW_FLOOR + LITTLE:
+    if not boxes.floor > LOW_FLOOR + LITTLE:
         return ()
     warning = Notice(
         "low-scores-missing",
-        f"the lowest score in {name} is {found.floor:.3g}: boxes below it are missing, and "
+        f"the lowest score in {name} is {boxes.floor:.3g}: boxes below it are missing, and "
         "accuracy is that of the boxes in the file, which is lower than that of all, and known "
         "less precisely; export from .01 on, or lower the threshold of a detector that is run",
     )
-    if found.floor > HIGH_FLOOR and complete:
+    if boxes.floor > HIGH_FLOOR and complete:
         raise InputError(
             f"{warning[0].upper()}{warning[1:]} (Ultralytics: conf=0.01), or add complete=no "
             "behind the file to go on."
@@ -225,22 +225,22 @@ def check_floor(found: FoundBoxes, name: str, *, complete: bool = True) -> tuple
     return (warning,)
 
 
-def check_limit(found: FoundBoxes, name: str) -> tuple[str, ...]:
+def check_limit(boxes: FoundBoxes, name: str) -> tuple[str, ...]:
     """Warn of lists that were cut to the best few boxes of each image.
 
     Returned: one warning where a tenth of the images, and three or more, hold as many boxes as any,
         and these are fewer than the 100 that average precision counts.
     """
-    n_boxes = np.bincount(found.image, minlength=len(found.images))
-    n_full = int(np.count_nonzero(n_boxes == found.most_boxes))
-    few = found.most_boxes < MAX_DETECTIONS
-    if not len(found) or not few or n_full < max(FEWEST_FULL, MANY_FULL * len(n_boxes)):
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    n_full = int(np.count_nonzero(n_boxes == boxes.most_boxes))
+    few = boxes.most_boxes < MAX_DETECTIONS
+    if not len(boxes) or not few or n_full < max(FEWEST_FULL, MANY_FULL * len(n_boxes)):
         return ()
     return (
         Notice(
             "boxes-limited",
-            f"{n_full} of {len(n_boxes)} images in {name} have exactly {found.most_boxes} boxes, "
-            f"the most of any: were only the best {found.most_boxes} kept? That lowers the "
+            f"{n_full} of {len(n_boxes)} images in {name} have exactly {boxes.most_boxes} boxes, "
+            f"the most of any: were only the best {boxes.most_boxes} kept? That lowers the "
             "accuracy that is measured and hides low scores; export all boxes from .01 on",
         ),
     )

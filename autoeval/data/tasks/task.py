@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +76,14 @@ class Task:
         """Return the index into `categories` of each category of a detector, -1 for unused ones."""
         words = {**{name: name for name in self.categories}, **self.detector_mapping}
         index = {name: i for i, name in enumerate(self.categories)}
-        found = [index.get(words.get(name, ""), -1) for name in detector_categories]
-        if max(found, default=-1) < 0:
+        indices = [index.get(words.get(name, ""), -1) for name in detector_categories]
+        if max(indices, default=-1) < 0:
             raise InputError(
                 f"The detector knows none of {listed(words, most=20)}, which task {self.name!r} "
                 f"asks for. It knows: {listed(detector_categories, most=20)}. "
                 "Add its words to `detector_mapping` in the task file."
             )
-        return np.array(found, np.int64)
+        return np.array(indices, np.int64)
 
 
 def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
@@ -119,14 +119,16 @@ def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
     return Task(name, categories, seed_sets, config.get("detector_mapping", {}))
 
 
-def find_data_root(config_path: Path, task: str, own: str | None, given: PathLike | None) -> Path:
+def find_data_root(
+    config_path: Path, task: str, in_file: str | None, given: PathLike | None
+) -> Path:
     """Find the folder with the data of a config file, which describes `task`.
 
-    `given` by the user goes before the environment variable, which goes before `own`, the file's
-    ``data_root``, relative to it.
+    `given` by the user goes before the environment variable, which goes before `in_file`, the
+    file's ``data_root``, relative to it.
     """
     chosen = given or os.environ.get(ROOT_VARIABLE)
-    root = Path(chosen) if chosen else config_path.parent / own if own else None
+    root = Path(chosen) if chosen else config_path.parent / in_file if in_file else None
     if root is not None and root.is_dir():
         return root
     what = "is not given" if root is None else f"{root} does not exist"
@@ -180,33 +182,3 @@ def _check(
             f"Task file {path}: `detector_mapping` leads to {listed(lost)}, not among the "
             f"categories ({listed(categories, most=20)})."
         )
-
-
-def merge_tasks(tasks: Sequence[Task]) -> Task:
-    """Join tasks: all their categories, and each labelled set once with what it has of them."""
-    files: dict[str, SeedSetFiles] = {}
-    words: dict[str, str] = {}
-    for task in tasks:
-        for entry in task.seed_sets:
-            known = files.setdefault(entry.name, entry)
-            files[entry.name] = _merged(known, entry)
-        clash = [word for word, c in task.detector_mapping.items() if words.get(word, c) != c]
-        if clash:
-            raise InputError(
-                f"The tasks {', '.join(t.name for t in tasks)} take the detector's "
-                f"'{clash[0]}' for different categories: observe them one at a time."
-            )
-        words.update(task.detector_mapping)
-    categories = tuple(dict.fromkeys(c for task in tasks for c in task.categories))
-    return Task("+".join(task.name for task in tasks), categories, tuple(files.values()), words)
-
-
-def _merged(a: SeedSetFiles, b: SeedSetFiles) -> SeedSetFiles:
-    if (a.labels, a.img_dir, a.group) != (b.labels, b.img_dir, b.group):
-        raise InputError(
-            f"Two tasks have a seed set '{a.name}', one in {a.labels} (group {a.group}) and one "
-            f"in {b.labels} (group {b.group}): rename one of them."
-        )
-    if a.mapping is None or b.mapping is None:
-        return a
-    return replace(a, mapping={**a.mapping, **b.mapping})

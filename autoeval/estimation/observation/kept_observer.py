@@ -90,7 +90,7 @@ def pack_evidence(evidence: Sequence[Evidence]) -> bytes:
 def unpack_evidence(content: bytes) -> list[Evidence]:
     """Read what `pack_evidence` wrote."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        stored = {name.replace(*FORMER_PREFIX, 1): of for name, of in file.items()}
+        stored = {name.replace(*FORMER_PREFIX, 1): array for name, array in file.items()}
     fields = {name: _of_images(stored, name, _sets(stored, name)) for name in BOXES}
     fields |= {name: _of_images(stored, name, _split(stored, name)) for name in ARRAYS}
     return [

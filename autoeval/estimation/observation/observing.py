@@ -106,8 +106,8 @@ class Observer(Generic[D]):
         for _, sample, evidence in self.stream(samples, self._observe, numbers, log=log):
             evidence = evidence.relabel(self.lookup)
             if self.settings.reference is not None:
-                found = self.settings.reference.find(self.task, samples, sample)
-                evidence = replace(evidence, reference=found)
+                reference = self.settings.reference.find(self.task, samples, sample)
+                evidence = replace(evidence, reference=reference)
             yield sample, evidence
 
     def stream(

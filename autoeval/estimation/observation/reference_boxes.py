@@ -69,15 +69,15 @@ class PredictionsReference:
         files = sorted(self.path.rglob("*.json")) if self.path.is_dir() else [self.path]
         if not files or not files[0].is_file():
             raise InputError(f"No boxes of a reference detector in {self.path}: check the path.")
-        known = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-        return OF_FILES + hashlib.sha256(repr(known).encode()).hexdigest()[:16]
+        fingerprints = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+        return OF_FILES + hashlib.sha256(repr(fingerprints).encode()).hexdigest()[:16]
 
     def find(self, task: Task, samples: Samples, sample: Sample) -> Detections:
         """Look an image up; see `Reference`."""
         place, images = _place(samples)
-        found = _read(self.path, place, images)
+        boxes = _read(self.path, place, images)
         number = {image.image_id: k for k, image in enumerate(images)}[sample.image_id]
-        return found.detections(number).relabel(lookup_of(found.categories, task))
+        return boxes.detections(number).relabel(lookup_of(boxes.categories, task))
 
 
 def load_reference(reference: Any) -> Reference | None:
@@ -126,7 +126,7 @@ def _place(samples: Any) -> tuple[str, tuple[LabelledImage, ...]]:
             "Expected images as they are beside the boxes of a reference detector, but these are "
             "transformed: give the reference as a detector, or leave the sample sets out."
         )
-    known = samples.seed_set.images
+    images = samples.seed_set.images
     return samples.seed_set.name, tuple(
-        LabelledImage(r.image_id, r.path.name, (r.height, r.width)) for r in known
+        LabelledImage(r.image_id, r.path.name, (r.height, r.width)) for r in images
     )

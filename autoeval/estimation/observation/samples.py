@@ -141,9 +141,9 @@ def observe_batches(
         images, names = [s.image for _, s in batch], [s.image_id for _, s in batch]
         with log.timed("network_s"):
             seen = list(observe(images, names))
-        found = [(*numbered, one) for numbered, one in zip(batch, seen, strict=True)]
+        observed = [(*numbered, one) for numbered, one in zip(batch, seen, strict=True)]
         log.n_observed += len(batch)
-        return found
+        return observed
 
     n_failed = 0
     for batch in batches:

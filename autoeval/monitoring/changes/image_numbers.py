@@ -54,7 +54,6 @@ whether one is over .2; the best score; how many are over .3 and the sum of the 
 relative sizes; how many the pass at half the size has over .3; and how many of those at full size
 it finds again with an overlap over .5; the sum of the squared scores over .05, and how many are
 over .7. Then the signals of the camera. What was not measured is NaN."""
-SHRINKING = 0.1  # of correlations
 MOST = 9.0  # of a squared distance, in each direction
 
 
@@ -71,9 +70,9 @@ def image_numbers(
     Returned: (n_images, len(NUMBERS)), float64: boxes are measured relative to the image; where the
         size of any image is not known, relative to one of `UNKNOWN_SIZE`.
     """
-    known = all(min(record.size) > 0 for record in records)
+    sized = all(min(record.size) > 0 for record in records)
     rows = [
-        _numbers(record, category, record.size if known else UNKNOWN_SIZE, calibration)
+        _numbers(record, category, record.size if sized else UNKNOWN_SIZE, calibration)
         for record in records
     ]
     return np.array(rows, np.float64).reshape(-1, len(NUMBERS))
@@ -85,9 +84,11 @@ def _numbers(
     size: tuple[int, int],
     calibration: ScoreCalibration | None,
 ) -> list[float]:
-    def read(found: Detections) -> Detections:
-        own = found if category is None else found[found.labels == category]
-        return replace(own, scores=calibration.at_half(own.scores)) if calibration else own
+    def read(boxes: Detections) -> Detections:
+        counted = boxes if category is None else boxes[boxes.labels == category]
+        return (
+            replace(counted, scores=calibration.at_half(counted.scores)) if calibration else counted
+        )
 
     half = None if record.half_size is None else read(record.half_size)
     signals = [record.signals.get(name, np.nan) for name in MEANINGS]
@@ -120,35 +121,24 @@ def _found_again(sure: Detections, again: Detections) -> float:
     return float((overlaps.max(axis=1, initial=0.0) > OVERLAP).sum())
 
 
-def fit_whitening(sites: Sequence[np.ndarray]) -> np.ndarray:
-    """Fit the whitening of signals about the mean of their site, correlations shrunk.
-
-    sites (n_images, len(NUMBERS)): untouched images of each site, two or more.
-    Returned: (len(MEANINGS), len(MEANINGS)): 0 for a signal that never varies.
-    """
-    apart = np.concatenate([_signals(own) - _signals(own).mean(axis=0) for own in sites])
-    covariance = apart.T @ apart / max(len(apart) - len(sites), 1)
-    spread = np.sqrt(np.diag(covariance))
-    spread[spread == 0] = np.inf
-    correlation = covariance / np.outer(spread, spread)
-    shrunk = (1 - SHRINKING) * correlation + SHRINKING * np.eye(len(spread))
-    values, vectors = np.linalg.eigh(shrunk)
-    return vectors / np.sqrt(values) / spread[:, None]
-
-
 def novelty(
     before: np.ndarray, after: np.ndarray, whitening: np.ndarray, blocks: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the novelty of each image, those of the baseline first, (N + M,)."""
-    own = _signals(before)
-    blocks = np.arange(len(own)) if blocks is None else np.unique(blocks, return_inverse=True)[1]
-    together = np.zeros((blocks.max() + 1, own.shape[1]))
-    np.add.at(together, blocks, own)
-    n_others = len(own) - np.bincount(blocks)[blocks, None]
-    others = (own.sum(axis=0) - together[blocks]) / np.maximum(n_others, 1)
-    apart = np.concatenate([(own - others) * (n_others > 0), _signals(after) - own.mean(axis=0)])
+    baseline = signals_in(before)
+    blocks = (
+        np.arange(len(baseline)) if blocks is None else np.unique(blocks, return_inverse=True)[1]
+    )
+    together = np.zeros((blocks.max() + 1, baseline.shape[1]))
+    np.add.at(together, blocks, baseline)
+    n_others = len(baseline) - np.bincount(blocks)[blocks, None]
+    others = (baseline.sum(axis=0) - together[blocks]) / np.maximum(n_others, 1)
+    apart = np.concatenate(
+        [(baseline - others) * (n_others > 0), signals_in(after) - baseline.mean(axis=0)]
+    )
     return np.minimum((apart @ whitening) ** 2, MOST).sum(axis=1)
 
 
-def _signals(numbers: np.ndarray) -> np.ndarray:
+def signals_in(numbers: np.ndarray) -> np.ndarray:
+    """Return the signals of the images among their numbers, (N, len(MEANINGS))."""
     return numbers[:, len(OF_BOXES) :]

@@ -94,11 +94,11 @@ def run(args: argparse.Namespace) -> int:
     for warning in warnings:
         print(f"note: {warning}", file=sys.stderr)
     print(f"fitted on {origin}\nchanges of mAP, group and kind of change left out:")
-    for name, of in figures.items():
+    for name, measured in figures.items():
         print(
-            f"  {name}: MAE {100 * of['error']:.1f} points ('no change': "
-            f"{100 * of['nothing']:.1f}), sign right in {of['sign']:.0%} of those over 3 points, "
-            f"coverage {of['coverage']:.0%} (nominal 90 %)"
+            f"  {name}: MAE {100 * measured['error']:.1f} points ('no change': "
+            f"{100 * measured['nothing']:.1f}), sign right in {measured['sign']:.0%} of "
+            f"those over 3 points, coverage {measured['coverage']:.0%} (nominal 90 %)"
         )
     print(f"\n{written_files([write_change_model(args.work_dir / FILE, model, clean_boxes)])}")
     return 0
@@ -123,10 +123,11 @@ def observe_named_changes(
     args: argparse.Namespace, *, everywhere: Sequence[str], untouched: int, batch_size: int
 ) -> tuple[list[ChangedImages], tuple[str, ...], tuple[str, ...]]:
     """Run the detector over the sites; return what it left, the categories, and warnings."""
-    from autoeval.data.tasks.task import load_task, merge_tasks
+    from autoeval.data.tasks.task import load_task
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.pass_settings import PassSettings
     from autoeval.published.change_slopes.known_changes import observe_changes
+    from autoeval.published.change_slopes.merged_tasks import merge_tasks
     from autoeval.published.metasets import load_metaset_config
 
     task = merge_tasks([load_task(file, args.data_root) for file in args.task])
@@ -153,7 +154,11 @@ def _steps(text: str, transforms: Sequence[str]) -> list[TransformStep]:
 
     name, equals, severity = text.partition("=")
     if name == EVERY:
-        return [step for own in transforms for step in _steps(own + equals + severity, transforms)]
+        return [
+            step
+            for transform in transforms
+            for step in _steps(transform + equals + severity, transforms)
+        ]
     transform = get_transform(name)
     if not equals:
         every = map(transform.magnitude, range(transform.n_magnitudes))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from autoeval.published.reports.score_correlation import HELD_OUT
+from autoeval.published.reports.study_report import StudyReport, interval_cells, side_by_side
 from autoeval.published.studies.held_out import StudySettings, error_by, held_out_under_corruption
 from autoeval.published.studies.kept_boxes import Observations
 from autoeval.published.studies.set_sizes import (
@@ -16,7 +17,7 @@ from autoeval.published.studies.set_sizes import (
     size_of_test_set,
 )
 from autoeval.report.plots import figure_of, integer_steps, plot_curves
-from autoeval.report.sections import Part, StudyReport, interval_cells, side_by_side
+from autoeval.report.sections import Part
 from autoeval.targets import Target, find_target
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
@@ -14,9 +16,10 @@ from autoeval.estimation.protocol import LeaveOneSourceOut
 from autoeval.published.methods.bench import paired_p_value
 from autoeval.published.methods.leave_one_out import leave_one_source_out
 from autoeval.published.methods.score_rows import mean_over_repeats
+from autoeval.published.reports.study_report import StudyReport, interval_cells
 from autoeval.published.studies.correlation import PAPER, best_thresholds, correlation, thresholds
-from autoeval.report.plots import figure_of, plot_curves, plot_scatter_grid
-from autoeval.report.sections import Part, StudyReport, interval_cells
+from autoeval.report.plots import axis_title, figure_of, plot_curves, plot_scatter, source_legend
+from autoeval.report.sections import Part
 from autoeval.targets import Target, find_target
 
 ABOUT = (
@@ -210,3 +213,34 @@ def _significance_mark(p: float) -> str:
     if np.isnan(p):
         return ""
     return next((mark for bound, mark in MARKS if p < bound), "n.s.")
+
+
+def plot_scatter_grid(points: pd.DataFrame, titles: Mapping[str, str], *, target: Target) -> Figure:
+    """Draw `target` against the columns of `titles`, each with its title and straight line."""
+    columns = min(4, len(titles))
+    rows = math.ceil(len(titles) / columns)
+    figure = Figure(figsize=(2.9 * columns, 2.7 * rows + 0.6), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
+    for ax, (x, title) in zip(axes, titles.items(), strict=False):
+        plot_scatter(points, x=x, target=target, ax=ax)
+        if legend := ax.get_legend():
+            legend.remove()
+        _draw_line(ax, points.loc[points["kind"] != "seed", [x, target.name]], target.scale)
+        ax.set_title(title, fontsize=8)
+        ax.set_ylabel("")
+    accuracy = target.scale * points[target.name]
+    axes[0].set_ylim(-0.05 * accuracy.max(), 1.1 * accuracy.max())
+    for ax in axes[len(titles) :]:
+        ax.axis("off")
+    figure.supylabel(axis_title(target), fontsize=9)
+    source_legend(figure, points["source"])
+    return figure
+
+
+def _draw_line(ax: Axes, points: pd.DataFrame, scale: float = 1.0) -> None:
+    """Draw the least squares line through the two columns of `points`, if there is one."""
+    x, y = points.dropna().to_numpy(np.float64).T
+    if len(x) and np.ptp(x) > 1e-9 * np.abs(x).max():
+        slope, intercept = np.polyfit(x, scale * y, 1)
+        ends = np.array([x.min(), x.max()])
+        ax.plot(ends, slope * ends + intercept, color="0.3", lw=1.2, zorder=2)

@@ -1,13 +1,11 @@
-"""Tasks: seed sets and categories from configuration files, and unions of tasks."""
+"""Tasks: seed sets and categories from configuration files."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from autoeval.data.tasks.task import ROOT_VARIABLE, SeedSetFiles, Task, load_task, merge_tasks
+from autoeval.data.tasks.task import ROOT_VARIABLE, Task, load_task
 from autoeval.errors import InputError
 
 TASK = """
@@ -152,41 +150,3 @@ def test_classes_by_number_are_mapped_by_number(make_coco, tmp_path):
     path = write(tmp_path, f"name = 'x'; categories = ['vehicle']; seed_sets = [{line}]")
     (seed_set,) = load_task(path, tmp_path).load_seed_sets()
     assert seed_set.n_boxes == 1 and "named by their numbers" in seed_set.warnings[0]
-
-
-def files(name, word, labels="a.json", group=None):
-    return SeedSetFiles(name, Path(labels), Path("images"), {word: word}, group=group)
-
-
-SETS = files("street", "car"), files("road", "car", "b.json")
-CARS = Task("cars", ("car",), SETS, {"bus": "car"})
-PEOPLE = Task("people", ("person",), (files("street", "person"),), {"rider": "person"})
-
-
-def test_shared_data_is_there_once_with_the_words_of_both():
-    merged = merge_tasks([CARS, PEOPLE])
-    assert merged.categories == ("car", "person")
-    assert [entry.name for entry in merged.seed_sets] == ["street", "road"]
-    assert merged.seed_sets[0].mapping == {"car": "car", "person": "person"}
-    assert merged.seed_sets[1].mapping == {"car": "car"}
-    assert merged.detector_mapping == {"bus": "car", "rider": "person"}
-
-
-def test_one_task_stays_as_it_is():
-    merged = merge_tasks([CARS])
-    assert (merged.categories, merged.seed_sets) == (CARS.categories, CARS.seed_sets)
-
-
-CLASHES = [
-    (
-        Task("people", ("person",), (files("street", "person", "c.json"),)),
-        r"seed set 'street', one in a\.json",
-    ),
-    (Task("vans", ("van",), (), {"bus": "van"}), "'bus' for different categories"),
-]
-
-
-@pytest.mark.parametrize(("other", "message"), CLASHES)
-def test_one_name_for_different_data_or_categories_is_refused(other, message):
-    with pytest.raises(InputError, match=message):
-        merge_tasks([CARS, other])

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from monitoring.fake_cameras import detector, estimator, observe, write_camera
-from scipy.stats import norm
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.monitoring.observing.site_pass import site_observer
-from autoeval.monitoring.order.site_table import among_worst, worse_than
+from autoeval.monitoring.order.site_table import among_worst
 
 LEVELS = {"gate": 230, "yard/north": 150, "yard/south": 90}
 
@@ -71,21 +70,6 @@ def test_an_estimator_that_sites_cannot_serve_is_refused():
     other = AccuracyEstimator().fit_rows(rows, context=fitted.context_)
     with pytest.raises(InputError, match="fitted with a reference detector: give the same one"):
         site_observer(other, detector())
-
-
-def test_of_two_normal_sites_the_probability_is_known():
-    rng = np.random.default_rng(0)
-    drawn = rng.normal([0.30, 0.35], [0.10, 0.05], (200_000, 2))
-    expected = norm.cdf(0.05 / np.hypot(0.10, 0.05))
-    assert worse_than(drawn, np.array([0]))[0, 1] == pytest.approx(expected, abs=0.005)
-    assert among_worst(drawn, 1)[0] == pytest.approx(expected, abs=0.005)
-
-
-def test_an_error_that_all_share_does_not_blur_their_order():
-    rng = np.random.default_rng(0)
-    shared = rng.normal(0, 0.2, (10_000, 1))
-    drawn = np.array([0.3, 0.4]) + shared + rng.normal(0, 0.01, (10_000, 2))
-    assert worse_than(drawn, np.array([0]))[0].tolist() == [0.5, 1.0]
 
 
 def test_equal_sites_are_as_likely_among_the_worst():

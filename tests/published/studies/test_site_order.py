@@ -8,12 +8,14 @@ from scipy.stats import norm
 from autoeval.errors import InputError
 from autoeval.estimation.panel_prior import regression_prior
 from autoeval.features.calibrated_features import FEATURES
+from autoeval.monitoring.order.site_table import among_worst
 from autoeval.published.reports.site_order import (
     places_report,
     predicted_orders,
     related_pairs,
     reliability,
     skill,
+    worse_than,
 )
 
 
@@ -103,3 +105,18 @@ def test_the_report_draws_and_writes(tmp_path):
     report = places_report([world(), world(seed=1)], draws=3)
     assert {path.name for path in report.write(tmp_path)} >= {"place_order.png", "place_order.csv"}
     assert "related pair" in report.text()
+
+
+def test_of_two_normal_sites_the_probability_is_known():
+    rng = np.random.default_rng(0)
+    drawn = rng.normal([0.30, 0.35], [0.10, 0.05], (200_000, 2))
+    expected = norm.cdf(0.05 / np.hypot(0.10, 0.05))
+    assert worse_than(drawn, np.array([0]))[0, 1] == pytest.approx(expected, abs=0.005)
+    assert among_worst(drawn, 1)[0] == pytest.approx(expected, abs=0.005)
+
+
+def test_an_error_that_all_share_does_not_blur_their_order():
+    rng = np.random.default_rng(0)
+    shared = rng.normal(0, 0.2, (10_000, 1))
+    drawn = np.array([0.3, 0.4]) + shared + rng.normal(0, 0.01, (10_000, 2))
+    assert worse_than(drawn, np.array([0]))[0].tolist() == [0.5, 1.0]

@@ -8,7 +8,7 @@ from autoeval.published.commands.studies.inputs import BY_METHOD, score_table
 from autoeval.published.commands.studies.registry import StudyRun, study
 
 if TYPE_CHECKING:
-    from autoeval.report.sections import StudyReport
+    from autoeval.published.reports.study_report import StudyReport
 
 
 @study(

@@ -13,7 +13,7 @@ from autoeval.published.commands.studies.inputs import NO_NAMES, TARGET, task_si
 from autoeval.published.commands.studies.registry import StudyRun, study
 
 if TYPE_CHECKING:
-    from autoeval.report.sections import StudyReport
+    from autoeval.published.reports.study_report import StudyReport
     from autoeval.sites.labelled_set import LabelledSet
 
 ROOT = "data_root="  # behind --sites TASK PREDICTIONS

@@ -15,7 +15,7 @@ from autoeval.published.commands.studies.inputs import (
 from autoeval.published.commands.studies.registry import StudyRun, study
 
 if TYPE_CHECKING:
-    from autoeval.report.sections import StudyReport
+    from autoeval.published.reports.study_report import StudyReport
 
 
 @study(

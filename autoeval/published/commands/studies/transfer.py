@@ -8,7 +8,7 @@ from autoeval.published.commands.studies.inputs import NO_NAMES, TARGET, pair_ta
 from autoeval.published.commands.studies.registry import StudyRun, study
 
 if TYPE_CHECKING:
-    from autoeval.report.sections import StudyReport
+    from autoeval.published.reports.study_report import StudyReport
 
 SIZES = (0, 1, 2, 3, 5, 8, 12, 16)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from autoeval.errors import InputError
-from autoeval.monitoring.changes.slopes import Blocks, fit_slopes
+from autoeval.published.change_slopes.slope_regression import Blocks, fit_slopes
 
 TRUE = np.array([0.05, -0.03, 0.0])
 

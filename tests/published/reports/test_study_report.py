@@ -1,16 +1,14 @@
 """Reports of studies, and the parts of reports as files."""
 
-import json
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from autoeval.published.reports.box_quality import plot_boxes
-from autoeval.report.plots import figure_of, integer_steps, plot_curves, plot_scatter_grid
-from autoeval.report.sections import Part, StudyReport, interval_cells, side_by_side
-from autoeval.report.tables import format_cells, to_markdown, to_terminal
+from autoeval.published.reports.score_correlation import plot_scatter_grid
+from autoeval.published.reports.study_report import StudyReport, interval_cells, side_by_side
+from autoeval.report.plots import figure_of, plot_curves
+from autoeval.report.sections import Part
 from autoeval.targets import find_target
 
 ERRORS = pd.DataFrame(
@@ -30,18 +28,6 @@ def test_intervals_stand_behind_their_values():
     wide = side_by_side(ERRORS, "images", "method", cells)
     assert wide["images"].tolist() == [5, 50] and list(wide) == ["images", "bos", "ac"]
     assert wide["ac"].iloc[0] == "30.0" and pd.isna(wide["ac"].iloc[1])
-
-
-def test_all_of_a_curve_and_its_intervals_are_in_view():
-    columns = {"x": "images", "y": "error", "group": "method", "band": ("lower", "upper")}
-    ax = plot_curves(ERRORS, **columns, scale=100)
-    integer_steps(ax, ERRORS["images"])
-    figure_of(ax).draw_without_rendering()
-    low, high = ax.get_ylim()
-    assert low <= 5 and high >= 35
-    left, right = ax.get_xlim()
-    assert left <= 5 and right >= 50
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["bos", "ac"]
 
 
 def test_a_report_writes_what_it_shows(tmp_path):
@@ -84,34 +70,3 @@ def test_a_constant_has_no_line(points):
     grid = plot_scatter_grid(points, {"bos": "", "flat": ""}, target=find_target("mAP"))
     assert [len(ax.lines) for ax in grid.axes[:2]] == [1, 0]
     assert grid.axes[0].get_ylim()[1] >= 100 * points["mAP"].max()
-
-
-# a line break, a cell's end, a tag, a link, an escape sequence
-HOSTILE = "a\nb|c<i>[d](e)\x1b[2J _f_"
-
-
-def test_a_part_is_the_same_in_csv_and_json_and_short_in_markdown(tmp_path):
-    table = pd.DataFrame({"name": ["a|b", 'quo"te'], "value": [1 / 3, math.nan]})
-    Part("p", table, formats={"value": "{:.2f}"}).write(tmp_path)
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "p.csv"), table)
-    rows = json.loads((tmp_path / "p.json").read_text())
-    assert rows[0] == {"name": "a|b", "value": pytest.approx(1 / 3, rel=1e-14)}
-    assert rows[1] == {"name": 'quo"te', "value": None}
-    assert "| a\\|b | 0.33 |" in (tmp_path / "p.md").read_text()
-
-
-def test_no_name_breaks_a_table_out_of_its_rows(tmp_path):
-    table = pd.DataFrame({HOSTILE: [HOSTILE, "plain_name"], "value": [1.0, 2.0]})
-    Part("p", table).write(tmp_path)
-    lines = (tmp_path / "p.md").read_text().splitlines()
-    assert len(lines) == 4
-    assert lines[2] == r"| a b\|c\<i>\[d](e) \[2J \_f\_ | 1.0 |"
-    assert lines[3].startswith("| plain_name |")
-    shown = to_terminal(format_cells(table, {}))
-    assert len(shown.splitlines()) == 3 and "\x1b" not in shown
-    assert len(json.loads((tmp_path / "p.json").read_text())) == 2
-
-
-def test_markdown_of_a_table_without_rows_is_its_head():
-    assert to_markdown(pd.DataFrame({"a": [], "b": []})) == "| a | b |\n|:---|---:|"
-    assert to_terminal(pd.DataFrame({"a": [], "b": []})) == "a  b"

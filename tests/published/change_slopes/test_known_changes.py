@@ -12,14 +12,10 @@ from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.metrics.mean_ap import MeanAP
-from autoeval.monitoring.changes.condition import (
-    bounds_of,
-    fit_image_weights,
-    image_moves,
-    image_products,
-)
+from autoeval.monitoring.changes.condition import bounds_of, image_moves
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.published.change_slopes.fit_change import ChangeInputs, arrays, fit_change, left_out
+from autoeval.published.change_slopes.image_weights import fit_image_weights, image_products
 from autoeval.published.change_slopes.known_changes import (
     known_changes,
     observe_changes,

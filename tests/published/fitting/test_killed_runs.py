@@ -9,11 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 KILLS = 10
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 
 
 def test_a_kill_costs_the_job_in_flight_and_nothing_else(tmp_path):
-    script = [sys.executable, "-W", "error::UserWarning", str(TESTS / "estimation/killed_runs.py")]
+    program = TESTS / "published/fitting/killed_runs.py"
+    script = [sys.executable, "-W", "error::UserWarning", str(program)]
     ran = subprocess.run(
         [*script, str(tmp_path), str(KILLS), "0"],
         capture_output=True,

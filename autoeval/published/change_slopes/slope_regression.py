@@ -1,0 +1,153 @@
+r"""Regression of a change on changes of scores and signals, with slopes that differ by origin.
+
+.. math:: y_i = x_i^T (b + b_{f(i)} + b_{k(i)} + b_{f(i) k(i)}) + e_i
+
+for row i of family f (sites of one origin) and kind of change k. There is no intercept: where
+nothing moved, the prediction is 0. All slopes are normal with mean 0 and one variance each for the
+shared ones, those of families, of kinds, and of a kind in a family (a mixed model: Laird & Ware
+1982), for x in units of its root mean square; e is normal. The five variances maximise the marginal
+likelihood times a log-normal prior (Rasmussen & Williams 2006, section 5.4.1). What families and
+kinds do not share is how far a new family, under a kind of change that nobody has seen, strays:
+the interval widens with every signal that moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from typing_extensions import Self
+
+from autoeval.errors import InputError
+from autoeval.monitoring.changes.slopes import Slopes
+
+GUESS = np.log([0.03, 0.015, 0.015, 0.015, 0.03])  # shared, family, kind, both; noise
+WIDTH = 1.0  # standard deviation of the logarithms of standard deviations
+FURTHEST = 4.0  # from the guess that is looked for
+FEWEST = 8
+
+
+def fit_slopes(
+    x: np.ndarray,
+    y: np.ndarray,
+    family: np.ndarray,
+    kind: np.ndarray,
+    *,
+    logs: np.ndarray | None = None,
+) -> Slopes:
+    """Fit the regression of this module.
+
+    x (N, P): changes of scores and signals.
+    y, family, kind (N,): of each row the change of accuracy, in [-1, 1], its family and its kind.
+    logs (5,): logarithms of the standard deviations, where they are known already.
+    """
+    if len(x) < FEWEST:
+        raise InputError(
+            f"Expected at least {FEWEST} changes whose effect is known, to fit slopes, but got "
+            f"{len(x)}: add labelled sites."
+        )
+    scale = _scale(x)
+    blocks = Blocks.of(x / scale, y, family, kind)
+    if logs is None:
+        logs = _best_deviations(blocks)
+    stds = np.exp(logs)
+    mean, shared, _ = blocks.solved(stds)
+    apart = (stds[1:4] ** 2).sum() * np.eye(len(mean))
+    return Slopes(mean / scale, (shared + apart) / np.outer(scale, scale), float(stds[4]))
+
+
+def fit_deviations(
+    x: np.ndarray, y: np.ndarray, family: np.ndarray, kind: np.ndarray
+) -> np.ndarray:
+    """Return the logarithms of the five standard deviations, for `fit_slopes`."""
+    return _best_deviations(Blocks.of(x / _scale(x), y, family, kind))
+
+
+def _scale(x: np.ndarray) -> np.ndarray:
+    scale = np.sqrt((x**2).mean(axis=0))
+    scale[scale == 0] = np.inf  # a quantity that never moved has no slope
+    return scale
+
+
+def _best_deviations(blocks: Blocks) -> np.ndarray:
+    def loss(logs: np.ndarray) -> float:
+        return blocks.solved(np.exp(logs))[2] + 0.5 * (((logs - GUESS) / WIDTH) ** 2).sum()
+
+    bounds = [(guess - FURTHEST, guess + FURTHEST) for guess in GUESS]
+    return minimize(loss, GUESS, method="L-BFGS-B", bounds=bounds, tol=1e-4).x
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Sums over the rows of each of B blocks, of F families and K kinds.
+
+    family, kind (B,), int: from 0 on.
+    products (B, P, P): x^T x.
+    moments (B, P): x^T y.
+    squares, n_rows (B,): y^T y, and the number of rows.
+    """
+
+    family: np.ndarray
+    kind: np.ndarray
+    products: np.ndarray
+    moments: np.ndarray
+    squares: np.ndarray
+    n_rows: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray, y: np.ndarray, family: np.ndarray, kind: np.ndarray) -> Self:
+        """Sum up rows: x (N, P), y (N,), and family and kind (N,) of each."""
+        families, kinds = (np.unique(names, return_inverse=True)[1] for names in (family, kind))
+        several = int(kinds.max()) + 1
+        blocks, at = np.unique(families * several + kinds, return_inverse=True)
+        rows = [np.flatnonzero(at == k) for k in range(len(blocks))]
+        return cls(
+            blocks // several,
+            blocks % several,
+            np.array([x[block].T @ x[block] for block in rows]),
+            np.array([x[block].T @ y[block] for block in rows]),
+            np.array([y[block] @ y[block] for block in rows]),
+            np.array([len(block) for block in rows]),
+        )
+
+    def solved(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the posterior of the shared slopes, and the negative log-likelihood of all rows.
+
+        stds (5,): standard deviations of slopes (shared, of a family, of a kind, of both), and of
+            noise.
+        Returned: mean, covariance (P,) and (P, P); loss (negative logarithm of the likelihood, up
+            to a constant).
+        """
+        n_slopes = self.moments.shape[1]
+        both, noise = stds[3:] ** 2
+        inner = noise * np.eye(n_slopes) + both * self.products
+        solved = np.linalg.solve(inner, np.dstack([self.products, self.moments]))
+        precision, pull = solved[..., :-1], solved[..., -1]
+        priors, joined, pulled = self._joined(precision, pull, stds[:3] ** 2)
+        factor = cho_factor(joined, lower=True)
+        solution = cho_solve(factor, pulled)
+        squares = (self.squares - both * (self.moments * pull).sum(axis=1)).sum() / noise
+        volume = ((self.n_rows - n_slopes) * np.log(noise) + np.linalg.slogdet(inner)[1]).sum()
+        volume += 2 * np.log(np.diag(factor[0])).sum() + np.log(priors).sum()
+        first = np.eye(len(joined), n_slopes)
+        covariance = cho_solve(factor, first)[:n_slopes]
+        return solution[:n_slopes], covariance, float(squares - pulled @ solution + volume) / 2
+
+    def _joined(
+        self, precision: np.ndarray, pull: np.ndarray, variances: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return prior variances (U,), precision (U, U) and pull (U,) of (b, b_f, b_k)."""
+        n_families, n_kinds = int(self.family.max()) + 1, int(self.kind.max()) + 1
+        n, size = 1 + n_families + n_kinds, pull.shape[1]
+        first = np.zeros_like(self.family)
+        at = first, 1 + self.family, 1 + n_families + self.kind
+        together, pulled = np.zeros((n, n, size, size)), np.zeros((n, size))
+        for a in at:
+            np.add.at(pulled, a, pull)
+            for b in at:
+                np.add.at(together, (a, b), precision)
+        priors = np.repeat(variances, [size, size * n_families, size * n_kinds])
+        joined = together.swapaxes(1, 2).reshape(n * size, n * size) + np.diag(1 / priors)
+        return priors, (joined + joined.T) / 2, pulled.ravel()
