@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.monitoring.changes.site_changes import ChangeSettings
     from autoeval.monitoring.site_categories import SiteCategories
-    from autoeval.monitoring.watch_sites import WatchPlan
+    from autoeval.monitoring.watch_plan import WatchPlan
     from autoeval.monitoring.watched import Watched
 
 
@@ -171,7 +171,7 @@ def _of_sites(args: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
 
 
 def _plan(args: argparse.Namespace) -> WatchPlan:
-    from autoeval.monitoring.watch_sites import WatchPlan
+    from autoeval.monitoring.watch_plan import WatchPlan
 
     return WatchPlan(
         args.by,

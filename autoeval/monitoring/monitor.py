@@ -14,7 +14,8 @@ from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import Categories
 from autoeval.monitoring.periods import AUTO, Clock
 from autoeval.monitoring.site_records import RecordStore
-from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions, watch_sites
+from autoeval.monitoring.watch_plan import WatchPlan
+from autoeval.monitoring.watch_sites import watch_predictions, watch_sites
 from autoeval.monitoring.watched import Watched
 from autoeval.runtime.files import PathLike
 

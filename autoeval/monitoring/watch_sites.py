@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -20,7 +20,7 @@ from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.reference_boxes import Reference
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import BLACK_BOX, Categories, any_task
-from autoeval.monitoring.changes.site_changes import ChangeSettings, site_changes
+from autoeval.monitoring.changes.site_changes import site_changes
 from autoeval.monitoring.observing.reading_results import ResultsReader, read_results
 from autoeval.monitoring.observing.results_files import find_results
 from autoeval.monitoring.observing.site_pass import (
@@ -35,10 +35,12 @@ from autoeval.monitoring.observing.site_pass import (
     site_images,
     site_observer,
 )
-from autoeval.monitoring.order.site_table import site_table, with_alarms_below, with_changes
-from autoeval.monitoring.periods import AUTO, EXIF, FILE, Clock, check_by, time_warnings
+from autoeval.monitoring.order.alarms import with_alarms_below, with_changes
+from autoeval.monitoring.order.site_table import site_table
+from autoeval.monitoring.periods import AUTO, EXIF, FILE, Clock, time_warnings
 from autoeval.monitoring.site_categories import SiteCategories, check_named_sites
 from autoeval.monitoring.site_records import RecordStore
+from autoeval.monitoring.watch_plan import WatchPlan
 from autoeval.monitoring.watched import Watched
 from autoeval.notices import Notice
 from autoeval.report.tables import counted
@@ -46,7 +48,6 @@ from autoeval.runtime.files import PathLike
 from autoeval.runtime.job import Executor
 from autoeval.runtime.jobs import JobCounts
 from autoeval.runtime.shards import Shards
-from autoeval.targets import IOUS, OperatingPoint, points_at
 
 NO_SIGNALS = (
     "Predictions without images: sharpness, noise, light and compression are not measured. Most "
@@ -57,76 +58,6 @@ NO_TIMES = (
     "Images without a time are taken in the order of their file, and each as independent of the "
     "others: where neighbours show the same, false alarms are more frequent than the nominal rate."
 )
-
-
-@dataclass(frozen=True)
-class WatchPlan:
-    """What is requested of sites.
-
-    Parameters
-    ----------
-    by : str
-        See `autoeval.monitoring.periods.periods`.
-    depth : int, optional
-        Folders that name a site; all by default.
-    k : int
-        How many count as the worst.
-    seed : int
-        Of every draw.
-    changes : ChangeSettings, optional
-        How changes are watched; not at all by default.
-    score_thr : float, optional
-        Threshold at which recall and false alarms are estimated, too.
-    known : mapping of str to str
-        Source of the fit that a site is.
-    iou : float
-        At which IoU with a labelled object a box over that threshold is a true positive.
-    alarm_below : float, optional
-        Alarm where the interval of the estimate is below it; see `with_alarms_below`.
-
-    Raises
-    ------
-    InputError
-        If there is no such grouping, or a number is not positive.
-    """
-
-    by: str = "folder"
-    depth: int | None = None
-    k: int = 3
-    seed: int = 0
-    changes: ChangeSettings | None = None
-    score_thr: float | None = None
-    known: Mapping[str, str] = field(default_factory=dict)
-    iou: float = IOUS[0]
-    alarm_below: float | None = None
-
-    def __post_init__(self) -> None:
-        check_by(self.by)
-        for name, value in (("depth=", self.depth), ("--worst", self.k)):
-            if value is not None and value < 1:
-                raise InputError(f"Expected {name} of 1 or more but got {value}.")
-        if self.score_thr is not None:
-            points_at(self.score_thr, self.iou)  # refuses what is no threshold
-        elif self.iou != IOUS[0]:
-            raise InputError(
-                f"Expected a score threshold beside an IoU of {self.iou:g}, which is that of true "
-                "positives over it."
-            )
-        if self.alarm_below is not None and not 0 < self.alarm_below < 1:
-            raise InputError(
-                f"Expected --alarm-below over 0 and under 1 but got {self.alarm_below:g}."
-            )
-
-    def check(self, estimator: AccuracyEstimator) -> None:
-        """Refuse, before anything is observed, what an estimator cannot give."""
-        needed_passes(estimator)
-        if self.score_thr is not None:
-            estimator.fit_.regression_of(points_at(self.score_thr, self.iou)[1])
-        if self.changes and OperatingPoint.of(estimator.target):
-            raise InputError(
-                f"Slopes of change are of average precision, not of {estimator.target}: leave out "
-                "--changes (--alarm-below raises alarms on it), or --target."
-            )
 
 
 def watch_sites(
@@ -357,19 +288,7 @@ def _watched(
         check_named_sites(plan.known, sites, "--site")
         if plan.changes:
             check_named_sites(plan.changes.anchors, sites, "--labelled")
-    table = site_table(
-        store,
-        estimator,
-        categories,
-        backbone=backbone,
-        unseen=unseen,
-        by=plan.by,
-        k=plan.k,
-        seed=plan.seed,
-        score_thr=plan.score_thr,
-        iou=plan.iou,
-        known=plan.known,
-    )
+    table = site_table(store, estimator, categories, plan, backbone=backbone, unseen=unseen)
     if not len(table.rows) or not table.rows["n_images"].any():
         store.release()
         reasons = "; ".join([*index["unreadable"].head(3), *warnings[:3]]) or "they vanished"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -25,8 +25,9 @@ from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
 from autoeval.monitoring.periods import WHOLE
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import CameraImage, RecordStore
+from autoeval.monitoring.watch_plan import WatchPlan
 from autoeval.sites.score_range import unseen_warning
-from autoeval.targets import IOUS, OperatingPoint, find_target, points_at
+from autoeval.targets import OperatingPoint, find_target, points_at
 
 ESTIMATED = ["estimate", "lower", "upper", "raw", "warnings"]
 NOTICES = "notices"  # the warnings of a row, each by itself; not a column of `SiteTable`
@@ -70,15 +71,10 @@ def site_table(
     store: RecordStore,
     estimator: AccuracyEstimator,
     categories: SiteCategories,
+    plan: WatchPlan,
     *,
     backbone: str,
     unseen: Mapping[str, float] | None = None,
-    by: str = "folder",
-    k: int = 3,
-    seed: int = 0,
-    score_thr: float | None = None,
-    iou: float = IOUS[0],
-    known: Mapping[str, str] | None = None,
 ) -> SiteTable:
     """Estimate the accuracy at every site of a store, and put the sites in order.
 
@@ -87,17 +83,15 @@ def site_table(
     backbone: class name of the detector's backbone, for the warnings.
     unseen: share, in [0, 1], of the range of confidence that is missing, of each site; 0 by
         default.
-    by, k, seed, iou: see `WatchPlan`.
-    score_thr: adds recall and false alarms an image there: columns ``recall@0.3``,
-        ``recall@0.3_lower``, ``recall@0.3_upper`` and ``false_alarms@0.3``; recall not where it is
-        the target, as ``estimate`` is it.
-    known: source of the fit that a site is; see `NewSites`. Recall and false alarms do not use it.
-        InputError if the fit has no such source, or is joined of several.
+    plan: with a score threshold there are recall and false alarms an image, too: columns
+        ``recall@0.3``, ``recall@0.3_lower``, ``recall@0.3_upper`` and ``false_alarms@0.3``; recall
+        not where it is the target, as ``estimate`` is it. They do not use the source of the fit
+        that a site is. InputError if the fit has no such source, or is joined of several.
     """
-    known = known or {}
+    known, k, unseen = plan.known, plan.k, unseen or {}
     _check_known(estimator, known)
     regression = estimator.regression_
-    points = () if score_thr is None else points_at(score_thr, iou)[:2]
+    points = () if plan.score_thr is None else points_at(plan.score_thr, plan.iou)[:2]
     regressions = list(estimator.fit_.regressions_of(points).values())
     read: list[BayesianRegression] = [
         regression,
@@ -117,24 +111,24 @@ def site_table(
         for calibration in (estimator.calibration_, estimator.reference_calibration_)
     ]
     made_with = repr((features, calibrations, categories, REVISION))
-    rows = group_rows(store, score, by=by, made_with=made_with)
+    rows = group_rows(store, score, by=plan.by, made_with=made_with)
     if rows.empty:
         rows, drawn = rows.assign(period=[], rank=[]), np.zeros((DRAWS, 0))
         return SiteTable(rows, drawn, (), k, level_of, categories)
     rows = rows.assign(nothing_found=rows["nothing_found"].eq(True))
     seen = rows[(rows["n_images"] > 0) & ~rows["nothing_found"]]
-    estimates = _estimated(regression, seen, backbone, unseen or {}, known)
+    estimates = _estimated(regression, seen, backbone, unseen, known)
     whole = seen[seen["period"] == WHOLE]
     drawn = np.zeros((DRAWS, 0))
     if len(whole):
-        drawn = _sites(regression, whole, unseen or {}, known).draw(draws=DRAWS, seed=seed)
+        drawn = _sites(regression, whole, unseen, known).draw(draws=DRAWS, seed=plan.seed)
         defined = np.isfinite(drawn[0])
         whole, drawn = whole[defined], drawn[:, defined]
     order = {"rank": ranks(drawn.mean(axis=0)), "p_worst": among_worst(drawn, k)}
     each: pd.Series = estimates.pop(NOTICES)
     rows = rows.join(estimates).join(pd.DataFrame(order, index=whole.index))
-    if score_thr is not None:
-        beside = _at_threshold(regressions, seen, points, unseen or {})
+    if points:
+        beside = _at_threshold(regressions, seen, points, unseen)
         beside = beside.reindex(rows.index)
         beside[rows["n_boxes"] == 0] = 0.0  # by definition, and no box is a false alarm
         rows = rows.join(beside if estimator.target != points[1] else beside.iloc[:, -1])
@@ -150,34 +144,6 @@ def site_table(
     rows = rows.assign(warnings=rows["warnings"].fillna(""))
     rows = _of_one_category(rows)
     return SiteTable(rows, drawn, tuple(whole["group"]), k, level_of, categories, notices)
-
-
-def with_changes(table: SiteTable, changes: pd.DataFrame) -> SiteTable:
-    """Put the changes of sites, see `site_changes`, into their rows."""
-    rows = table.rows.merge(changes.assign(period=WHOLE), on=["group", "period"], how="left")
-    rows["alarm"] = rows["alarm"].eq(True)
-    for name in ("moved", "unwatched", "since_image"):
-        rows[name] = rows[name].fillna("")
-    return replace(table, rows=rows)
-
-
-def with_alarms_below(table: SiteTable, threshold: float, target: str) -> SiteTable:
-    """Note at which sites the interval of the latest period lies below a threshold, in [0, 1].
-
-    The column ``below`` has the reason in words, empty at all others. Without periods the whole
-    site counts. The upper end of a 90 % interval is too low at one in twenty sites.
-    """
-    text = find_target(target).text
-    rows, whole = table.rows, table.rows["period"] == WHOLE
-    seen = rows[rows["n_images"] > 0].assign(part=~whole)
-    latest = seen.sort_values(["part", "first", "period"], kind="stable").groupby("group").tail(1)
-    below = {}
-    for row in latest[latest["upper"] < threshold].to_dict("records"):
-        period = f" in {row['period']}" if row["part"] else ""
-        interval = f"{text(row['lower'])} to {text(row['upper'])}"
-        below[row["group"]] = f"{target} of {interval}{period}, below {text(threshold)}"
-    reasons = rows["group"].where(whole).map(below).fillna("")
-    return replace(table, rows=rows.assign(below=reasons))
 
 
 def _check_known(estimator: AccuracyEstimator, known: Mapping[str, str]) -> None:

@@ -15,7 +15,8 @@ from autoeval.monitoring.order.group_rows import score_group
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import RecordStore
-from autoeval.monitoring.watch_sites import WatchPlan, watch_predictions, watch_sites
+from autoeval.monitoring.watch_plan import WatchPlan
+from autoeval.monitoring.watch_sites import watch_predictions, watch_sites
 from autoeval.sites.reference_statistics import ReferenceStatistics
 
 LEVELS = {"gate": 220, "yard": 140, "roof": 90}
