@@ -15,9 +15,10 @@ from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import ESTIMATOR, artefact_path
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import fit_files, fit_labelled, fit_sources, join_fits
+from autoeval.estimation.fitting import fit_files, fit_labelled, fit_sources
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.intervals import check_level
+from autoeval.estimation.joining_fits import join_fits
 from autoeval.estimation.labelled_files import read_labels
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.plan_folder import plan_in_folder
