@@ -134,7 +134,7 @@ def overlapping_pairs(
     first = np.searchsorted(b_group[order], a_group)
     counts = np.searchsorted(b_group[order], a_group, side="right") - first
     sides = [np.ascontiguousarray(side) for side in (*a.T, *b.T)]
-    found = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+    pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     for part in _parts(counts):
         rows = np.repeat(np.arange(part.start, part.stop), counts[part])
         ends = np.cumsum(counts[part])
@@ -146,8 +146,8 @@ def overlapping_pairs(
             rows, columns = rows[meet], columns[meet]
         overlaps = _overlaps(a[rows], b[columns], None if crowd is None else crowd[columns])
         kept = overlaps >= least
-        found.append((rows[kept], columns[kept], overlaps[kept]))
-    rows, columns, overlaps = (np.concatenate(column) for column in zip(*found, strict=True))
+        pairs.append((rows[kept], columns[kept], overlaps[kept]))
+    rows, columns, overlaps = (np.concatenate(column) for column in zip(*pairs, strict=True))
     return rows, columns, overlaps
 
 

@@ -65,7 +65,7 @@ class Detections:
 
     def __getitem__(self, index: np.ndarray | slice) -> Self:
         """Return the boxes that a mask, an index array or a slice selects."""
-        return type(self)(**{name: of[index] for name, of in vars(self).items()})
+        return type(self)(**{name: column[index] for name, column in vars(self).items()})
 
     def above(self, score_thr: float) -> Self:
         """Keep the boxes whose score exceeds ``score_thr``."""
@@ -205,17 +205,17 @@ class Evidence:
         """Translate the labels of every set of boxes; see `Detections.relabel`."""
         changed: dict[str, Any] = {}
         for name in BOXES:
-            of = getattr(self, name)
+            evidence = getattr(self, name)
             if name in SEVERAL:
-                changed[name] = tuple(boxes.relabel(lookup) for boxes in of)
-            elif of is not None:
-                changed[name] = of.relabel(lookup)
+                changed[name] = tuple(boxes.relabel(lookup) for boxes in evidence)
+            elif evidence is not None:
+                changed[name] = evidence.relabel(lookup)
         if self.logits is not None:
-            known = np.asarray(lookup, np.int64)[self.clean.labels] >= 0
-            changed["logits"] = self.logits[known]
+            kept = np.asarray(lookup, np.int64)[self.clean.labels] >= 0
+            changed["logits"] = self.logits[kept]
         return replace(self, **changed)
 
 
-_OF_BOXES = [of for of in fields(Evidence) if of.metadata == OF_BOXES]
-BOXES = tuple(of.name for of in _OF_BOXES)
-SEVERAL = tuple(of.name for of in _OF_BOXES if of.default == ())
+_OF_BOXES = [boxes_field for boxes_field in fields(Evidence) if boxes_field.metadata == OF_BOXES]
+BOXES = tuple(boxes_field.name for boxes_field in _OF_BOXES)
+SEVERAL = tuple(boxes_field.name for boxes_field in _OF_BOXES if boxes_field.default == ())

@@ -139,9 +139,9 @@ class LabelFreeMAP(BaseMetric):
             **estimate.figures(),
             **{
                 name if end == "value" else f"{name}_{end}": value
-                for name, of in estimate.beside.items()
+                for name, ends in estimate.beside.items()
                 if OperatingPoint.of(name)
-                for end, value in of.items()
+                for end, value in ends.items()
             },
         }
 

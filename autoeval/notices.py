@@ -66,7 +66,10 @@ def notices_of(
     saved: Iterable[str | Mapping[str, str]], codes: Iterable[Mapping[str, str]] = ()
 ) -> tuple[Notice, ...]:
     """Read what `codes_of` returned, or texts beside it; a text without a code has `EARLIER`."""
-    known = {of["text"]: of["code"] for of in codes}
+    code_of_text = {saved_code["text"]: saved_code["code"] for saved_code in codes}
     return tuple(
-        Notice(known.get(of, EARLIER), of) if isinstance(of, str) else Notice(**of) for of in saved
+        Notice(code_of_text.get(warning, EARLIER), warning)
+        if isinstance(warning, str)
+        else Notice(**warning)
+        for warning in saved
     )

@@ -588,6 +588,8 @@ def evaluated(
             "estimate": [of.value for of in predicted],
             "lower": [of.lower for of in predicted],
             "upper": [of.upper for of in predicted],
+            "raw": [of.raw for of in predicted],
+            "reach": [of.reach for of in predicted],
         }
     )
 

@@ -61,11 +61,11 @@ class ReferenceFeatures:
         self.points = {name: point for name, point in named.items() if point}
         # As COCO evaluates: the best hundred boxes of each image, on both sides.
         ref = top_detections(reference_image, np.zeros_like(reference_image), reference.scores)
-        own = top_detections(image, np.zeros_like(image), clean.scores)
-        q, at, true_at = probabilities[ref], image[own], reference_image[ref]
-        hits = match_weighted(clean.boxes[own], at, reference.boxes[ref], true_at, q)
+        best = top_detections(image, np.zeros_like(image), clean.scores)
+        q, at, true_at = probabilities[ref], image[best], reference_image[ref]
+        hits = match_weighted(clean.boxes[best], at, reference.boxes[ref], true_at, q)
         n_true = np.bincount(true_at, q, minlength=n_images)
-        self._ranking = RankedDetections.of(clean.scores[own], at, hits, n_true)
+        self._ranking = RankedDetections.of(clean.scores[best], at, hits, n_true)
 
     @property
     def known(self) -> bool:
@@ -78,8 +78,10 @@ class ReferenceFeatures:
             return dict.fromkeys((*REFERENCE_FEATURES, *self.points), math.nan)
         levels = self._ranking.average_precision()
         of_ap = dict(zip(REFERENCE_FEATURES, _summary(levels).tolist(), strict=True))
-        counts = {name: (of.measure, self._counts(of)) for name, of in self.points.items()}
-        return of_ap | {name: value_of(*of) for name, of in counts.items()}
+        return of_ap | {
+            name: value_of(point.measure, self._counts(point))
+            for name, point in self.points.items()
+        }
 
     @property
     def curve(self) -> CountCurve | None:
@@ -101,7 +103,7 @@ class ReferenceFeatures:
             name: values[name] + counts @ moved / total
             for name, moved in zip(REFERENCE_FEATURES, influence, strict=True)
         }
-        return of_ap | {name: self._resampled(of, counts) for name, of in self.points.items()}
+        return of_ap | {name: self._resampled(point, counts) for name, point in self.points.items()}
 
     def _resampled(self, point: OperatingPoint, drawn: np.ndarray) -> np.ndarray:
         nothing = np.full(len(drawn), np.nan)

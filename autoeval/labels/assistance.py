@@ -57,16 +57,15 @@ class LabelAssistance:
 
         Raises InputError if there is neither.
         """
-        fitting = (of for of in (self, self.of_clean) if of and {*of.box_model.names} <= {*names})
-        found = next(fitting, None)
-        if found is None:
-            missing = [name for name in self.box_model.names if name not in names]
-            raise InputError(
-                f"The label-assistance model needs the features {', '.join(missing)} of each box, "
-                f"from the passes {', '.join(sorted(passes_of(missing))) or 'of boxes'}. Observe "
-                "the images with them."
-            )
-        return found
+        for assistance in (self, self.of_clean):
+            if assistance and {*assistance.box_model.names} <= {*names}:
+                return assistance
+        missing = [name for name in self.box_model.names if name not in names]
+        raise InputError(
+            f"The label-assistance model needs the features {', '.join(missing)} of each box, "
+            f"from the passes {', '.join(sorted(passes_of(missing))) or 'of boxes'}. Observe "
+            "the images with them."
+        )
 
     def mixing_weights(self, others: ProbableLabels | None) -> MixingWeights:
         """Return those with boxes of another detector, or without where none were fitted so."""
@@ -108,11 +107,17 @@ class LabelAssistance:
         try:
             return cls(
                 BoxModel.from_dict(values["box_model"]),
-                {name: MixingWeights.from_dict(of) for name, of in values["mixing"].items()},
+                {
+                    name: MixingWeights.from_dict(weights)
+                    for name, weights in values["mixing"].items()
+                },
                 float(values["small_sample_bias"]),
                 tuple(values["sites"]),
                 values["of_clean"] and cls.from_dict(values["of_clean"]),
-                {n: MixingWeights.from_dict(of) for n, of in values.get("points", {}).items()},
+                {
+                    n: MixingWeights.from_dict(weights)
+                    for n, weights in values.get("points", {}).items()
+                },
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(

@@ -59,16 +59,16 @@ class BoxModel:
         """Return the true-positive probability of each box, (10, N); see `probability`."""
         return probability(self.true_positive, pool.columns(self.names))
 
-    def n_missed(self, found: FoundBoxes, probabilities: np.ndarray) -> np.ndarray:
+    def n_missed(self, boxes: FoundBoxes, probabilities: np.ndarray) -> np.ndarray:
         """Return the expected false negatives of each category and image, (K, M).
 
-        `probabilities` are (10, N), of the N boxes of `found`.
+        `probabilities` are (10, N), of the N `boxes`.
         """
         missed = []
-        for k in range(len(found.categories)):
-            mine = found.label == k
-            columns = probabilities[0, mine], found.scores[mine], found.image[mine]
-            features = image_features(*columns, len(found.images))
+        for k in range(len(boxes.categories)):
+            mine = boxes.label == k
+            columns = probabilities[0, mine], boxes.scores[mine], boxes.image[mine]
+            features = image_features(*columns, len(boxes.images))
             missed.append(expected_count(self.false_negatives, features))
         return np.array(missed)
 
@@ -97,7 +97,7 @@ class BoxModel:
 
 
 def expected_rankings(
-    found: FoundBoxes, probabilities: np.ndarray, n_missed: np.ndarray
+    boxes: FoundBoxes, probabilities: np.ndarray, n_missed: np.ndarray
 ) -> list[RankedDetections]:
     """Rank the boxes of each category, with probabilities in place of labels.
 
@@ -106,10 +106,10 @@ def expected_rankings(
     """
     rankings = []
     for k, missed in enumerate(n_missed):
-        mine = found.label == k
-        image, own = found.image[mine], probabilities[:, mine]
-        n_true = np.bincount(image, own[0], minlength=len(missed)) + missed
-        rankings.append(RankedDetections.of(found.scores[mine], image, own, n_true))
+        mine = boxes.label == k
+        image, right = boxes.image[mine], probabilities[:, mine]
+        n_true = np.bincount(image, right[0], minlength=len(missed)) + missed
+        rankings.append(RankedDetections.of(boxes.scores[mine], image, right, n_true))
     return rankings
 
 

@@ -37,8 +37,8 @@ class ByImage:
         (array([[0.5]]), array([1], dtype=int32), array([[2.]], dtype=float32))
         """
         usual, category, image, values = [], [], [], []
-        for k, own in enumerate(categories):
-            rounded = with_few_bits(own)
+        for k, numbers in enumerate(categories):
+            rounded = with_few_bits(numbers)
             # more than half of the images share a value, or there is little to save
             middle = np.argsort(rounded[0], kind="stable")[n_images // 2]
             other = np.flatnonzero((rounded != rounded[:, [middle]]).any(axis=0))
@@ -60,9 +60,9 @@ class ByImage:
 
     def __getitem__(self, level: int) -> np.ndarray:
         """Return one of the L numbers of all images, (K, M), float64."""
-        found = np.repeat(self.usual[:, level, None], self.n_images, axis=1)
-        found[self.category, self.image] = self.values[:, level]
-        return found
+        dense = np.repeat(self.usual[:, level, None], self.n_images, axis=1)
+        dense[self.category, self.image] = self.values[:, level]
+        return dense
 
     def of_categories(self, kept: Sequence[int], n_added: int = 0) -> Self:
         """Keep some categories, in the order given, and add some whose numbers are 0."""

@@ -54,11 +54,11 @@ def restored(stored: np.ndarray, how: Mapping[str, Any]) -> np.ndarray:
     if 0 in shape:
         return np.zeros(shape, dtype)
     decimals = how.get("decimals")
-    own = dtype if decimals is None else np.dtype(np.int32)
-    columns = np.ascontiguousarray(stored.T).reshape(-1).view(own)
+    stored_dtype = dtype if decimals is None else np.dtype(np.int32)
+    columns = np.ascontiguousarray(stored.T).reshape(-1).view(stored_dtype)
     columns = columns.reshape(-1, shape[0])
     if how.get("steps"):
-        columns = np.cumsum(columns, axis=1, dtype=own)
+        columns = np.cumsum(columns, axis=1, dtype=stored_dtype)
     if decimals is not None:
         if len(columns) == CORNERS:
             columns = np.concatenate([columns[:2], columns[2:] + columns[:2]])

@@ -40,62 +40,62 @@ class ProbableLabels:
     @classmethod
     def of_reference(cls, boxes: SiteBoxes) -> Self | None:
         """Take the calibrated boxes of a reference detector, as evaluation takes them, if any."""
-        found, probabilities = boxes.reference, boxes.reference_right
-        if found is None or probabilities is None:
+        reference, probabilities = boxes.reference, boxes.reference_right
+        if reference is None or probabilities is None:
             return None
-        best = top_detections(found.image, found.label, found.scores)
-        return cls(found.where(best), probabilities[best])
+        best = top_detections(reference.image, reference.label, reference.scores)
+        return cls(reference.where(best), probabilities[best])
 
     @classmethod
-    def of_confident(cls, found: FoundBoxes) -> Self:
+    def of_confident(cls, boxes: FoundBoxes) -> Self:
         """Take boxes with a score over `CONFIDENT` for certain."""
-        sure = found.where(found.scores > CONFIDENT)
+        sure = boxes.where(boxes.scores > CONFIDENT)
         return cls(sure, np.ones(len(sure)), PSEUDO)
 
-    def rankings(self, found: FoundBoxes) -> list[RankedDetections]:
+    def rankings(self, boxes: FoundBoxes) -> list[RankedDetections]:
         """Rank the boxes of a detector in each category, with these as labels."""
-        own, n_images = self.boxes, len(found.images)
-        order = np.lexsort((found.image, -found.scores, found.label))
-        image, label = found.image[order], found.label[order]
-        n_categories = len(found.categories)
+        labels, n_images = self.boxes, len(boxes.images)
+        order = np.lexsort((boxes.image, -boxes.scores, boxes.label))
+        image, label = boxes.image[order], boxes.label[order]
+        n_categories = len(boxes.categories)
         hits = match_weighted(
-            found.boxes[order],
+            boxes.boxes[order],
             n_categories * image + label,
-            own.boxes,
-            n_categories * own.image + own.label,
+            labels.boxes,
+            n_categories * labels.image + labels.label,
             self.probabilities,
         )
-        scores, numbers = found.scores[order], np.arange(n_categories + 1)
+        scores, numbers = boxes.scores[order], np.arange(n_categories + 1)
         ends = np.searchsorted(label, numbers)
-        by_label = np.argsort(own.label, kind="stable")
-        own_ends = np.searchsorted(own.label[by_label], numbers)
+        by_label = np.argsort(labels.label, kind="stable")
+        label_ends = np.searchsorted(labels.label[by_label], numbers)
         ranked = []
         for k in range(n_categories):
             rows = slice(ends[k], ends[k + 1])
-            mine = by_label[own_ends[k] : own_ends[k + 1]]
-            n_true = np.bincount(own.image[mine], self.probabilities[mine], minlength=n_images)
+            mine = by_label[label_ends[k] : label_ends[k + 1]]
+            n_true = np.bincount(labels.image[mine], self.probabilities[mine], minlength=n_images)
             ranked.append(RankedDetections.of(scores[rows], image[rows], hits[:, rows], n_true))
         return ranked
 
-    def disagreement(self, found: FoundBoxes, right: np.ndarray) -> np.ndarray:
+    def disagreement(self, boxes: FoundBoxes, right: np.ndarray) -> np.ndarray:
         """Return the expected number of boxes of each image on which the detectors disagree, (M,).
 
-        right (N,): probability that each of the detector's boxes `found` is right at IoU .5. A box
+        right (N,): probability that each of the detector's `boxes` is right at IoU .5. A box
         counts by how much this differs from what the other detector gives it, 0 where that has no
         box there; an unmatched box of the other by its probability.
         """
-        own, n_images, n_categories = self.boxes, len(found.images), len(found.categories)
-        order = np.lexsort((found.image, -found.scores, found.label))
+        labels, n_images, n_categories = self.boxes, len(boxes.images), len(boxes.categories)
+        order = np.lexsort((boxes.image, -boxes.scores, boxes.label))
         matched = match_weighted(
-            found.boxes[order],
-            n_categories * found.image[order] + found.label[order],
-            own.boxes,
-            n_categories * own.image + own.label,
+            boxes.boxes[order],
+            n_categories * boxes.image[order] + boxes.label[order],
+            labels.boxes,
+            n_categories * labels.image + labels.label,
             self.probabilities,
         )[0]
-        image = found.image[order]
+        image = boxes.image[order]
         differing = np.bincount(image, np.abs(right[order] - matched), minlength=n_images)
-        there = np.bincount(own.image, self.probabilities, minlength=n_images)
+        there = np.bincount(labels.image, self.probabilities, minlength=n_images)
         unmatched = there - np.bincount(image, matched, minlength=n_images)
         return np.asarray(differing + np.maximum(unmatched, 0))
 
@@ -115,8 +115,8 @@ def control_variates(
     if second is None:
         return {MODEL: first}
     other = np.nan_to_num(influence_function(second))
-    own = other.mean(axis=0).std()
-    return {MODEL: first, kind: other * (first.mean(axis=0).std() / own if own > 0 else 0.0)}
+    std = other.mean(axis=0).std()
+    return {MODEL: first, kind: other * (first.mean(axis=0).std() / std if std > 0 else 0.0)}
 
 
 def true_influence(ranking: RankedDetections) -> np.ndarray:

@@ -103,8 +103,8 @@ class LabelEstimates:
 
     def inside(self, level: float) -> dict[str, float]:
         """Return ``value``, ``lower`` and ``upper`` of the combined estimate, inside [0, 1]."""
-        found = self.combined.estimate
-        ends = np.clip([found.value, *found.interval(level)], 0, 1).tolist()
+        estimate = self.combined.estimate
+        ends = np.clip([estimate.value, *estimate.interval(level)], 0, 1).tolist()
         return dict(zip(("value", "lower", "upper"), ends, strict=True))
 
 
@@ -193,8 +193,8 @@ def difference_of_category(
     unbiased = without_small_sample_bias(
         accuracy.value, small_sample_bias, n_true=n_true, n_in_pool=n_in_pool
     )
-    own = predicted[sample.images]
-    return _estimate(unbiased, accuracy, sample, prior, predicted=own, residual=residual)
+    at_labelled = predicted[sample.images]
+    return _estimate(unbiased, accuracy, sample, prior, predicted=at_labelled, residual=residual)
 
 
 def _estimate(

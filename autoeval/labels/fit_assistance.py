@@ -84,13 +84,15 @@ def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
     The second is by cross-validation in `FOLDS` folds: of families, or, with a single family, of
     the images of each site at random. Raises InputError if no category has labels enough.
     """
-    sites = [of.at_most(MOST_IMAGES) for of in sets]
+    sites = [site.at_most(MOST_IMAGES) for site in sets]
     several = len({site.group for site in sites}) > 1
     pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
     sites = [site for site in sites if any(pair.site is site for pair in pairs)]
     folds = image_folds([site.group for site in sites], [len(site.pool) for site in sites])
     every = [site.pool.names for site in sites]
-    names = tuple(name for name in (every or [()])[0] if all(name in own for own in every))
+    names = tuple(
+        name for name in (every or [()])[0] if all(name in features for features in every)
+    )
     fitted = _fit(sites, pairs, folds, names)
     if fitted is None:
         raise InputError(
@@ -110,7 +112,7 @@ def image_folds(families: Sequence[str], n_images: Sequence[int]) -> list[np.nda
     """
     different = sorted(set(families))
     if len(different) > 1:
-        numbers = [different.index(of) % FOLDS for of in families]
+        numbers = [different.index(family) % FOLDS for family in families]
         return [np.full(n, fold) for n, fold in zip(n_images, numbers, strict=True)]
     return [np.random.default_rng(k).permutation(n) % FOLDS for k, n in enumerate(n_images)]
 
@@ -122,10 +124,10 @@ def pairs_of(site: LabelledSet, *, everywhere: bool) -> Iterator[Pair]:
     it: in a labelled set of many categories most images do neither, at a site whose accuracy is
     wanted most do.
     """
-    found = site.pool.found
+    boxes = site.pool.found
     for k, ranking in enumerate(site.rankings):
         chosen = (ranking.n_true > 0) | everywhere
-        chosen[found.image[(found.label == k) & (found.scores > SCORE_THR)]] = True
+        chosen[boxes.image[(boxes.label == k) & (boxes.scores > SCORE_THR)]] = True
         images = np.flatnonzero(chosen)
         if len(images) >= FEWEST_IMAGES and ranking.n_true.sum() >= FEWEST_BOXES:
             yield Pair(site, k, images)
@@ -138,27 +140,38 @@ def _fit(
     names: tuple[str, ...],
 ) -> LabelAssistance | None:
     """Fit on the features with these names; None where there is too little."""
-    n_found = sum(len(np.unique(of.ranking.image[of.ranking.hits[0] > 0])) for of in pairs)
+    n_found = sum(len(np.unique(pair.ranking.image[pair.ranking.hits[0] > 0])) for pair in pairs)
     if n_found < FEWEST_FOUND:
         return None
-    cross_fitted = [of for of in _cross_fit(sites, pairs, folds, names) if of.varies]
-    of_ap = [of for of in cross_fitted if of.target == MEAN_AP]
+    cross_fitted = [
+        influence for influence in _cross_fit(sites, pairs, folds, names) if influence.varies
+    ]
+    of_ap = [influence for influence in cross_fitted if influence.target == MEAN_AP]
     if not of_ap:
         return None
-    of_points = {name: [of for of in cross_fitted if of.target == name] for name in MEASURES}
+    of_points = {
+        name: [influence for influence in cross_fitted if influence.target == name]
+        for name in MEASURES
+    }
     mixing = {MODEL: _mixing_weights(of_ap, (MODEL,))}
     for kind in (PSEUDO, REFERENCE):
-        if all(kind in of.predicted for of in of_ap):
+        if all(kind in influence.predicted for influence in of_ap):
             mixing[kind] = _mixing_weights(of_ap, (MODEL, kind))
     return LabelAssistance(
-        fit_box_model(sites, pairs, [np.ones(len(of), bool) for of in folds], names),
+        fit_box_model(
+            sites, pairs, [np.ones(len(fold_of_image), bool) for fold_of_image in folds], names
+        ),
         mixing,
         fit_small_sample_bias(
             [measure_small_sample_bias(pair.ranking) for pair in pairs],
             [pair.site.group for pair in pairs],
         ),
         tuple(site.name for site in sites),
-        points={name: _mixing_weights(of, (MODEL,)) for name, of in of_points.items() if of},
+        points={
+            name: _mixing_weights(influences, (MODEL,))
+            for name, influences in of_points.items()
+            if influences
+        },
     )
 
 
@@ -172,10 +185,10 @@ def _cross_fit(
     probabilities = [np.zeros((10, len(site.pool.found))) for site in sites]
     n_missed = [np.zeros((len(s.truth.categories), len(s.pool))) for s in sites]
     for fold in range(FOLDS):
-        held_out = [of == fold for of in folds]
-        if not any(of.any() for of in held_out):
+        held_out = [fold_of_image == fold for fold_of_image in folds]
+        if not any(mask.any() for mask in held_out):
             continue
-        model = fit_box_model(sites, pairs, [~of for of in held_out], names)
+        model = fit_box_model(sites, pairs, [~mask for mask in held_out], names)
         for site, mine, p, missed in zip(sites, held_out, probabilities, n_missed, strict=True):
             if mine.any():
                 boxes = mine[site.pool.found.image]
@@ -188,26 +201,26 @@ def _cross_fit(
         others = ProbableLabels.of_set(site)
         second = others.rankings(site.pool.found) if others else None
         for pair in (pair for pair in pairs if pair.site is site):
-            own = expected[pair.category].take(pair.images)
+            ranking = expected[pair.category].take(pair.images)
             if others and second:
                 by_others = second[pair.category].take(pair.images)
-                variates = control_variates(own, by_others, others.kind)
+                variates = control_variates(ranking, by_others, others.kind)
             else:
-                variates = control_variates(own)
+                variates = control_variates(ranking)
             means = {name: values.mean(axis=0) for name, values in variates.items()}
             predicted.append(CrossFitted(MEAN_AP, true_influence(pair.ranking), means))
-            predicted += _at_thresholds(pair.ranking, own)
+            predicted += _at_thresholds(pair.ranking, ranking)
     return predicted
 
 
 def _at_thresholds(true: RankedDetections, expected: RankedDetections) -> Iterator[CrossFitted]:
     """Yield the influence on precision, recall and F1, where these are defined."""
     for threshold in THRESHOLDS:
-        counts = [image_counts(of, threshold) for of in (true, expected)]
+        counts = [image_counts(ranking, threshold) for ranking in (true, expected)]
         for name in MEASURES:
-            own, predicted = (influence_on(name, of) for of in counts)
-            if np.isfinite(own).all() and np.isfinite(predicted).all():
-                yield CrossFitted(name, own, {MODEL: predicted})
+            actual, predicted = (influence_on(name, image_count) for image_count in counts)
+            if np.isfinite(actual).all() and np.isfinite(predicted).all():
+                yield CrossFitted(name, actual, {MODEL: predicted})
 
 
 def fit_box_model(
@@ -234,7 +247,7 @@ def fit_box_model(
     for site, mask in zip(sites, images, strict=True):
         if mask.any():
             p = probability(true_positive, site.pool.columns(names))
-            rows += [_missed(of, p, mask) for of in pairs if of.site is site]
+            rows += [_missed(pair, p, mask) for pair in pairs if pair.site is site]
     described, missed, weights = (np.concatenate(part) for part in zip(*rows, strict=True))
     fit = fit_false_negatives(described, missed, weights / weights.mean())
     return BoxModel(names, true_positive, fit)
@@ -244,9 +257,9 @@ def _missed(
     pair: Pair, probabilities: np.ndarray, images: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features, false negatives and weights of the images of a pair."""
-    found, ranking = pair.site.pool.found, pair.site.rankings[pair.category]
-    mine, n_images = found.label == pair.category, len(ranking)
-    columns = probabilities[0, mine], found.scores[mine], found.image[mine], n_images
+    boxes, ranking = pair.site.pool.found, pair.site.rankings[pair.category]
+    mine, n_images = boxes.label == pair.category, len(ranking)
+    columns = probabilities[0, mine], boxes.scores[mine], boxes.image[mine], n_images
     hits = np.bincount(ranking.image, ranking.hits[0], minlength=n_images)
     chosen = pair.images[images[pair.images]]
     missed = np.maximum(ranking.n_true - hits, 0)[chosen]
@@ -259,30 +272,36 @@ def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...])
     from scipy.optimize import nnls  # a quarter of a second that most commands save
 
     x = np.concatenate(
-        [_scaled(np.stack([of.predicted[n] for n in names], 1), of) for of in cross_fitted]
+        [
+            _scaled(np.stack([influence.predicted[n] for n in names], 1), influence)
+            for influence in cross_fitted
+        ]
     )
-    y = np.concatenate([_scaled(of.true, of) for of in cross_fitted])
+    y = np.concatenate([_scaled(influence.true, influence) for influence in cross_fitted])
     penalty = np.sqrt(RIDGE * np.mean(np.sum(x**2, axis=0))) * np.eye(len(names))
-    found, _ = nnls(np.vstack([x, penalty]), np.append(y, np.zeros(len(names))))
-    found[0] = max(found[0], LEAST_SLOPE) if not found.any() else found[0]
-    mixed = [found @ np.stack([of.predicted[name] for name in names]) for of in cross_fitted]
+    slopes, _ = nnls(np.vstack([x, penalty]), np.append(y, np.zeros(len(names))))
+    slopes[0] = max(slopes[0], LEAST_SLOPE) if not slopes.any() else slopes[0]
+    mixed = [
+        slopes @ np.stack([influence.predicted[name] for name in names])
+        for influence in cross_fitted
+    ]
     correlations, ratios, noises = [], [], []
-    for of, sum_of in zip(cross_fitted, mixed, strict=True):
-        left = of.true - sum_of
+    for influence, sum_of in zip(cross_fitted, mixed, strict=True):
+        left = influence.true - sum_of
         centred = left - left.mean()
-        correlations.append(np.corrcoef(of.true, sum_of)[0, 1])
+        correlations.append(np.corrcoef(influence.true, sum_of)[0, 1])
         ratios.append(left.var(ddof=1) / sum_of.var(ddof=1))
         # variance of the logarithm of a sample variance, by the fourth moment
         kurtosis = np.mean(centred**4) / np.mean(centred**2) ** 2
         noises.append(float((kurtosis - 1) / len(left)))
     return MixingWeights(
-        dict(zip(names, map(float, found), strict=True)),
+        dict(zip(names, map(float, slopes), strict=True)),
         fit_variance_prior(ratios, float(np.mean(noises))),
         float(np.mean(correlations)),
     )
 
 
-def _scaled(values: np.ndarray, of: CrossFitted) -> np.ndarray:
+def _scaled(values: np.ndarray, influence: CrossFitted) -> np.ndarray:
     """Give each pair the same weight, whether its influence or what was predicted is large."""
-    size = of.true.var() + of.predicted[MODEL].var()
-    return values / np.sqrt(size * len(of.true))
+    size = influence.true.var() + influence.predicted[MODEL].var()
+    return values / np.sqrt(size * len(influence.true))

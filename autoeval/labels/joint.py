@@ -40,12 +40,12 @@ FLAT = 100.0  # standard deviation of a common error of which nothing is known
 class JointPrior:
     """Label-free estimates of C categories and of their mean, with the covariance of their errors.
 
-    The covariance is ``common @ common.T + diag(own**2)``.
+    The covariance is ``common @ common.T + diag(specific**2)``.
     """
 
-    values: np.ndarray  # (C,), as `own` and `dof`
+    values: np.ndarray  # (C,), as `specific` and `dof`
     common: np.ndarray  # loadings of the errors that categories share: level and rarity, (C, 2)
-    own: np.ndarray  # standard deviations of the errors of each
+    specific: np.ndarray  # standard deviations of the errors that each has alone
     dof: np.ndarray
     mean_dof: float  # of the error of the mean
     known: bool = True  # whether there is any label-free estimate
@@ -70,33 +70,35 @@ class JointPrior:
         with the standard deviation `STD_OF_UNKNOWN`.
         """
         c = len(each)
-        found = np.array([of.known for of in each])
-        values = np.array([of.value for of in each])
-        errors = np.array([of.error for of in each])
-        dof = np.array([of.dof if of.known else math.inf for of in each], float)
-        if not found.all():
-            values[~found] = _value_of_unknown(values[found], whole, int((~found).sum()))
-            errors[~found] = STD_OF_UNKNOWN
+        has_estimate = np.array([estimate.known for estimate in each])
+        values = np.array([estimate.value for estimate in each])
+        errors = np.array([estimate.error for estimate in each])
+        dof = np.array([estimate.dof if estimate.known else math.inf for estimate in each], float)
+        if not has_estimate.all():
+            values[~has_estimate] = _value_of_unknown(
+                values[has_estimate], whole, int((~has_estimate).sum())
+            )
+            errors[~has_estimate] = STD_OF_UNKNOWN
         mean_dof = whole.dof if whole.known else float(dof.min(initial=math.inf))
         rarity = np.zeros(c) if n_objects is None else 1 / (n_objects + 1)
         rarity = rarity - rarity.mean()
-        if not found.any() and not whole.known:
-            own = np.full(c, STD_OF_UNKNOWN)
+        if not has_estimate.any() and not whole.known:
+            specific = np.full(c, STD_OF_UNKNOWN)
             common = np.column_stack([np.full(c, FLAT), np.zeros(c)])
-            return cls(values, common, own, dof, mean_dof, known=False)
+            return cls(values, common, specific, dof, mean_dof, known=False)
         if whole.known and whole.error > errors.mean() > 0:  # a mean errs no more than its parts
             errors = errors * (whole.error / errors.mean())
         level = np.minimum(_level(errors, whole), errors)
         rarity = rarity * (errors > 0)  # the value of a category without a box is known
         left = np.sqrt(errors**2 - level**2)
         excess = np.clip(SMALL_SAMPLE_BIAS_STD * rarity, -left, left)
-        own = np.sqrt(np.maximum(left**2 - excess**2, 0.0))
+        specific = np.sqrt(np.maximum(left**2 - excess**2, 0.0))
         common = np.column_stack([level, excess])
-        return cls(values + small_sample_bias * rarity, common, own, dof, mean_dof)
+        return cls(values + small_sample_bias * rarity, common, specific, dof, mean_dof)
 
     def covariance(self, at: np.ndarray) -> np.ndarray:
         """Covariance of the errors of some categories, (M, M)."""
-        return np.asarray(self.common[at] @ self.common[at].T + np.diag(self.own[at] ** 2))
+        return np.asarray(self.common[at] @ self.common[at].T + np.diag(self.specific[at] ** 2))
 
     def without_level(self) -> Self:
         """Forget what is known of the level that all categories share."""
@@ -168,6 +170,8 @@ def contradicted(prior: JointPrior, measured: MeasuredCategories) -> bool:
     b = prior.common[at, 0]
     if not len(at) or not prior.known or not b.any():
         return False
+    # generalised least squares of d - m on the loadings b: the level u that the labels show, with
+    # the variance 1 of its prior beside that of the estimate
     of_each = prior.covariance(at) - np.outer(b, b) + measured.covariance
     solved = cho_solve(cho_factor(of_each, lower=True), b)
     precision = float(b @ solved)
@@ -187,36 +191,38 @@ def _posterior(
     before = functionals @ prior.values
     # a'Ka without the matrix K, which is large for many categories
     loading = functionals @ prior.common
-    total = (loading**2).sum(axis=1) + functionals**2 @ prior.own**2
+    total = (loading**2).sum(axis=1) + functionals**2 @ prior.specific**2
     if not len(at):
         stated = zip(before, np.sqrt(total), prior_dof, strict=True)
         none = ValueWithError if prior.known else lambda *_: NOTHING
-        return [Combined(none(*map(float, of)), 0.0, False) for of in stated]
+        return [Combined(none(*map(float, numbers)), 0.0, False) for numbers in stated]
     reach = prior.common[at] @ loading.T  # K_M a for each functional, (M, A)
-    reach += (functionals[:, at] * prior.own[at] ** 2).T
+    reach += (functionals[:, at] * prior.specific[at] ** 2).T
     factor = cho_factor(prior.covariance(at) + measured.covariance, lower=True)
     weights = cho_solve(factor, reach)
     inverse = np.diag(cho_solve(factor, np.eye(len(at))))
     values = before + weights.T @ (measured.values - prior.values[at])
     explained = (reach * weights).sum(axis=0)
+    # what is left divides into the errors of labels and prior, which have degrees of freedom each
     of_labels = (weights * (measured.covariance @ weights)).sum(axis=0)
     left = np.maximum(total - explained, 0.0)
     of_prior = np.maximum(left - of_labels, 0.0)
+    # variances of few labels are estimates, and so are the weights (Rivest & Vandal 2003)
     of_weights = (4 * sampling**2 / measured.dof * inverse) @ weights**2
-    found = []
+    estimates = []
     for k, value in enumerate(values):
         dof_of_labels = satterthwaite(weights[:, k] ** 2 * sampling, measured.dof)
         dof = satterthwaite([of_labels[k], of_prior[k]], [dof_of_labels, prior_dof[k]])
         error = math.sqrt(left[k] + of_weights[k])
         share = float(explained[k] / total[k]) if total[k] > 0 else 0.0
-        found.append(Combined(ValueWithError(float(value), error, dof), share, conflict))
-    return found
+        estimates.append(Combined(ValueWithError(float(value), error, dof), share, conflict))
+    return estimates
 
 
-def _value_of_unknown(known: np.ndarray, whole: ValueWithError, n: int) -> float:
+def _value_of_unknown(values: np.ndarray, whole: ValueWithError, n: int) -> float:
     if whole.known:
-        return float(np.clip(((len(known) + n) * whole.value - known.sum()) / n, 0, 1))
-    return float(known.mean()) if len(known) else 0.5
+        return float(np.clip(((len(values) + n) * whole.value - values.sum()) / n, 0, 1))
+    return float(values.mean()) if len(values) else 0.5
 
 
 def _level(errors: np.ndarray, whole: ValueWithError) -> float:

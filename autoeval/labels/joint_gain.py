@@ -24,11 +24,11 @@ def variance_with_one_more(
     `sampling` (C,) is the variance of that value.
     """
     at, c = measured.at, len(prior.values)
-    with_mean = prior.common @ prior.common.mean(axis=0) + prior.own**2 / c
-    of_each = (prior.common**2).sum(axis=1) + prior.own**2
+    with_mean = prior.common @ prior.common.mean(axis=0) + prior.specific**2 / c
+    of_each = (prior.common**2).sum(axis=1) + prior.specific**2
     if len(at):
         reach = prior.common[at] @ prior.common.T  # covariance of measured and all, (M, C)
-        reach[np.arange(len(at)), at] += prior.own[at] ** 2
+        reach[np.arange(len(at)), at] += prior.specific[at] ** 2
         factor = cho_factor(prior.covariance(at) + measured.covariance, lower=True)
         solved = cho_solve(factor, reach)
         with_mean = with_mean - solved.T @ with_mean[at]

@@ -173,11 +173,11 @@ class JointOutlook:
         variances = (DOF * law + showing * self.per_image / k) / (DOF + showing)
         seen = self.seen
         if seen is not None and len(seen.measured.at):
-            own = seen.measured.at
-            variances[own] = np.diag(seen.measured.covariance) / (1 - seen.k / self.n_pool)
-            variances[own] *= seen.n_holding[own] / held[own]
-            dof[own] = seen.measured.dof + held[own] - seen.n_holding[own]
-            correlations[np.ix_(own, own)] = seen.measured.correlations
+            rows = seen.measured.at
+            variances[rows] = np.diag(seen.measured.covariance) / (1 - seen.k / self.n_pool)
+            variances[rows] *= seen.n_holding[rows] / held[rows]
+            dof[rows] = seen.measured.dof + held[rows] - seen.n_holding[rows]
+            correlations[np.ix_(rows, rows)] = seen.measured.correlations
         errors = np.sqrt(finite * variances[at])
         expected = self.holding.in_pool(self.n_pool)
         n_in_pool = objects_in_pool(n_true, k, self.n_pool, expected)

@@ -52,7 +52,7 @@ class CategorySample:
     @property
     def n_true(self) -> np.ndarray:
         """Objects of each category on the labelled images, (C,)."""
-        return np.array([of.n_true for of in self.accuracies], float)
+        return np.array([accuracy.n_true for accuracy in self.accuracies], float)
 
     @cached_property
     def n_in_pool(self) -> np.ndarray:
@@ -63,12 +63,12 @@ class CategorySample:
     @property
     def used(self) -> list[int]:
         """Categories that labelled images hold."""
-        return [k for k, of in enumerate(self.accuracies) if of.usable]
+        return [k for k, accuracy in enumerate(self.accuracies) if accuracy.usable]
 
     def measured(self) -> MeasuredCategories:
         """Return the difference estimates of these, with their covariance."""
         sample, at = self.sample, self.used
-        found = [
+        estimates = [
             difference_of_category(
                 self.accuracies[k],
                 sample,
@@ -90,7 +90,8 @@ class CategorySample:
             for k in at
         ]
         values, errors, dof = (
-            np.array([getattr(of, name) for of in found]) for name in ("value", "error", "dof")
+            np.array([getattr(estimate, name) for estimate in estimates])
+            for name in ("value", "error", "dof")
         )
         bias = SMALL_SAMPLE_BIAS_STD * bias_scale(self.n_true[at], self.n_in_pool[at])
         correlations = shrunk_correlations(np.array(terms))
@@ -108,28 +109,30 @@ class CategoryEstimates:
     measured: MeasuredCategories
 
 
-def estimate_categories(of: CategorySample) -> CategoryEstimates:
+def estimate_categories(categories: CategorySample) -> CategoryEstimates:
     """Estimate the mean over categories and each of them, jointly; see `autoeval.labels.joint`."""
-    measured = of.measured()
-    complete = of.sample.complete
-    found = _exact(of) if complete else estimate_jointly(of.prior, measured)
+    measured = categories.measured()
+    complete = categories.sample.complete
+    joint = _exact(categories) if complete else estimate_jointly(categories.prior, measured)
     place = {int(k): i for i, k in enumerate(measured.at)}
     each = []
-    for k, (accuracy, prior) in enumerate(zip(of.accuracies, of.priors, strict=True)):
-        alone = sample_estimate(accuracy, of.sample, prior) if k in place else NOTHING
+    for k, (accuracy, prior) in enumerate(
+        zip(categories.accuracies, categories.priors, strict=True)
+    ):
+        alone = sample_estimate(accuracy, categories.sample, prior) if k in place else NOTHING
         difference = measured.one(place[k]) if k in place else NOTHING
         counts = accuracy.n_true, accuracy.n_holding, accuracy.measured
-        each.append(LabelEstimates(alone, difference, prior, found.each[k], *counts))
+        each.append(LabelEstimates(alone, difference, prior, joint.each[k], *counts))
     whole = LabelEstimates(
-        _sample_mean(of),
+        _sample_mean(categories),
         measured.mean,
-        of.whole,
-        found.mean,
-        sum(accuracy.n_true for accuracy in of.accuracies),
-        max(accuracy.n_holding for accuracy in of.accuracies),
-        any(accuracy.measured for accuracy in of.accuracies),
+        categories.whole,
+        joint.mean,
+        sum(accuracy.n_true for accuracy in categories.accuracies),
+        max(accuracy.n_holding for accuracy in categories.accuracies),
+        any(accuracy.measured for accuracy in categories.accuracies),
     )
-    return CategoryEstimates(whole, each, found.prior, measured)
+    return CategoryEstimates(whole, each, joint.prior, measured)
 
 
 def with_shared_bias(errors: np.ndarray, bias: np.ndarray, correlations: np.ndarray) -> np.ndarray:
@@ -160,9 +163,9 @@ def shrunk_correlations(terms: np.ndarray) -> np.ndarray:
     return np.asarray(shrunk)
 
 
-def _sample_mean(of: CategorySample) -> ValueWithError:
+def _sample_mean(categories: CategorySample) -> ValueWithError:
     """Return the mean over the categories that labelled images hold, from those images alone."""
-    used, sample = [of.accuracies[k] for k in of.used], of.sample
+    used, sample = [categories.accuracies[k] for k in categories.used], categories.sample
     if not used:
         return NOTHING
     return difference_estimate(
@@ -174,10 +177,10 @@ def _sample_mean(of: CategorySample) -> ValueWithError:
     )
 
 
-def _exact(of: CategorySample) -> JointEstimate:
+def _exact(categories: CategorySample) -> JointEstimate:
     """Return the values of all labels, which leave nothing to estimate."""
-    values = [accuracy.value if accuracy.usable else np.nan for accuracy in of.accuracies]
-    pairs = zip(values, of.priors, strict=True)
+    values = [accuracy.value if accuracy.usable else np.nan for accuracy in categories.accuracies]
+    pairs = zip(values, categories.priors, strict=True)
     each = tuple(combine(ValueWithError(value, 0.0), prior) for value, prior in pairs)
     mean = ValueWithError(float(np.nanmean(values)), 0.0)
-    return JointEstimate(combine(mean, of.whole), each, of.prior)
+    return JointEstimate(combine(mean, categories.whole), each, categories.prior)

@@ -116,10 +116,10 @@ def blocks_of(images: Sequence[UnlabelledImage], *, frames: int | None = None) -
         raise InputError(f"Expected 1 frame a block or more (--frames) but got {frames}.")
     series: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for place, image in enumerate(images):
-        found = _NUMBER.search(image.image_id)
-        if found and getattr(image, "time_s", None) is None:
-            name = image.image_id[: found.start()] + "\0" + image.image_id[found.end() :]
-            series[name].append((int(found[1]), place))
+        number = _NUMBER.search(image.image_id)
+        if number and getattr(image, "time_s", None) is None:
+            name = image.image_id[: number.start()] + "\0" + image.image_id[number.end() :]
+            series[name].append((int(number[1]), place))
     for members in series.values():
         first = int(numbers.max()) + 1
         for rank, (_, place) in enumerate(sorted(members)):
@@ -148,34 +148,35 @@ def match_labels(
     labelled image holds an object.
     """
     at = places_in_pool(labels, pool)
-    known = [k for k, found in enumerate(at) if found is not None]
-    unknown = [labels.images[k].file_name for k, found in enumerate(at) if found is None]
-    if not known:
+    in_pool = [k for k, place in enumerate(at) if place is not None]
+    unknown = [labels.images[k].file_name for k, place in enumerate(at) if place is None]
+    if not in_pool:
         raise InputError(
             f"None of the {len(labels.images)} labelled images of {labels.path} is in the pool "
             f"(labelled: {listed(unknown)}; pool: {listed([i.image_id for i in pool.images])}). "
             "Keep the file names as they were."
         )
-    images = np.array([at[k] for k in known])
+    images = np.array([at[k] for k in in_pool])
     twice = [pool.images[k].image_id for k, n in Counter(images.tolist()).items() if n > 1]
     if twice:
         raise InputError(
             f"{labels.path}: images labelled twice: {listed(twice)}. Keep one entry of each."
         )
-    kept = {labels.images[k].image_id for k in known}
+    kept = {labels.images[k].image_id for k in in_pool}
     of_pool = replace(
         labels,
-        images=tuple(labels.images[k] for k in known),
+        images=tuple(labels.images[k] for k in in_pool),
         boxes=tuple(box for box in labels.boxes if box.image_id in kept),
     )
     truth = Truth.of(of_pool, pool.categories, _words(labels, pool.categories, words))
     if not len(truth.where(~truth.crowd)):
         raise InputError(
-            f"None of the {len(known)} labelled images holds a {' or '.join(pool.categories)}, so "
+            f"None of the {len(in_pool)} labelled images holds a "
+            f"{' or '.join(pool.categories)}, so "
             "average precision is not defined. Are the labels finished? If so, label more images."
         )
     return LabelledSubset(
-        images, truth, (*_warnings(labels, unknown, truth, len(known)), *truth.warnings)
+        images, truth, (*_warnings(labels, unknown, truth, len(in_pool)), *truth.warnings)
     )
 
 

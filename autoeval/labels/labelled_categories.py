@@ -36,7 +36,7 @@ class LabelledCategories:
 
 
 def labelled_categories(
-    found: Sequence[str],
+    found_categories: Sequence[str],
     labels: LabelSet,
     pool: FoundBoxes,
     words: Mapping[str, str] | None = None,
@@ -52,7 +52,7 @@ def labelled_categories(
 
     Parameters
     ----------
-    found : sequence of str
+    found_categories : sequence of str
         Categories of the estimate without labels.
     labels : LabelSet
         Its `numbers` say that it lists its categories, whether they have a box or not.
@@ -68,15 +68,15 @@ def labelled_categories(
     if labels.numbers:
         translated = words or {word: word for word in labels.categories}
         vocabulary = {translated.get(word) for word in labels.categories}
-        lacking = [name for name in found if name not in vocabulary]
-    added = [] if words or named else [word for word in labelled if word not in found]
-    if lacking and len(lacking) < len(found):
+        lacking = [name for name in found_categories if name not in vocabulary]
+    added = [] if words or named else [word for word in labelled if word not in found_categories]
+    if lacking and len(lacking) < len(found_categories):
         warnings.append(
             Notice(
                 "categories-without-labels",
                 "detected categories that the labels do not have, left out of the mean: "
-                f"{len(lacking)} of {len(found)} ({listed(lacking, 10)}). Where the labels have "
-                "other words for them, translate with words=WORD=CATEGORY",
+                f"{len(lacking)} of {len(found_categories)} ({listed(lacking, 10)}). Where the "
+                "labels have other words for them, translate with words=WORD=CATEGORY",
             )
         )
     else:  # the labels are of other words altogether, which `match_labels` refuses
@@ -92,7 +92,7 @@ def labelled_categories(
         )
     else:
         added = []
-    kept = [name for name in found if name not in lacking]
+    kept = [name for name in found_categories if name not in lacking]
     return LabelledCategories(kept, added, tuple(warnings))
 
 
@@ -130,18 +130,18 @@ def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> Label
     names = (*kept, *added)
     rows = [plan.found.categories.index(name) for name in kept]
     inside = np.isin(plan.found.label, rows)
-    found = plan.found.as_categories(names, {name: name for name in kept})
+    boxes = plan.found.as_categories(names, {name: name for name in kept})
     detected = set(plan.rest.categories if plan.rest is not None else ()).intersection(added)
     n_added = 0
     if plan.rest is not None and detected:
         unlikely = plan.rest.as_categories(names, {name: name for name in detected})
         n_added = len(unlikely)
-        found = replace(
-            found,
-            image=np.concatenate([found.image, unlikely.image]),
-            label=np.concatenate([found.label, unlikely.label]),
-            boxes=np.concatenate([found.boxes, unlikely.boxes]),
-            scores=np.concatenate([found.scores, unlikely.scores]),
+        boxes = replace(
+            boxes,
+            image=np.concatenate([boxes.image, unlikely.image]),
+            label=np.concatenate([boxes.label, unlikely.label]),
+            boxes=np.concatenate([boxes.boxes, unlikely.boxes]),
+            scores=np.concatenate([boxes.scores, unlikely.scores]),
         )
     changes: dict[str, object] = {}
     if plan.probabilities is not None:
@@ -154,7 +154,7 @@ def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> Label
         changes["holding"] = np.hstack([plan.holding[:, rows], seldom])
     return replace(
         plan,
-        found=found,
+        found=boxes,
         influence=plan.influence.of_categories(rows, len(added)),
         priors=_priors(
             plan, kept, {name: UNLIKELY if name in detected else ZERO for name in added}
@@ -174,13 +174,19 @@ def _priors(
     n = len(kept) + len(added)
     for target in LEVELS:
         each = [plan.label_free(target, name) for name in kept]
-        priors |= {f"{target}/{name}": of for name, of in zip(kept, each, strict=True) if of.known}
-        priors |= {f"{target}/{name}": of for name, of in added.items()}
+        priors |= {
+            f"{target}/{name}": estimate
+            for name, estimate in zip(kept, each, strict=True)
+            if estimate.known
+        }
+        priors |= {f"{target}/{name}": estimate for name, estimate in added.items()}
         mean = _mean_prior(plan, target, each)
         if mean.known:
             share = len(kept) / n
-            value = share * mean.value + sum(of.value for of in added.values()) / n
-            variance = (share * mean.error) ** 2 + sum(of.error**2 for of in added.values()) / n**2
+            value = share * mean.value + sum(estimate.value for estimate in added.values()) / n
+            variance = (share * mean.error) ** 2 + sum(
+                estimate.error**2 for estimate in added.values()
+            ) / n**2
             priors[target] = ValueWithError(value, float(np.sqrt(variance)), mean.dof)
     return priors
 
@@ -192,15 +198,15 @@ def _mean_prior(plan: LabelPlan, target: str, each: list[ValueWithError]) -> Val
     common to the categories of a site and b of each: both follow from the plan's own mean.
     """
     whole, n_before = plan.priors.get(target, NOTHING), len(plan.found.categories)
-    if not each or not all(of.known for of in each):
+    if not each or not all(estimate.known for estimate in each):
         return NOTHING
     if len(each) == n_before:
         return whole
-    single = float(np.mean([of.error**2 for of in each]))
+    single = float(np.mean([estimate.error**2 for estimate in each]))
     common = single
     if whole.known and n_before > 1:
         of_each = np.clip((single - whole.error**2) * n_before / (n_before - 1), 0, single)
         common = single - float(of_each)
     variance = common + (single - common) / len(each)
-    value = float(np.mean([of.value for of in each]))
-    return ValueWithError(value, float(np.sqrt(variance)), min(of.dof for of in each))
+    value = float(np.mean([estimate.value for estimate in each]))
+    return ValueWithError(value, float(np.sqrt(variance)), min(estimate.dof for estimate in each))

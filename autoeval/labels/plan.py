@@ -115,10 +115,14 @@ class LabelPlan:
         A plan for precision draws images with a box over its threshold alone, by which no recall is
         known.
         """
-        point, own = OperatingPoint.of(target), OperatingPoint.of(self.target)
-        if own is None or own.measure != "precision" or target == self.target:
+        point, plan_point = OperatingPoint.of(target), OperatingPoint.of(self.target)
+        if plan_point is None or plan_point.measure != "precision" or target == self.target:
             return True
-        return bool(point and point.measure == own.measure and point.score_thr >= own.score_thr)
+        return bool(
+            point
+            and point.measure == plan_point.measure
+            and point.score_thr >= plan_point.score_thr
+        )
 
     def larger(self, n: int) -> Self:
         """Return the plan with more images; those that were drawn are kept.
@@ -145,7 +149,9 @@ class LabelPlan:
         counts = self.expected_counts(point)
         counts = np.concatenate([counts, counts.sum(axis=0, keepdims=True)])
         slope = self.mixing_of(target).slopes[MODEL]
-        return slope * np.nan_to_num([influence_on(point.measure, of) for of in counts])
+        return slope * np.nan_to_num(
+            [influence_on(point.measure, category_counts) for category_counts in counts]
+        )
 
     def expected_counts(self, point: OperatingPoint) -> np.ndarray:
         """Return expected true positives, boxes and expected objects of each image, (K, 3, M)."""
@@ -156,13 +162,13 @@ class LabelPlan:
             )
         if point.iou != self.iou:
             raise InputError(f"This plan is for an IoU of {self.iou:g}, not {point.iou:g}.")
-        found, n = self.found, self.n_pool
-        over = found.scores > found.scores.dtype.type(point.score_thr)
-        counts = np.zeros((len(found.categories), 3, n))
+        boxes, n = self.found, self.n_pool
+        over = boxes.scores > boxes.scores.dtype.type(point.score_thr)
+        counts = np.zeros((len(boxes.categories), 3, n))
         for k, objects in enumerate(self.objects[0]):
-            mine = over & (found.label == k)
+            mine = over & (boxes.label == k)
             weights = self.probabilities[mine], np.ones(mine.sum())
-            counts[k, :2] = [np.bincount(found.image[mine], w, minlength=n) for w in weights]
+            counts[k, :2] = [np.bincount(boxes.image[mine], w, minlength=n) for w in weights]
             counts[k, 2] = objects
         return counts
 
@@ -178,11 +184,13 @@ class LabelPlan:
         prior = self.priors.get(self.target, NOTHING)
         return Outlook(self.residual_variance(), self.n_pool, prior, self.level)
 
-    def outlook_after(self, found: CategoryEstimates, k: int) -> JointOutlook:
+    def outlook_after(self, estimates: CategoryEstimates, k: int) -> JointOutlook:
         """Return the forecast after k labels, by what they say of the categories."""
-        held, objects = np.array([(of.n_holding, of.n_true) for of in found.each]).T
-        seen = SeenLabels(k, held, objects, found.measured)
-        return JointOutlook.after(self._joint_outlook, found.prior, seen)
+        held, objects = np.array(
+            [(category.n_holding, category.n_true) for category in estimates.each]
+        ).T
+        seen = SeenLabels(k, held, objects, estimates.measured)
+        return JointOutlook.after(self._joint_outlook, estimates.prior, seen)
 
     def residual_variance(self) -> VariancePrior:
         """Return the prior of the variance that predicted influence leaves, of one image."""
@@ -217,7 +225,7 @@ class LabelPlan:
 
 def at_levels(influence: np.ndarray) -> np.ndarray:
     """Return the influence on the mean over IoU thresholds and on some, (3, M), of (10, M)."""
-    return np.stack([influence[of].mean(axis=0) for of in LEVELS.values()])
+    return np.stack([influence[levels].mean(axis=0) for levels in LEVELS.values()])
 
 
 def make_plan(
@@ -297,7 +305,7 @@ def make_plan(
         score_thr=score_thr,
         iou=iou,
         probabilities=with_few_bits(probabilities[IOUS.index(round(iou, 6))]),
-        objects=ByImage.of((of.n_true[None] for of in rankings), len(pool)),
+        objects=ByImage.of((ranking.n_true[None] for ranking in rankings), len(pool)),
         points=fitting.points,
         named=named,
         rest=rest,

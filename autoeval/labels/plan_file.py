@@ -105,11 +105,11 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         LabelledImage(image_id, file_name, tuple(size) if size else None)
         for image_id, file_name, size in document["images"]
     )
-    found = _boxes("found", images, document["categories"], arrays)
+    boxes = _boxes("found", images, document["categories"], arrays)
     unlikely = document.get("unlikely_categories")
     priors = {name: _measured(values) for name, values in document["priors"].items()}
     return LabelPlan(
-        found,
+        boxes,
         _influence(arrays, len(images)),
         arrays["sequence"],
         blocks=arrays["blocks"],
@@ -117,7 +117,8 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
         priors=priors,
         warnings=notices_of(document["warnings"], document.get("warning_codes", ())),
         points={
-            name: MixingWeights.from_dict(of) for name, of in document.get("points", {}).items()
+            name: MixingWeights.from_dict(weights)
+            for name, weights in document.get("points", {}).items()
         },
         probabilities=arrays.get("probabilities"),
         objects=_objects(arrays, len(images)),

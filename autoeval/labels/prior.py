@@ -137,12 +137,12 @@ def _held_out_loss(
     """Return the negative normal log-likelihood of each family by the others, families alike."""
     total = 0.0
     for group in range(groups.max() + 1):
-        own = groups == group
-        if own.all():
+        left_out = groups == group
+        if left_out.all():
             continue
-        scale = _scale(residuals[~own], errors[~own], shape[~own], groups[~own])
-        variance = (scale * shape[own]) ** 2 + errors[own] ** 2
-        total += float(np.mean(np.log(variance) + residuals[own] ** 2 / variance))
+        scale = _scale(residuals[~left_out], errors[~left_out], shape[~left_out], groups[~left_out])
+        variance = (scale * shape[left_out]) ** 2 + errors[left_out] ** 2
+        total += float(np.mean(np.log(variance) + residuals[left_out] ** 2 / variance))
     return total
 
 

@@ -15,17 +15,19 @@ from autoeval.sites.labelled_set import LabelledSet
 def read_pseudo_labels(
     file: PathLike, pool: FoundBoxes, words: Mapping[str, str] | None = None
 ) -> FoundBoxes:
-    """Read the predictions of a second detector on the images of a pool, in its categories.
+    """Read the predictions of a second detector on the images of a pool, in its category_of_word.
 
     The file holds COCO results, see `read_predictions`; `words` has the category of the pool for
     each word of the second detector that counts, by default equal words. Raises InputError if the
     file cannot be read, is of other images, or has none of the words.
     """
-    found = read_predictions(file, images=pool.images, where="the pool")
+    boxes = read_predictions(file, images=pool.images, where="the pool")
     words = words or {name: name for name in pool.categories}
-    known = {word: name for word, name in words.items() if name in pool.categories}
-    own = found.as_categories(pool.categories, known)
-    return own.where(top_detections(own.image, own.label, own.scores))
+    category_of_word = {word: name for word, name in words.items() if name in pool.categories}
+    pseudo_labels = boxes.as_categories(pool.categories, category_of_word)
+    return pseudo_labels.where(
+        top_detections(pseudo_labels.image, pseudo_labels.label, pseudo_labels.scores)
+    )
 
 
 def with_pseudo_labels(

@@ -37,14 +37,14 @@ def measure_small_sample_bias(
     """
     rng, n = np.random.default_rng(seed), len(ranking)
     whole = ranking.average_precision().mean()
-    found = []
+    measured = []
     for k in (k for k in SAMPLE_SIZES if k < n for _ in range(draws)):
         few = ranking.take(rng.choice(n, k, replace=False))
         if few.n_true.any():
             excess = few.average_precision().mean() - whole
             scale_of_few = float(bias_scale(few.n_true.sum(), ranking.n_true.sum()))
-            found.append((excess, scale_of_few))
-    excess, scale = np.mean(found, axis=0) if found else (0.0, 0.0)
+            measured.append((excess, scale_of_few))
+    excess, scale = np.mean(measured, axis=0) if measured else (0.0, 0.0)
     return float(excess), float(scale)
 
 

@@ -61,14 +61,14 @@ def estimate_target(
         each = dict(zip(names, joint.each, strict=True))
         return TargetEstimates(joint.whole if len(names) > 1 else joint.each[0], each, joint)
     parts = zip(accuracies, predicted, priors, strict=True)
-    found = [
-        estimate_category(one, sample, own, mixing, small_sample_bias=0, prior=prior)
-        for one, own, prior in parts
+    estimates = [
+        estimate_category(one, sample, influence, mixing, small_sample_bias=0, prior=prior)
+        for one, influence, prior in parts
     ]
-    each = dict(zip(names, found, strict=True))
+    each = dict(zip(names, estimates, strict=True))
     if len(each) == 1:
-        return TargetEstimates(found[0], each)
-    counts = [image_counts(of, point.score_thr, point.level) for of in rankings]
+        return TargetEstimates(estimates[0], each)
+    counts = [image_counts(ranking, point.score_thr, point.level) for ranking in rankings]
     accuracy = measure_counts(point.measure, np.sum(counts, axis=0), weights)
     accuracy = replace(accuracy, complete=sample.complete)
     pooled = estimate_category(accuracy, sample, together, mixing, small_sample_bias=0, prior=whole)

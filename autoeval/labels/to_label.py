@@ -41,14 +41,14 @@ def name_images(labels: LabelSet, path: Path) -> Path:
 
 def _added(there: Any, images: list[dict[str, Any]], path: Path) -> dict[str, Any]:
     try:
-        known = {image["file_name"].replace("\\", "/") for image in there["images"]}
+        listed_names = {image["file_name"].replace("\\", "/") for image in there["images"]}
         ids = [image["id"] for image in there["images"]]
     except (TypeError, KeyError, AttributeError) as error:
         raise InputError(
             f"Expected {path} to be a COCO annotation file, in which to name the images. Move it "
             "away; `autoeval label estimate --labels` reads it from anywhere."
         ) from error
-    new = [image for image in images if not {_last(image), image["file_name"]} & known]
+    new = [image for image in images if not {_last(image), image["file_name"]} & listed_names]
     first = 1 + max((k for k in ids if isinstance(k, int)), default=0)
     named = [{**image, "id": first + k} for k, image in enumerate(new)]
     return {**there, "images": [*there["images"], *named]}
@@ -133,15 +133,15 @@ def label_config(categories: Sequence[str]) -> str:
 
 
 def _of_image(plan: LabelPlan, k: int, image: LabelledImage) -> Prelabels:
-    found = plan.found
-    rows = np.flatnonzero((found.image == k) & (found.scores > CONFIDENT))
-    rows = rows[np.argsort(-found.scores[rows], kind="stable")]
-    boxes = found.boxes[rows].astype(np.float64)
+    boxes_of_pool = plan.found
+    rows = np.flatnonzero((boxes_of_pool.image == k) & (boxes_of_pool.scores > CONFIDENT))
+    rows = rows[np.argsort(-boxes_of_pool.scores[rows], kind="stable")]
+    boxes = boxes_of_pool.boxes[rows].astype(np.float64)
     if image.size is not None:
         boxes = boxes.clip(0, np.array(image.size[::-1] * 2))
-    kept = _distinct(boxes, found.label[rows]) & (boxes[:, 2:] > boxes[:, :2]).all(axis=1)
-    names = [found.categories[label] for label in found.label[rows[kept]]]
-    return Prelabels(image, boxes[kept], found.scores[rows[kept]], names)
+    kept = _distinct(boxes, boxes_of_pool.label[rows]) & (boxes[:, 2:] > boxes[:, :2]).all(axis=1)
+    names = [boxes_of_pool.categories[label] for label in boxes_of_pool.label[rows[kept]]]
+    return Prelabels(image, boxes[kept], boxes_of_pool.scores[rows[kept]], names)
 
 
 def _distinct(boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:

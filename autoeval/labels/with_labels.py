@@ -101,7 +101,7 @@ class LabelledEstimate:
     @property
     def per_category(self) -> dict[str, dict[str, float]]:
         """``value``, ``lower`` and ``upper`` of each category, inside [0, 1]."""
-        return {name: of.inside(self.level) for name, of in self.by_category.items()}
+        return {name: estimates.inside(self.level) for name, estimates in self.by_category.items()}
 
     def more_labels(self, half_width: float) -> int:
         """Return how many more labels a half-width is expected to take; 0 where it is reached."""
@@ -135,13 +135,13 @@ class LabelledEstimate:
 
     def details(self) -> list[str]:
         """Return a line for each estimate that the recommended one combines."""
-        of = self.whole[self.target]
+        estimates = self.whole[self.target]
         named = {
-            "label-free": of.prior,
-            "sample estimate": of.sample,
-            "difference estimator": of.difference,
+            "label-free": estimates.prior,
+            "sample estimate": estimates.sample,
+            "difference estimator": estimates.difference,
         }
-        lines = [f"{name}: {self.text(found)}" for name, found in named.items()]
+        lines = [f"{name}: {self.text(estimate)}" for name, estimate in named.items()]
         return [*lines, *filter(None, [self.about_label_free])]
 
     @property
@@ -157,18 +157,18 @@ class LabelledEstimate:
 
     def _at_threshold(self, name: str) -> str:
         """Write a figure at a threshold; precision is not defined where no box is over it."""
-        found = self.whole[name].combined.estimate
+        estimate = self.whole[name].combined.estimate
         point = OperatingPoint.of(name)
-        if not np.isfinite(found.value) and point and point.measure == "precision":
+        if not np.isfinite(estimate.value) and point and point.measure == "precision":
             return "not defined, no box of the labelled images is over the threshold"
-        return self.text(found)
+        return self.text(estimate)
 
-    def text(self, found: ValueWithError) -> str:
+    def text(self, estimate: ValueWithError) -> str:
         """Write a value with its half-width, in points of 100."""
-        if not np.isfinite(found.value):
+        if not np.isfinite(estimate.value):
             return "not known"
-        half = f" ± {100 * found.half_width(self.level):.1f}" if found.known else ""
-        return f"{100 * found.value:.1f}{half}"
+        half = f" ± {100 * estimate.half_width(self.level):.1f}" if estimate.known else ""
+        return f"{100 * estimate.value:.1f}{half}"
 
     def __repr__(self) -> str:
         return f"<{str(self).splitlines()[0]}, warnings: {len(self.warnings)}>"
@@ -181,11 +181,16 @@ class LabelledEstimate:
         labels measure it.
         """
         rows = []
-        for name, of in {"": self.whole[self.target], **self.by_category}.items():
-            without = np.clip([of.prior.value, *of.prior.interval(self.level)], 0, 1)
+        for name, estimates in {"": self.whole[self.target], **self.by_category}.items():
+            without = np.clip([estimates.prior.value, *estimates.prior.interval(self.level)], 0, 1)
             free = dict(zip(FREE, without.tolist(), strict=True))
             rows.append(
-                {"category": name, **of.inside(self.level), **free, "measured": of.measured}
+                {
+                    "category": name,
+                    **estimates.inside(self.level),
+                    **free,
+                    "measured": estimates.measured,
+                }
             )
         return pd.DataFrame(rows)
 
@@ -231,10 +236,10 @@ class LabelledEstimate:
             "n_pool": self.n_pool,
             "categories_behind": self.n_behind,
             "more_labels": {f"{goal:.2f}": self.more_labels(goal) for goal in GOALS},
-            "whole": {name: plain(asdict(of)) for name, of in self.whole.items()},
+            "whole": {name: plain(asdict(estimates)) for name, estimates in self.whole.items()},
             "per_category": {
-                name: {**plain(self.per_category[name]), **plain(asdict(of))}
-                for name, of in self.by_category.items()
+                name: {**plain(self.per_category[name]), **plain(asdict(estimates))}
+                for name, estimates in self.by_category.items()
             },
             "warnings": list(self.warnings),
             "warning_codes": codes_of(self.warnings),
@@ -272,7 +277,7 @@ def estimate_with_labels(
         if target != plan.target and plan.measures(target)
     }
     k = len(subset.images)
-    measured = [name for name, of in categories.items() if of.measured]
+    measured = [name for name, estimates in categories.items() if estimates.measured]
     return LabelledEstimate(
         plan.target,
         plan.level,
@@ -316,11 +321,11 @@ def _history(
     return (*history, (k, whole))
 
 
-def _outlook(plan: LabelPlan, images: np.ndarray, found: TargetEstimates) -> WidthForecast:
+def _outlook(plan: LabelPlan, images: np.ndarray, estimates: TargetEstimates) -> WidthForecast:
     """Forecast the precision that more labels give."""
-    whole, k = found.whole, len(images)
-    if found.joint is not None:
-        return plan.outlook_after(found.joint, k)
+    whole, k = estimates.whole, len(images)
+    if estimates.joint is not None:
+        return plan.outlook_after(estimates.joint, k)
     if not whole.difference.known:
         return plan.outlook()
     prior = NOTHING if whole.combined.conflict else whole.prior
@@ -338,7 +343,9 @@ def estimate_targets(
     """Estimate several targets of all categories together; see `estimate_with_labels`."""
     plan, subset = _labelled_part(plan, labels, words, planned=planned)
     rankings = rank_categories(plan.found.on_images(subset.images), subset.truth)
-    return {of: estimate_target(plan, subset.images, rankings, of).whole for of in targets}
+    return {
+        target: estimate_target(plan, subset.images, rankings, target).whole for target in targets
+    }
 
 
 def warnings_with_labels(
@@ -358,9 +365,9 @@ def _warnings(
     plan: LabelPlan, subset: LabelledSubset, rankings: Sequence[RankedDetections]
 ) -> tuple[str, ...]:
     """Return the warnings of a plan and of labels; what labels decide is no warning any more."""
-    known = [of for of in plan.warnings if as_notice(of).code != NOTHING_FOUND]
-    found = plan.found.on_images(subset.images)
-    return (*known, *subset.warnings, *label_warnings(found, subset.truth, rankings))
+    kept = [warning for warning in plan.warnings if as_notice(warning).code != NOTHING_FOUND]
+    boxes = plan.found.on_images(subset.images)
+    return (*kept, *subset.warnings, *label_warnings(boxes, subset.truth, rankings))
 
 
 def _labelled_part(
@@ -440,7 +447,7 @@ def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[s
                 "depends on the label-free one",
             )
         )
-    few = [name for name, of in categories.items() if not of.measured]
+    few = [name for name, estimates in categories.items() if not estimates.measured]
     if few and len(few) < len(categories):
         warnings.append(
             Notice(

@@ -159,40 +159,44 @@ class _Labelled(_Boxes, Protocol):
     def crowd(self) -> np.ndarray: ...
 
 
-def match_categories(found: _Scored, truth: _Labelled) -> tuple[np.ndarray, np.ndarray]:
+def match_categories(detections: _Scored, truth: _Labelled) -> tuple[np.ndarray, np.ndarray]:
     """Match the 100 best detections of each image and category to labelled boxes of the same.
 
     Returns two masks (10, N), see `match_detections`; detections beyond the 100 are ignored.
     """
-    top = top_detections(found.image, found.label, found.scores)
-    several = 1 + max(found.label.max(initial=0), truth.label.max(initial=0))
-    group, labelled_group = (of.image * several + of.label for of in (found, truth))
+    top = top_detections(detections.image, detections.label, detections.scores)
+    several = 1 + max(detections.label.max(initial=0), truth.label.max(initial=0))
+    group, labelled_group = (boxes.image * several + boxes.label for boxes in (detections, truth))
     matched = np.zeros((len(IOU_THRESHOLDS), len(group)), bool)
     ignored = ~matched
     matched[:, top], ignored[:, top] = match_detections(
-        found.boxes[top], group[top], truth.boxes, labelled_group, crowd=truth.crowd
+        detections.boxes[top], group[top], truth.boxes, labelled_group, crowd=truth.crowd
     )
     return matched, ignored
 
 
 def rank_categories(
-    found: _Scored, truth: _Labelled, matches: tuple[np.ndarray, np.ndarray] | None = None
+    detections: _Scored, truth: _Labelled, matches: tuple[np.ndarray, np.ndarray] | None = None
 ) -> list[RankedDetections]:
     """Match detections to labelled boxes and rank those of each category by their scores.
 
     `matches` is what `match_categories` returns for both, where that is known already. Equal scores
     are in the order of their images.
     """
-    matched, ignored = matches or match_categories(found, truth)
-    order = np.lexsort((found.image, -found.scores, found.label))
-    ends = np.searchsorted(found.label[order], np.arange(len(truth.categories) + 1))
+    matched, ignored = matches or match_categories(detections, truth)
+    order = np.lexsort((detections.image, -detections.scores, detections.label))
+    ends = np.searchsorted(detections.label[order], np.arange(len(truth.categories) + 1))
     ranked = []
     for k, (start, end) in enumerate(pairwise(ends)):
         rows, labelled = order[start:end], truth.image[(truth.label == k) & ~truth.crowd]
         n_true = np.bincount(labelled, minlength=len(truth.images))
         ranked.append(
             RankedDetections(
-                found.image[rows], matched[:, rows], ~ignored[:, rows], n_true, found.scores[rows]
+                detections.image[rows],
+                matched[:, rows],
+                ~ignored[:, rows],
+                n_true,
+                detections.scores[rows],
             )
         )
     return ranked

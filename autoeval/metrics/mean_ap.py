@@ -34,13 +34,13 @@ class MeanAP:
         self._found: list[Detections] = []
 
     def update(
-        self, found: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
+        self, detections: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
     ) -> None:
         """Take in one image: detections, and labelled boxes (M, 4), xyxy, pixels.
 
         `iscrowd` (M,) marks regions in which detections are ignored.
         """
-        self._found.append(found)
+        self._found.append(detections)
         labels, iscrowd = np.asarray(labels, np.int64), np.asarray(iscrowd, bool)
         self._truth.append((labels, np.asarray(boxes, np.float64), iscrowd))
 
@@ -63,8 +63,8 @@ class MeanAP:
         With several categories each of them also per category, as ``mAP/<category>``.
         """
         every = self._average_precisions()
-        known = every[~np.isnan(every[:, 0])]
-        mean = known.mean(axis=0) if len(known) else np.full(len(IOU_THRESHOLDS), np.nan)
+        labelled = every[~np.isnan(every[:, 0])]
+        mean = labelled.mean(axis=0) if len(labelled) else np.full(len(IOU_THRESHOLDS), np.nan)
         values = coco_summary(mean)
         if len(self.categories) > 1:
             for category, levels in zip(self.categories, every, strict=True):
@@ -77,8 +77,15 @@ class MeanAP:
         if not self._found:
             return np.full((len(self.categories), len(IOU_THRESHOLDS)), np.nan)
         shared = range(len(self._found)), self.categories
-        found = _joined([(of.labels, of.boxes, of.scores) for of in self._found])
-        ranked = rank_categories(_Found(*shared, *found), _Labelled(*shared, *_joined(self._truth)))
+        detections = _joined(
+            [
+                (image_boxes.labels, image_boxes.boxes, image_boxes.scores)
+                for image_boxes in self._found
+            ]
+        )
+        ranked = rank_categories(
+            _Found(*shared, *detections), _Labelled(*shared, *_joined(self._truth))
+        )
         return np.array([of_category.average_precision() for of_category in ranked])
 
 

@@ -122,8 +122,8 @@ class CountCurve:
     def at(self, point: OperatingPoint) -> np.ndarray:
         """Return true positives, boxes and objects, (3, 1); between hundredths interpolated."""
         sums = [
-            np.interp(point.score_thr, THRESHOLDS, of[point.level])
-            for of in (self.hits, self.boxes)
+            np.interp(point.score_thr, THRESHOLDS, counts[point.level])
+            for counts in (self.hits, self.boxes)
         ]
         return np.array([*sums, self.objects])[:, None]
 

@@ -44,8 +44,8 @@ class Away:
         factor = np.exp(-self.fall * home * share)
         mean = factor * predicted.mean
         fitted = self.least_std + self.std_share * np.maximum(mean, 0)
-        own = predicted.std
-        std = share * np.maximum(fitted, factor * own) + (1 - share) * own
+        std_of_model = predicted.std
+        std = share * np.maximum(fitted, factor * std_of_model) + (1 - share) * std_of_model
         return Mixture(np.ones(1), mean[None], std[None])
 
     def draws(self, draws: np.ndarray, home: float, share: float = 1.0) -> np.ndarray:

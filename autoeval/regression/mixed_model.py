@@ -18,6 +18,7 @@ distribution; where scores leave the range of the sources, the uncertainty of th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -27,10 +28,15 @@ from autoeval.regression.pairs import Pairs, Scaling
 from autoeval.regression.prediction_interval import Mixture
 from autoeval.regression.variances import Prior, Shared, Variances, level_scale, possible_variances
 
-Solved = tuple[tuple[np.ndarray, bool], np.ndarray]
-
-
 NEGLIGIBLE = 1e-4  # share of the greatest weight
+
+
+class Solution(NamedTuple):
+    """The normal equations of N pairs, solved with one possibility of the variances."""
+
+    variances: Variances
+    factor: tuple[np.ndarray, bool]  # Cholesky factor of the covariance of accuracies, (N, N)
+    coefficients: np.ndarray  # inverse covariance times what the prior mean leaves, (N,)
 
 
 class MixedModel:
@@ -59,19 +65,21 @@ class MixedModel:
         shared = Shared.of(pairs, pairs, (x, x), self._scales(scale, scale))
         residual = y - self._prior_mean(pairs)
         every = self.variances or possible_variances(self.prior)
-        solved: list[Solved] = []
+        solutions: list[Solution] = []
         logs = []
         for variances in every:
-            own = np.diag(scale**2 * (variances.pair + pairs.sampling))
-            factor = cho_factor(self._covariance(shared, variances) + own, lower=True)
+            noise = np.diag(scale**2 * (variances.pair + pairs.sampling))
+            factor = cho_factor(self._covariance(shared, variances) + noise, lower=True)
             coefficients = cho_solve(factor, residual)
-            solved.append((factor, coefficients))
+            solutions.append(Solution(variances, factor, coefficients))
+            # log marginal likelihood: half the log determinant is the sum of the factor's logs
+            # (Rasmussen & Williams 2006, equation 2.30)
             volume = np.log(np.diag(factor[0])).sum()
             logs.append(variances.log_prior - 0.5 * residual @ coefficients - volume)
         weights = np.exp(np.array(logs) - max(logs))
         kept = np.flatnonzero(weights > NEGLIGIBLE).tolist()
         self.weights_ = weights[kept] / weights[kept].sum()
-        self._likely = [(every[k], solved[k]) for k in kept]
+        self._likely = [solutions[k] for k in kept]
         return self
 
     def predict(self, pairs: Pairs, *, average: np.ndarray | None = None) -> Mixture:
@@ -82,14 +90,15 @@ class MixedModel:
             What the pairs share does not average out.
         """
         average = np.eye(len(pairs)) if average is None else average
-        x, known = self.scaling.apply(pairs.x), self.scaling.apply(self.pairs_.x)
+        x, x_seen = self.scaling.apply(pairs.x), self.scaling.apply(self.pairs_.x)
         seen, new = self._scale(self.pairs_), self._scale(pairs)
-        cross = Shared.of(self.pairs_, pairs, (known, x), self._scales(seen, new))
-        own = Shared.of(pairs, pairs, (x, x), self._scales(new, new))
+        cross = Shared.of(self.pairs_, pairs, (x_seen, x), self._scales(seen, new))
+        among_new = Shared.of(pairs, pairs, (x, x), self._scales(new, new))
         prior, means, stds = self._prior_mean(pairs), [], []
-        for variances, (factor, coefficients) in self._likely:
+        for variances, factor, coefficients in self._likely:
+            # a pair that was seen, on other images: its effect is shared, its sampling error is not
             reach = self._covariance(cross, variances) + variances.pair * cross.pair
-            spread = self._covariance(own, variances) - reach.T @ cho_solve(factor, reach)
+            spread = self._covariance(among_new, variances) - reach.T @ cho_solve(factor, reach)
             spread += np.diag(new**2 * (variances.pair + pairs.sampling))
             means.append(average @ (prior + reach.T @ coefficients))
             squares = ((average @ spread) * average).sum(axis=1)
@@ -101,14 +110,12 @@ class MixedModel:
 
         Each column is distributed as `predict` says; what is not known of the line they share.
         """
-        rng, known = np.random.default_rng(seed), self.pairs_
-        x = [self.scaling.apply(of.x) for of in (known, pairs)]
-        scales = [self._scale(of) for of in (known, pairs)]
-        names = np.array(sorted({*map(str, known.category), *map(str, pairs.category)}))
-        categories = [
-            scale[:, None] * (of.category.astype(str)[:, None] == names)
-            for of, scale in zip((known, pairs), scales, strict=True)
-        ]
+        rng, seen_pairs = np.random.default_rng(seed), self.pairs_
+        x_seen, x = self.scaling.apply(seen_pairs.x), self.scaling.apply(pairs.x)
+        scale_seen, scale = self._scale(seen_pairs), self._scale(pairs)
+        names = np.array(sorted({*map(str, seen_pairs.category), *map(str, pairs.category)}))
+        category_seen = scale_seen[:, None] * (seen_pairs.category.astype(str)[:, None] == names)
+        category = scale[:, None] * (pairs.category.astype(str)[:, None] == names)
         family = np.unique(pairs.family.astype(str), return_inverse=True)[1]
         places = [f"{f}\0{p}" for f, p in zip(pairs.family, pairs.place, strict=True)]
         place = np.unique(places, return_inverse=True)[1]
@@ -120,34 +127,43 @@ class MixedModel:
             return rng.standard_normal((n, int(group.max()) + 1))[:, group]
 
         parts = []
-        for n, (variances, (factor, coefficients)) in zip(
+        for n, (variances, factor, coefficients) in zip(
             rng.multinomial(draws, self.weights_), self._likely, strict=True
         ):
-            slope, category = np.sqrt([variances.slope, variances.category])
+            slope_std, category_std = np.sqrt([variances.slope, variances.category])
             # what each pair has of the line and the categories, in prior standard deviations
             seen, new = (
-                np.hstack([np.full((len(of), 1), self.intercept_std_), slope * of, category * each])
-                for of, each in zip(x, categories, strict=True)
+                np.hstack(
+                    [
+                        np.full((len(scores), 1), self.intercept_std_),
+                        slope_std * scores,
+                        category_std * indicators,
+                    ]
+                )
+                for scores, indicators in ((x_seen, category_seen), (x, category))
             )
+            # Posterior covariance of standard normal coefficients z, given the accuracies seen
+            # (Rasmussen & Williams 2006, section 2.1). Rounding may leave it slightly indefinite:
+            # its root is by eigenvalues, not by Cholesky.
             values, vectors = np.linalg.eigh(
                 np.eye(seen.shape[1]) - seen.T @ cho_solve(factor, seen)
             )
             root = vectors * np.sqrt(np.maximum(values, 0))
             z = seen.T @ coefficients + rng.standard_normal((n, len(values))) @ root.T
-            own = of_each(family, n) * np.sqrt(variances.family)
-            for column in x[1].T:
-                own += np.sqrt(variances.bending) * of_each(family, n) * column
-            own += of_each(place, n) * np.sqrt(variances.place)
-            own += of_each(kind, n) * np.sqrt(variances.family_category)
+            effects = of_each(family, n) * np.sqrt(variances.family)
+            for column in x.T:
+                effects += np.sqrt(variances.bending) * of_each(family, n) * column
+            effects += of_each(place, n) * np.sqrt(variances.place)
+            effects += of_each(kind, n) * np.sqrt(variances.family_category)
             single = rng.standard_normal((n, len(pairs)))
-            own = own + single * np.sqrt(variances.pair + pairs.sampling)
-            parts.append(z @ new.T + scales[1] * own)
+            effects = effects + single * np.sqrt(variances.pair + pairs.sampling)
+            parts.append(z @ new.T + scale * effects)
         return self._prior_mean(pairs) + rng.permutation(np.concatenate(parts))
 
     def _prior_mean(self, pairs: Pairs) -> np.ndarray:
-        known = np.array([self.prior.of_category(of) for of in pairs.category])
+        effects = np.array([self.prior.of_category(name) for name in pairs.category])
         slopes = self.scaling.apply(pairs.x) @ np.array(self.prior.slopes)
-        return np.asarray(self.prior.intercept + slopes + known)
+        return np.asarray(self.prior.intercept + slopes + effects)
 
     def _scale(self, pairs: Pairs) -> np.ndarray:
         return level_scale(self._prior_mean(pairs), self.prior.level_power)

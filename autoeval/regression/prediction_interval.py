@@ -103,7 +103,7 @@ def predict_intervals(predicted: Mixture, level: float = 0.9) -> list[Prediction
     True
     """
     low, high = predicted.quantile((1 - level) / 2), predicted.quantile((1 + level) / 2)
-    return [_interval(*of) for of in zip(predicted.mean, low, high, strict=True)]
+    return [_interval(*ends) for ends in zip(predicted.mean, low, high, strict=True)]
 
 
 def _interval(raw: float, low: float, high: float) -> PredictionInterval:

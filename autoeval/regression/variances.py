@@ -11,8 +11,6 @@ from autoeval.regression.pairs import Pairs, same
 
 Shares = tuple[float, float, float, float]
 SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
-
-SPREADS = tuple(float(s) for s in np.geomspace(0.04, 0.25, 7))
 LEAST_LEVEL = 0.02  # a line may predict less than is possible, and errors do not vanish there
 
 
@@ -93,21 +91,24 @@ def possible_variances(
     spreads: by default as `Prior.nodes` says.
     """
     if spreads is None and prior.nodes:
-        at, weights = np.polynomial.hermite_e.hermegauss(prior.nodes)
-        spreads = tuple((prior.spread * np.exp(prior.spread_log_std * at)).tolist())
+        # Gauss-Hermite (Abramowitz & Stegun 1964, 25.4.46, for the weight exp(-z^2 / 2)): the nodes
+        # are standard normal, here of log spreads, and the weights hold the prior density already.
+        nodes, weights = np.polynomial.hermite_e.hermegauss(prior.nodes)
+        spreads = tuple((prior.spread * np.exp(prior.spread_log_std * nodes)).tolist())
         logs = np.log(weights)
     else:
         spreads = SPREADS if spreads is None else spreads
         logs = -0.5 * (np.log(np.array(spreads) / prior.spread) / prior.spread_log_std) ** 2
+    family, place, category, pair = prior.shares
     return tuple(
         Variances(
-            family=spread**2 * prior.shares[0],
-            place=spread**2 * prior.shares[1],
-            category=spread**2 * prior.shares[2],
-            pair=(1 - prior.alike) * spread**2 * prior.shares[3],
+            family=spread**2 * family,
+            place=spread**2 * place,
+            category=spread**2 * category,
+            pair=(1 - prior.alike) * spread**2 * pair,
             slope=prior.slope_std**2,
             bending=prior.bending * spread**2,
-            family_category=prior.alike * spread**2 * prior.shares[3],
+            family_category=prior.alike * spread**2 * pair,
             log_prior=float(log),
         )
         for spread, log in zip(spreads, logs, strict=True)
@@ -162,12 +163,19 @@ class Shared:
         family = same(a.family, b.family)
         place = family & same(a.place, b.place)
         category = same(a.category, b.category)
-        line, pair = x[0] @ x[1].T, place & category
-        parts = (family, place, category, pair, family & category)
+        effects = {
+            "family": family,
+            "place": place,
+            "category": category,
+            "pair": place & category,
+            "family_category": family & category,
+        }
+        x_a, x_b = x
+        line = x_a @ x_b.T
         if scales is None:
-            return cls(line, *parts)
+            return cls(line, **effects)
         both = np.outer(*scales)
-        return cls(line, *(both * part for part in parts))
+        return cls(line, **{name: both * shared for name, shared in effects.items()})
 
     def covariance(self, variances: Variances, intercept: float) -> np.ndarray:
         """Return the covariance (N, M), without what each pair has on its own."""
