@@ -31,8 +31,8 @@ from autoeval.targets import IOUS
 
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
-    from autoeval.estimation.operating_curve import ThresholdChoice
     from autoeval.estimation.site import Categories
+    from autoeval.estimation.threshold_choice import ThresholdChoice
     from autoeval.runtime.shards import Shards
 
 SCORES = "scores.parquet"  # beside the estimator
@@ -304,12 +304,11 @@ def threshold(
     """
     from autoeval.estimation.operating_curve import (
         THRESHOLDS,
-        check_wanted,
-        choose_threshold,
         curve_warnings,
         expected_curve,
         labelled_curve,
     )
+    from autoeval.estimation.threshold_choice import check_wanted, choose_threshold
 
     check_wanted(precision, recall)
     if site.get("score_thr") is not None:

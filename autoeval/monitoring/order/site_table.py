@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression, outside_range
+from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_state import CALIBRATIONS
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.nothing_found import HIGHEST, nothing_found_text, nothing_over_text
 from autoeval.estimation.reference_warnings import reference_at_site
+from autoeval.estimation.regression_estimate import outside_range
 from autoeval.estimation.warnings import estimate_warnings
 from autoeval.features.calibrated_features import REVISION, WEIGHT
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
