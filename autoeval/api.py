@@ -22,10 +22,11 @@ from autoeval.estimation.joining_fits import join_fits
 from autoeval.estimation.labelled_files import read_labels
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.plan_folder import plan_in_folder
+from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
-from autoeval.labels.with_labels import LabelledEstimate, warnings_with_labels
 from autoeval.labels.with_labels import estimate_with_labels as estimate_plan
+from autoeval.labels.with_labels import warnings_with_labels
 from autoeval.runtime.files import PathLike, write_table
 from autoeval.targets import IOUS
 
@@ -403,9 +404,9 @@ def compare(
         raise InputError(f"`{unread}` is about labels: give `labels`, or leave it out.")
     fits = named_estimators(estimators)
     if target is not None:
-        fits = {name: of.for_target(target) for name, of in fits.items()}
+        fits = {name: fitted.for_target(target) for name, fitted in fits.items()}
     every = boxes or [None] * len(fits)
-    given = [None if of is None else given_boxes(of) for of in every]
+    given = [None if each is None else given_boxes(each) for each in every]
     _check_running(fits, given, keep, shards)
     if len(given) != len(fits):
         raise InputError(
@@ -417,13 +418,17 @@ def compare(
         plan = load_plan(Path(labels).parent)
     sites = {
         name: fitted.read_site(
-            of,
+            detector_boxes,
             images=images,
             labels=labels,
             categories=categories,
-            **({} if isinstance(of, Predictions) else _running((keep or {}).get(name), shards)),
+            **(
+                {}
+                if isinstance(detector_boxes, Predictions)
+                else _running((keep or {}).get(name), shards)
+            ),
         )
-        for (name, fitted), of in zip(fits.items(), given, strict=True)
+        for (name, fitted), detector_boxes in zip(fits.items(), given, strict=True)
     }
     return compare_sites(
         fits,
@@ -446,7 +451,11 @@ def _check_running(
     shards: Shards | None,
 ) -> None:
     """Refuse what is given of how detectors are run where none of that name is run."""
-    run = [name for name, of in zip(fits, boxes, strict=False) if not isinstance(of, Predictions)]
+    run = [
+        name
+        for name, detector_boxes in zip(fits, boxes, strict=False)
+        if not isinstance(detector_boxes, Predictions)
+    ]
     unread = [name for name in keep or () if name not in run]
     if unread:
         raise InputError(
@@ -460,7 +469,7 @@ def _check_running(
 def _running(keep: Keeping | None, shards: Shards | None) -> dict[str, Any]:
     """Return what is given of how a detector is run."""
     given = {"keep": keep, "shards": shards}
-    return {name: of for name, of in given.items() if of is not None}
+    return {name: setting for name, setting in given.items() if setting is not None}
 
 
 def named_estimators(
@@ -474,16 +483,16 @@ def named_estimators(
         If one is given twice, or cannot be loaded.
     """
     if isinstance(estimators, Mapping):
-        return {name: load_estimator(of) for name, of in estimators.items()}
+        return {name: load_estimator(estimator) for name, estimator in estimators.items()}
     paths = [
-        Path(of) if isinstance(of, str | os.PathLike) else Path(f"detector {k}")
-        for k, of in enumerate(estimators, 1)
+        Path(estimator) if isinstance(estimator, str | os.PathLike) else Path(f"detector {k}")
+        for k, estimator in enumerate(estimators, 1)
     ]
     whole = [path.parent if path.name == ESTIMATOR else path for path in paths]
     if len({path.resolve() for path in whole}) < len(whole):
         raise InputError("One estimator is given twice: name each detector once.")
     named = zip(short_names(whole), estimators, strict=True)
-    return {name: load_estimator(of) for name, of in named}
+    return {name: load_estimator(estimator) for name, estimator in named}
 
 
 def load_estimator(estimator: AccuracyEstimator | PathLike) -> AccuracyEstimator:

@@ -258,21 +258,21 @@ def _usage(words: list[str]) -> int:
     """Print the commands by group, or those that begin with a word such as ``count``."""
     asked = [word for word in words if word not in HELP]
     group = next((g for g in (asked[:2], asked[:1], []) if _commands(g)), [])
-    known = asked == group
-    stream = sys.stdout if known else sys.stderr
-    if not known:
+    complete = asked == group
+    stream = sys.stdout if complete else sys.stderr
+    if not complete:
         print(f"error: no command '{' '.join(asked[: len(group) + 1])}'", file=stream)
-    found = _commands(group)
-    width = max(map(len, found))
+    commands_here = _commands(group)
+    width = max(map(len, commands_here))
     start = " ".join(["usage: autoeval", *group, "COMMAND [options]"])
     print(f"{start}   (autoeval COMMAND --help says more)\n", file=stream)
     for title, commands in GROUPS.items():
-        shown = [name for name in commands if name in found]
+        shown = [name for name in commands if name in commands_here]
         if shown and not group:
             print(f"{title}:", file=stream)
         for name in shown:
-            print(f"  {name:{width}}  {found[name]}", file=stream)
-    return 0 if known else BAD_INPUT
+            print(f"  {name:{width}}  {commands_here[name]}", file=stream)
+    return 0 if complete else BAD_INPUT
 
 
 def _commands(group: list[str]) -> dict[str, str]:

@@ -29,11 +29,11 @@ from autoeval.calibration import FOUND
 from autoeval.features.calibrated_features import FEATURES, relative_sides
 from autoeval.report.tables import to_markdown
 from benchmarks.panel import GROUPS, WORDS, Nested, kin, named_folder, read_panel, read_sets
-from benchmarks.panel_widths import DEFAULT, LEVEL, by_estimate, interval_score
+from benchmarks.panel_widths import DEFAULT, by_estimate, interval_score
+from benchmarks.width_bounds import FEWEST, bounds_of_cells, mean_bounds
 from benchmarks.width_forms import (
     Form,
     by_bands,
-    least_reach,
     moved,
     scaled,
     unchanged,
@@ -45,7 +45,6 @@ NEAR = 0.3  # added to distances before their logarithm, standard deviations
 RIDGES = (1.0, 4.0, 16.0)
 STRENGTHS = (0.3, 1.0, 3.0)
 COUNTED_AS = (5.0, 20.0)
-FEWEST = 15  # pairs of a cell; more are tabulated
 WIDTHS = {
     "the estimate": ("room",),
     "estimate, kind, images": ("room", "other", "log_images"),
@@ -254,57 +253,6 @@ def clustered_error(values: np.ndarray, *clusters: pd.Series) -> float:
     both = first.astype(str) + "\0" + second.astype(str)
     each = variance(first), variance(second)
     return float(np.sqrt(max(sum(each) - variance(both), *each)) / len(values))
-
-
-def bounds_of_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate what each cell of more than `FEWEST` pairs needs for its share inside."""
-    wide = cells.groupby(["categories", "points"], observed=True).filter(
-        lambda of: len(of) > FEWEST
-    )
-    by_group = {("each group", name): own for name, own in cells.groupby("group")}
-    by_points = dict([*wide.groupby(["categories", "points"], observed=True)])
-    table = {of: described(own) for of, own in (by_points | by_group).items()}
-    return pd.DataFrame(table).T.astype({"n": int}).rename_axis(["categories", "cell"])
-
-
-def described(own: pd.DataFrame) -> dict[str, float]:
-    """Describe the errors of some pairs, their half-width and its bounds, in points."""
-    error = own["estimate"] - own["true"]
-    reach = least_reach(error.to_numpy(), LEVEL)
-    return {
-        "mae": 100 * error.abs().mean(),
-        "bias": 100 * error.mean(),
-        "coverage": 100.0 * own["true"].between(own["lower"], own["upper"]).mean(),
-        "half_width": 50 * (own["upper"] - own["lower"]).mean(),
-        "bound": 100 * half_width_of(own, reach, reach),
-        "shifted": 100 * least_shifted(own, LEVEL),
-        "n": len(own),
-    }
-
-
-def half_width_of(own: pd.DataFrame, below: float, above: float) -> float:
-    """Return the mean half-width of intervals that reach so far, cut at 0 and 1."""
-    upper, lower = (own["estimate"] + above).clip(0, 1), (own["estimate"] - below).clip(0, 1)
-    return float((upper - lower).mean() / 2)
-
-
-def least_shifted(own: pd.DataFrame, level: float) -> float:
-    """Return the least mean half-width that a share of truths is inside, with one shift for all."""
-    error = np.sort(own["estimate"] - own["true"])
-    n = int(np.ceil(level * len(error) - 1e-9))
-    ends = zip(error[: len(error) - n + 1], error[n - 1 :], strict=True)
-    return min(half_width_of(own, high, -low) for low, high in ends)
-
-
-def mean_bounds(cells: pd.DataFrame) -> pd.DataFrame:
-    """Average half-widths and their bounds by kind of category and estimate over cells."""
-    table = {}
-    for name, own in [("all", cells), *cells.groupby("categories")]:
-        of_cells = [part for _, part in own.groupby(["categories", "points"], observed=True)]
-        rows = pd.DataFrame([described(of) for of in of_cells])
-        means = {of: np.average(rows[of], weights=rows["n"]) for of in ("half_width", "bound")}
-        table[name] = {**means, "one width for all": described(own)["bound"], "n": len(own)}
-    return pd.DataFrame(table).T.astype({"n": int}).rename_axis("categories")
 
 
 if __name__ == "__main__":

@@ -21,9 +21,10 @@ from typing import Any
 import torch
 
 from autoeval.runtime.files import write_text
+from autoeval.version import __version__
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
-PACKAGES = ("autoeval", "torch", "mmdet", "mmengine", "numpy", "scipy")
+PACKAGES = ("torch", "mmdet", "mmengine", "numpy", "scipy")
 Rounds = list[dict[str, dict[str, float]]]
 
 
@@ -35,6 +36,7 @@ def machine() -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "python": platform.python_version(),
+        "autoeval": __version__,  # also where it runs from its folder, without being installed
         **{name: version(name) for name in PACKAGES},
     }
 

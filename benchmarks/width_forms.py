@@ -185,12 +185,3 @@ def conformal(units: np.ndarray) -> float:
     (18.0, 3.0)
     """
     return float(np.sort(units)[min(int(np.ceil(LEVEL * (len(units) + 1))), len(units)) - 1])
-
-
-def least_reach(errors: np.ndarray, level: float) -> float:
-    """Return the smallest distance to both sides that a share of errors is inside.
-
-    >>> least_reach(np.array([-.1, .2, -.3, .4, .0, .0, .0, .0, .0, .5]), .9)
-    0.4
-    """
-    return float(np.sort(np.abs(errors))[int(np.ceil(level * len(errors) - 1e-9)) - 1])

@@ -58,18 +58,18 @@ def test_probabilities_fall_with_the_iou_threshold_whatever_the_coefficients():
 def test_missed_objects_by_hand():
     """Boxes of .5 and .8 in the first image, none in the second."""
     calibration = ScoreCalibration(TRUE, MISSED)
-    found = calibration.n_missed(np.array([0.5, 0.8]), np.array([0, 0]), 2)
+    missed = calibration.n_missed(np.array([0.5, 0.8]), np.array([0, 0]), 2)
     first = -0.5 + 0.8 * np.log(1 + 1.3) + 0.4 * np.log(1 + 0.25 + 0.16)
-    np.testing.assert_allclose(found, np.exp([first, -0.5]))
+    np.testing.assert_allclose(missed, np.exp([first, -0.5]))
     many = ScoreCalibration(TRUE, np.array([9.0, 0, 0])).n_missed(np.zeros(0), np.zeros(0, int), 1)
     assert many[0] == pytest.approx(100)  # and no more
 
 
 def test_many_boxes_of_many_pairs_recover_the_coefficients():
     scores, matched = simulated()
-    found = fit_boxes([scores], [matched], prior(of_detectors=4, of_sites=1), n_pairs=[1000])
+    coefficients = fit_boxes([scores], [matched], prior(of_detectors=4, of_sites=1), n_pairs=[1000])
     terms = np.stack([np.ones(len(scores)), np.log(scores), -np.log1p(-scores)])
-    for fitted, true, logits in zip(found, TRUE, odds(scores), strict=True):
+    for fitted, true, logits in zip(coefficients, TRUE, odds(scores), strict=True):
         p = expit(logits)
         std = np.sqrt(np.diag(np.linalg.inv((terms * p * (1 - p)) @ terms.T)))  # Fisher
         assert (np.abs(fitted - true) < 4 * std).all() and (std < 0.2).all()
@@ -81,16 +81,16 @@ def test_images_of_many_pairs_recover_the_missed_objects():
     terms = image_terms(p, image, 5000)
     calibration = ScoreCalibration(TRUE, MISSED)
     expected = calibration.n_missed(p, image, 5000)
-    found = fit_missed([terms], [rng.poisson(expected)], prior(4, 1), n_pairs=[1000])
+    coefficients = fit_missed([terms], [rng.poisson(expected)], prior(4, 1), n_pairs=[1000])
     std = np.sqrt(np.diag(np.linalg.inv((terms * expected) @ terms.T)))
-    assert (np.abs(found - MISSED) < 4 * std).all() and (std < 0.2).all()
+    assert (np.abs(coefficients - MISSED) < 4 * std).all() and (std < 0.2).all()
 
 
 def test_with_a_wide_prior_it_is_logistic_regression():
     scores, matched = simulated(n=2000)
-    found = fit_boxes([scores], [matched], prior(1e8, 1e8), n_pairs=[1])
+    coefficients = fit_boxes([scores], [matched], prior(1e8, 1e8), n_pairs=[1])
     terms = np.stack([np.log(scores), -np.log1p(-scores)], axis=1)
-    for fitted, hits in zip(found, matched, strict=True):
+    for fitted, hits in zip(coefficients, matched, strict=True):
         plain = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000).fit(terms, hits)
         # of a single pair, half of the difference from the mean is that of its site
         off = np.array([*plain.intercept_, *plain.coef_[0]]) - [0, 1, 1]
@@ -123,12 +123,12 @@ def test_sites_count_by_their_pairs_and_not_by_their_boxes():
     large, small = simulated(n=4000), simulated(n=500)
     small = small[0], np.zeros_like(small[1])  # where hardly a box is right
     small[1][:, :50] = True
-    alone = [fit_boxes([of[0]], [of[1]], wide, n_pairs=[1]) for of in (large, small)]
+    alone = [fit_boxes([site[0]], [site[1]], wide, n_pairs=[1]) for site in (large, small)]
     scores, matched = zip(large, small, strict=True)
     for weights in ([1, 1], [1, 3]):
-        found = fit_boxes(scores, matched, wide, n_pairs=weights)
+        coefficients = fit_boxes(scores, matched, wide, n_pairs=weights)
         mean = np.average(alone, axis=0, weights=weights)
-        np.testing.assert_allclose(found, mean, atol=1e-3)
+        np.testing.assert_allclose(coefficients, mean, atol=1e-3)
 
 
 CALIBRATION = ScoreCalibration(TRUE, MISSED)

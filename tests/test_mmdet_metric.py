@@ -120,8 +120,8 @@ def score_table():
 
 def run_test(folder, **changes):
     config = Config.fromfile(folder / "test.py")
-    own = {"load_from": str(folder / "a.pth"), "visualizer.name": f"run {next(RUNS)}"}
-    config.merge_from_dict({**own, **changes})
+    settings = {"load_from": str(folder / "a.pth"), "visualizer.name": f"run {next(RUNS)}"}
+    config.merge_from_dict({**settings, **changes})
     return Runner.from_cfg(config).test()
 
 
@@ -137,7 +137,9 @@ def test_the_test_loop_gives_the_estimate_of_the_same_images(folder, detector, e
     assert expected.n_images == 3 and 0 < expected.features["bos"] < 1
     metrics = run_test(folder, work_dir=str(tmp_path))
     ends = {"": "value", "_std": "std", "_lower": "lower", "_upper": "upper"}
-    assert metrics == {f"label_free/mAP{end}": getattr(expected, of) for end, of in ends.items()}
+    assert metrics == {
+        f"label_free/mAP{end}": getattr(expected, attribute) for end, attribute in ends.items()
+    }
     (log,) = (path.read_text() for path in tmp_path.glob("*/*.log"))
     assert str(expected).splitlines()[0] in log and f"warning: {expected.warnings[0]}" in log
 
@@ -159,8 +161,8 @@ def test_precision_recall_and_f1_at_a_threshold(folder, detector, tmp_path):
     """An estimator of the default method, made as if this detector had found random boxes."""
     sites = {f"s{k}": random_found(k) for k in range(3)}
     sets = [
-        labelled_set(SiteBoxes(found), truth_from(found), name=name, everywhere=True)
-        for name, found in sites.items()
+        labelled_set(SiteBoxes(boxes), truth_from(boxes), name=name, everywhere=True)
+        for name, boxes in sites.items()
     ]
     fitted = fit_sets(sets, context={})
     task = Task("any", detector.categories, (), {})
@@ -178,7 +180,7 @@ def test_precision_recall_and_f1_at_a_threshold(folder, detector, tmp_path):
     for name in points_at(score_thr):
         ends = {"": "value", "_lower": "lower", "_upper": "upper"}
         shown = {end: metrics[f"label_free/{name}{end}"] for end in ends}
-        np.testing.assert_equal(shown, {end: beside[name][of] for end, of in ends.items()})
+        np.testing.assert_equal(shown, {end: beside[name][column] for end, column in ends.items()})
 
 
 @pytest.mark.parametrize(
@@ -227,13 +229,13 @@ def test_the_metric_of_mmdet_writes_what_is_read_here(folder, detector, tmp_path
     run_test(folder, work_dir=str(tmp_path), load_from=str(tmp_path / "plain.pth"), **changes)
     images = read_image_list(tmp_path / "new.json")
     numbers = {"4": "bus", "7": "van"}
-    found = read_predictions(tmp_path / "new.bbox.json", images=images, numbers=numbers)
+    boxes = read_predictions(tmp_path / "new.bbox.json", images=images, numbers=numbers)
     for k, file in enumerate(load_image_folder(folder / "images.json")):
         (seen,) = detector.observe([file.read()], [file.image_id])
-        rows = found.image == k
-        scores = np.sort(found.scores[rows])
+        rows = boxes.image == k
+        scores = np.sort(boxes.scores[rows])
         np.testing.assert_allclose(scores, np.sort(seen.clean.scores), atol=1e-4)
-        words = [found.categories[label] for label in found.label[rows]]
+        words = [boxes.categories[label] for label in boxes.label[rows]]
         assert sorted(words) == sorted(detector.categories[label] for label in seen.clean.labels)
 
 
@@ -284,9 +286,9 @@ def test_the_commands_of_the_page_run_with_the_script_of_mmdet(at_hand, monkeypa
         run_script(at_hand, words[2:])
     for name in ("val", "new"):
         images, numbers = read_image_list(at_hand / f"{name}.json"), {"4": "bus", "7": "van"}
-        found = read_predictions(at_hand / f"{name}.bbox.json", images=images, numbers=numbers)
-        assert len(found.images) == 3 and len(found.label) > 0
-        assert set(found.categories) == {"bus", "van"}
+        boxes = read_predictions(at_hand / f"{name}.bbox.json", images=images, numbers=numbers)
+        assert len(boxes.images) == 3 and len(boxes.label) > 0
+        assert set(boxes.categories) == {"bus", "van"}
     monkeypatch.chdir(at_hand)
     assert cli.main(["fit", "--labels", "val.json", "--predictions", "val.bbox.json"]) in (0, 2)
 

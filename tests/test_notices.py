@@ -21,13 +21,13 @@ LISTED = [code for code, *_ in ROW.findall((ROOT / "docs/reference/warnings.md")
 
 def codes_in_source():
     """The first argument of every `Notice` that is made."""
-    found = {EARLIER}
+    codes = {EARLIER}
     for path in sorted((ROOT / "autoeval").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args
             if made and node.func.id == "Notice" and isinstance(node.args[0], ast.Constant):
-                found.add(node.args[0].value)
-    return found
+                codes.add(node.args[0].value)
+    return codes
 
 
 def test_the_list_has_every_code_once_and_in_order():
@@ -42,22 +42,24 @@ def test_a_notice_is_its_text_and_keeps_its_code():
         assert (other, other.code) == (few, "few-images")
     (named,) = prefixed("gate", [few])
     assert (named, named.code) == ("gate: only 3", "few-images")
-    assert [of.code for of in prefixed("gate", ["plain"])] == [EARLIER]
+    assert [notice.code for notice in prefixed("gate", ["plain"])] == [EARLIER]
 
 
 def test_codes_are_saved_beside_texts():
-    known = (Notice("few-images", "only 3"), Notice("no-plan", "no plan"))
-    assert notices_of(codes_of(known)) == known
-    read = notices_of(list(known), codes_of(known))
-    assert [of.code for of in read] == ["few-images", "no-plan"]
-    assert [of.code for of in notices_of(["old"])] == [EARLIER]
-    saved = json.loads(json.dumps(ReferenceStatistics(("car",), warnings=known).to_dict()))
-    assert [of.code for of in ReferenceStatistics.from_dict(saved).warnings] == [
+    notices = (Notice("few-images", "only 3"), Notice("no-plan", "no plan"))
+    assert notices_of(codes_of(notices)) == notices
+    read = notices_of(list(notices), codes_of(notices))
+    assert [notice.code for notice in read] == ["few-images", "no-plan"]
+    assert [notice.code for notice in notices_of(["old"])] == [EARLIER]
+    saved = json.loads(json.dumps(ReferenceStatistics(("car",), warnings=notices).to_dict()))
+    assert [notice.code for notice in ReferenceStatistics.from_dict(saved).warnings] == [
         "few-images",
         "no-plan",
     ]
     del saved["warning_codes"]
-    assert [of.code for of in ReferenceStatistics.from_dict(saved).warnings] == [EARLIER] * 2
+    assert [notice.code for notice in ReferenceStatistics.from_dict(saved).warnings] == [
+        EARLIER
+    ] * 2
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +112,6 @@ def test_every_warning_of_a_result_has_a_code(world):
             seen.add(warning.code)
         if hasattr(result, "to_dict"):
             plain = json.loads(json.dumps(result.to_dict()))
-            assert [of["text"] for of in plain["warning_codes"]] == plain["warnings"]
-            assert all(of["code"] in LISTED for of in plain["warning_codes"])
+            assert [entry["text"] for entry in plain["warning_codes"]] == plain["warnings"]
+            assert all(entry["code"] in LISTED for entry in plain["warning_codes"])
     assert len(seen) > 10

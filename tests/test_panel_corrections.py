@@ -8,18 +8,15 @@ from autoeval.regression import Mixture, predict_intervals
 from benchmarks.panel import Nested, kin, quarters, read_panel
 from benchmarks.panel_corrections import (
     WIDTHS,
-    bounds_of_cells,
     clustered_error,
     corrected_fold,
-    described,
-    mean_bounds,
     with_known,
 )
 from benchmarks.panel_widths import DEFAULT
+from benchmarks.width_bounds import bounds_of_cells, described, least_reach, mean_bounds
 from benchmarks.width_forms import (
     by_bands,
     conformal,
-    least_reach,
     moved,
     scaled,
     unchanged,

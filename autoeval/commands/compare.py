@@ -97,9 +97,13 @@ def run(args: argparse.Namespace) -> int:
             keep=_keeping(args, fits),
             shards=None if by_files else shards,
             trained_here=[
-                name for name, of in zip(fits, behind, strict=True) if of.get(TRAINED_HERE)
+                name for name, facts in zip(fits, behind, strict=True) if facts.get(TRAINED_HERE)
             ],
-            known={name: of[KNOWN] for name, of in zip(fits, behind, strict=True) if KNOWN in of},
+            known={
+                name: facts[KNOWN]
+                for name, facts in zip(fits, behind, strict=True)
+                if KNOWN in facts
+            },
         )
         if not shards.leads:
             return 0
@@ -207,22 +211,24 @@ def _boxes(args: argparse.Namespace, fits: dict[str, Any]) -> list[Any]:
     from autoeval.estimation.given_boxes import Detector, Predictions
     from autoeval.features.reference_features import REFERENCE_AP
 
-    found: list[Any] = [None if path == NOT_FILES else path for path in args.predictions]
-    found = found or [None] * len(fits)
+    boxes: list[Any] = [None if path == NOT_FILES else path for path in args.predictions]
+    boxes = boxes or [None] * len(fits)
     if args.reference:  # that of the fits with one; where none has, each refuses it
         with_one = [REFERENCE_AP in fitted.table_ for fitted in fits.values()]
         given = with_one if any(with_one) else [True] * len(fits)
         names = args.reference_names or {}
-        found = [
-            Predictions(of, reference=args.reference, reference_names=names) if of and to else of
-            for of, to in zip(found, [*given, *[False] * len(found)], strict=False)
+        boxes = [
+            Predictions(path, reference=args.reference, reference_names=names)
+            if path and to
+            else path
+            for path, to in zip(boxes, [*given, *[False] * len(boxes)], strict=False)
         ]
     for k, fitted in enumerate(fits.values()):
-        if k < len(found) and found[k] is None and fitted.loading_:
+        if k < len(boxes) and boxes[k] is None and fitted.loading_:
             spec = DetectorSpec.from_dict(fitted.loading_["detector"])
             reference = run_options.named_reference(args)
-            found[k] = Detector(spec, reference=reference, batch_size=args.batch_size)
-    return found
+            boxes[k] = Detector(spec, reference=reference, batch_size=args.batch_size)
+    return boxes
 
 
 def _keeping(args: argparse.Namespace, fits: dict[str, Any]) -> dict[str, Any]:

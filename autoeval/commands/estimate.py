@@ -95,7 +95,8 @@ def _check(args: argparse.Namespace) -> None:
     from autoeval.labels.plan_file import PLAN
 
     if bool(args.predictions) == bool(args.images):
-        raise InputError("Expected either IMAGES or --predictions FILE.")
+        both = ", not both: a list of the images of prediction files is --images-list LIST"
+        raise InputError(f"Expected either IMAGES or --predictions FILE{both * bool(args.images)}.")
     site_options.refuse_of_other_inputs(args)
     if not args.labels:
         reason = "helps labels of some images to count for more: give --labels PATH, too."

@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
         warnings = tuple(seen_in_training(estimator, args.labels))
         estimator.fit_result_ = replace(result, warnings=(*result.warnings, *warnings))
     name = detector.name if detector else ""
-    known = about(
+    given = about(
         args.command_line,
         labels=args.labels,
         task=args.task,
@@ -133,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.join:
         what = args.predictions or args.detector
         title = f"{Path(what).name} on {Path(args.labels or args.task).name}"
-    report = estimate_page(title, estimator, detector=name, given=known)
+    report = estimate_page(title, estimator, detector=name, given=given)
     from_files = estimator.loading_.get("detector") is None
     print_report(
         report,

@@ -136,13 +136,13 @@ class InputReading:
         values = [self.read(word) for word in words]
         return values if self.several else values[0]
 
-    def without_words(self, known: Any, facts: str, form: str) -> Any:
-        """Return the value where `facts` alone are given, for what is `known` already.
+    def without_words(self, before: Any, facts: str, form: str) -> Any:
+        """Return the value where `facts` alone are given, for what was given `before`.
 
         `form` is how the value is called in the help.
         """
-        if known is not None:
-            return known
+        if before is not None:
+            return before
         if self.alone is INPUT_NEEDED:
             raise ValueError(f"expected {form} in front of {facts}")
         return self.alone
@@ -179,19 +179,19 @@ class GivenInput(argparse.Action):
         is_fact = (k for k, word in enumerate(values[:n_words]) if self._is_fact(word))
         first_fact = min(next(is_fact, n_words), len(values))
         words, facts = values[:first_fact], values[first_fact:]
-        known = getattr(namespace, self.dest)
+        earlier = getattr(namespace, self.dest)
         form = self.metavar[0] if isinstance(self.metavar, tuple) else str(self.metavar)
         try:
             given = (
                 self.reading.value(words)
                 if words
-                else self.reading.without_words(known, " ".join(facts), form)
+                else self.reading.without_words(earlier, " ".join(facts), form)
             )
         except (ValueError, argparse.ArgumentTypeError) as error:
             raise argparse.ArgumentError(self, str(error)) from error
         before = as_typed(namespace, self.dest) if self.reading.several else ()
         if before and words:  # the option a second time
-            given = [*known, *given]
+            given = [*earlier, *given]
         setattr(namespace, self.dest, given)
         setattr(namespace, f"{self.dest}{AS_TYPED}", (*before, *values))
         for fact in facts:
@@ -205,8 +205,8 @@ class GivenInput(argparse.Action):
         name, sign, text = fact.partition("=")
         detail = self.details.get(name.replace("-", "_"))
         if not sign or not text or detail is None:
-            known = ", ".join(f"{name}=VALUE" for name in self.details)
-            raise argparse.ArgumentError(self, f"expected {known} behind it but got '{fact}'")
+            expected = ", ".join(f"{name}=VALUE" for name in self.details)
+            raise argparse.ArgumentError(self, f"expected {expected} behind it but got '{fact}'")
         try:
             setattr(namespace, detail.dest, detail.read(text))
         except (ValueError, argparse.ArgumentTypeError) as error:

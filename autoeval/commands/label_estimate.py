@@ -14,7 +14,7 @@ from autoeval.commands import run_options, site_options
 from autoeval.commands.next_step import larger_plan
 
 if TYPE_CHECKING:
-    from autoeval.labels.with_labels import LabelledEstimate
+    from autoeval.labels.labelled_estimate import LabelledEstimate
     from autoeval.report.sections import Tables
 
 
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _more(estimate: LabelledEstimate) -> int | None:
     """Return how many labels make the first of the half-widths that the headline has, if any do."""
-    from autoeval.labels.with_labels import GOALS
+    from autoeval.labels.labelled_estimate import GOALS
 
     n = min(estimate.n_labelled + estimate.more_labels(GOALS[0]), estimate.n_pool)
     return n if n > estimate.n_labelled else None
@@ -109,5 +109,5 @@ def _until(estimate: LabelledEstimate, wanted: float) -> tuple[Tables, int | Non
             f"±{100 * wanted:g} is not reached: {half}, made wider for being looked at after every "
             f"batch. Next: {n} images in all (`label plan --n {n}`), with those that are labelled."
         )
-    found = {"wanted": wanted, "half_width": stop.half_width, "next_n": next_n}
-    return Tables([], words=text, values={"until": found}, leading=True), next_n
+    until = {"wanted": wanted, "half_width": stop.half_width, "next_n": next_n}
+    return Tables([], words=text, values={"until": until}, leading=True), next_n

@@ -34,9 +34,9 @@ def watch_images(
     from autoeval.monitoring.watch_sites import watch_sites
 
     clock, plan = Clock(args.time), _plan(args)
-    found = find_images(args.images, args.img_dir)
+    listed = find_images(args.images, args.img_dir)
     load = run_options.named_detector(args, estimator.loading_.get("detector"))
-    files = [image for image in found.images if isinstance(image, ImageFile)]
+    files = [image for image in listed.images if isinstance(image, ImageFile)]
     watched = watch_sites(
         files,
         estimator,
@@ -53,7 +53,7 @@ def watch_images(
         load=load,
         reference=load_reference(run_options.named_reference(args)),
     )
-    for skipped in found.skipped:
+    for skipped in listed.skipped:
         print(f"note: {skipped}", file=sys.stderr)
     return watched, {image.image_id: image.path for image in files}
 
@@ -165,7 +165,9 @@ def _of_sites(args: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
     given: dict[str, list[str]] = {}
     for site, category in args.site_category:
         given.setdefault(site, []).append(category)
-    return {site: site_options.named_categories(of) or {} for site, of in given.items()}
+    return {
+        site: site_options.named_categories(categories) or {} for site, categories in given.items()
+    }
 
 
 def _plan(args: argparse.Namespace) -> WatchPlan:

@@ -82,8 +82,8 @@ def after_compare(
     from autoeval.comparison.comparison import distinguishable
 
     best = result.overall.iloc[0]
-    known = all(fits[best[side]].label_assistance_ is not None for side in ("a", "b"))
-    if distinguishable(best) or result.n_labelled or args.target or not args.images or not known:
+    labelled = all(fits[best[side]].label_assistance_ is not None for side in ("a", "b"))
+    if distinguishable(best) or result.n_labelled or args.target or not args.images or not labelled:
         return ""
     (first, boxes), (second, others) = (
         (_work_dir(args.detectors[k]), args.predictions[k])

@@ -110,13 +110,13 @@ def add_reference_options(parser: argparse.ArgumentParser) -> None:
 
 
 def named_detector(
-    args: argparse.Namespace, known: dict[str, Any] | None = None
+    args: argparse.Namespace, loading: dict[str, Any] | None = None
 ) -> DetectorSpec | None:
     """Return how the detector that the options name is loaded; None where they name none.
 
-    `known` is how an estimator's detector was loaded; what is given now goes before.
+    `loading` is how an estimator's detector was loaded; what is given now goes before.
     """
-    if args.detector is None and known is None:
+    if args.detector is None and loading is None:
         return None
     changes = {
         "checkpoint": args.checkpoint,
@@ -128,7 +128,7 @@ def named_detector(
     if args.detector:
         return DetectorSpec(args.detector, **changes)
     changes = {option: value for option, value in changes.items() if value}
-    return DetectorSpec.from_dict({**(known or {}), **changes})
+    return DetectorSpec.from_dict({**(loading or {}), **changes})
 
 
 def required_detector(args: argparse.Namespace) -> DetectorSpec:
@@ -326,7 +326,7 @@ def make_executor(args: argparse.Namespace) -> Executor:
     """Make the executor that the options ask for."""
     if args.launcher not in LAUNCHERS:
         raise InputError(f"Expected --launcher {', '.join(LAUNCHERS)} but got '{args.launcher}'.")
-    given = {of.name: getattr(args, of.dest) for of in RAY_DETAILS}
+    given = {detail.name: getattr(args, detail.dest) for detail in RAY_DETAILS}
     given = {name: value for name, value in given.items() if value is not None}
     if args.launcher != "ray":
         if given:

@@ -66,15 +66,15 @@ def named_images(args: argparse.Namespace) -> Sequence[ImageFile | VideoFrame] |
 
     if not args.images:
         return None
-    found = find_images(args.images, args.img_dir, every=args.every)
-    for skipped in found.skipped:
+    listed = find_images(args.images, args.img_dir, every=args.every)
+    for skipped in listed.skipped:
         hint = (
             ": every=2s behind the path takes their frames"
             if skipped.startswith(VIDEOS_SKIPPED)
             else ""
         )
         print(f"note: {skipped}{hint}", file=sys.stderr)
-    return found.images
+    return listed.images
 
 
 def word_pairs(text: str) -> dict[str, str] | None:
@@ -161,21 +161,21 @@ def known_at_sites(text: str) -> dict[str, float]:
     if begun:
         parts.append(begun.removesuffix(","))
     pairs = named_pairs(parts, "known=", "SITE=POINTS,..., such as gate=31.2,")
-    found: dict[str, float] = {}
+    accuracies: dict[str, float] = {}
     for site, points in pairs:
         value = accuracy_in_points(points, site)
-        if found.setdefault(site, value) != value:
+        if accuracies.setdefault(site, value) != value:
             raise InputError(f"known= gives the site '{site}' two accuracies: expected one.")
-    return found
+    return accuracies
 
 
 def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
     """Read ``WORD=CATEGORY ...``, where a word has one category; None for nothing."""
-    found: dict[str, str] = {}
+    categories: dict[str, str] = {}
     for word, category in named_pairs(texts, option, "WORD=CATEGORY"):
-        if found.setdefault(word, category) != category:
+        if categories.setdefault(word, category) != category:
             raise InputError(f"{option} gives the word '{word}' two categories: expected one.")
-    return found or None
+    return categories or None
 
 
 def add_category_option(
@@ -247,8 +247,8 @@ def named_categories(given: list[str] | None) -> dict[str, list[str]] | None:
     """Read ``vehicle=car,bus`` as a category and the detector's words for it; None for nothing."""
     categories: dict[str, list[str]] = {}
     for name, _, words in (text.partition("=") for text in given or []):
-        known = categories.setdefault(name, [])
-        known += [w for w in words.split(",") or [name] if w and w not in known]
+        its_words = categories.setdefault(name, [])
+        its_words += [w for w in words.split(",") or [name] if w and w not in its_words]
     return {name: words or [name] for name, words in categories.items()} or None
 
 
@@ -328,20 +328,22 @@ def predict_site(
 
     categories = named_categories(getattr(args, "category", None))
     names = ("site", "group", *(("score_thr", "iou") if "score_thr" in args else ()))
-    own = {name: vars(args)[name] for name in names if name in args}
-    options |= own
+    facts = {name: vars(args)[name] for name in names if name in args}
+    options |= facts
     files = named_predictions(args)
     if files is not None:
         images = getattr(args, "images_list", None) or args.images
-        estimate = estimator.predict(files, images=images, categories=categories, **own)
+        estimate = estimator.predict(files, images=images, categories=categories, **facts)
         return with_images(estimate, getattr(args, LISTED, None))
     images = named_images(args)
     if images is None:
         raise InputError("Expected IMAGES, or --predictions FILE.")
     spec = named_detector(args, estimator.loading_.get("detector"))
     executor = make_executor(args)
-    known = estimator.detector_ or (spec() if spec else None)
-    run = known and Detector(known, reference=named_reference(args), batch_size=args.batch_size)
+    detector = estimator.detector_ or (spec() if spec else None)
+    run = detector and Detector(
+        detector, reference=named_reference(args), batch_size=args.batch_size
+    )
     with nullcontext(shards) if shards else launched(args) as mine:
         estimate = estimator.predict(
             run,

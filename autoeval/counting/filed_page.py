@@ -96,6 +96,6 @@ def merged_notes(named: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
         for note in dict.fromkeys(notes):
             names.setdefault(note, []).append(name)
     return [
-        note if own == [*everyone] and len(own) > 1 else f"{', '.join(own)}: {note}"
-        for note, own in names.items()
+        note if models == [*everyone] and len(models) > 1 else f"{', '.join(models)}: {note}"
+        for note, models in names.items()
     ]

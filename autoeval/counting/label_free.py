@@ -41,10 +41,10 @@ class CountingError:
         self._counted: list[int] = []
 
     def update(
-        self, found: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
+        self, detections: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
     ) -> None:
         """Take in one image: detections, and true boxes (M, 4) with labels and crowd marks (M,)."""
-        self._counted.append(len(found.above(self.settings.score_thr)))
+        self._counted.append(len(detections.above(self.settings.score_thr)))
         self._true.append(int(np.sum(~np.asarray(iscrowd, bool))))
 
     def merge(self, other: CountingError) -> None:

@@ -60,19 +60,21 @@ def read_runs(
     names = [folder.resolve().name for folder in folders] if names is None else list(names)
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Runs need different names, but {listed(twice)} came twice: NAME=DIR.")
-    found = []
+    standings = []
     for name, folder in zip(names, folders, strict=True):
         table, intervals = _read(folder / "measures.csv"), _intervals(folder / "intervals.csv")
         if "task" in table:
             tasks = table.groupby("task", sort=False)
-            found += [_standing(f"{name}, {t}", part, measures, intervals) for t, part in tasks]
+            standings += [_standing(f"{name}, {t}", part, measures, intervals) for t, part in tasks]
         else:
-            found.append(_standing(name, table, measures, intervals))
-    unused = [measure for measure in measures if all(measure not in s.measures for s in found)]
+            standings.append(_standing(name, table, measures, intervals))
+    unused = [measure for measure in measures if all(measure not in s.measures for s in standings)]
     if unused:
-        known = dict.fromkeys(c for s in found for c in s.measures if c not in NO_MEASURES)
-        raise InputError(f"No run has the measure {listed(unused)}: they have {listed(known, 30)}.")
-    return found
+        available = dict.fromkeys(c for s in standings for c in s.measures if c not in NO_MEASURES)
+        raise InputError(
+            f"No run has the measure {listed(unused)}: they have {listed(available, 30)}."
+        )
+    return standings
 
 
 def overall(standings: Sequence[Standing]) -> pd.DataFrame:
@@ -134,10 +136,10 @@ def _intervals(path: Path) -> dict[tuple[str, str], tuple[float, float]]:
         return {}
     table = pd.read_csv(path, dtype=str).set_index("measure")
     return {
-        (measure, model): (float(found[1]), float(found[2]))
+        (measure, model): (float(match[1]), float(match[2]))
         for model in table
         for measure, text in table[model].items()
-        if (found := _INTERVAL.search(str(text)))
+        if (match := _INTERVAL.search(str(text)))
     }
 
 

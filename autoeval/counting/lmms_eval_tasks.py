@@ -63,43 +63,54 @@ def aggregate_nmn(answers: Sequence[Answer]) -> float:
 def aggregate_pccn(answers: Sequence[Answer]) -> float:
     """Share (%) of images whose own count is nearer than absent ones (equation 3, as printed)."""
     return 100 * _mean(
-        abs(own - count) < abs(sum(others) / (len(others) + 1) - count)
-        for count, own, others in _images(answers)
-        if own is not None and others
+        abs(own_count - count) < abs(sum(others) / (len(others) + 1) - count)
+        for count, own_count, others in _images(answers)
+        if own_count is not None and others
     )
 
 
 def aggregate_pccn_released(answers: Sequence[Answer]) -> float:
     """Do the same as the authors' code does: divided by the absent classes; no answer fails."""
     return 100 * _mean(
-        own is not None and bool(others) and abs(own - count) < abs(fmean(others) - count)
-        for count, own, others in _images(answers)
+        own_count is not None
+        and bool(others)
+        and abs(own_count - count) < abs(fmean(others) - count)
+        for count, own_count, others in _images(answers)
     )
 
 
 def aggregate_mae(answers: Sequence[Answer]) -> float:
     """Mean absolute error of the class that is there."""
-    return _mean(abs(own - count) for count, own, _ in _images(answers) if own is not None)
+    return _mean(
+        abs(own_count - count) for count, own_count, _ in _images(answers) if own_count is not None
+    )
 
 
 def aggregate_rmse(answers: Sequence[Answer]) -> float:
     """Root mean squared error of the class that is there."""
-    errors = ((own - count) ** 2 for count, own, _ in _images(answers) if own is not None)
+    errors = (
+        (own_count - count) ** 2
+        for count, own_count, _ in _images(answers)
+        if own_count is not None
+    )
     return math.sqrt(_mean(errors))
 
 
 def _images(answers: Sequence[Answer]) -> list[tuple[float, float | None, list[float]]]:
     """Return the true count, the own count and the known counts of absent classes of each image."""
-    found: dict[str, tuple[float, list[float | None], list[float]]] = {}
+    by_image: dict[str, tuple[float, list[float | None], list[float]]] = {}
     for answer in answers:
-        _, own, others = found.setdefault(answer["image"], (answer["count"], [], []))
+        _, own_counts, others = by_image.setdefault(answer["image"], (answer["count"], [], []))
         if answer["own"]:
-            own.append(answer["value"])
+            own_counts.append(answer["value"])
         elif answer["value"] is not None:
             others.append(answer["value"])
-    return [(count, own[0] if own else None, others) for count, own, others in found.values()]
+    return [
+        (count, own_counts[0] if own_counts else None, others)
+        for count, own_counts, others in by_image.values()
+    ]
 
 
 def _mean(values: Any) -> float:
-    known = [float(value) for value in values]
-    return fmean(known) if known else math.nan
+    numbers = [float(value) for value in values]
+    return fmean(numbers) if numbers else math.nan

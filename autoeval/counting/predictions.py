@@ -33,16 +33,16 @@ def read_columns(path: PathLike, by_position: Mapping[int, tuple[str, ...]]) -> 
     path = Path(path)
     frame = _read(path)
     if frame.columns.dtype == object or frame.columns.dtype == "str":
-        found = {}
+        columns = {}
         for name, aliases in ALIASES.items():
             if matching := [c for c in frame.columns if str(c).lower() in aliases]:
-                found[name] = frame[matching[0]]
-        if "id" not in found or len(found) < 2:
+                columns[name] = frame[matching[0]]
+        if "id" not in columns or len(columns) < 2:
             raise InputError(
                 f"{path} has the columns {listed(frame.columns, most=20)}: expected 'id' and "
                 "'target', 'pred' or both."
             )
-        frame = pd.DataFrame(found)
+        frame = pd.DataFrame(columns)
     elif frame.shape[1] in by_position:
         frame.columns = pd.Index(by_position[frame.shape[1]])
     else:
@@ -214,21 +214,21 @@ def odd_predictions(ids: Sequence[str], pred: np.ndarray) -> tuple[str, ...]:
 
 def join_truth(predictions: CountPredictions, truth: Mapping[str, float]) -> CountPredictions:
     """Put true counts beside predicted ones; notes name the ids that one side lacks."""
-    known = np.array([image_id in truth for image_id in predictions.ids])
-    if not known.any():
+    with_truth = np.array([image_id in truth for image_id in predictions.ids])
+    if not with_truth.any():
         raise InputError(
             f"No id of the predictions of {predictions.name} is in the truth. First ids: "
             f"{listed(predictions.ids, most=3)}; of the truth: {listed(list(truth), most=3)}."
         )
     notes = []
-    if lacking := _where(predictions.ids, ~known):
+    if lacking := _where(predictions.ids, ~with_truth):
         notes.append(
             f"{len(lacking)} predictions without a true count were left out: {listed(lacking)}"
         )
     predicted = set(predictions.ids)
     if missing := [image_id for image_id in truth if image_id not in predicted]:
         notes.append(f"{len(missing)} images of the truth have no prediction: {listed(missing)}")
-    kept = predictions.select(known, *notes)
+    kept = predictions.select(with_truth, *notes)
     target = np.array([truth[image_id] for image_id in kept.ids], np.float64)
     differing = _where(kept.ids, ~np.isnan(kept.target) & (kept.target != target))
     if differing:

@@ -86,8 +86,8 @@ class PromptedCounter:
             images, prompts, contexts = map(list, zip(*map(self._arguments, requests), strict=True))
             try:
                 with self._lock:
-                    found = batched(images, prompts, contexts)
-                return [self._checked(f, r) for f, r in zip(found, requests, strict=True)]
+                    answers = batched(images, prompts, contexts)
+                return [self._checked(f, r) for f, r in zip(answers, requests, strict=True)]
             except (InputError, ImportError):
                 raise
             except Exception:
@@ -196,12 +196,12 @@ def write_counts(folder: Path, table: pd.DataFrame) -> list[Path]:
     if "points" in table:
         points: dict[str, dict[str, Any] | None] = {}
         for row in table.to_dict("records"):
-            found = None
+            entry = None
             if isinstance(row["points"], list):
-                found = {"points": row["points"], "H": row["size"][0], "W": row["size"][1]}
+                entry = {"points": row["points"], "H": row["size"][0], "W": row["size"][1]}
                 if isinstance(row.get("scores"), list):
-                    found["scores"] = row["scores"]
-            points[row["id"]] = found
+                    entry["scores"] = row["scores"]
+            points[row["id"]] = entry
         written.append(write_json(folder / "points.json", points, indent=None))
     return written
 

@@ -215,8 +215,8 @@ def _is_coco(content: object) -> bool:
 
 
 def _read_folder(folder: Path) -> GroundTruth:
-    found = (sorted(folder.glob(f"*{suffix}")) for suffix in (".mat", ".json", ".txt"))
-    files = next(filter(None, found), [])
+    by_suffix = (sorted(folder.glob(f"*{suffix}")) for suffix in (".mat", ".json", ".txt"))
+    files = next(filter(None, by_suffix), [])
     if not files:
         raise InputError(f"{folder} holds no .mat, .json or .txt file of points.")
     images: dict[str, ImageTruth] = {}

@@ -31,10 +31,10 @@ def read_coco(path: PathLike) -> LabelSet:
     path, warnings = Path(path), list[str]()
     document = _read_json(path)
     images = tuple(_each(path, document, "images", _image, warnings))
-    known = _unique(path, [image.image_id for image in images])
+    image_ids = _unique(path, [image.image_id for image in images])
     categories = dict(_each(path, document, "categories", _category, warnings))
     boxes = _each(
-        path, document, "annotations", lambda entry: _box(entry, known, categories), warnings
+        path, document, "annotations", lambda entry: _box(entry, image_ids, categories), warnings
     )
     return LabelSet(
         path,
@@ -53,12 +53,12 @@ def read_coco_images(
 
     `warnings` takes what is malformed and left out; without it that is refused.
     """
-    path, found = Path(path), list[str]()
-    images = tuple(_each(path, _read_json(path), "images", _image, found))
+    path, malformed = Path(path), list[str]()
+    images = tuple(_each(path, _read_json(path), "images", _image, malformed))
     _unique(path, [image.image_id for image in images])
-    if found and warnings is None:
-        raise InputError(f"{path}: {found[0]}.")
-    (warnings if warnings is not None else []).extend(found)
+    if malformed and warnings is None:
+        raise InputError(f"{path}: {malformed[0]}.")
+    (warnings if warnings is not None else []).extend(malformed)
     return images
 
 
@@ -141,9 +141,11 @@ def _category(entry: dict[str, Any]) -> tuple[Any, str]:
     return entry["id"], str(entry["name"])
 
 
-def _box(entry: dict[str, Any], known: frozenset[str], categories: dict[Any, str]) -> LabelledBox:
+def _box(
+    entry: dict[str, Any], image_ids: frozenset[str], categories: dict[Any, str]
+) -> LabelledBox:
     image_id = printable(str(entry["image_id"]))
-    if image_id not in known:
+    if image_id not in image_ids:
         raise ValueError(f"image_id {image_id} is not in the list of images")
     if entry["category_id"] not in categories:
         raise ValueError(f"category_id {entry['category_id']} is not in the list of categories")
@@ -163,8 +165,8 @@ def _is_crowd(entry: dict[str, Any]) -> bool:
 
 
 def _unique(path: Path, image_ids: list[str]) -> frozenset[str]:
-    known = frozenset(image_ids)
-    if len(known) < len(image_ids):
+    different = frozenset(image_ids)
+    if len(different) < len(image_ids):
         twice = [name for name, n in Counter(image_ids).items() if n > 1]
         raise InputError(f"{path}: image ids must be unique, these are not: {listed(twice)}.")
-    return known
+    return different

@@ -44,8 +44,8 @@ def or_shipped(path: PathLike) -> Path:
     given = Path(path)
     if given.exists() or given.parts[:1] != ("configs",) or CONFIGS is None:
         return given
-    found = CONFIGS.joinpath(*given.parts[1:])
-    return found if found.is_file() else given
+    shipped = CONFIGS.joinpath(*given.parts[1:])
+    return shipped if shipped.is_file() else given
 
 
 def read_config(path: PathLike) -> dict[str, Any]:
@@ -73,8 +73,8 @@ def read_paper(
     """
     content = read_config(shipped_config("papers", f"{paper}.py"))
     start = f"{kind}_"
-    known = {k.removeprefix(start): v for k, v in content.items() if k.startswith(start)}
-    unknown = [name for name in names if name not in known]
+    printed = {k.removeprefix(start): v for k, v in content.items() if k.startswith(start)}
+    unknown = [name for name in names if name not in printed]
     if unknown:
-        raise InputError(f"Expected {kind}s out of {', '.join(known)} but got {unknown[0]!r}.")
-    return {name: known[name] for name in names or known}, content["downloads"]
+        raise InputError(f"Expected {kind}s out of {', '.join(printed)} but got {unknown[0]!r}.")
+    return {name: printed[name] for name in names or printed}, content["downloads"]

@@ -93,17 +93,17 @@ def find_images(
 
     Raises `InputError` where nothing is found, or `img_dir` or `every` has nothing to be about.
     """
-    found, is_coco = _find(source, img_dir, every)
+    images, is_coco = _find(source, img_dir, every)
     if img_dir is not None and not is_coco:
         raise InputError(
             f"img_dir= says where the files of a COCO JSON lie, and {printable(source)} is none: "
             "leave it out."
         )
-    if every is not None and all(isinstance(image, ImageFile) for image in found.images):
+    if every is not None and all(isinstance(image, ImageFile) for image in images.images):
         raise InputError(
             f"every= names frames of videos, and {printable(source)} has none: leave it out."
         )
-    return found
+    return images
 
 
 def _find(
@@ -229,10 +229,10 @@ def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
     ['a/1.jpg', 'b/1.jpg']
     """
     if isinstance(images, str | os.PathLike):
-        found = find_images(images)
-        for passed_over in found.skipped:
+        in_folder = find_images(images)
+        for passed_over in in_folder.skipped:
             warnings.warn(passed_over, stacklevel=3)
-        return found.images
+        return in_folder.images
     items: list[Any] = list(images) if isinstance(images, Iterable) else [images]
     if not items:
         raise InputError("Expected at least one image but got an empty sequence.")

@@ -94,9 +94,9 @@ def _refuse(error: OSError) -> None:
 
 def _is_new(folder: str, entered: set[str]) -> bool:
     real = os.path.realpath(folder)
-    known = real in entered
+    seen_before = real in entered
     entered.add(real)
-    return not known
+    return not seen_before
 
 
 def refuse_archive(path: Path) -> None:

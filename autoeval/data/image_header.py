@@ -42,8 +42,8 @@ class TooLargeError(ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
-        known = [int(number) for number in re.findall(r"(\d+) pixels", message)]
-        self.n_pixels = max([2 * (Image.MAX_IMAGE_PIXELS or 0), *known])
+        sizes = [int(number) for number in re.findall(r"(\d+) pixels", message)]
+        self.n_pixels = max([2 * (Image.MAX_IMAGE_PIXELS or 0), *sizes])
 
 
 def read_header(source: PathLike | bytes) -> ImageHeader | None:

@@ -18,11 +18,11 @@ from autoeval.runtime.files import PathLike
 def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
     """Return those of ``files`` whose bytes are those of one of ``others``; none unreadable."""
     files, others = list(files), list(others)
-    own, theirs = [_size(path) for path in files], [_size(path) for path in others]
-    shared = set(own) & set(theirs) - {-1, 0}
-    known = {_digest(path) for path, size in zip(others, theirs, strict=True) if size in shared}
-    alike = (path for path, size in zip(files, own, strict=True) if size in shared)
-    return [path for path in alike if _digest(path) in known]
+    sizes, theirs = [_size(path) for path in files], [_size(path) for path in others]
+    shared = set(sizes) & set(theirs) - {-1, 0}
+    digests = {_digest(path) for path, size in zip(others, theirs, strict=True) if size in shared}
+    alike = (path for path, size in zip(files, sizes, strict=True) if size in shared)
+    return [path for path in alike if _digest(path) in digests]
 
 
 def later_copies(files: Sequence[Path]) -> list[int]:

@@ -136,10 +136,10 @@ def video_frames(
 
 
 def _step(video: Video, every: str) -> float:
-    found = re.fullmatch(r"(\d+)|(\d+(?:\.\d*)?|\.\d+)\s*s", every.strip())
+    number = re.fullmatch(r"(\d+)|(\d+(?:\.\d*)?|\.\d+)\s*s", every.strip())
     step = 0.0
-    if found:
-        step = float(found[1]) if found[1] else float(found[2]) * video.fps
+    if number:
+        step = float(number[1]) if number[1] else float(number[2]) * video.fps
     if step != step:
         raise InputError(
             f"The video {printable(video.path)} does not say how many frames a second it has: give "

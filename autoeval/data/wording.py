@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from autoeval.runtime.files import PathLike
@@ -22,6 +23,21 @@ def listed(items: Collection[object], most: int = 5) -> str:
     """
     shown = ", ".join(str(item) for item in list(items)[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def listed_near(wanted: Collection[str], known: Sequence[str], most: int = 20) -> str:
+    """Name what is known, by default all; of more than `most` those that are spelt alike first.
+
+    Examples
+    --------
+    >>> listed_near(["bycicle"], ["ant", "bicycle", "cat"], most=2)
+    'bicycle, ant and 1 more'
+    """
+    if len(known) <= most:
+        return ", ".join(known)
+    near = [get_close_matches(word, known, n=most // 2) for word in wanted]
+    first = dict.fromkeys(word for words in near for word in words)
+    return listed([*first, *(word for word in known if word not in first)], most)
 
 
 def short_names(paths: Sequence[PathLike]) -> list[str]:

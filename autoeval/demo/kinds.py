@@ -50,8 +50,8 @@ class KindClassifier:
         """Return the probabilities (N, 4) of `CATEGORIES` for boxes (N, 4) xyxy of an image."""
         if not len(boxes):
             return np.zeros((0, len(CATEGORIES)))
-        found: np.ndarray = self.pipeline_.predict_proba(_features(image, boxes))
-        return found
+        probabilities: np.ndarray = self.pipeline_.predict_proba(_features(image, boxes))
+        return probabilities
 
     def _labelled(self) -> Iterator[tuple[np.ndarray, list[int]]]:
         for environment in CLEAR_ENVIRONMENTS:

@@ -37,7 +37,7 @@ def write_sample(
     for name, environment in SITES.items():
         images: list[Entry] = []
         labels: list[Entry] = []
-        found: list[Entry] = []
+        results: list[Entry] = []
         with progress_bar(n_images, f"detecting in {name}") as bar:
             for number in range(1, n_images + 1):
                 picture = make_picture(environment, number - 1, seed=SAMPLE_SEED)
@@ -47,14 +47,14 @@ def write_sample(
                 labels += _labels(picture.boxes, categories_of(picture.kinds), number)
                 (seen,) = detector.observe([picture.image], [file])
                 shares = classifier.predict_proba(picture.image, seen.clean.boxes)
-                found += _results(seen.clean, shares, number, (width, height))
+                results += _results(seen.clean, shares, number, (width, height))
                 bar.update()
         for k, label in enumerate(labels, 1):
             label["id"] = k
         categories = [{"id": k, "name": word} for k, word in enumerate(CATEGORIES, 1)]
         document = {"images": images, "categories": categories}
         truth = "val.json" if name == "val" else f"{name}_labels.json"
-        contents = {truth: {**document, "annotations": labels}, f"{name}_predictions.json": found}
+        contents = {truth: {**document, "annotations": labels}, f"{name}_predictions.json": results}
         if name != "val":
             contents[f"{name}_site.json"] = document
         written += [write_json(folder / f, c, indent=None) for f, c in contents.items()]
@@ -69,11 +69,11 @@ def _labels(boxes: np.ndarray, categories: list[int], number: int) -> list[Entry
 
 
 def _results(
-    found: Detections, shares: np.ndarray, number: int, size: tuple[int, int]
+    detections: Detections, shares: np.ndarray, number: int, size: tuple[int, int]
 ) -> Iterator[Entry]:
     """Yield each box once for every category whose share of the score is not negligible."""
-    boxes = found.boxes.clip(0, np.array(size * 2))
-    scores = found.scores[:, None] * shares  # (N, categories)
+    boxes = detections.boxes.clip(0, np.array(size * 2))
+    scores = detections.scores[:, None] * shares  # (N, categories)
     for box, row in zip(_xywh(boxes), scores.tolist(), strict=True):
         for k, score in enumerate(row, 1):
             if score >= FLOOR and min(box[2:]) > 0:

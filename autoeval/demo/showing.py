@@ -17,9 +17,9 @@ from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.plan_folder import plan_in_folder
+from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.to_label import EMPTY
-from autoeval.labels.with_labels import LabelledEstimate
 from autoeval.published.fitting.fit_task import fit_task
 from autoeval.published.metasets import MetaSetConfig, SampleSet, own_images
 from autoeval.published.passes.presets import light, preset
@@ -63,14 +63,14 @@ def show_method(
         raise InputError(f"--held-back is one of {', '.join(ENVIRONMENTS)}, got {held_back}.")
     sizes, data = sizes or DemoSizes(), folder / "data"
     render_environments(data, sizes.images, seed=SEED)
-    known = environments_task(data, [name for name in ENVIRONMENTS if name != held_back])
+    task = environments_task(data, [name for name in ENVIRONMENTS if name != held_back])
     settings = preset("paper", repeats=sizes.repeats, seed=SEED) if published else light(seed=SEED)
     meta_set = MetaSetConfig(n_sets=sizes.sample_sets, n_images=sizes.sample_images)
     spec = DetectorSpec(DETECTOR)
-    observer = Observer(spec(), known, settings)
+    observer = Observer(spec(), task, settings)
     estimator = fit_task(
         observer,
-        known.load_seed_sets(),
+        task.load_seed_sets(),
         meta_set=meta_set if published else None,
         work_dir=folder,
         methods=(DEFAULT_METHOD, *PUBLISHED * published),
@@ -132,5 +132,5 @@ def in_words(site: str, estimate: Estimate, labelled: LabelledEstimate, true: fl
 
 
 def _interval(lower: float, upper: float, level: float) -> str:
-    known = lower == lower
-    return f" ({level:.0%} interval {100 * lower:.1f} to {100 * upper:.1f})" if known else ""
+    bounded = lower == lower
+    return f" ({level:.0%} interval {100 * lower:.1f} to {100 * upper:.1f})" if bounded else ""

@@ -43,9 +43,11 @@ def read_found(
             f"Expected boxes, scores and labels of {len(sizes)} images, one array each, "
             f"but got {lengths[0]}, {lengths[1]} and {lengths[2]}."
         )
-    found = [_one(*each, categories) for each in zip(boxes, scores, labels, image_ids, strict=True)]
-    clipped = [_clip(*each) for each in zip(found, sizes, image_ids, strict=True)]
-    return clipped, sum(map(len, found)) - sum(map(len, clipped))
+    detections = [
+        _one(*each, categories) for each in zip(boxes, scores, labels, image_ids, strict=True)
+    ]
+    clipped = [_clip(*each) for each in zip(detections, sizes, image_ids, strict=True)]
+    return clipped, sum(map(len, detections)) - sum(map(len, clipped))
 
 
 def _one(
@@ -53,19 +55,19 @@ def _one(
 ) -> Detections:
     """Read one image."""
     try:
-        found = Detections(
+        detections = Detections(
             np.asarray(boxes, np.float32).reshape(-1, 4),
             np.asarray(scores, np.float32).reshape(-1),
             _numbers(labels, categories),
         )
     except (TypeError, ValueError, KeyError) as error:
         raise InputError(f"The answer for image '{image_id}' is malformed: {error}") from error
-    if not np.isfinite(found.boxes).all():
+    if not np.isfinite(detections.boxes).all():
         raise InputError(f"Expected finite boxes but image '{image_id}' has NaN or infinite ones.")
-    if not ((found.scores >= 0) & (found.scores <= 1)).all():
-        odd = found.scores[~((found.scores >= 0) & (found.scores <= 1))]
+    if not ((detections.scores >= 0) & (detections.scores <= 1)).all():
+        odd = detections.scores[~((detections.scores >= 0) & (detections.scores <= 1))]
         raise InputError(f"Expected scores in [0, 1] but image '{image_id}' has {listed(odd)}.")
-    return found
+    return detections
 
 
 def _numbers(labels: Any, categories: Sequence[str]) -> np.ndarray:
@@ -85,13 +87,13 @@ def _numbers(labels: Any, categories: Sequence[str]) -> np.ndarray:
     return numbers
 
 
-def _clip(found: Detections, size: tuple[int, int], image_id: str) -> Detections:
+def _clip(detections: Detections, size: tuple[int, int], image_id: str) -> Detections:
     height, width = size
-    if len(found) and found.boxes.max() <= 1 < min(size):
+    if len(detections) and detections.boxes.max() <= 1 < min(size):
         raise InputError(f"Expected boxes in pixels but those of '{image_id}' lie in [0, 1].")
-    boxes = found.boxes.clip(0, np.array([width, height] * 2, np.float32))
+    boxes = detections.boxes.clip(0, np.array([width, height] * 2, np.float32))
     inside = np.all(boxes[:, 2:] > boxes[:, :2], axis=1)
-    return Detections(boxes, found.scores, found.labels)[inside]
+    return Detections(boxes, detections.scores, detections.labels)[inside]
 
 
 class BlackBoxDetector:
@@ -209,7 +211,8 @@ class BlackBoxDetector:
         if HALF_SIZE in wants:
             shrunk = self._detect([shrink(image) for image in images], image_ids)
             half = [
-                on_half(found, image.shape) for found, image in zip(shrunk, images, strict=True)
+                on_half(detections, image.shape)
+                for detections, image in zip(shrunk, images, strict=True)
             ]
         return [
             Evidence(image_id, (image.shape[0], image.shape[1]), clean[i], half_size=half[i])
@@ -225,9 +228,9 @@ class BlackBoxDetector:
                 f"{type(error).__name__}: {error}"
             ) from error
         sizes = [(image.shape[0], image.shape[1]) for image in images]
-        found, n_outside = read_found(answers, sizes, image_ids, self.categories)
+        detections, n_outside = read_found(answers, sizes, image_ids, self.categories)
         self.n_outside += n_outside
-        return found
+        return detections
 
 
 def _digest(file: Path) -> str:

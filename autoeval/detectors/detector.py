@@ -14,7 +14,7 @@ from mmengine.config import Config
 from autoeval.detections import HALF_SIZE, Detections, Evidence
 from autoeval.detectors.building.category_names import prompt, takes_words_in_parts
 from autoeval.detectors.fingerprint import fingerprint
-from autoeval.detectors.predicting import Batch, predict
+from autoeval.detectors.predicting import Batch, predict, single_precision
 from autoeval.detectors.preprocessing import Halving, Preprocessor, collate
 from autoeval.detectors.quick_pooling import QuickPooling
 from autoeval.detectors.settings import describe
@@ -112,10 +112,10 @@ class MMDetector:
         self, images: Sequence[np.ndarray], preprocess: Preprocessor | None = None
     ) -> list[Detections]:
         """Return the boxes of a plain pass, by default at the usual input size."""
-        found: dict[int, Detections] = {}
+        boxes_of: dict[int, Detections] = {}
         for rows, batch in self._batches(images, preprocess):
-            found.update(zip(rows, self._run(predict, self.model, batch), strict=True))
-        return [found[i] for i in range(len(images))]
+            boxes_of.update(zip(rows, self._run(predict, self.model, batch), strict=True))
+        return [boxes_of[i] for i in range(len(images))]
 
     def _batches(
         self, images: Sequence[np.ndarray], preprocess: Preprocessor | None = None
@@ -133,7 +133,7 @@ class MMDetector:
     @torch.inference_mode()
     def _run(self, function: Callable, *args: Any) -> Any:
         """Call what runs the network."""
-        with self._quick_pooling():
+        with self._quick_pooling(), single_precision():
             return function(*args)
 
     def _check(

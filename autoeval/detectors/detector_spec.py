@@ -89,8 +89,8 @@ class DetectorSpec:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote; `InputError` if a file is no longer where it was."""
-        known = {name: of for name, of in values.items() if name not in FORMER_FIELDS}
-        spec = cls(**{**known, "cfg_options": _with_tuples(values.get("cfg_options"))})
+        fields = {name: setting for name, setting in values.items() if name not in FORMER_FIELDS}
+        spec = cls(**{**fields, "cfg_options": _with_tuples(values.get("cfg_options"))})
         for field, option in (("name", "detector"), ("checkpoint", "checkpoint")):
             path = getattr(spec, field)
             file, python, _ = (path or "").partition(".py:")
@@ -109,9 +109,9 @@ class DetectorSpec:
 def _without_tuples(value: Any) -> Any:
     """Write tuples, which mmcv tells from lists and JSON does not, as ``{"tuple": [...]}``."""
     if isinstance(value, Mapping):
-        return {name: _without_tuples(of) for name, of in value.items()}
+        return {name: _without_tuples(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        plain = [_without_tuples(of) for of in value]
+        plain = [_without_tuples(part) for part in value]
         return {TUPLE: plain} if isinstance(value, tuple) else plain
     return value
 
@@ -120,8 +120,8 @@ def _with_tuples(value: Any) -> Any:
     if isinstance(value, Mapping):
         if set(value) == {TUPLE}:
             return tuple(_with_tuples(value[TUPLE]))
-        return {name: _with_tuples(of) for name, of in value.items()}
-    return [_with_tuples(of) for of in value] if isinstance(value, list) else value
+        return {name: _with_tuples(part) for name, part in value.items()}
+    return [_with_tuples(part) for part in value] if isinstance(value, list) else value
 
 
 def _absolute(path: str | None) -> str | None:
@@ -153,11 +153,11 @@ def load_black_box(text: str) -> BlackBoxDetector:
         raise InputError(f"Cannot run {named['file']}: {type(error).__name__}: {error}") from error
     from autoeval.detectors.black_box import BlackBoxDetector
 
-    found = defined.get(named["name"])
-    if not isinstance(found, BlackBoxDetector):
+    detector = defined.get(named["name"])
+    if not isinstance(detector, BlackBoxDetector):
         raise InputError(
             f"Expected {named['file']} to define {named['name']} as a BlackBoxDetector but found "
-            f"{type(found).__name__}."
+            f"{type(detector).__name__}."
         )
-    found.file_digest = hashlib.sha256(Path(named["file"]).read_bytes()).hexdigest()
-    return found
+    detector.file_digest = hashlib.sha256(Path(named["file"]).read_bytes()).hexdigest()
+    return detector

@@ -30,11 +30,11 @@ def shrink(image: np.ndarray) -> np.ndarray:
     return canvas
 
 
-def on_half(found: Detections, shape: tuple[int, ...]) -> Detections:
+def on_half(detections: Detections, shape: tuple[int, ...]) -> Detections:
     """Take boxes found on such a canvas back to an image of `shape`, but those centred in grey."""
     height, width = _half(shape)
-    centres = (found.boxes[:, :2] + found.boxes[:, 2:]) / 2
-    inside = found[(centres < (width, height)).all(axis=1)]
+    centres = (detections.boxes[:, :2] + detections.boxes[:, 2:]) / 2
+    inside = detections[(centres < (width, height)).all(axis=1)]
     grown = inside.boxes * np.array([shape[1] / width, shape[0] / height] * 2, np.float32)
     limits = np.array([shape[1], shape[0]] * 2, np.float32)
     return Detections(np.minimum(grown, limits), inside.scores, inside.labels)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from autoeval.detections import Detections
@@ -26,21 +29,39 @@ class Batch:
     samples: list[Any]
 
 
+@contextmanager
+def single_precision() -> Iterator[None]:
+    """Keep GPUs from rounding products of convolutions to TensorFloat-32, as torch lets them.
+
+    So rounded, boxes depend on the images beside them in a batch, by far more than single precision
+    shows (``benchmarks/device_agreement.py``).
+    """
+    convolutions = torch.backends.cudnn
+    allowed = convolutions.allow_tf32
+    convolutions.allow_tf32 = False
+    try:
+        yield
+    finally:
+        convolutions.allow_tf32 = allowed
+
+
 def predict(model: BaseDetector, batch: Batch) -> list[Detections]:
     """Run mmdet's ``predict``: boxes in pixels of the original images, or `InputError`."""
     return [_detections(model, result) for result in model.predict(batch.inputs, batch.samples)]
 
 
 def _detections(model: BaseDetector, result: Any) -> Detections:
-    found = result.get("pred_instances", None)
-    if found is None or "bboxes" not in found:
+    instances = result.get("pred_instances", None)
+    if instances is None or "bboxes" not in instances:
         raise InputError(
             f"{type(model).__name__} gives no boxes with the settings of its config, so it cannot "
             "be judged as a detector: choose a config that detects or segments instances."
         )
-    boxes = found.bboxes
-    if "masks" in found and not boxes.any():  # SOLO leaves its boxes at 0
+    boxes = instances.bboxes
+    if "masks" in instances and not boxes.any():  # SOLO leaves its boxes at 0
         from mmdet.structures.mask import mask2bbox
 
-        boxes = mask2bbox(found.masks)
-    return Detections(boxes.cpu().numpy(), found.scores.cpu().numpy(), found.labels.cpu().numpy())
+        boxes = mask2bbox(instances.masks)
+    return Detections(
+        boxes.cpu().numpy(), instances.scores.cpu().numpy(), instances.labels.cpu().numpy()
+    )

@@ -59,9 +59,10 @@ def test_pipeline(config: Config) -> list[dict[str, Any]]:
 def adapt_pipeline(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Take an array in place of a file, and read no annotations."""
     if not steps or not step_name(steps[0]).startswith("LoadImage"):
-        found = step_name(steps[0]) if steps else "nothing"
+        first_step = step_name(steps[0]) if steps else "nothing"
         raise InputError(
-            f"Expected the test pipeline to begin with LoadImageFromFile, but found {found} there."
+            "Expected the test pipeline to begin with LoadImageFromFile, but found "
+            f"{first_step} there."
         )
     for name in map(step_name, steps):
         if name in REFUSED:
@@ -81,15 +82,15 @@ def rescale_pipeline(steps: Sequence[dict[str, Any]], scale: float) -> list[dict
     step resizes (CornerNet), the image is resized once it is read.
     """
     rescaled: list[dict[str, Any]] = []
-    found = False
+    resizes = False
     for step in map(dict, steps):
         if step_name(step) in ("Resize", "FixScaleResize"):
-            found = True
+            resizes = True
             step |= {k: _times(step[k], scale) for k in ("scale", "scale_factor") if step.get(k)}
         elif step_name(step) == "Pad" and step.get("size"):
             step["size"] = tuple(math.ceil(n * scale / STRIDE) * STRIDE for n in step["size"])
         rescaled.append(step)
-    if found:
+    if resizes:
         return rescaled
     first, *rest, last = rescaled
     if "meta_keys" in last:  # let it hand on by how much
@@ -184,5 +185,5 @@ class Halving:
 
     def on_canvas(self, images: Sequence[np.ndarray]) -> list[Detections]:
         """Find boxes on images at half their size, see `shrink`."""
-        found = self._find([shrink(image) for image in images], None)
-        return [on_half(boxes, image.shape) for boxes, image in zip(found, images, strict=True)]
+        shrunk = self._find([shrink(image) for image in images], None)
+        return [on_half(boxes, image.shape) for boxes, image in zip(shrunk, images, strict=True)]

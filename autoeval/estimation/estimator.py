@@ -30,9 +30,10 @@ from autoeval.estimation.site import Categories, Site
 from autoeval.estimation.site_estimate import estimate_rows
 from autoeval.estimation.site_reading import read_site
 from autoeval.labels.assistance import LabelAssistance
+from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
-from autoeval.labels.with_labels import LabelledEstimate, estimate_with_labels
+from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.runtime.files import PathLike
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.targets import IOUS

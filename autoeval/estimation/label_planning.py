@@ -21,9 +21,9 @@ from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Site
 from autoeval.labels.control_variates import ProbableLabels
 from autoeval.labels.estimators import LEVELS
-from autoeval.labels.joint_outlook import Holding, expected_holding
 from autoeval.labels.label_sampling import blocks_of
 from autoeval.labels.plan import LabelPlan, make_plan
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.pseudo_labels import read_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.metrics.coco_matching import top_detections
@@ -98,45 +98,51 @@ def plan_site(
     if threshold and threshold.measure == "precision" and not draw.everywhere:
         pool, rest, others = pool.with_boxes_over(threshold.score_thr), None, None
         n = min(n, len(pool))
-    known = {image.image_id for image in pool.found.images}
-    images: Sequence[Any] = [image for image in site.images if image.image_id in known]
-    named: Sequence[Any] = images or pool.found.images
-    blocks = blocks_of(named, frames=draw.frames)
+    blocks = blocks_of(_images_of_pool(site, pool), frames=draw.frames)
     if draw.pseudo_labels is not None:
         second = read_pseudo_labels(draw.pseudo_labels, pool.found, draw.pseudo_words)
         others = ProbableLabels.of_confident(second)
-    plan = make_plan(
-        pool,
-        fit.label_assistance,
-        n=n,
-        priors=priors,
+    request = PlanRequest(
+        n,
         target=fit.target,
         level=fit.level,
-        blocks=blocks,
-        others=others,
         seed=draw.seed,
-        detector=site.detector or fingerprint_of(site),
         score_thr=point.score_thr if point else None,
         iou=point.iou if point else IOUS[0],
+        equal=draw.everywhere,
+    )
+    planned = PlannedSite(
+        priors,
+        detector=site.detector or fingerprint_of(site),
+        blocks=blocks,
+        others=others,
         named=site.named,
         rest=rest,
         nothing_found=site.nothing_found,
-        holding=_holding(site, pool),
-        equal=draw.everywhere,
+        known=site.known,
+        group=site.group,
+        warnings=_warnings(site, fit.target),
     )
-    if site.nothing_found:
-        plan = replace(
-            plan, warnings=(*plan.warnings, nothing_found_text(len(site.boxes), fit.target))
-        )
+    return make_plan(pool, fit.label_assistance, request, planned)
+
+
+def _images_of_pool(site: Site, pool: Pool) -> Sequence[Any]:
+    """Return the images of a pool as the site has them, with their times where these are known."""
+    in_pool = {image.image_id for image in pool.found.images}
+    images = [image for image in site.images if image.image_id in in_pool]
+    return images or pool.found.images
+
+
+def _warnings(site: Site, target: str) -> tuple[str, ...]:
+    """Return what a plan says of a site: nothing found, and images or boxes left out."""
     unreadable = site.row.get("unreadable")
-    lost = (
-        [Notice("images-unreadable", f"images that cannot be read: {unreadable}")]
-        if unreadable
-        else []
-    )
-    return replace(
-        plan, known=site.known, group=site.group, warnings=(*plan.warnings, *site.left_out, *lost)
-    )
+    warnings: list[str] = []
+    if site.nothing_found:
+        warnings.append(nothing_found_text(len(site.boxes), target))
+    warnings += site.left_out
+    if unreadable:
+        warnings.append(Notice("images-unreadable", f"images that cannot be read: {unreadable}"))
+    return tuple(warnings)
 
 
 def fingerprint_of(site: Site) -> str:
@@ -145,18 +151,6 @@ def fingerprint_of(site: Site) -> str:
     for array in (site.boxes.clean.boxes, site.boxes.clean.scores, site.boxes.clean.image):
         digest.update(np.ascontiguousarray(array).tobytes())
     return f"predictions {digest.hexdigest()[:16]}"
-
-
-def _holding(site: Site, pool: Pool) -> Holding | None:
-    """Say how often images hold the categories, by calibrated boxes."""
-    if site.boxes.calibration is None:
-        return None
-    names = pool.found.categories
-    label = np.array([names.index(n) if n in names else -1 for n in site.boxes.clean.categories])
-    mine = label[site.boxes.clean.label] >= 0
-    clean = site.boxes.clean.where(mine)
-    clean = replace(clean, label=label[clean.label], categories=names)
-    return expected_holding(clean, site.boxes.right_at_half[mine])
 
 
 def _unlikely_boxes(site: Site, pool: Pool) -> FoundBoxes | None:

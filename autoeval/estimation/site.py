@@ -19,7 +19,7 @@ from autoeval.data.predictions.image_list import with_sizes
 from autoeval.data.predictions.prediction_checks import boxes_beyond, check_coverage, copies
 from autoeval.data.same_files import without_copies
 from autoeval.data.tasks.task import Task
-from autoeval.data.wording import listed
+from autoeval.data.wording import listed, listed_near
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, site_scores
@@ -301,7 +301,7 @@ def check_words(categories: Categories, vocabulary: set[str]) -> list[str]:
         if len(unknown) == len(words or [name]):
             raise InputError(
                 f"No box is called {listed(unknown)}, neither here nor where the estimator was "
-                f"fitted. The detector's words: {listed(sorted(vocabulary), most=100)}."
+                f"fitted. The detector's words: {listed_near(unknown, sorted(vocabulary))}."
             )
         if unknown:
             warnings.append(

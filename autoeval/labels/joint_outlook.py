@@ -1,17 +1,19 @@
 """Forecast of the precision that labels give of a mean over categories, by the joint estimate.
 
 How many labelled images will hold a category is drawn: each of them does with a probability that
-calibrated boxes give before there are labels, and the labels themselves afterwards. The half-width
+the box model gives before there are labels, and the labels themselves afterwards. The half-width
 is then that of the same estimate as with labels, of the categories that are held in that draw.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from autoeval.calibration import FOUND
 from autoeval.data.predictions import FoundBoxes
 from autoeval.labels.estimators import FEWEST_HOLDING
 from autoeval.labels.joint import (
@@ -44,21 +46,31 @@ class Holding:
         return np.asarray(n_images * self.shares * self.objects)
 
 
-def expected_holding(found: FoundBoxes, probabilities: np.ndarray) -> Holding:
+def expected_holding(
+    found: FoundBoxes, probabilities: np.ndarray, objects: Sequence[np.ndarray] | None = None
+) -> Holding:
     """Expect objects where boxes are: N boxes with probabilities (N,) of being true positives.
 
-    Objects without any box are left out: they are no part of the shares that boxes show.
+    objects: expected objects of each image in each of C categories, (M,) each, found or missed; by
+        default those that boxes find. Missed ones count where a box shows the category (`FOUND`):
+        how many there are was learned on such images and on those that hold it, and most of the
+        others hold nothing.
     """
-    shares, objects = [], []
+    shares, in_one = [], []
+    n = max(len(found.images), 1)
     for k in range(len(found.categories)):
         mine = found.label == k
-        p = np.clip(probabilities[mine], 0, CERTAIN)
-        n = max(len(found.images), 1)
-        none = np.exp(np.bincount(found.image[mine], np.log1p(-p), minlength=n))
+        p, image = np.clip(probabilities[mine], 0, CERTAIN).astype(np.float64), found.image[mine]
+        each = np.bincount(image, p, minlength=n)
+        none = np.exp(np.bincount(image, np.log1p(-p), minlength=n))
+        if objects is not None:
+            shown = np.bincount(image, p > FOUND, minlength=n) > 0
+            missed = np.where(shown, np.maximum(objects[k] - each, 0), 0)
+            each, none = each + missed, none * np.exp(-missed)  # missed ones are Poisson
         held = float((1 - none).sum())
         shares.append(held / n)
-        objects.append(max(float(p.sum()) / held, 1.0) if held > 0 else 1.0)
-    return Holding(np.array(shares), np.array(objects))
+        in_one.append(max(float(each.sum()) / held, 1.0) if held > 0 else 1.0)
+    return Holding(np.array(shares), np.array(in_one))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from autoeval.labels.difference import difference_estimate, difference_terms
+from autoeval.labels.difference import difference_terms
 from autoeval.labels.estimators import (
     LabelEstimates,
     LabelledSample,
@@ -164,17 +164,30 @@ def shrunk_correlations(terms: np.ndarray) -> np.ndarray:
 
 
 def _sample_mean(categories: CategorySample) -> ValueWithError:
-    """Return the mean over the categories that labelled images hold, from those images alone."""
-    used, sample = [categories.accuracies[k] for k in categories.used], categories.sample
+    """Return the mean over the categories that labelled images hold, from those images alone.
+
+    By the variances of the categories, which know how few objects are behind them: the influence of
+    a category that one image holds is 0, and that of many such adds up to no error.
+    """
+    used, sample = categories.used, categories.sample
     if not used:
         return NOTHING
-    return difference_estimate(
-        float(np.mean([accuracy.value for accuracy in used])),
-        np.mean([accuracy.influence for accuracy in used], axis=0),
-        n_pool=sample.n_pool,
-        weights=sample.weights,
-        clusters=sample.clusters,
+    estimates = [
+        sample_estimate(categories.accuracies[k], sample, categories.priors[k]) for k in used
+    ]
+    terms = [
+        difference_terms(
+            categories.accuracies[k].influence, weights=sample.weights, clusters=sample.clusters
+        )[0]
+        for k in used
+    ]
+    values, errors, dof = (
+        np.array([getattr(estimate, name) for estimate in estimates])
+        for name in ("value", "error", "dof")
     )
+    correlations = shrunk_correlations(np.array(terms))
+    covariance = np.outer(errors, errors) * correlations
+    return MeasuredCategories(np.array(used, int), values, covariance, dof, correlations).mean
 
 
 def _exact(categories: CategorySample) -> JointEstimate:

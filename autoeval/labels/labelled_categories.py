@@ -198,10 +198,10 @@ def _mean_prior(plan: LabelPlan, target: str, each: list[ValueWithError]) -> Val
     common to the categories of a site and b of each: both follow from the plan's own mean.
     """
     whole, n_before = plan.priors.get(target, NOTHING), len(plan.found.categories)
+    if len(each) == n_before:  # also where single categories have no estimate, being too wide
+        return whole
     if not each or not all(estimate.known for estimate in each):
         return NOTHING
-    if len(each) == n_before:
-        return whole
     single = float(np.mean([estimate.error**2 for estimate in each]))
     common = single
     if whole.known and n_before > 1:

@@ -14,7 +14,7 @@ from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.by_image import ByImage, with_few_bits
-from autoeval.labels.control_variates import MODEL, PSEUDO, REFERENCE, ProbableLabels
+from autoeval.labels.control_variates import MODEL, PSEUDO, REFERENCE
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.joint import JointPrior
 from autoeval.labels.joint_outlook import Holding, JointOutlook, SeenLabels, expected_holding
@@ -25,6 +25,7 @@ from autoeval.labels.label_sampling import (
     unequal_order,
 )
 from autoeval.labels.object_variance import PER_OBJECT
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
@@ -216,7 +217,7 @@ class LabelPlan:
 
     @cached_property
     def expected_holding(self) -> Holding:
-        """Return how often images hold the categories; without calibrated boxes by their scores."""
+        """Return how often images hold the categories; in older plans by the scores of boxes."""
         if self.holding is not None:
             shares, objects = self.holding
             return Holding(shares, objects)
@@ -229,39 +230,21 @@ def at_levels(influence: np.ndarray) -> np.ndarray:
 
 
 def make_plan(
-    pool: Pool,
-    assistance: LabelAssistance,
-    *,
-    n: int,
-    priors: Mapping[str, ValueWithError],
-    target: str = "mAP",
-    level: float = 0.9,
-    blocks: np.ndarray | None = None,
-    others: ProbableLabels | None = None,
-    seed: int = 0,
-    detector: str = "",
-    score_thr: float | None = None,
-    iou: float = IOUS[0],
-    named: bool = False,
-    rest: FoundBoxes | None = None,
-    nothing_found: bool = False,
-    holding: Holding | None = None,
-    equal: bool = False,
+    pool: Pool, assistance: LabelAssistance, request: PlanRequest, site: PlannedSite | None = None
 ) -> LabelPlan:
-    """Draw n images to label.
+    """Draw images to label.
 
-    `assistance` was fitted on boxes of the same detector; `priors`, `target`, `level`, `detector`,
-    `score_thr`, `iou`, `named`, `rest` and `nothing_found` are those of `LabelPlan`, a target at a
-    threshold has its own threshold and IoU. `holding` says how often images hold the categories.
-    `blocks` (M,) are blocks of time, in the order of the pool: where some hold several images the
-    draw is spread over the order of the pool, so that labelled frames lie apart; otherwise over the
-    predicted influence, or over nothing where nothing was found. `others` are boxes of another
-    detector on the same images; those on which a reference disagrees are drawn more often, unless
-    the draw is `equal`, over time, or for a target at a threshold.
+    `assistance` was fitted on boxes of the same detector. Where some blocks of time hold several
+    images the draw is spread over the order of the pool, so that labelled frames lie apart;
+    otherwise over the predicted influence, or over nothing where nothing was found. Images on which
+    a reference detector disagrees are drawn more often, unless the draw is `equal`, over time, or
+    for a target at a threshold.
 
     Raises InputError if `n` is not from 1 to the number of images, the pool lacks features that the
     assistance needs, or there are pseudo-labels and the assistance was fitted without.
     """
+    site = PlannedSite() if site is None else site
+    n, others = request.n, site.others
     if not 1 <= n <= len(pool):
         raise InputError(f"Expected 1 to {len(pool)} images to label (all there are) but got {n}.")
     fitting = assistance.for_features(pool.names)
@@ -280,45 +263,54 @@ def make_plan(
                 "estimated from clean boxes alone",
             ),
         )
-    point = OperatingPoint.of(target)
-    if point is not None:
-        score_thr, iou = point.score_thr, point.iou
+    wanted = request.point or request
     probabilities = fitting.box_model.probabilities(pool)
     rankings = fitting.box_model.rankings(pool, probabilities)
-    blocks = np.arange(len(pool)) if blocks is None else np.asarray(blocks)
+    if site.nothing_found:  # no box says how often images hold a category
+        holding = Holding(np.zeros(len(rankings)), np.ones(len(rankings)))
+    else:
+        n_true = [ranking.n_true for ranking in rankings]
+        holding = expected_holding(pool.found, probabilities[0], n_true)
+    blocks = np.arange(len(pool)) if site.blocks is None else np.asarray(site.blocks)
     by_time = len(np.unique(blocks)) < len(pool)
     plan = LabelPlan(
         found=pool.found,
         influence=ByImage.of(map(at_levels, fitting.predict(pool, others, rankings)), len(pool)),
         sequence=np.arange(len(pool)),
         n=n,
-        seed=seed,
-        order=BY_TIME if by_time else BY_CHANCE if nothing_found else BY_INFLUENCE,
+        seed=request.seed,
+        order=BY_TIME if by_time else BY_CHANCE if site.nothing_found else BY_INFLUENCE,
         blocks=blocks,
         mixing=fitting.mixing_weights(others),
         small_sample_bias=fitting.small_sample_bias,
-        priors=dict(priors),
-        target=target,
-        level=level,
-        detector=detector,
-        warnings=warnings,
-        score_thr=score_thr,
-        iou=iou,
-        probabilities=with_few_bits(probabilities[IOUS.index(round(iou, 6))]),
+        priors=dict(site.priors),
+        target=request.target,
+        level=request.level,
+        detector=site.detector,
+        warnings=(*warnings, *site.warnings),
+        score_thr=wanted.score_thr,
+        iou=wanted.iou,
+        probabilities=with_few_bits(probabilities[IOUS.index(round(wanted.iou, 6))]),
         objects=ByImage.of((ranking.n_true[None] for ranking in rankings), len(pool)),
         points=fitting.points,
-        named=named,
-        rest=rest,
-        nothing_found=nothing_found,
-        holding=None if holding is None else np.stack([holding.shares, holding.objects]),
+        named=site.named,
+        rest=site.rest,
+        known=site.known,
+        group=site.group,
+        nothing_found=site.nothing_found,
+        holding=np.stack([holding.shares, holding.objects]),
     )
     if plan.order == BY_CHANCE:
-        return replace(plan, sequence=np.random.default_rng(seed).permutation(len(pool)))
-    across = plan.sequence if by_time else np.argsort(plan.predicted(target)[-1], kind="stable")
-    if others is None or others.kind != REFERENCE or point is not None or by_time or equal:
-        return replace(plan, sequence=balanced_order(across, seed=seed))
+        return replace(plan, sequence=np.random.default_rng(plan.seed).permutation(len(pool)))
+    if by_time:
+        across = plan.sequence
+    else:
+        across = np.argsort(plan.predicted(plan.target)[-1], kind="stable")
+    equally = by_time or request.equal or request.point is not None
+    if others is None or others.kind != REFERENCE or equally:
+        return replace(plan, sequence=balanced_order(across, seed=plan.seed))
     sizes = drawing_sizes(others.disagreement(pool.found, probabilities[0]))
-    sequence = unequal_order(across, sizes, seed=seed)
+    sequence = unequal_order(across, sizes, seed=plan.seed)
     return replace(plan, sequence=sequence, sizes=sizes, order=BY_DISAGREEMENT)
 
 

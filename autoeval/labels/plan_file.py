@@ -109,9 +109,9 @@ def _plan(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labe
     unlikely = document.get("unlikely_categories")
     priors = {name: _measured(values) for name, values in document["priors"].items()}
     return LabelPlan(
-        boxes,
-        _influence(arrays, len(images)),
-        arrays["sequence"],
+        found=boxes,
+        influence=_influence(arrays, len(images)),
+        sequence=arrays["sequence"],
         blocks=arrays["blocks"],
         mixing=MixingWeights.from_dict(document["mixing"]),
         priors=priors,

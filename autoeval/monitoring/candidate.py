@@ -65,9 +65,11 @@ def compare_at_sites(
     rows, warnings = [], []
     for site, read in sites.items():
         try:
-            found = dict(zip(fits, read(), strict=True))
+            sites_of_both = dict(zip(fits, read(), strict=True))
             given = {CANDIDATE: known[site]} if site in known else None
-            result = compare_sites(fits, found, categories=categories, level=level, known=given)
+            result = compare_sites(
+                fits, sites_of_both, categories=categories, level=level, known=given
+            )
         except InputError as error:
             warnings.append(f"{site}: {error}")
             continue
@@ -142,10 +144,12 @@ def sites_of_records(
     def read(site: str) -> tuple[Site, Site]:
         sites = []
         for store, index in zip((current, candidate), indices, strict=True):
-            own = replace(categories, words=store.add_words(()))
-            records = own.select(site, store.read(in_time(index[index["group"] == site])))
-            boxes = SiteBoxes.of_evidence([of.evidence() for of in records], own.names(site))
-            sites.append(Site(boxes, named=own.given(site) is not None))
+            of_store = replace(categories, words=store.add_words(()))
+            records = of_store.select(site, store.read(in_time(index[index["group"] == site])))
+            boxes = SiteBoxes.of_evidence(
+                [record.evidence() for record in records], of_store.names(site)
+            )
+            sites.append(Site(boxes, named=of_store.given(site) is not None))
             del records, boxes  # before the other detector's are read
         return sites[0], sites[1]
 
@@ -171,10 +175,10 @@ def _of_candidate(pairs: pd.DataFrame) -> Mapping[str, object]:
     }
 
 
-def _of_current(ranking: pd.DataFrame, known: float) -> Mapping[str, object]:
+def _of_current(ranking: pd.DataFrame, measured: float) -> Mapping[str, object]:
     """Return what the known accuracy of the candidate says of the current detector."""
     row = ranking[ranking["detector"] == CURRENT].iloc[0]
-    values = (known, *(row[name] for name in ("value", "value_lower", "value_upper")))
+    values = (measured, *(row[name] for name in ("value", "value_lower", "value_upper")))
     return dict(zip(OF_KNOWN, map(float, values), strict=True))
 
 

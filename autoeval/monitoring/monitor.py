@@ -71,8 +71,8 @@ def monitor(
     if isinstance(given, Predictions):
         given = as_fitted(given, fitted.context_)
         words, reference_words = (
-            read_names(Path(of)) if isinstance(of, str | os.PathLike) else of
-            for of in (given.names, given.reference_names)
+            read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
+            for names in (given.names, given.reference_names)
         )
         return watch_predictions(
             given.path,

@@ -56,9 +56,11 @@ class MonitoredSite:
         """Take it out of a row of `SiteTable.sites`, and `warnings` of its `notices`."""
         whole = {name: _number(row.get(column)) for name, column in ENDS.items()}
         begin = f"{ENDS['value']}/"
-        categories = [str(of).removeprefix(begin) for of in row if str(of).startswith(begin)]
+        categories = [
+            str(column).removeprefix(begin) for column in row if str(column).startswith(begin)
+        ]
         each = {
-            category: {name: _number(row[f"{of}/{category}"]) for name, of in ENDS.items()}
+            category: {name: _number(row[f"{column}/{category}"]) for name, column in ENDS.items()}
             for category in categories
         }
         return cls(
@@ -68,18 +70,22 @@ class MonitoredSite:
             target=target,
             n_images=int(row["n_images"]),
             rank=_number(row.get("rank")),
-            per_category={name: of for name, of in each.items() if of["value"] == of["value"]},
+            per_category={
+                name: ends for name, ends in each.items() if ends["value"] == ends["value"]
+            },
             warnings=tuple(warnings),
         )
 
     def __str__(self) -> str:
         target = find_target(self.target)
-        known = self.value == self.value
+        estimated = self.value == self.value
         value, lower, upper = map(target.text, (self.value, self.lower, self.upper))
-        head = f"{value}, {self.level:.0%} interval {lower} to {upper}" if known else "not known"
+        head = (
+            f"{value}, {self.level:.0%} interval {lower} to {upper}" if estimated else "not known"
+        )
         lines = [f"{self.name}: {target.title} {head}, from {self.n_images} images"]
-        for name, of in self.per_category.items():
-            value, lower, upper = (target.text(of[end]) for end in ENDS)
+        for name, ends in self.per_category.items():
+            value, lower, upper = (target.text(ends[end]) for end in ENDS)
             lines.append(f"  {name}: {value} ({lower} to {upper})")
         return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
 
@@ -96,7 +102,7 @@ class MonitoredSite:
         """Return one row for the whole, called ``""``, and one for each category."""
         whole = {name: getattr(self, name) for name in ENDS}
         rows = [{"category": "", **whole}]
-        rows += [{"category": name, **of} for name, of in self.per_category.items()]
+        rows += [{"category": name, **ends} for name, ends in self.per_category.items()]
         return pd.DataFrame(rows)
 
     def plot(self, ax: Axes | None = None) -> Axes:

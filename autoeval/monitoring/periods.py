@@ -91,9 +91,9 @@ def time_in_name(name: str, form: str) -> datetime | None:
     True
     """
     pattern = re.sub(r"%(.)", lambda mark: DIGITS.get(mark[1], re.escape(mark[1])), re.escape(form))
-    for found in re.finditer(f"(?=({pattern}))", name):
+    for match in re.finditer(f"(?=({pattern}))", name):
         try:
-            return datetime.strptime(found[1], form)
+            return datetime.strptime(match[1], form)
         except ValueError:
             continue
     return None

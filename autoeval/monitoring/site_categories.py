@@ -80,10 +80,12 @@ class SiteCategories:
             kept[record.clean.labels[likely]] = record.clean.labels[likely]
         return [_relabelled(record, kept) for record in selected]
 
-    def check(self, known: Sequence[str]) -> list[str]:
+    def check(self, known_words: Sequence[str]) -> list[str]:
         """Refuse categories without a known word of the detector; warn of words not known."""
         every = [self.named, *self.of_site.values()]
-        return [of for given in every if given for of in check_words(given, set(known))]
+        return [
+            warning for given in every if given for warning in check_words(given, set(known_words))
+        ]
 
     def check_sites(self, sites: Sequence[str]) -> None:
         """Refuse categories of a site that there is not."""

@@ -109,13 +109,17 @@ def _with_current_names(made_with: dict[str, Any]) -> dict[str, Any]:
     settings = made_with.get("pass")
     if settings is None:
         return made_with
-    rest = {name: of for name, of in settings.items() if name not in (FORMER, *FORMER_SETTINGS)}
+    rest = {
+        name: setting
+        for name, setting in settings.items()
+        if name not in (FORMER, *FORMER_SETTINGS)
+    }
     reference = {REFERENCE: settings[FORMER]} if FORMER in settings else {}
     return {**made_with, "pass": rest | reference}
 
 
-def _packed(found: Detections | None, part: str) -> bytes | None:
-    return None if found is None else getattr(found, part).astype(TYPES[part]).tobytes()
+def _packed(boxes: Detections | None, part: str) -> bytes | None:
+    return None if boxes is None else getattr(boxes, part).astype(TYPES[part]).tobytes()
 
 
 def _unpacked(row: Mapping[str, Any], name: str) -> Detections | None:
@@ -209,12 +213,12 @@ class RecordStore:
 
         Those of a batch that was damaged since are left out, with a warning.
         """
-        found: dict[str, CameraImage] = {}
+        records: dict[str, CameraImage] = {}
         for part, rows in index[index["unreadable"] == ""].groupby("part", sort=False):
             wanted = self._read(str(part))
             wanted = wanted[wanted["file_name"].isin(set(rows["file_name"]))]
-            found |= {row["file_name"]: record_of(row) for row in wanted.to_dict("records")}
-        return [found[name] for name in index["file_name"] if name in found]
+            records |= {row["file_name"]: record_of(row) for row in wanted.to_dict("records")}
+        return [records[name] for name in index["file_name"] if name in records]
 
     def _parts(self) -> list[str]:
         names = (p.stem for p in self.rows.folder.glob("*.parquet") if not p.name.startswith("."))
@@ -225,8 +229,8 @@ class RecordStore:
             with pyarrow.parquet.ParquetFile(self.rows.path(part)) as file:
                 if "stamp" not in file.schema_arrow.names:  # the row of a failure
                     return None
-                known = [name for name in INDEX if name in file.schema_arrow.names]
-                rows = file.read(columns=[*known, "status"]).to_pandas()
+                columns = [name for name in INDEX if name in file.schema_arrow.names]
+                rows = file.read(columns=[*columns, "status"]).to_pandas()
         except (OSError, pyarrow.ArrowException) as error:
             warnings.warn(f"{part} cannot be read and is observed again: {error}", stacklevel=3)
             return None

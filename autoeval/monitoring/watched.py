@@ -97,7 +97,7 @@ class Watched:
     def _by_site(self) -> dict[str, pd.DataFrame]:
         rows = self.table.rows
         periods = rows[rows["period"] != WHOLE].sort_values(["first", "period"], kind="stable")
-        return {str(group): own for group, own in periods.groupby("group")}
+        return {str(group): site_periods for group, site_periods in periods.groupby("group")}
 
     def neighbours(self) -> list[float]:
         """Return the probability of each site to be worse than the next one, the worst first.

@@ -45,7 +45,7 @@ class ComparedWithPrint(Section):
         table = self.figures_of.astype({"printed": float, "own": float})
         decimals = table.pop("decimals") if "decimals" in table else pd.Series(2, table.index)
         pairs = zip(table["own"], table["printed"], decimals, strict=True)
-        same = [_same(own, printed, int(digits)) for own, printed, digits in pairs]
+        same = [_same(computed, printed, int(digits)) for computed, printed, digits in pairs]
         table["difference"] = table["own"] - table["printed"]
         return table.assign(
             decimals=decimals.astype(int), same=pd.Series(same, table.index, object)
@@ -103,16 +103,16 @@ class ComparedWithPrint(Section):
         return [*filter(None, [self.marks]), f"{self.agreement()}."]
 
 
-def _same(own: float, printed: float, decimals: int) -> bool | None:
-    if not np.isfinite(own) or not np.isfinite(printed):
+def _same(computed: float, printed: float, decimals: int) -> bool | None:
+    if not np.isfinite(computed) or not np.isfinite(printed):
         return None
-    return f"{own:.{decimals}f}" == f"{printed:.{decimals}f}"
+    return f"{computed:.{decimals}f}" == f"{printed:.{decimals}f}"
 
 
-def _cell(own: float, printed: float, decimals: int) -> str:
+def _cell(computed: float, printed: float, decimals: int) -> str:
     if not np.isfinite(printed):
-        return f"{own:.{decimals}f}" if np.isfinite(own) else "–"
-    if not np.isfinite(own):
+        return f"{computed:.{decimals}f}" if np.isfinite(computed) else "–"
+    if not np.isfinite(computed):
         return f"– ({printed:.{decimals}f})"
-    less = round(own - printed, decimals) + 0.0  # no minus before a zero
-    return f"{own:.{decimals}f} ({printed:.{decimals}f}, {less:+.{decimals}f})"
+    less = round(computed - printed, decimals) + 0.0  # no minus before a zero
+    return f"{computed:.{decimals}f} ({printed:.{decimals}f}, {less:+.{decimals}f})"

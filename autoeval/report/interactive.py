@@ -108,10 +108,10 @@ class ScatterChart:
 
     def _band(self, band: RegressionBand) -> dict[str, Any] | None:
         parts = {"y": band.y, "lower": band.lower, "upper": band.upper}
-        known = {key: values for key, values in parts.items() if np.isfinite(values).all()}
-        if "y" not in known:
+        finite = {key: values for key, values in parts.items() if np.isfinite(values).all()}
+        if "y" not in finite:
             return None
-        line = {key: [self._y(v) for v in values] for key, values in known.items()}
+        line = {key: [self._y(v) for v in values] for key, values in finite.items()}
         return {"x": [_six_digits(v) for v in band.x], **line}
 
     def _least_squares(self, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
@@ -126,8 +126,10 @@ class ScatterChart:
 def _correlation(samples: pd.DataFrame, unit: str) -> str:
     r = float(samples.corr().iloc[0, 1])
     rho = float(samples.corr("spearman").iloc[0, 1])
-    found = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over {counted(len(samples), unit)}"
-    return found.replace("-", "\N{MINUS SIGN}")
+    correlations = (
+        f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over {counted(len(samples), unit)}"
+    )
+    return correlations.replace("-", "\N{MINUS SIGN}")
 
 
 def _six_digits(value: float | None) -> float | None:

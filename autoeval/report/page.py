@@ -200,14 +200,16 @@ def _ends(row: IntervalRow) -> tuple[float, float, float]:
     return row.value, row.lower, row.upper
 
 
-def _mark(kind: str, of: tuple[float, float, float] | None, top: float) -> dict[str, Any] | None:
+def _mark(
+    kind: str, interval: tuple[float, float, float] | None, top: float
+) -> dict[str, Any] | None:
     """Return where a dot and its bar stand, in per cent of the scale; None where it is unknown."""
-    if of is None or math.isnan(of[0]):
+    if interval is None or math.isnan(interval[0]):
         return None
-    at, lower, upper = (min(max(100 * v / top, 0.0), 100.0) for v in of)
-    known = not (math.isnan(of[1]) or math.isnan(of[2]))
-    text = f"{of[0]:.1f}" + (f" ({of[1]:.1f} to {of[2]:.1f})" if known else "")
-    bar = {"left": f"{lower:.2f}", "width": f"{upper - lower:.2f}"} if known else None
+    at, lower, upper = (min(max(100 * v / top, 0.0), 100.0) for v in interval)
+    bounded = not (math.isnan(interval[1]) or math.isnan(interval[2]))
+    text = f"{interval[0]:.1f}" + (f" ({interval[1]:.1f} to {interval[2]:.1f})" if bounded else "")
+    bar = {"left": f"{lower:.2f}", "width": f"{upper - lower:.2f}"} if bounded else None
     return {"kind": kind, "at": f"{at:.2f}", "bar": bar, "text": text}
 
 

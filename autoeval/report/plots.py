@@ -85,10 +85,10 @@ def plot_scatter(
         ax.scatter(cloud.scores[x], scale * cloud.y, s=9, color="0.7", lw=0, zorder=0.5)
     styles = source_styles(points["source"])
     for source, rows in points.groupby("source", sort=False):
-        samples, own = rows[rows["kind"] != "seed"], rows[rows["kind"] == "seed"]
+        samples, seeds = rows[rows["kind"] != "seed"], rows[rows["kind"] == "seed"]
         style = styles[source] | {"zorder": 3}
         ax.scatter(samples[x], scale * samples[y], s=22, alpha=0.65, lw=0, label=source, **style)
-        ax.scatter(own[x], scale * own[y], s=110, edgecolor="black", lw=1, **style)
+        ax.scatter(seeds[x], scale * seeds[y], s=110, edgecolor="black", lw=1, **style)
     if highlight is not None:
         at_x, at_y, label = highlight
         ax.scatter(

@@ -84,14 +84,14 @@ def warning_lines(
     ['warning: a', '1 warning of the fit holds here, too; --verbose prints it']
     """
     ordered = ordered_warnings(warnings)
-    own = [warning for warning in ordered if warning not in of_fit]
-    lines = [f"warning: {warning}" for warning in own[:most]]
-    n_more = len(own) - len(lines)
+    unprinted = [warning for warning in ordered if warning not in of_fit]
+    lines = [f"warning: {warning}" for warning in unprinted[:most]]
+    n_more = len(unprinted) - len(lines)
     if n_more:
         verb, them = ("is", "it") if n_more == 1 else ("are", "them")
         more = counted(n_more, "more warning")
         lines.append(f"{more} {verb} on the page; --verbose prints {them}")
-    n_repeated = len(ordered) - len(own)
+    n_repeated = len(ordered) - len(unprinted)
     if n_repeated:
         hold, them = ("holds", "it") if n_repeated == 1 else ("hold", "them")
         repeated = counted(n_repeated, "warning")

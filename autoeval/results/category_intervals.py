@@ -25,10 +25,10 @@ def add_category_intervals(
 
     Values are in [0, 1]; categories without an estimate stand last.
     """
-    known = list(categories)
-    order = sorted(known, key=lambda of: -of.value if of.value == of.value else 1.0)
+    rows = list(categories)
+    order = sorted(rows, key=lambda row: -row.value if row.value == row.value else 1.0)
     page.add_intervals(
-        [_scaled(of, target.scale) for of in (replace(whole, name=ALL), *order)],
+        [_scaled(row, target.scale) for row in (replace(whole, name=ALL), *order)],
         f"{target.name} of each category in {target.unit}, with {level:.0%} intervals{note}",
         top=target.scale * target.upper,
         number_format=target.format,

@@ -119,8 +119,8 @@ class Sources(Section):
         seen = [look for look in looks if look is not None]
         return [
             *(f"{s.name}: cannot be used: {s.why_not}" for s in self.sources if s.why_not),
-            *(f"{s.name}: {found}" for s in self.sources for found in _of_labels(s)),
-            *(f"{look.name}: {found}" for look in seen for found in _of_images(look)),
+            *(f"{s.name}: {finding}" for s in self.sources for finding in _of_labels(s)),
+            *(f"{look.name}: {finding}" for look in seen for finding in _of_images(look)),
             *copies_across(seen),
         ]
 

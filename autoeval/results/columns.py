@@ -26,5 +26,5 @@ def explained(names: Iterable[str]) -> str:
     >>> explained(["category", "confident"])
     'confident: those of them with a score over .3.'
     """
-    known = [f"{name}: {COLUMNS[name]}" for name in names if name in COLUMNS]
-    return f"{'; '.join(known)}." if known else ""
+    explanations = [f"{name}: {COLUMNS[name]}" for name in names if name in COLUMNS]
+    return f"{'; '.join(explanations)}." if explanations else ""

@@ -177,8 +177,8 @@ class Disagreements(Section):
 def _likely(site: Site, image: int) -> Detections:
     """Return the boxes of an image that may be right, scored by their probability."""
     assert site.boxes.calibration is not None
-    found = site.boxes.clean.detections(image)
-    scored = replace(found, scores=site.boxes.calibration.at_half(found.scores).astype(np.float32))
+    boxes = site.boxes.clean.detections(image)
+    scored = replace(boxes, scores=site.boxes.calibration.at_half(boxes.scores).astype(np.float32))
     return scored[scored.scores > FOUND]
 
 

@@ -27,8 +27,8 @@ def draw_boxes(
     drawn = [(clean, CLEAN, 2), *((boxes, PERTURBED, 1) for boxes in perturbed)]
     for faint in (True, False):
         layer = canvas.copy()
-        for found, color, width in drawn:
-            chosen = found[(found.scores < STRONG) == faint]
+        for boxes, color, width in drawn:
+            chosen = boxes[(boxes.scores < STRONG) == faint]
             for x1, y1, x2, y2 in np.rint(chosen.boxes * scale).astype(int).tolist():
                 cv2.rectangle(layer, (x1, y1), (x2, y2), color, width)
         canvas = cv2.addWeighted(layer, 0.4, canvas, 0.6, 0) if faint else layer

@@ -17,6 +17,7 @@ from autoeval import estimate_with_labels, load_labels
 from autoeval.data.tasks.seed_set import load_seed_set
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.to_label import write_plan
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.sites.pool import pool_of_predictions
@@ -45,7 +46,9 @@ def site(tmp_path_factory):
     found = replace(made.pool.found, images=images)
     assistance = fit_assistance([make_site(seed) for seed in range(3)])
     priors = {"mAP": ValueWithError(0.45, 0.09)}
-    plan = make_plan(pool_of_predictions(found), assistance, n=12, priors=priors, detector="abc")
+    plan = make_plan(
+        pool_of_predictions(found), assistance, PlanRequest(12), PlannedSite(priors, detector="abc")
+    )
     files = [FileOnDisk(image.image_id, folder / "all" / image.file_name) for image in images]
     (folder / "all").mkdir()
     for k, file in enumerate(files):

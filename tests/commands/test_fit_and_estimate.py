@@ -278,6 +278,10 @@ def test_options_that_do_not_fit(world, tmp_path, capsys):
     assert "either predictions (--predictions PATH) or a detector" in capsys.readouterr().err
     assert main(["fit", "--labels", "l.json", "--predictions", "p.json"]) == 2
     assert "No labels l.json: check the path." in capsys.readouterr().err
+    assert main(["estimate", "images.json", "--estimator", "e", "--predictions", "p.json"]) == 2
+    assert "not both: a list of the images of prediction files is --images-list" in (
+        capsys.readouterr().err
+    )
     assert main(["estimate", "--estimator", str(tmp_path / "none"), "--predictions", "p.json"]) == 2
     assert "make one with `autoeval fit" in capsys.readouterr().err
 

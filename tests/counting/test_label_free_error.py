@@ -19,8 +19,8 @@ def counted(pairs, **settings):
     """Measure images of which each is (true count, scores of the detector's boxes)."""
     measure = CountingErrorSettings(**settings).make()
     for true, scores in pairs:
-        found = Detections(np.zeros((len(scores), 4)), np.array(scores), np.zeros(len(scores)))
-        measure.update(found, np.zeros((true, 4)), np.zeros(true, int), np.zeros(true, bool))
+        detections = Detections(np.zeros((len(scores), 4)), np.array(scores), np.zeros(len(scores)))
+        measure.update(detections, np.zeros((true, 4)), np.zeros(true, int), np.zeros(true, bool))
     return measure.compute()
 
 

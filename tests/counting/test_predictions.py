@@ -27,24 +27,24 @@ def write(path, text):
 def test_forms(tmp_path, text):
     path = tmp_path / "model.csv"
     path.write_text(text, encoding="utf-8")
-    found = read_predictions(path)
-    assert found.name == "model" and found.ids == ("a", "b") and found.notes == ()
-    assert found.target.tolist() == [10, 0] and found.pred.tolist() == [12.5, 1]
+    predictions = read_predictions(path)
+    assert predictions.name == "model" and predictions.ids == ("a", "b") and predictions.notes == ()
+    assert predictions.target.tolist() == [10, 0] and predictions.pred.tolist() == [12.5, 1]
 
 
 def test_parquet_and_leading_zeros_of_ids(tmp_path):
     frame = pd.DataFrame({"id": [1, 2], "target": [3, 4], "pred": [3.5, None]})
     frame.to_parquet(tmp_path / "m.parquet")
-    found = read_predictions(tmp_path / "m.parquet", name="mine")
-    assert found.name == "mine" and found.ids == ("1", "2")
-    assert found.answered.tolist() == [True, False]
+    predictions = read_predictions(tmp_path / "m.parquet", name="mine")
+    assert predictions.name == "mine" and predictions.ids == ("1", "2")
+    assert predictions.answered.tolist() == [True, False]
     assert read_predictions(write(tmp_path / "m.csv", "0407,0,1\n")).ids == ("0407",)
 
 
 def test_skipped_and_negative_predictions_are_named(tmp_path):
-    found = read_predictions(write(tmp_path / "m.csv", "a,1,\nb,2,nan\nc,3,-0.5\nd,4,4\n"))
-    assert np.isnan(found.pred).tolist() == [True, True, False, False]
-    skipped, negative = found.notes
+    predictions = read_predictions(write(tmp_path / "m.csv", "a,1,\nb,2,nan\nc,3,-0.5\nd,4,4\n"))
+    assert np.isnan(predictions.pred).tolist() == [True, True, False, False]
+    skipped, negative = predictions.notes
     assert skipped.startswith("2 of 4") and skipped.endswith("a, b")
     assert negative.startswith("1 of 4") and negative.endswith("c")
 
@@ -92,9 +92,9 @@ def test_bad_truths_and_missing_files(tmp_path):
 
 def test_a_truth_fills_in_and_both_sides_are_checked(tmp_path):
     path = write(tmp_path / "m.csv", "a,5\nb,6\nx,7\n")
-    found = read_predictions(path, {"b": 1.0, "a": 2.0, "c": 3.0, "d": 4.0})
-    assert found.ids == ("a", "b") and found.target.tolist() == [2, 1]
-    assert found.notes == (
+    predictions = read_predictions(path, {"b": 1.0, "a": 2.0, "c": 3.0, "d": 4.0})
+    assert predictions.ids == ("a", "b") and predictions.target.tolist() == [2, 1]
+    assert predictions.notes == (
         "1 predictions without a true count were left out: x",
         "2 images of the truth have no prediction: c, d",
     )

@@ -7,6 +7,9 @@ import sys
 
 import numpy as np
 import pytest
+import torch
+
+from autoeval.detectors.predicting import single_precision
 
 
 def test_images_of_several_sizes_and_none(build, images):
@@ -51,6 +54,22 @@ def test_batches_of_several_give_each_image_its_own(build, images, monkeypatch):
     together = detector.observe(images, ["a", "b", "c"])
     for one, two in zip(alone, together, strict=True):
         np.testing.assert_allclose(one.clean.scores[:5], two.clean.scores[:5], atol=1e-3)
+
+
+def test_passes_are_in_single_precision_and_leave_the_setting(build, images, monkeypatch):
+    """TensorFloat-32, which torch allows on GPUs, makes boxes depend on the rest of a batch."""
+    detector, allowed = build("yolox_nano"), []
+    hook = detector.model.backbone.register_forward_hook(
+        lambda *call: allowed.append(torch.backends.cudnn.allow_tf32)
+    )
+    for before in (True, False):
+        monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", before)
+        detector.observe(images[:1], ["a"])
+        with pytest.raises(ZeroDivisionError), single_precision():
+            1 / 0  # noqa: B018
+        assert torch.backends.cudnn.allow_tf32 is before
+    hook.remove()
+    assert set(allowed) == {False}
 
 
 PROGRAM = """

@@ -18,6 +18,7 @@ from autoeval.estimation.site import Site
 from autoeval.estimation.threshold_choice import choose_threshold
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
+from autoeval.labels.plan_request import PlanRequest
 from autoeval.metrics.operating_point import image_counts, value_of
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import MEASURES
@@ -80,7 +81,7 @@ def test_the_curve_of_a_site_is_that_of_its_estimates():
 
 def test_all_labels_give_the_exact_curve_and_few_come_near():
     site = make_site(77, n_images=100, categories=("car", "bus"))
-    plan = make_plan(site.pool, fit_assistance([make_site(k) for k in range(3)]), n=100, priors={})
+    plan = make_plan(site.pool, fit_assistance([make_site(k) for k in range(3)]), PlanRequest(100))
     exact = exact_curve(site.rankings).set_index(["measure", "threshold"])
     counts = np.sum([image_counts(of, 0.35) for of in site.rankings], axis=0)
     assert exact.loc[("f1", 0.35), "value"] == pytest.approx(value_of("f1", counts))

@@ -77,21 +77,23 @@ def test_likely_share_and_size_by_hand():
     same = ScoreCalibration(np.tile([0.0, 1, 1], (LEVELS, 1)), MISSED)
     scores = np.array([0.9, 0.2, 0.04, 0.6, 0.03])
     sides = np.array([-1.0, -2, -9, -3, -9])
-    found = features_of((scores, sides, np.array([0, 0, 0, 1, 1]), 2), calibration=same).compute()
-    assert found["likely_share"] == pytest.approx((1 / 2 + 1) / 2)
+    features = features_of(
+        (scores, sides, np.array([0, 0, 0, 1, 1]), 2), calibration=same
+    ).compute()
+    assert features["likely_share"] == pytest.approx((1 / 2 + 1) / 2)
     weighted = 0.9 * -1 + 0.2 * -2 + 0.6 * -3
-    assert found["box_size"] == pytest.approx(weighted / (0.9 + 0.2 + 0.6))
+    assert features["box_size"] == pytest.approx(weighted / (0.9 + 0.2 + 0.6))
 
 
 def test_drawn_once_each_they_are_the_scores():
     score = features_of((*boxes(), N))
     once = score.resample(np.ones((1, N), int))
-    assert {name: of[0] for name, of in once.items()} == pytest.approx(score.compute())
+    assert {name: values[0] for name, values in once.items()} == pytest.approx(score.compute())
     never = score.resample(np.zeros((1, N), int))
-    assert np.isnan([of[0] for of in never.values()]).all()
+    assert np.isnan([values[0] for values in never.values()]).all()
 
 
 def test_sides_are_relative_to_those_of_the_image():
-    found = relative_sides(np.array([[0.0, 0, 20, 20], [5, 5, 5, 9]]), np.array([1600.0, 1600]))
-    assert found[0] == pytest.approx(np.log(20 / 40))
-    assert found[1] == pytest.approx(np.log(1e-3))  # of no width: a millionth of the area
+    sides = relative_sides(np.array([[0.0, 0, 20, 20], [5, 5, 5, 9]]), np.array([1600.0, 1600]))
+    assert sides[0] == pytest.approx(np.log(20 / 40))
+    assert sides[1] == pytest.approx(np.log(1e-3))  # of no width: a millionth of the area

@@ -21,8 +21,8 @@ PLATT = ScoreCalibration(np.tile([0.0, 1.0, 1.0], (10, 1)), np.zeros(3))  # prob
 
 def joined(parts):
     """Lay the boxes of each image out one after the other, with the image of each."""
-    columns = (np.concatenate([getattr(of, name) for of in parts]) for name in COLUMNS)
-    return Detections(*columns), np.repeat(np.arange(len(parts)), [len(of) for of in parts])
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS)
+    return Detections(*columns), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
 
 def features_of(clean, reference, probabilities=None):
@@ -104,7 +104,7 @@ def test_drawing_images_again_gives_the_score_of_those_drawn_to_first_order():
 
 
 def at_half(clean, reference, probabilities):
-    at, reference_at = (np.zeros(len(of), int) for of in (clean, reference))
+    at, reference_at = (np.zeros(len(boxes), int) for boxes in (clean, reference))
     named = {"at_thresholds": ["precision@0.5"]}
     return ReferenceFeatures(clean, at, reference, reference_at, 1, probabilities, **named)
 

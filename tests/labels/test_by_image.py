@@ -15,10 +15,10 @@ def dense():
 
 
 def test_every_number_is_kept_or_the_usual_one(dense):
-    of = ByImage.of(dense, 40)
+    by_image = ByImage.of(dense, 40)
     for level in range(3):
-        assert of[level] == pytest.approx(dense[:, level], rel=2e-4)
-    assert len(of.image) == 5 * 15 and len(of) == 5
+        assert by_image[level] == pytest.approx(dense[:, level], rel=2e-4)
+    assert len(by_image.image) == 5 * 15 and len(by_image) == 5
 
 
 def test_images_that_all_differ_are_kept_all():
@@ -27,19 +27,19 @@ def test_images_that_all_differ_are_kept_all():
 
 
 def test_categories_left_out_and_added(dense):
-    of = ByImage.of(dense, 40)
-    other = of.of_categories([3, 1], n_added=2)
-    assert (other[2][:2] == of[2][[3, 1]]).all()
+    by_image = ByImage.of(dense, 40)
+    other = by_image.of_categories([3, 1], n_added=2)
+    assert (other[2][:2] == by_image[2][[3, 1]]).all()
     assert other[2].shape == (4, 40) and not other[2][2:].any()
 
 
 def test_arrays_of_a_file(dense):
-    of = ByImage.of(dense, 40)
-    again = ByImage.of_arrays("x", of.to_arrays("x"), 40)
-    assert (again[1] == of[1]).all()
+    by_image = ByImage.of(dense, 40)
+    again = ByImage.of_arrays("x", by_image.to_arrays("x"), 40)
+    assert (again[1] == by_image[1]).all()
 
 
 def test_bits_that_are_dropped():
     """By hand: steps above 1 are of 2**-12, and halves are rounded away from 0."""
-    found = with_few_bits(np.array([1 + 2**-14, 1 + 3 * 2**-13, -1 - 3 * 2**-13, 0.0]))
-    assert found.tolist() == [1, 1 + 2**-11, -1 - 2**-11, 0]
+    rounded = with_few_bits(np.array([1 + 2**-14, 1 + 3 * 2**-13, -1 - 3 * 2**-13, 0.0]))
+    assert rounded.tolist() == [1, 1 + 2**-11, -1 - 2**-11, 0]

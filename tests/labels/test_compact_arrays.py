@@ -39,5 +39,5 @@ def test_boxes_and_ids_take_less_room():
     for name in ("boxes of one decimal", "rising in each of two categories"):
         array = ARRAYS[name]
         stored, _ = compact(array)
-        sizes = [len(zlib.compress(of.tobytes())) for of in (stored, array)]
+        sizes = [len(zlib.compress(content.tobytes())) for content in (stored, array)]
         assert sizes[0] < 0.75 * sizes[1], name

@@ -15,11 +15,11 @@ from autoeval.labels.variance_prior import VariancePrior
 
 def test_by_hand():
     influence, predicted = np.array([0.3, -0.1, 0.1, -0.3]), np.array([0.2, 0.0, 0.1, -0.1])
-    found = difference_estimate(0.5, influence, predicted, n_pool=20)
+    estimate = difference_estimate(0.5, influence, predicted, n_pool=20)
     rest = influence - predicted
-    assert found.value == pytest.approx(0.5 - 0.05)
-    assert found.error**2 == pytest.approx((1 - 4 / 20) * rest.var(ddof=1) / 4)
-    assert found.dof == 3
+    assert estimate.value == pytest.approx(0.5 - 0.05)
+    assert estimate.error**2 == pytest.approx((1 - 4 / 20) * rest.var(ddof=1) / 4)
+    assert estimate.dof == 3
 
 
 def test_only_images_that_hold_an_object_show_a_variance():
@@ -35,8 +35,8 @@ def test_only_images_that_hold_an_object_show_a_variance():
 
 def test_a_labelled_pool_leaves_no_error():
     influence = np.array([0.2, -0.1, -0.1])
-    found = difference_estimate(0.5, influence, 0.5 * influence, n_pool=3)
-    assert (found.value, found.error) == (pytest.approx(0.5), 0)
+    estimate = difference_estimate(0.5, influence, 0.5 * influence, n_pool=3)
+    assert (estimate.value, estimate.error) == (pytest.approx(0.5), 0)
 
 
 def test_all_labels_give_the_statistic_whatever_the_slopes():
@@ -45,15 +45,15 @@ def test_all_labels_give_the_statistic_whatever_the_slopes():
     predicted -= predicted.mean()  # of all images the mean influence is 0
     influence = 0.5 * predicted + rng.normal(size=40)
     assert len(set(slopes(influence, predicted))) == 5
-    found = difference_estimate(0.4, influence, predicted, n_pool=40)
-    assert (found.value, found.error) == (pytest.approx(0.4, abs=1e-12), 0)
+    estimate = difference_estimate(0.4, influence, predicted, n_pool=40)
+    assert (estimate.value, estimate.error) == (pytest.approx(0.4, abs=1e-12), 0)
 
 
 def test_a_perfect_prediction_leaves_no_error():
     influence = np.array([0.2, -0.1, 0.4])
-    found = difference_estimate(0.5, influence, influence, n_pool=100)
-    assert found.error == pytest.approx(0, abs=1e-12)
-    assert found.value == pytest.approx(0.5 - influence.mean())
+    estimate = difference_estimate(0.5, influence, influence, n_pool=100)
+    assert estimate.error == pytest.approx(0, abs=1e-12)
+    assert estimate.value == pytest.approx(0.5 - influence.mean())
 
 
 def test_equal_weights_change_nothing():
@@ -77,8 +77,8 @@ def test_each_image_a_cluster_changes_nothing_and_pairs_widen():
 
 
 def test_one_cluster_knows_no_error():
-    found = difference_estimate(0.4, np.array([0.1, 0.2]), n_pool=9, clusters=np.zeros(2, int))
-    assert not found.known
+    estimate = difference_estimate(0.4, np.array([0.1, 0.2]), n_pool=9, clusters=np.zeros(2, int))
+    assert not estimate.known
 
 
 def test_slopes_are_one_for_few_and_fitted_for_many():
@@ -111,9 +111,11 @@ def test_unequal_probabilities_are_weighed_back():
         # The statistic of a weighted sample is the pool's plus the weighted mean influence.
         errors.append(weights @ influence[drawn] / weights.sum())
         naive.append(influence[drawn].mean())
-        own = influence[drawn] - errors[-1]
-        found = difference_estimate(0.5 + errors[-1], own, n_pool=300, weights=weights)
-        errors[-1] = (found.value - 0.5) / found.error
+        influence_drawn = influence[drawn] - errors[-1]
+        estimate = difference_estimate(
+            0.5 + errors[-1], influence_drawn, n_pool=300, weights=weights
+        )
+        errors[-1] = (estimate.value - 0.5) / estimate.error
     assert abs(np.mean(errors)) < 0.25
     assert np.mean(naive) > 0.03
     assert 0.85 < np.std(errors) < 1.15
@@ -131,11 +133,15 @@ def test_intervals_cover_nine_of_ten(k):
         predicted -= predicted.mean()
         drawn = rng.choice(200, k, replace=False)
         value = 0.5 + influence[drawn].mean()
-        own = influence[drawn] - influence[drawn].mean()
-        found = difference_estimate(
-            value, own, predicted[drawn], n_pool=200, variance_prior=VariancePrior(1.6, 5)
+        influence_drawn = influence[drawn] - influence[drawn].mean()
+        estimate = difference_estimate(
+            value,
+            influence_drawn,
+            predicted[drawn],
+            n_pool=200,
+            variance_prior=VariancePrior(1.6, 5),
         )
-        lower, upper = found.interval(0.9)
+        lower, upper = estimate.interval(0.9)
         hits += lower <= 0.5 <= upper
     assert 0.87 <= hits / 600 <= 0.93
 
@@ -152,5 +158,5 @@ def test_a_prediction_saves_labels():
 
 def test_labels_of_all_images_leave_no_error_be_they_of_one_block():
     influence = np.array([0.2, -0.1, -0.1])
-    found = difference_estimate(0.5, influence, n_pool=3, clusters=np.zeros(3, int))
-    assert (found.value, found.error, found.known) == (0.5, 0.0, True)
+    estimate = difference_estimate(0.5, influence, n_pool=3, clusters=np.zeros(3, int))
+    assert (estimate.value, estimate.error, estimate.known) == (0.5, 0.0, True)

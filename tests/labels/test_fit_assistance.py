@@ -12,6 +12,7 @@ from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.control_variates import true_influence
 from autoeval.labels.fit_assistance import fit_assistance, pairs_of
 from autoeval.labels.plan import make_plan
+from autoeval.labels.plan_request import PlanRequest
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.sites.pool import OF_BOX, Pool
 from autoeval.sites.site_boxes import SiteBoxes
@@ -46,10 +47,10 @@ def test_one_labelled_set_is_learned_from_by_folds_of_its_images():
 def test_a_category_is_learned_from_the_images_that_hold_or_show_it():
     site = make_site(3, n_images=200, n_objects=1.0, categories=("car", "bus", "van"))
     pairs = list(pairs_of(site, everywhere=False))
-    found = site.pool.found
+    boxes = site.pool.found
     for pair in pairs:
         held = set(site.truth.image[site.truth.label == pair.category])
-        shown = set(found.image[(found.label == pair.category) & (found.scores > 0.05)])
+        shown = set(boxes.image[(boxes.label == pair.category) & (boxes.scores > 0.05)])
         assert set(pair.images) == held | shown
         assert len(pair.images) < 200
     assert [pair.category for pair in pairs] == [0, 1, 2]
@@ -67,11 +68,11 @@ def test_twenty_labels_with_one_labelled_set_come_near_the_truth():
     site = make_site(77, n_images=120)
     errors, alone = [], []
     for seed in range(20):
-        plan = make_plan(site.pool, assistance, n=20, priors={}, seed=seed)
-        found = estimate_with_labels(plan, label_set(site, plan.drawn)).whole["mAP"]
+        plan = make_plan(site.pool, assistance, PlanRequest(20, seed=seed))
+        estimates = estimate_with_labels(plan, label_set(site, plan.drawn)).whole["mAP"]
         truth = site.rankings[0].average_precision().mean()
-        errors.append(found.difference.value - truth)
-        alone.append(found.sample.value - truth)
+        errors.append(estimates.difference.value - truth)
+        alone.append(estimates.sample.value - truth)
     assert np.std(errors) < np.std(alone)
 
 
@@ -100,11 +101,13 @@ class TestOtherPasses:
 
     def test_clean_boxes_alone_use_the_second_model(self, assistance):
         site = make_site(77)
-        plan = make_plan(site.pool, assistance, n=10, priors={})
-        expected = np.stack([of.mean(axis=0) for of in assistance.of_clean.predict(site.pool)])
+        plan = make_plan(site.pool, assistance, PlanRequest(10))
+        expected = np.stack(
+            [influence.mean(axis=0) for influence in assistance.of_clean.predict(site.pool)]
+        )
         assert plan.predicted("mAP")[:-1] == pytest.approx(expected, rel=2e-4)
         assert "half_size is missing" in " ".join(plan.warnings)
-        assert not make_plan(with_half_size(site).pool, assistance, n=10, priors={}).warnings
+        assert not make_plan(with_half_size(site).pool, assistance, PlanRequest(10)).warnings
 
     def test_the_second_model_is_that_of_a_fit_on_clean_boxes(self, assistance):
         clean = fit_assistance([make_site(seed) for seed in range(3)])
@@ -119,4 +122,4 @@ class TestOtherPasses:
         pool = make_site(77).pool
         lacking = Pool(pool.found, pool.features[:, 1:], pool.names[1:])
         with pytest.raises(InputError, match="needs the features score"):
-            make_plan(lacking, assistance, n=10, priors={})
+            make_plan(lacking, assistance, PlanRequest(10))

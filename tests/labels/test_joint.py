@@ -42,13 +42,13 @@ def test_the_covariance_gives_the_stated_errors_of_categories_and_of_their_mean(
 
 def test_one_category_is_the_combination_of_labels_and_prior():
     labels, free = ValueWithError(0.4, 0.06, 9), ValueWithError(0.5, 0.08, 6)
-    found = estimate_jointly(JointPrior.of([free]), measured([0], [0.4], [0.06], dof=9))
+    joint = estimate_jointly(JointPrior.of([free]), measured([0], [0.4], [0.06], dof=9))
     both = combine(labels, free)
-    for of in (found.mean, found.each[0]):
-        assert of.estimate.value == pytest.approx(both.estimate.value)
-        assert of.estimate.error == pytest.approx(both.estimate.error)
-        assert of.estimate.dof == pytest.approx(both.estimate.dof)
-        assert of.share == pytest.approx(both.share)
+    for combined in (joint.mean, joint.each[0]):
+        assert combined.estimate.value == pytest.approx(both.estimate.value)
+        assert combined.estimate.error == pytest.approx(both.estimate.error)
+        assert combined.estimate.dof == pytest.approx(both.estimate.dof)
+        assert combined.share == pytest.approx(both.share)
 
 
 def test_it_is_the_conditional_normal_distribution():
@@ -60,39 +60,41 @@ def test_it_is_the_conditional_normal_distribution():
     covariance = root @ root.T + 0.01 * np.eye(3)
     at, d = np.array([1, 2, 5]), np.array([0.3, 0.5, 0.45])
     part = MeasuredCategories(at, d, covariance, np.full(3, MANY), np.eye(3))
-    found = estimate_jointly(prior, part)
+    joint = estimate_jointly(prior, part)
     k = prior.covariance(np.arange(6))
     gain = k[:, at] @ np.linalg.inv(k[np.ix_(at, at)] + covariance)
     mean, spread = values + gain @ (d - values[at]), k - gain @ k[at]
-    assert [of.estimate.value for of in found.each] == pytest.approx(mean)
-    assert [of.estimate.error for of in found.each] == pytest.approx(np.sqrt(np.diag(spread)))
-    assert found.mean.estimate.value == pytest.approx(mean.mean())
-    assert found.mean.estimate.error == pytest.approx(math.sqrt(spread.mean()))
+    assert [combined.estimate.value for combined in joint.each] == pytest.approx(mean)
+    assert [combined.estimate.error for combined in joint.each] == pytest.approx(
+        np.sqrt(np.diag(spread))
+    )
+    assert joint.mean.estimate.value == pytest.approx(mean.mean())
+    assert joint.mean.estimate.error == pytest.approx(math.sqrt(spread.mean()))
 
 
 @pytest.mark.parametrize("n_measured", [0, 1, 10, 40])
 def test_labels_never_widen_the_interval(n_measured):
     prior = prior_of(np.full(80, 0.4), np.full(80, 0.18), 0.08)
     at = np.arange(n_measured)
-    found = estimate_jointly(prior, measured(at, np.full(n_measured, 0.42), np.full(n_measured, 3)))
-    assert found.mean.estimate.error <= 0.08 + 1e-12
-    assert max(of.estimate.error for of in found.each) <= 0.18 + 1e-12
+    joint = estimate_jointly(prior, measured(at, np.full(n_measured, 0.42), np.full(n_measured, 3)))
+    assert joint.mean.estimate.error <= 0.08 + 1e-12
+    assert max(combined.estimate.error for combined in joint.each) <= 0.18 + 1e-12
 
 
 def test_labels_of_some_categories_move_the_others_by_the_level_that_they_show():
     prior = prior_of(np.full(40, 0.4), np.full(40, 0.15), 0.1)
-    found = estimate_jointly(prior, measured(range(20), np.full(20, 0.5), np.full(20, 0.02)))
-    assert 0.46 < found.each[30].estimate.value < 0.5
-    assert found.each[30].estimate.error < 0.15
+    joint = estimate_jointly(prior, measured(range(20), np.full(20, 0.5), np.full(20, 0.02)))
+    assert 0.46 < joint.each[30].estimate.value < 0.5
+    assert joint.each[30].estimate.error < 0.15
 
 
 def test_a_contradiction_drops_the_level_and_keeps_how_categories_differ():
     values = np.linspace(0.1, 0.4, 20)
     prior = prior_of(values, np.full(20, 0.1), 0.03)
-    found = estimate_jointly(prior, measured(range(10), values[:10] + 0.3, np.full(10, 0.02)))
-    assert found.mean.conflict
-    assert found.mean.estimate.value == pytest.approx(values.mean() + 0.3, abs=0.01)
-    last = found.each[-1].estimate
+    joint = estimate_jointly(prior, measured(range(10), values[:10] + 0.3, np.full(10, 0.02)))
+    assert joint.mean.conflict
+    assert joint.mean.estimate.value == pytest.approx(values.mean() + 0.3, abs=0.01)
+    last = joint.each[-1].estimate
     assert last.value == pytest.approx(values[-1] + 0.3, abs=0.01)
     agreeing = estimate_jointly(prior, measured(range(10), values[:10] + 0.03, np.full(10, 0.02)))
     assert not agreeing.mean.conflict
@@ -100,9 +102,9 @@ def test_a_contradiction_drops_the_level_and_keeps_how_categories_differ():
 
 def test_without_label_free_estimates_the_labels_decide():
     part = measured([0, 1], [0.3, 0.5], [0.05, 0.05])
-    found = estimate_jointly(JointPrior.of([NOTHING] * 3), part)
-    assert found.mean.estimate.value == pytest.approx(0.4, abs=1e-3)
-    assert found.each[2].estimate.error > STD_OF_UNKNOWN
+    joint = estimate_jointly(JointPrior.of([NOTHING] * 3), part)
+    assert joint.mean.estimate.value == pytest.approx(0.4, abs=1e-3)
+    assert joint.each[2].estimate.error > STD_OF_UNKNOWN
     none = estimate_jointly(JointPrior.of([NOTHING] * 2), measured([], [], []))
     assert not none.mean.estimate.known
 
@@ -110,8 +112,8 @@ def test_without_label_free_estimates_the_labels_decide():
 def test_a_category_without_a_box_keeps_its_value():
     each = [ValueWithError(0.0, 0.0), ValueWithError(0.4, 0.1), ValueWithError(0.5, 0.1)]
     prior = JointPrior.of(each, ValueWithError(0.3, 0.06), np.array([1.0, 20.0, 50.0]))
-    found = estimate_jointly(prior, measured([1, 2], [0.2, 0.3], [0.05, 0.05]))
-    assert found.each[0].estimate == ValueWithError(0.0, 0.0, math.inf)
+    joint = estimate_jointly(prior, measured([1, 2], [0.2, 0.3], [0.05, 0.05]))
+    assert joint.each[0].estimate == ValueWithError(0.0, 0.0, math.inf)
 
 
 def test_rare_categories_exceed_their_label_free_estimates():
@@ -131,8 +133,8 @@ def test_intervals_cover_nine_of_ten_where_the_model_holds():
         at = np.flatnonzero(rng.random(30) < 0.4)
         errors = rng.uniform(0.05, 0.3, len(at))
         part = measured(at, truth[at] + rng.normal(0, errors), errors)
-        found = estimate_jointly(prior, part)
-        lower, upper = found.mean.estimate.interval()
-        of_one = found.each[0].estimate.interval()
+        joint = estimate_jointly(prior, part)
+        lower, upper = joint.mean.estimate.interval()
+        of_one = joint.each[0].estimate.interval()
         hits.append((lower <= truth.mean() <= upper, of_one[0] <= truth[0] <= of_one[1]))
     assert np.mean(hits, axis=0) == pytest.approx([0.9, 0.9], abs=0.025)

@@ -1,5 +1,6 @@
 """Forecasts of joint estimates: they start at the result, and know what labels will not measure."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from autoeval.labels.joint_outlook import Holding, JointOutlook, expected_holdin
 from autoeval.labels.label_sampling import balanced_order
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
 
@@ -52,7 +54,7 @@ def test_categories_that_labels_will_measure():
 
 
 def test_expected_holding_by_hand():
-    found = FoundBoxes(
+    boxes = FoundBoxes(
         (None,) * 2,
         ("a", "b"),
         np.array([0, 0, 1]),
@@ -61,10 +63,32 @@ def test_expected_holding_by_hand():
         np.array([0.5, 0.5, 0.2], np.float32),
         {},
     )
-    holding = expected_holding(found, np.array([0.5, 0.5, 0.2]))
+    holding = expected_holding(boxes, np.array([0.5, 0.5, 0.2]))
     assert holding.shares == pytest.approx([0.75 / 2, 0.2 / 2])
     assert holding.objects == pytest.approx([1 / 0.75, 1])
     assert holding.in_pool(2) == pytest.approx([1, 0.2])
+
+
+def test_missed_objects_count_where_a_box_shows_the_category():
+    """By hand: one box of probability .5 beside .7 missed ones, one of .01, an image without."""
+    found = FoundBoxes(
+        (None,) * 3,
+        ("a",),
+        np.array([0, 1]),
+        np.array([0, 0]),
+        np.zeros((2, 4)),
+        np.array([0.5, 0.1], np.float32),
+        {},
+    )
+    holding = expected_holding(found, np.array([0.5, 0.01]), [np.array([1.2, 0.71, 0.7])])
+    held = 1 - 0.5 * np.exp(-0.7) + 0.01
+    assert holding.shares == pytest.approx([held / 3])
+    assert holding.objects == pytest.approx([(1.2 + 0.01) / held])
+
+
+@functools.cache
+def plan_assistance():
+    return fit_assistance([make_site(seed) for seed in range(5)])
 
 
 class TestOfAPlan:
@@ -74,35 +98,43 @@ class TestOfAPlan:
 
     @pytest.fixture(scope="class")
     def plan(self, site):
-        assistance = fit_assistance([make_site(seed) for seed in range(5)])
+        assistance = plan_assistance()
         priors = {f"mAP/{word}": ValueWithError(0.5, 0.18) for word in WORDS}
         priors["mAP"] = ValueWithError(0.5, 0.12)
         held = [np.mean(ranking.n_true > 0) for ranking in site.rankings]
         objects = [r.n_true.sum() / np.sum(r.n_true > 0) for r in site.rankings]
-        holding = Holding(np.array(held), np.array(objects))
-        return make_plan(site.pool, assistance, n=20, priors=priors, holding=holding)
+        plan = make_plan(site.pool, assistance, PlanRequest(20), PlannedSite(priors))
+        return replace(plan, holding=np.array([held, objects]))
 
     def test_the_forecast_after_labels_starts_at_their_half_width(self, plan, site):
-        found = estimate_with_labels(plan, label_set(site, plan.drawn))
-        half = found.recommended.half_width()
-        assert found.outlook.half_width(20) == pytest.approx(half, rel=1e-6)
-        assert found.more_labels(half / 2) > 5
-        assert found.outlook.half_width(20 + found.more_labels(half / 2)) <= half / 2
+        estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
+        half = estimate.recommended.half_width()
+        assert estimate.outlook.half_width(20) == pytest.approx(half, rel=1e-6)
+        assert estimate.more_labels(half / 2) > 5
+        assert estimate.outlook.half_width(20 + estimate.more_labels(half / 2)) <= half / 2
 
     def test_the_plan_promises_what_labels_give(self, plan, site):
         across = np.argsort(plan.predicted("mAP")[-1], kind="stable")
         reached = []
         for seed in range(8):
             drawn = replace(plan, sequence=balanced_order(across, seed=seed))
-            found = estimate_with_labels(drawn, label_set(site, drawn.drawn))
-            reached.append(found.recommended.half_width())
+            estimate = estimate_with_labels(drawn, label_set(site, drawn.drawn))
+            reached.append(estimate.recommended.half_width())
         assert plan.outlook().half_width(20) == pytest.approx(np.mean(reached), rel=0.3)
 
     def test_it_survives_the_file(self, plan, tmp_path):
         save_plan(plan, tmp_path)
         assert load_plan(tmp_path).outlook().half_width(20) == plan.outlook().half_width(20)
 
-    def test_a_plan_without_calibrated_boxes_expects_objects_by_their_scores(self, plan):
+    def test_it_expects_missed_objects_too(self, plan, site):
+        """Nearer to the labelled number than what boxes alone expect."""
+        made = make_plan(site.pool, plan_assistance(), PlanRequest(20), PlannedSite(plan.priors))
+        found = expected_holding(made.found, made.probabilities).in_pool(made.n_pool).sum()
+        expected = made.expected_holding.in_pool(made.n_pool).sum()
+        true = sum(ranking.n_true.sum() for ranking in site.rankings)
+        assert abs(expected - true) < abs(found - true)
+
+    def test_an_older_plan_expects_objects_by_the_scores_of_boxes(self, plan):
         old = replace(plan, holding=None)
         shares = expected_holding(plan.found, plan.found.scores).shares
         assert old.expected_holding.shares == pytest.approx(shares)

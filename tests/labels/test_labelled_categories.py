@@ -10,6 +10,7 @@ from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.labelled_categories import UNLIKELY, ZERO, on_labelled_categories
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.sites.pool import pool_of_predictions
@@ -35,7 +36,7 @@ def plan_of(site, assistance, *, rest=False, named=False, error=0.1, n=60):
     pool = pool_of_predictions(boxes.as_categories(WORDS[:2], words))
     vans = boxes.as_categories(("van",), {"van": "van"}) if rest else None
     priors = {name: ValueWithError(value, error) for name, value in PRIORS.items()}
-    return make_plan(pool, assistance, n=n, priors=priors, named=named, rest=vans)
+    return make_plan(pool, assistance, PlanRequest(n), PlannedSite(priors, named=named, rest=vans))
 
 
 def true_values(site):
@@ -43,26 +44,26 @@ def true_values(site):
 
 
 def test_a_labelled_category_without_a_box_counts_as_zero(site, assistance):
-    found = estimate_with_labels(plan_of(site, assistance), label_set(site, range(60)))
+    estimate = estimate_with_labels(plan_of(site, assistance), label_set(site, range(60)))
     car, bus, _ = true_values(site)
-    assert found.value == pytest.approx((car + bus + 0) / 3)
-    assert found.interval == pytest.approx((found.value, found.value))
-    assert found.by_category["van"].combined.estimate.value == 0
-    assert "nothing likely was detected" in " ".join(found.warnings)
-    assert "van" in " ".join(found.warnings)
+    assert estimate.value == pytest.approx((car + bus + 0) / 3)
+    assert estimate.interval == pytest.approx((estimate.value, estimate.value))
+    assert estimate.by_category["van"].combined.estimate.value == 0
+    assert "nothing likely was detected" in " ".join(estimate.warnings)
+    assert "van" in " ".join(estimate.warnings)
 
 
 def test_its_unlikely_boxes_are_measured(site, assistance):
     plan = plan_of(site, assistance, rest=True)
-    found = estimate_with_labels(plan, label_set(site, range(60)))
-    assert found.value == pytest.approx(np.mean(true_values(site)))
+    estimate = estimate_with_labels(plan, label_set(site, range(60)))
+    assert estimate.value == pytest.approx(np.mean(true_values(site)))
 
 
 def test_unlikely_boxes_are_stored_with_the_plan(site, assistance, tmp_path):
     plan = plan_of(site, assistance, rest=True)
     save_plan(plan, tmp_path)
-    found = estimate_with_labels(load_plan(tmp_path), label_set(site, range(60)))
-    assert found.value == pytest.approx(np.mean(true_values(site)))
+    estimate = estimate_with_labels(load_plan(tmp_path), label_set(site, range(60)))
+    assert estimate.value == pytest.approx(np.mean(true_values(site)))
 
 
 def test_recall_is_over_all_labelled_objects(site, assistance):
@@ -79,26 +80,26 @@ def test_recall_is_over_all_labelled_objects(site, assistance):
 
 def test_named_categories_are_the_only_ones(site, assistance):
     named = plan_of(site, assistance, named=True)
-    found = estimate_with_labels(named, label_set(site, range(60)))
-    assert set(found.per_category) == {"car", "bus"}
+    estimate = estimate_with_labels(named, label_set(site, range(60)))
+    assert set(estimate.per_category) == {"car", "bus"}
     by_words = estimate_with_labels(
         plan_of(site, assistance), label_set(site, range(60)), words={"car": "car", "bus": "bus"}
     )
-    assert found.value == by_words.value == pytest.approx(np.mean(true_values(site)[:2]))
+    assert estimate.value == by_words.value == pytest.approx(np.mean(true_values(site)[:2]))
 
 
 def test_a_detected_category_that_the_labels_do_not_have_is_left_out(site, assistance):
     labels = label_set(site, range(20))
     boxes = tuple(box for box in labels.boxes if box.category == "car")
     only_cars = replace(labels, categories=("car",), boxes=boxes, numbers=("1",))
-    found = estimate_with_labels(plan_of(site, assistance, n=20), only_cars, planned=False)
-    assert set(found.per_category) == {"car"}
-    assert found.recommended == found.by_category["car"].combined.estimate
-    assert "that the labels do not have" in " ".join(found.warnings)
-    assert "bus" in " ".join(found.warnings)
+    estimate = estimate_with_labels(plan_of(site, assistance, n=20), only_cars, planned=False)
+    assert set(estimate.per_category) == {"car"}
+    assert estimate.recommended == estimate.by_category["car"].combined.estimate
+    assert "that the labels do not have" in " ".join(estimate.warnings)
+    assert "bus" in " ".join(estimate.warnings)
     unlisted = replace(only_cars, numbers=())  # a format that names what it holds alone
-    found = estimate_with_labels(plan_of(site, assistance, n=20), unlisted, planned=False)
-    assert set(found.per_category) == {"car", "bus"}
+    estimate = estimate_with_labels(plan_of(site, assistance, n=20), unlisted, planned=False)
+    assert set(estimate.per_category) == {"car", "bus"}
 
 
 def test_a_category_of_images_outside_the_pool_is_not_added(site, assistance):
@@ -121,6 +122,15 @@ def test_the_label_free_mean_has_the_added_category(site, assistance, rest, adde
     mean = plan.priors["mAP"]
     assert mean.value == pytest.approx((2 * 0.4 + added.value) / 3)
     assert mean.error == pytest.approx(np.hypot(2 * 0.1, added.error) / 3)
+
+
+def test_the_label_free_mean_stays_known_where_a_category_alone_is_not(site, assistance):
+    """As of mAP50, which has no estimate of a category whose interval would be too wide."""
+    plan = plan_of(site, assistance)
+    priors = {name: of for name, of in plan.priors.items() if name != "mAP/bus"}
+    plan, _ = on_labelled_categories(replace(plan, priors=priors), label_set(site, range(60)))
+    assert plan.found.categories == WORDS
+    assert plan.priors["mAP"].value == pytest.approx(2 / 3 * 0.4)
 
 
 def test_the_error_of_a_mean_over_fewer_categories_follows_from_that_over_all(site, assistance):

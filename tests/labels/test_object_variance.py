@@ -17,8 +17,19 @@ from autoeval.metrics.average_precision import RankedDetections
 def test_by_hand():
     # the sample's .8 of two images and the label-free .3, which counts as five
     value = (2 * 0.8 + 5 * 0.3) / 7
-    expected = 0.5 * value * (1 - value) / 2
+    expected = 0.5 * value * (1 - value) * (7 / 8) / 2
     assert object_variance(0.5, 0.8, 0.3, 2, 2) == pytest.approx(expected)
+
+
+def test_it_is_the_expectation_over_what_the_value_is_not_known_by():
+    """Simulated: shares that are drawn from a beta distribution, seen in h images of one object."""
+    rng, h, prior = np.random.default_rng(0), 4, 0.3
+    true = rng.beta(5 * prior, 5 * (1 - prior), 400_000)
+    seen = rng.binomial(h, true) / h
+    for value in np.arange(h + 1) / h:
+        own = true[seen == value]
+        law = object_variance(1.0, value, prior, h, h)
+        assert law == pytest.approx(np.mean(own * (1 - own)) / h, rel=0.03)
 
 
 def test_objects_of_one_image_are_alike():
@@ -40,15 +51,17 @@ def rankings(hits, n_images=20):
 def test_equal_objects_do_not_give_a_narrow_interval(target, hits):
     """Three objects that all are found say little; nor do eight of which none is."""
     sample = LabelledSample(np.arange(20), 100)
-    found = sample_estimate(
+    estimate = sample_estimate(
         measure_sample(rankings(hits), target), sample, ValueWithError(0.4, 0.2)
     )
-    assert found.half_width() > 0.3 / len(hits)  # three over n, the rule for a mean over ten IoUs
-    assert found.half_width() > 0.12
+    assert estimate.half_width() > 0.3 / len(
+        hits
+    )  # three over n, the rule for a mean over ten IoUs
+    assert estimate.half_width() > 0.12
 
 
 def test_the_factor_of_a_share_is_one():
     """Simulated: AP50 of independent objects found with probability .5 at precision 1."""
     rng = np.random.default_rng(0)
     values = [measure_sample(rankings(rng.random(20) < 0.5), "mAP50").value for _ in range(2)]
-    assert np.isfinite(values).all() and PER_OBJECT["mAP50"] == 1.0
+    assert np.isfinite(values).all() and PER_OBJECT["mAP50"] == PER_OBJECT["mAP75"] == 1.0

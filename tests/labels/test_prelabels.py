@@ -13,10 +13,10 @@ from autoeval.labels.to_label import label_config, prelabels
 def offered(rows, size=(100, 200), categories=("vehicle", "person")):
     """Boxes (label, score, xyxy) of one image, as they are offered in it."""
     image = LabelledImage("a b.jpg", "a b.jpg", size)
-    labels, scores, boxes = zip(*rows, strict=True)
-    columns = np.zeros(len(rows), int), np.array(labels), np.float32(boxes), np.float32(scores)
-    found = FoundBoxes((image,), categories, *columns, {})
-    plan = SimpleNamespace(found=found, drawn=np.array([0]))
+    labels, scores, corners = zip(*rows, strict=True)
+    columns = np.zeros(len(rows), int), np.array(labels), np.float32(corners), np.float32(scores)
+    boxes = FoundBoxes((image,), categories, *columns, {})
+    plan = SimpleNamespace(found=boxes, drawn=np.array([0]))
     return prelabels(plan, [image])[0]
 
 

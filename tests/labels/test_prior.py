@@ -19,9 +19,9 @@ def test_by_hand():
 
 
 def test_a_contradicted_prior_is_dropped():
-    found = combine(ValueWithError(0.2, 0.06, 9), ValueWithError(0.5, 0.08))
-    assert found.conflict
-    assert found.estimate == ValueWithError(0.2, 0.06, 9)
+    combined = combine(ValueWithError(0.2, 0.06, 9), ValueWithError(0.5, 0.08))
+    assert combined.conflict
+    assert combined.estimate == ValueWithError(0.2, 0.06, 9)
     assert not combine(ValueWithError(0.31, 0.06, 9), ValueWithError(0.5, 0.08)).conflict
 
 

@@ -45,11 +45,14 @@ def stopped(rng, draw, wanted, stretch):
     influence -= influence.mean()
     prior, order = ValueWithError(0.5 + STD * rng.normal(), STD), rng.permutation(N_POOL)
     for k in range(BATCH, N_POOL + 1, BATCH):
-        own = influence[order[:k]]
-        found = difference_estimate(
-            0.5 + own.mean(), own - own.mean(), n_pool=N_POOL, variance_prior=VariancePrior(0.04, 6)
+        influence_drawn = influence[order[:k]]
+        difference = difference_estimate(
+            0.5 + influence_drawn.mean(),
+            influence_drawn - influence_drawn.mean(),
+            n_pool=N_POOL,
+            variance_prior=VariancePrior(0.04, 6),
         )
-        measured = combine(found, prior).estimate
+        measured = combine(difference, prior).estimate
         half = stretch * measured.half_width(0.9)
         if half <= wanted:
             break

@@ -52,9 +52,9 @@ def test_objects_in_a_pool_are_estimated_without_bias():
     expected = rng.uniform(2, 60, c)
     rates = 2 * expected / n_pool * rng.gamma(OBJECTS_OF_EXPECTED, 1 / OBJECTS_OF_EXPECTED, c)
     seen, rest = rng.poisson(rates * k), rng.poisson(rates * (n_pool - k))
-    found = objects_in_pool(seen, k, n_pool, expected)
+    n_objects = objects_in_pool(seen, k, n_pool, expected)
     for few in (seen == 0, (seen > 0) & (seen < 5), seen >= 5):
-        assert found[few].mean() == pytest.approx((seen + rest)[few].mean(), rel=0.06)
+        assert n_objects[few].mean() == pytest.approx((seen + rest)[few].mean(), rel=0.06)
 
 
 def test_without_expected_objects_the_pool_is_as_its_labels():

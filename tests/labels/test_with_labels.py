@@ -14,10 +14,10 @@ from autoeval.errors import InputError
 from autoeval.labels.compact_arrays import restored
 from autoeval.labels.control_variates import REFERENCE, ProbableLabels, true_influence
 from autoeval.labels.fit_assistance import fit_assistance
-from autoeval.labels.joint_outlook import Holding
 from autoeval.labels.object_variance import DOF
 from autoeval.labels.plan import BY_TIME, make_plan
 from autoeval.labels.plan_file import load_plan, save_plan
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.metrics.operating_point import image_counts, influence_on, value_of
@@ -38,7 +38,7 @@ def site():
 @pytest.fixture(scope="module")
 def plan(assistance, site):
     priors = {"mAP": ValueWithError(0.45, 0.09)}
-    return make_plan(site.pool, assistance, n=30, priors=priors, detector="abc")
+    return make_plan(site.pool, assistance, PlanRequest(30), PlannedSite(priors, detector="abc"))
 
 
 @pytest.fixture(scope="module")
@@ -69,18 +69,18 @@ def test_a_site_survives_storing(site):
 
 def test_all_labels_give_the_truth(plan, site):
     whole = plan.larger(120)
-    found = estimate_with_labels(whole, label_set(site, range(120)))
+    estimate = estimate_with_labels(whole, label_set(site, range(120)))
     truth = site.rankings[0].average_precision()
-    assert found.recommended.value == pytest.approx(truth.mean())
-    assert found.recommended.error == 0
-    assert found.whole["mAP50"].sample.value == pytest.approx(truth[0])
-    assert found.whole["mAP75"].sample.value == pytest.approx(truth[5])
-    assert found.more_labels(0.01) == 0
-    assert [size for size, _ in found.history] == [120]  # nothing is estimated anew
+    assert estimate.recommended.value == pytest.approx(truth.mean())
+    assert estimate.recommended.error == 0
+    assert estimate.whole["mAP50"].sample.value == pytest.approx(truth[0])
+    assert estimate.whole["mAP75"].sample.value == pytest.approx(truth[5])
+    assert estimate.more_labels(0.01) == 0
+    assert [size for size, _ in estimate.history] == [120]  # nothing is estimated anew
     every = estimate_with_labels(whole, label_set(site, range(120)), planned=False)
-    assert "no-plan" not in {of.code for of in every.warnings}  # no image is left to draw
+    assert "no-plan" not in {warning.code for warning in every.warnings}  # no image is left to draw
     some = estimate_with_labels(whole, label_set(site, range(60)), planned=False)
-    assert "no-plan" in {of.code for of in some.warnings}
+    assert "no-plan" in {warning.code for warning in some.warnings}
 
 
 def test_over_a_threshold_without_a_box_precision_is_not_defined(plan, site):
@@ -92,22 +92,22 @@ def test_over_a_threshold_without_a_box_precision_is_not_defined(plan, site):
 def test_a_prior_with_another_interval_than_the_label_free_estimate_says_so(assistance, site):
     """An error measured elsewhere has degrees of freedom; a stated one has a normal interval."""
     for prior, differs in ((ValueWithError(0.4, 0.1, 6), True), (ValueWithError(0.4, 0.1), False)):
-        plan = make_plan(site.pool, assistance, n=20, priors={"mAP": prior})
-        found = estimate_with_labels(plan, label_set(site, plan.drawn))
-        assert ("weighed by the error" in str(found)) == differs
+        plan = make_plan(site.pool, assistance, PlanRequest(20), PlannedSite({"mAP": prior}))
+        estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
+        assert ("weighed by the error" in str(estimate)) == differs
 
 
 def test_few_labels_come_near_the_truth(plan, site, labels):
-    found = estimate_with_labels(plan, labels)
+    estimate = estimate_with_labels(plan, labels)
     truth = site.rankings[0].average_precision().mean()
-    assert found.n_labelled == 30
-    assert abs(found.recommended.value - truth) < 3 * found.recommended.error
-    assert found.recommended.error < found.whole["mAP"].prior.error
-    sizes = [size for size, _ in found.history]
+    assert estimate.n_labelled == 30
+    assert abs(estimate.recommended.value - truth) < 3 * estimate.recommended.error
+    assert estimate.recommended.error < estimate.whole["mAP"].prior.error
+    sizes = [size for size, _ in estimate.history]
     assert sizes[0] == 5 and sizes[-1] == 30 and len(sizes) <= 20
-    assert found.history[-1][1].combined == found.whole["mAP"].combined
-    assert found.more_labels(0.02) > found.more_labels(0.03)
-    json.dumps(found.to_dict(), allow_nan=False)
+    assert estimate.history[-1][1].combined == estimate.whole["mAP"].combined
+    assert estimate.more_labels(0.02) > estimate.more_labels(0.03)
+    json.dumps(estimate.to_dict(), allow_nan=False)
 
 
 def test_images_that_were_uploaded_to_label_studio_are_recognised(plan, labels):
@@ -125,14 +125,14 @@ def test_labels_that_confident_boxes_contradict_give_a_warning(plan, labels):
     def warned(boxes):
         return warnings(plan, replace(labels, boxes=tuple(boxes)))
 
-    own, n = labels.boxes, len(labels.boxes)
+    boxes, n = labels.boxes, len(labels.boxes)
     for said in ("labelled boxes lie", "are true positives", "px"):
-        assert said not in warned(own)
-    assert f"{2 * n} of {2 * n} labelled boxes lie" in warned([*own, *own])
-    assert "do the labels miss objects" in warned(own[::2])
-    left = [replace(b, xywh=(b.xywh[0] - 9, *b.xywh[1:])) for b in own]
+        assert said not in warned(boxes)
+    assert f"{2 * n} of {2 * n} labelled boxes lie" in warned([*boxes, *boxes])
+    assert "do the labels miss objects" in warned(boxes[::2])
+    left = [replace(b, xywh=(b.xywh[0] - 9, *b.xywh[1:])) for b in boxes]
     assert "px (to the right)" in warned(left)
-    small = [replace(b, xywh=tuple(np.array(b.xywh) / SIDE)) for b in own]
+    small = [replace(b, xywh=tuple(np.array(b.xywh) / SIDE)) for b in boxes]
     assert re.search("0% of the .* are true positives", warned(small))
 
 
@@ -174,11 +174,13 @@ def test_a_plan_of_format_3_has_arrays_of_all_images_and_thresholds(plan, tmp_pa
 
 def test_frames_are_drawn_apart_and_counted_as_clusters(assistance, site):
     blocks = np.arange(120) // 40
-    plan = make_plan(site.pool, assistance, n=12, priors={}, blocks=blocks)
+    plan = make_plan(site.pool, assistance, PlanRequest(12), PlannedSite(blocks=blocks))
     assert plan.order == BY_TIME
     assert np.bincount(blocks[plan.drawn]).tolist() == pytest.approx([4, 4, 4], abs=1)
-    found = estimate_with_labels(plan, label_set(site, plan.drawn))
-    assert found.whole["mAP"].sample.dof == 2 + DOF  # three clusters, and the variance by objects
+    estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
+    assert (
+        estimate.whole["mAP"].sample.dof == 2 + DOF
+    )  # three clusters, and the variance by objects
 
 
 class TestBadLabels:
@@ -195,6 +197,11 @@ class TestBadLabels:
         assert estimate_with_labels(plan, more).n_labelled == 30
         assert "simple random draw" in warnings(plan, more, planned=False)
         assert estimate_with_labels(plan, more, planned=False).n_labelled == 31
+
+    def test_only_images_outside_the_draw_are_refused(self, plan, site):
+        others = np.setdiff1d(np.arange(plan.n_pool), plan.drawn)[:5]
+        with pytest.raises(InputError, match="drew none of the 5 labelled images"):
+            estimate_with_labels(plan, label_set(site, others))
 
     def test_planned_images_without_labels(self, plan, site):
         some = label_set(site, plan.drawn[:25])
@@ -214,8 +221,8 @@ class TestBadLabels:
         vans = replace(labels, categories=("van",), boxes=boxes)
         with pytest.raises(InputError, match="words="):
             estimate_with_labels(plan, vans)
-        found = estimate_with_labels(plan, vans, words={"van": "car"})
-        assert found.recommended == estimate_with_labels(plan, labels).recommended
+        estimate = estimate_with_labels(plan, vans, words={"van": "car"})
+        assert estimate.recommended == estimate_with_labels(plan, labels).recommended
 
     def test_few_labels_lean_on_the_prior(self, plan, site):
         few = label_set(site, plan.drawn[:5])
@@ -235,17 +242,16 @@ def test_a_category_that_is_not_seen_moves_with_the_level_alone(assistance, monk
     def estimate(error_of_mean):
         priors = {name: ValueWithError(value, 0.1) for name, value in means.items()}
         priors["mAP"] = ValueWithError(0.4, error_of_mean)
-        holding = Holding(np.full(2, 0.5), np.ones(2))
-        plan = make_plan(site.pool, assistance, n=20, priors=priors, holding=holding)
-        plan = replace(plan, small_sample_bias=0.0)
+        plan = make_plan(site.pool, assistance, PlanRequest(20), PlannedSite(priors))
+        plan = replace(plan, small_sample_bias=0.0, holding=np.array([[0.5] * 2, [1.0] * 2]))
         return estimate_with_labels(plan, label_set(only_cars, plan.drawn))
 
-    found = estimate(0.1)
-    assert (found.n_behind, found.by_category["bus"].measured) == (1, False)
-    car, bus = (found.by_category[name].combined.estimate for name in ("car", "bus"))
+    shared = estimate(0.1)
+    assert (shared.n_behind, shared.by_category["bus"].measured) == (1, False)
+    car, bus = (shared.by_category[name].combined.estimate for name in ("car", "bus"))
     assert bus.value - 0.3 == pytest.approx(car.value - 0.5)
-    assert found.recommended.value == pytest.approx((car.value + bus.value) / 2)
-    assert "labels measure 1 of 2 categories" in " ".join(found.warnings)
+    assert shared.recommended.value == pytest.approx((car.value + bus.value) / 2)
+    assert "labels measure 1 of 2 categories" in " ".join(shared.warnings)
     apart = estimate(0.1 / math.sqrt(2)).by_category["bus"].combined.estimate
     assert apart.value == pytest.approx(0.3) and apart.error == pytest.approx(0.1)
 
@@ -257,10 +263,10 @@ class TestThreeCategoriesOfWhichLabelsMeasureTwo:
         site = make_site(5, n_images=80, categories=("car", "bus", "van"))
         seen = replace(site, truth=site.truth.where(site.truth.label < 2))
         of_two = {f"mAP/{name}": ValueWithError(0.5, 0.15) for name in ("car", "bus")}
-        holding = Holding(np.full(3, 0.5), np.ones(3))
 
         def estimate(more):
-            plan = make_plan(site.pool, assistance, n=30, priors=of_two | more, holding=holding)
+            plan = make_plan(site.pool, assistance, PlanRequest(30), PlannedSite(of_two | more))
+            plan = replace(plan, holding=np.array([[0.5] * 3, [1.0] * 3]))
             return estimate_with_labels(plan, label_set(seen, plan.drawn))
 
         return estimate
@@ -268,34 +274,36 @@ class TestThreeCategoriesOfWhichLabelsMeasureTwo:
     def test_a_category_without_any_estimate_gets_that_of_the_others_and_widens_the_mean(
         self, estimated
     ):
-        found = estimated({})
+        estimate = estimated({})
         same = estimated({"mAP/van": ValueWithError(0.5, 0.25)})
-        assert found.n_behind == 2
-        assert found.recommended.value == pytest.approx(same.recommended.value, abs=0.02)
-        assert found.recommended.error > 0.2 / 3
-        assert found.by_category["van"].combined.estimate.error > 0.2
+        assert estimate.n_behind == 2
+        assert estimate.recommended.value == pytest.approx(same.recommended.value, abs=0.02)
+        assert estimate.recommended.error > 0.2 / 3
+        assert estimate.by_category["van"].combined.estimate.error > 0.2
 
     def test_it_gets_what_the_label_free_mean_leaves(self, estimated):
         """By hand: 3 * .4 - 2 * .5 = .2."""
-        found = estimated({"mAP": ValueWithError(0.4, 0.05)}).by_category["van"]
+        van = estimated({"mAP": ValueWithError(0.4, 0.05)}).by_category["van"]
         same = estimated(
             {"mAP": ValueWithError(0.4, 0.05), "mAP/van": ValueWithError(0.2, 0.25)}
         ).by_category["van"]
-        assert found.combined.estimate.value == pytest.approx(same.combined.estimate.value)
+        assert van.combined.estimate.value == pytest.approx(same.combined.estimate.value)
 
 
 def test_a_contradicted_prior_is_left_out_with_a_warning(assistance, site):
-    plan = make_plan(site.pool, assistance, n=40, priors={"mAP": ValueWithError(0.99, 0.02)})
-    found = estimate_with_labels(plan, label_set(site, plan.drawn))
-    assert found.whole["mAP"].combined.conflict
-    assert "contradict" in " ".join(found.warnings)
+    plan = make_plan(
+        site.pool, assistance, PlanRequest(40), PlannedSite({"mAP": ValueWithError(0.99, 0.02)})
+    )
+    estimate = estimate_with_labels(plan, label_set(site, plan.drawn))
+    assert estimate.whole["mAP"].combined.conflict
+    assert "contradict" in " ".join(estimate.warnings)
 
 
 def test_without_a_prior_labels_stand_alone(assistance, site):
-    plan = make_plan(site.pool, assistance, n=20, priors={})
-    found = estimate_with_labels(plan, label_set(site, plan.drawn)).whole["mAP"]
-    assert found.combined.estimate.interval() == pytest.approx(found.difference.interval())
-    assert math.isnan(found.prior.value)
+    plan = make_plan(site.pool, assistance, PlanRequest(20))
+    estimates = estimate_with_labels(plan, label_set(site, plan.drawn)).whole["mAP"]
+    assert estimates.combined.estimate.interval() == pytest.approx(estimates.difference.interval())
+    assert math.isnan(estimates.prior.value)
 
 
 class TestAtAThreshold:
@@ -306,29 +314,31 @@ class TestAtAThreshold:
     @pytest.fixture(scope="class")
     def plan(self, assistance, two):
         priors = dict.fromkeys(["recall@0.4", "recall@0.4/car"], ValueWithError(0.6, 0.2))
-        return make_plan(two.pool, assistance, n=30, priors=priors, target="recall@0.4")
+        return make_plan(
+            two.pool, assistance, PlanRequest(30, target="recall@0.4"), PlannedSite(priors)
+        )
 
     def test_all_labels_give_the_truth_of_each_category_and_of_all_together(self, plan, two):
-        found = estimate_with_labels(plan.larger(120), label_set(two, range(120)))
+        estimate = estimate_with_labels(plan.larger(120), label_set(two, range(120)))
         counts = [image_counts(ranking, 0.4) for ranking in two.rankings]
         for name in ("precision", "recall", "f1"):
-            whole = found.whole[f"{name}@0.4"].combined.estimate
+            whole = estimate.whole[f"{name}@0.4"].combined.estimate
             assert whole.value == pytest.approx(value_of(name, np.sum(counts, axis=0)))
             assert whole.error == 0
-        car = found.by_category["car"].combined.estimate.value
+        car = estimate.by_category["car"].combined.estimate.value
         assert car == pytest.approx(value_of("recall", counts[0]))
-        assert found.whole["mAP"].sample.value == pytest.approx(
-            np.mean([of.average_precision().mean() for of in two.rankings])
+        assert estimate.whole["mAP"].sample.value == pytest.approx(
+            np.mean([ranking.average_precision().mean() for ranking in two.rankings])
         )
 
     def test_few_labels_come_near_the_truth_and_nearer_with_the_predictions(self, plan, two):
         counts = np.sum([image_counts(ranking, 0.4) for ranking in two.rankings], axis=0)
         predicted = plan.predicted("recall@0.4")[-1]
         assert np.corrcoef(predicted, influence_on("recall", counts))[0, 1] > 0.2
-        found = estimate_with_labels(plan, label_set(two, plan.drawn))
+        estimate = estimate_with_labels(plan, label_set(two, plan.drawn))
         truth = value_of("recall", counts)
-        assert abs(found.recommended.value - truth) < 3 * found.recommended.error
-        assert found.recommended.error < 0.1
+        assert abs(estimate.recommended.value - truth) < 3 * estimate.recommended.error
+        assert estimate.recommended.error < 0.1
 
     def test_expected_counts_are_sums_of_probabilities_of_boxes_over_the_threshold(self, plan):
         expected = plan.expected_counts(OperatingPoint("recall", 0.4))[1]
@@ -340,12 +350,13 @@ class TestAtAThreshold:
     def test_any_threshold_can_be_estimated_from_a_plan_of_another(self, plan, two, tmp_path):
         save_plan(plan, tmp_path)
         labels = label_set(two, plan.drawn)
-        found, same = (
-            estimate_with_labels(of, labels, score_thr=0.7) for of in (load_plan(tmp_path), plan)
+        estimate, same = (
+            estimate_with_labels(same_plan, labels, score_thr=0.7)
+            for same_plan in (load_plan(tmp_path), plan)
         )
-        assert found.whole["recall@0.7"] == same.whole["recall@0.7"]
-        assert not found.whole["recall@0.7"].prior.known
-        assert "recall@0.7" in str(found)
+        assert estimate.whole["recall@0.7"] == same.whole["recall@0.7"]
+        assert not estimate.whole["recall@0.7"].prior.known
+        assert "recall@0.7" in str(estimate)
 
     def test_a_plan_without_probabilities_and_one_for_another_iou(self, plan, two):
         labels = label_set(two, plan.drawn)
@@ -358,22 +369,22 @@ class TestAtAThreshold:
 
     def test_a_plan_for_precision_draws_images_with_a_box_alone(self, assistance, two):
         over = 0.7
-        holding = {int(of) for of in two.pool.found.image[two.pool.found.scores > over]}
+        holding = {int(image) for image in two.pool.found.image[two.pool.found.scores > over]}
         pool = two.pool.with_boxes_over(over)
         assert set(pool.image_ids) == {f"{k}.jpg" for k in holding}
         assert 3 < len(holding) < len(two.pool)
         assert f"{120 - len(holding)} of 120 images have no box over 0.7" in pool.warnings[-1]
-        own = np.isin(two.pool.found.image, sorted(holding))
-        assert (pool.features == two.pool.features[own]).all()
+        inside = np.isin(two.pool.found.image, sorted(holding))
+        assert (pool.features == two.pool.features[inside]).all()
 
-        plan = make_plan(pool, assistance, n=len(pool), priors={}, target=f"precision@{over}")
+        plan = make_plan(pool, assistance, PlanRequest(len(pool), target=f"precision@{over}"))
         for threshold in (over, 0.8):
             counts = np.sum([image_counts(ranking, threshold) for ranking in two.rankings], axis=0)
-            found = estimate_with_labels(plan, label_set(two, range(120)), score_thr=threshold)
-            estimate = found.whole[f"precision@{threshold}"].combined.estimate
+            estimates = estimate_with_labels(plan, label_set(two, range(120)), score_thr=threshold)
+            estimate = estimates.whole[f"precision@{threshold}"].combined.estimate
             assert estimate.value == pytest.approx(value_of("precision", counts))
             assert estimate.error == 0
-        assert set(found.whole) == {f"precision@{over}", "precision@0.8"}
+        assert set(estimates.whole) == {f"precision@{over}", "precision@0.8"}
         with pytest.raises(InputError, match=r"measure nothing at 0\.4"):
             estimate_with_labels(plan, label_set(two, range(120)), score_thr=0.4)
 
@@ -385,17 +396,17 @@ def labels_as_boxes(site, probability=1.0):
     """The labels of a site as the boxes of a reference detector that is always right."""
     truth = site.truth
     boxes, scores = truth.boxes.astype(np.float32), np.full(len(truth.image), 0.9, np.float32)
-    found = replace(
+    label_boxes = replace(
         site.pool.found, image=truth.image, label=truth.label, boxes=boxes, scores=scores
     )
-    return ProbableLabels(found, np.full(len(scores), probability))
+    return ProbableLabels(label_boxes, np.full(len(scores), probability))
 
 
 def test_boxes_of_a_perfect_reference_rank_as_labels_do(site):
-    (own,), (true,) = labels_as_boxes(site).rankings(site.pool.found), site.rankings
-    np.testing.assert_array_equal(own.image, true.image)
-    np.testing.assert_allclose(own.hits, true.hits)
-    np.testing.assert_allclose(own.average_precision(), true.average_precision())
+    (ranking,), (true,) = labels_as_boxes(site).rankings(site.pool.found), site.rankings
+    np.testing.assert_array_equal(ranking.image, true.image)
+    np.testing.assert_allclose(ranking.hits, true.hits)
+    np.testing.assert_allclose(ranking.average_precision(), true.average_precision())
     three = make_site(8, categories=("car", "bus", "van"))
     each = labels_as_boxes(three).rankings(three.pool.found)
     for ranking, labelled in zip(each, three.rankings, strict=True):
@@ -409,7 +420,7 @@ def test_boxes_of_a_perfect_reference_rank_as_labels_do(site):
 def test_disagreement_by_hand(site):
     """A box that is right with .7 and matched to .9 counts .2; one without a match .7."""
     pool = site.pool.found
-    found = replace(
+    detected = replace(
         pool,
         image=np.array([0, 1]),
         label=np.array([0, 0]),
@@ -417,11 +428,13 @@ def test_disagreement_by_hand(site):
         scores=np.array([0.8, 0.8], np.float32),
     )
     other = replace(
-        found,
+        detected,
         image=np.array([0, 2]),
         boxes=np.array([[0, 0, 10, 9], [50, 50, 60, 60]], np.float32),
     )
-    counted = ProbableLabels(other, np.array([0.9, 0.4])).disagreement(found, np.array([0.7, 0.7]))
+    counted = ProbableLabels(other, np.array([0.9, 0.4])).disagreement(
+        detected, np.array([0.7, 0.7])
+    )
     assert counted[:3] == pytest.approx([0.2, 0.7, 0.4]) and not counted[3:].any()
 
 
@@ -429,15 +442,15 @@ def test_disagreement_by_hand(site):
 def with_reference():
     """Label assistance that was fitted with a perfect reference."""
     sites = [make_site(seed) for seed in range(5)]
-    for k, of in enumerate(sites):
-        known = labels_as_boxes(of)
+    for k, labelled in enumerate(sites):
+        reference = labels_as_boxes(labelled)
         boxes = replace(
-            of.boxes,
-            reference=known.boxes,
+            labelled.boxes,
+            reference=reference.boxes,
             reference_calibration=ScoreCalibration(np.zeros((10, 3)), np.zeros(3)),
-            reference_probabilities=known.probabilities,
+            reference_probabilities=reference.probabilities,
         )
-        sites[k] = of.changed(boxes=boxes)
+        sites[k] = labelled.changed(boxes=boxes)
     return fit_assistance(sites)
 
 
@@ -453,7 +466,7 @@ def test_a_reference_predicts_the_influence_of_images(with_reference, assistance
 def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_reference, site, tmp_path):
     others = labels_as_boxes(site)
     priors = {"mAP": ValueWithError(0.45, 0.09)}
-    plan = make_plan(site.pool, with_reference, n=20, priors=priors, others=others)
+    plan = make_plan(site.pool, with_reference, PlanRequest(20), PlannedSite(priors, others=others))
     assert plan.sizes.mean() == pytest.approx(1) and plan.sizes.min() >= 0.5
     right = with_reference.box_model.probabilities(site.pool)[0]
     counted = others.disagreement(site.pool.found, right)
@@ -466,20 +479,22 @@ def test_images_on_which_a_reference_disagrees_are_drawn_more_often(with_referen
     expected = 1 / plan.weights(plan.drawn)
     assert document["probabilities"] == pytest.approx(expected.tolist(), abs=1e-6)
     assert "probability" not in document
-    options = {"n": 20, "priors": priors, "others": others}
-    assert make_plan(site.pool, with_reference, **options, equal=True).sizes is None
-    at_threshold = make_plan(site.pool, with_reference, **options, target="recall@0.3")
+    planned = PlannedSite(priors, others=others)
+    equal = make_plan(site.pool, with_reference, PlanRequest(20, equal=True), planned)
+    assert equal.sizes is None
+    request = PlanRequest(20, target="recall@0.3")
+    at_threshold = make_plan(site.pool, with_reference, request, planned)
     assert at_threshold.sizes is None
 
 
 def test_labels_count_by_the_inverse_of_their_probability(with_reference, site):
     others = labels_as_boxes(site)
-    plan = make_plan(site.pool, with_reference, n=20, priors={}, others=others)
+    plan = make_plan(site.pool, with_reference, PlanRequest(20), PlannedSite(others=others))
     labels = label_set(site, plan.drawn)
-    found = estimate_with_labels(plan, labels)
+    estimate = estimate_with_labels(plan, labels)
     images = np.sort(plan.drawn)
     expected = site.rankings[0].take(images).average_precision(plan.weights(images)).mean()
-    assert found.whole["mAP"].sample.value == pytest.approx(expected)
+    assert estimate.whole["mAP"].sample.value == pytest.approx(expected)
     plain = site.rankings[0].take(images).average_precision().mean()
     assert plain != pytest.approx(expected)
     simple = estimate_with_labels(plan, labels, planned=False)  # taken as a simple random sample

@@ -46,17 +46,17 @@ def random_world(seed, *, n_true=60, n_found=400, crowded=0.1):
     return truth, make_found(truth, image, label, boxes(n_found), scores)
 
 
-def coco_world(truth, found, times=None):
+def coco_world(truth, detections, times=None):
     """The same labels and results for pycocotools, with each image as often as drawn."""
     times = np.ones(N_IMAGES, int) if times is None else times
     copies = np.repeat(np.arange(N_IMAGES), times)
 
-    def entries(of):
+    def entries(boxes):
         """Yield the row of each box, and what annotations and results have in common."""
         for k, image in enumerate(copies):
-            for n in np.flatnonzero(of.image == image):
-                x, y, x2, y2 = map(float, of.boxes[n])
-                box = {"category_id": int(of.label[n]), "bbox": [x, y, x2 - x, y2 - y]}
+            for n in np.flatnonzero(boxes.image == image):
+                x, y, x2, y2 = map(float, boxes.boxes[n])
+                box = {"category_id": int(boxes.label[n]), "bbox": [x, y, x2 - x, y2 - y]}
                 yield n, {"image_id": k, **box}
 
     world = COCO()
@@ -69,15 +69,15 @@ def coco_world(truth, found, times=None):
             for i, (n, entry) in enumerate(entries(truth), 1)
         ],
     }
-    results = [{"score": float(found.scores[n]), **entry} for n, entry in entries(found)]
+    results = [{"score": float(detections.scores[n]), **entry} for n, entry in entries(detections)]
     with contextlib.redirect_stdout(io.StringIO()):
         world.createIndex()
         return world, world.loadRes(results) if results else no_results(world)
 
 
-def reference(truth, found, times=None):
+def reference(truth, detections, times=None):
     """Average precision (categories, 10) by pycocotools, with each image as often as drawn."""
-    world, answers = coco_world(truth, found, times)
+    world, answers = coco_world(truth, detections, times)
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = COCOeval(world, answers, "bbox")
         evaluation.evaluate()
@@ -96,30 +96,34 @@ def no_results(world):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_worlds(seed):
-    truth, found = random_world(seed)
-    ours = np.array([ranked.average_precision() for ranked in rank_categories(found, truth)])
-    np.testing.assert_allclose(ours, reference(truth, found), rtol=0, atol=1e-12)
+    truth, detections = random_world(seed)
+    ours = np.array([ranked.average_precision() for ranked in rank_categories(detections, truth)])
+    np.testing.assert_allclose(ours, reference(truth, detections), rtol=0, atol=1e-12)
     assert np.isnan(ours[2]).all()  # nobody labelled a cat
-    assert_mean_ap(truth, found, ours)
+    assert_mean_ap(truth, detections, ours)
 
 
 def test_more_than_a_hundred_boxes_of_a_category_in_an_image():
-    truth, found = random_world(5, n_true=200, n_found=4000)
-    assert np.bincount(found.image[found.label == 0]).max() > 100
-    ours = [ranked.average_precision() for ranked in rank_categories(found, truth)]
-    np.testing.assert_allclose(ours, reference(truth, found), rtol=0, atol=1e-12)
+    truth, detections = random_world(5, n_true=200, n_found=4000)
+    assert np.bincount(detections.image[detections.label == 0]).max() > 100
+    ours = [ranked.average_precision() for ranked in rank_categories(detections, truth)]
+    np.testing.assert_allclose(ours, reference(truth, detections), rtol=0, atol=1e-12)
 
 
 def test_images_drawn_again():
-    truth, found = random_world(6, crowded=0)
+    truth, detections = random_world(6, crowded=0)
     # Where copies of an image tie, their order is anybody's: let no two boxes tie.
-    found = make_found(
-        truth, found.image, found.label, found.boxes, np.linspace(0.9, 0.1, len(found))
+    detections = make_found(
+        truth,
+        detections.image,
+        detections.label,
+        detections.boxes,
+        np.linspace(0.9, 0.1, len(detections)),
     )
     times = np.random.default_rng(0).multinomial(N_IMAGES, np.full(N_IMAGES, 1 / N_IMAGES))
-    ours = [ranked.average_precision(times) for ranked in rank_categories(found, truth)]
+    ours = [ranked.average_precision(times) for ranked in rank_categories(detections, truth)]
     # COCO counts copies one by one, the draw at once: recalls between two copies differ a little.
-    np.testing.assert_allclose(ours[:2], reference(truth, found, times)[:2], rtol=0, atol=0.02)
+    np.testing.assert_allclose(ours[:2], reference(truth, detections, times)[:2], rtol=0, atol=0.02)
     assert (times > 1).any()
 
 
@@ -190,35 +194,41 @@ EDGES = {
 
 @pytest.mark.parametrize("name", EDGES)
 def test_edge_experiments(name):
-    labels, detections, by_hand = EDGES[name]
+    labels, rows, by_hand = EDGES[name]
     image, label, boxes, crowd = zip(*labels, strict=True) if labels else ((),) * 4
     crowd = np.array(crowd, bool)
     truth = make_truth(image, label, np.reshape(boxes, (-1, 4)).astype(float), crowd)
-    image, label, boxes, scores = zip(*detections, strict=True) if detections else ((),) * 4
-    found = make_found(truth, image, label, np.reshape(boxes, (-1, 4)), scores)
-    ours = np.array([ranked.average_precision() for ranked in rank_categories(found, truth)])
-    np.testing.assert_allclose(ours, reference(truth, found), rtol=0, atol=1e-12)
+    image, label, boxes, scores = zip(*rows, strict=True) if rows else ((),) * 4
+    detections = make_found(truth, image, label, np.reshape(boxes, (-1, 4)), scores)
+    ours = np.array([ranked.average_precision() for ranked in rank_categories(detections, truth)])
+    np.testing.assert_allclose(ours, reference(truth, detections), rtol=0, atol=1e-12)
     if by_hand is not None:
         assert ours[0].mean() == pytest.approx(by_hand, abs=1e-12, nan_ok=True)
-    assert_mean_ap(truth, found, ours)
+    assert_mean_ap(truth, detections, ours)
 
 
 def test_categories_beyond_those_evaluated_change_nothing():
-    truth, found = random_world(7)
-    other = make_found(truth, found.image, found.label + 3, found.boxes, found.scores)
-    both = [np.concatenate([getattr(of, name) for of in (other, found)]) for name in COLUMNS]
+    truth, detections = random_world(7)
+    other = make_found(
+        truth, detections.image, detections.label + 3, detections.boxes, detections.scores
+    )
+    both = [
+        np.concatenate([getattr(boxes, name) for boxes in (other, detections)]) for name in COLUMNS
+    ]
     for ours, same in zip(
-        rank_categories(make_found(truth, *both), truth), rank_categories(found, truth), strict=True
+        rank_categories(make_found(truth, *both), truth),
+        rank_categories(detections, truth),
+        strict=True,
     ):
         np.testing.assert_array_equal(ours.average_precision(), same.average_precision())
 
 
 @pytest.mark.parametrize("cut", [0, 1, 7, 12])
 def test_merged_parts_equal_the_whole_to_the_last_bit(cut):
-    truth, found = random_world(0)
-    first = mean_ap_of(truth, found, range(cut))
-    first.merge(mean_ap_of(truth, found, range(cut, N_IMAGES)))
-    whole = mean_ap_of(truth, found, range(N_IMAGES))
+    truth, detections = random_world(0)
+    first = mean_ap_of(truth, detections, range(cut))
+    first.merge(mean_ap_of(truth, detections, range(cut, N_IMAGES)))
+    whole = mean_ap_of(truth, detections, range(N_IMAGES))
     np.testing.assert_equal(first.compute(), whole.compute())
     assert first.n_boxes == len(truth)
 
@@ -227,23 +237,28 @@ def test_without_images_it_is_unknown():
     np.testing.assert_equal(MeanAP(["car"]).compute(), dict.fromkeys(AP_TARGETS, np.nan))
 
 
-def mean_ap_of(truth, found, images):
+def mean_ap_of(truth, detections, images):
     metric = MeanAP(WORDS)
     for k in images:
-        own = truth.image == k
-        metric.update(found.detections(k), truth.boxes[own], truth.label[own], truth.crowd[own])
+        on_image = truth.image == k
+        metric.update(
+            detections.detections(k),
+            truth.boxes[on_image],
+            truth.label[on_image],
+            truth.crowd[on_image],
+        )
     return metric
 
 
-def assert_mean_ap(truth, found, expected):
+def assert_mean_ap(truth, detections, expected):
     """`MeanAP` gives the means of (categories, 10), image by image and in two parts."""
-    metric = mean_ap_of(truth, found, range(4))
-    metric.merge(mean_ap_of(truth, found, range(4, N_IMAGES)))
+    metric = mean_ap_of(truth, detections, range(4))
+    metric.merge(mean_ap_of(truth, detections, range(4, N_IMAGES)))
     values = metric.compute()
     for k, word in enumerate(WORDS):
         mean = expected[k].mean()
         assert values[f"mAP/{word}"] == pytest.approx(mean, abs=1e-12, nan_ok=True)
-    known = expected[~np.isnan(expected[:, 0])]
+    labelled = expected[~np.isnan(expected[:, 0])]
     for name, levels in (("mAP", slice(None)), ("mAP50", 0), ("mAP75", 5)):
-        mean = known[:, levels].mean() if len(known) else np.nan
+        mean = labelled[:, levels].mean() if len(labelled) else np.nan
         assert values[name] == pytest.approx(mean, abs=1e-12, nan_ok=True)

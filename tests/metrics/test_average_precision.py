@@ -23,16 +23,16 @@ HITS = np.array([False, True, True, False])  # precision 0, 1/2, 2/3, 1/2
     ],
 )
 def test_by_hand(interpolation, expected):
-    found = average_precision(HITS, np.ones(4), 4, interpolation=interpolation)
-    assert found == pytest.approx(expected)
+    ap = average_precision(HITS, np.ones(4), 4, interpolation=interpolation)
+    assert ap == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("interpolation", ["101-point", "all-point", None])
 def test_without_labelled_boxes_it_is_unknown_and_without_detections_zero(interpolation):
-    found = average_precision(
+    ap = average_precision(
         np.stack([HITS, HITS]), np.ones(4), np.array([0, 2]), interpolation=interpolation
     )
-    assert np.isnan(found[0]) and found[1] > 0
+    assert np.isnan(ap[0]) and ap[1] > 0
     assert average_precision(np.zeros(0), np.zeros(0), 3, interpolation=interpolation) == 0
 
 
@@ -40,8 +40,8 @@ def test_without_labelled_boxes_it_is_unknown_and_without_detections_zero(interp
 def test_an_ignored_detection_counts_as_if_it_were_not_there(interpolation):
     hits, counted = np.array([0, 1, 0, 1]), np.array([0, 1, 1, 1])
     without = average_precision(hits[1:], counted[1:], 3, interpolation=interpolation)
-    found = average_precision(hits, counted, 3, interpolation=interpolation)
-    assert found == pytest.approx(without)
+    ap = average_precision(hits, counted, 3, interpolation=interpolation)
+    assert ap == pytest.approx(without)
 
 
 def test_a_whole_weight_counts_a_detection_so_often():
@@ -49,8 +49,8 @@ def test_a_whole_weight_counts_a_detection_so_often():
     hits = np.array([True, False, True, True])
     again = average_precision(np.repeat(hits, times), np.ones(6), 8, interpolation="all-point")
     # Interpolated, the copies of a hit share the precision at the last of them or better.
-    found = average_precision(times * hits, times, 8, interpolation="all-point")
-    assert found == pytest.approx(again)
+    ap = average_precision(times * hits, times, 8, interpolation="all-point")
+    assert ap == pytest.approx(again)
 
 
 def test_detections_of_equal_score_are_pooled():
@@ -82,10 +82,10 @@ def derivative(boxes, image, weights, interpolated):
 def test_the_influence_is_the_derivative_by_the_weight_of_an_image(interpolated, weighted):
     boxes = random_ranking(0, ignored=0.1)
     weights = np.random.default_rng(1).uniform(0.5, 2, len(boxes)) if weighted else np.ones(40)
-    found = influence_function(boxes, weights, interpolated=interpolated)
+    influence = influence_function(boxes, weights, interpolated=interpolated)
     for image in range(0, len(boxes), 7):
         expected = derivative(boxes, image, weights, interpolated)
-        assert found[:, image] == pytest.approx(expected, abs=1e-6)
+        assert influence[:, image] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("interpolated", [False, True])
@@ -94,9 +94,9 @@ def test_soft_labels_have_the_same_derivative(interpolated):
     image = rng.integers(0, 20, 200)
     right = np.sort(rng.random((10, 200)), axis=0)[::-1]
     boxes = RankedDetections.of(rng.random(200), image, right, rng.uniform(3, 8, 20))
-    found = influence_function(boxes, interpolated=interpolated)
+    influence = influence_function(boxes, interpolated=interpolated)
     expected = derivative(boxes, 4, np.ones(20), interpolated)
-    assert found[:, 4] == pytest.approx(expected, abs=1e-6)
+    assert influence[:, 4] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -111,8 +111,8 @@ def test_whole_weights_count_images_as_often():
     times = np.random.default_rng(0).integers(0, 3, len(boxes))
     copies = np.repeat(np.arange(len(boxes)), times)
     parts = [(np.flatnonzero(boxes.image == image), k) for k, image in enumerate(copies)]
-    rows = np.concatenate([own for own, _ in parts])
-    at = np.concatenate([np.full(len(own), k) for own, k in parts])
+    rows = np.concatenate([part_rows for part_rows, _ in parts])
+    at = np.concatenate([np.full(len(part_rows), k) for part_rows, k in parts])
     order = np.argsort(rows, kind="stable")
     drawn = RankedDetections(
         at[order], boxes.hits[:, rows[order]], boxes.counted[:, rows[order]], boxes.n_true[copies]
@@ -132,8 +132,8 @@ def test_precision_by_hand():
     # IF of image 0 by the formula: N/G = 1; its box: t P + t A - C - AP g.
     above = 1 / 1 + 1 / 3  # A: t / D over the right boxes at or below
     loss = 1 / 1 + 2 / 9  # C: t T / D^2
-    found = influence_function(boxes, interpolated=False)[0, 0]
-    assert found == pytest.approx(1 + above - loss - 5 / 6)
+    influence = influence_function(boxes, interpolated=False)[0, 0]
+    assert influence == pytest.approx(1 + above - loss - 5 / 6)
     assert boxes.average_precision()[0] == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
 
 

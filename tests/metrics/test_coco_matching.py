@@ -6,14 +6,14 @@ from autoeval.boxes import box_iou
 from autoeval.metrics.coco_matching import IOU_THRESHOLDS, match_detections, top_detections
 
 
-def slowly(found, group, truth, true_group, counted):
+def slowly(boxes, group, truth, true_group, counted):
     """Match one box after the other, in plain words."""
-    matched = np.zeros((len(counted), len(IOU_THRESHOLDS), len(found)), bool)
-    overlap = box_iou(found, truth)
+    matched = np.zeros((len(counted), len(IOU_THRESHOLDS), len(boxes)), bool)
+    overlap = box_iou(boxes, truth)
     for version, counts in enumerate(counted):
         for level, least in enumerate(IOU_THRESHOLDS):
             free = set(np.flatnonzero(counts))
-            for n in range(len(found)):
+            for n in range(len(boxes)):
                 near = [m for m in sorted(free, reverse=True) if true_group[m] == group[n]]
                 near = [m for m in near if overlap[n, m] >= least]
                 if near:

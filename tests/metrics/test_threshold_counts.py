@@ -17,8 +17,8 @@ from autoeval.targets import MEASURES, OperatingPoint, find_target
 STEP = 1e-6
 
 
-def counts_of(truth, found, category, threshold, level=0):
-    return image_counts(rank_categories(found, truth)[category], threshold, level)
+def counts_of(truth, detections, category, threshold, level=0):
+    return image_counts(rank_categories(detections, truth)[category], threshold, level)
 
 
 def test_two_images_by_hand():
@@ -26,42 +26,48 @@ def test_two_images_by_hand():
     cars = [[0, 0, 10, 10], [20, 20, 30, 30], [0, 0, 10, 10], [50, 50, 90, 90]]
     truth = make_truth([0, 0, 1, 1], [0] * 4, cars, [False, False, False, True])
     boxes = [[0, 0, 10, 10], [0, 0, 10, 8], [0, 0, 10, 6], [60, 60, 70, 70], [20, 20, 30, 30]]
-    found = make_found(truth, [0, 0, 1, 1, 0], [0] * 5, boxes, [0.9, 0.8, 0.7, 0.6, 0.2])
-    counts = counts_of(truth, found, 0, 0.5)
+    detections = make_found(truth, [0, 0, 1, 1, 0], [0] * 5, boxes, [0.9, 0.8, 0.7, 0.6, 0.2])
+    counts = counts_of(truth, detections, 0, 0.5)
     assert counts[:, :2].tolist() == [[1, 1], [2, 1], [2, 1]]
     assert [value_of(name, counts) for name in MEASURES] == pytest.approx([2 / 3, 2 / 3, 2 / 3])
-    strict = counts_of(truth, found, 0, 0.5, level=5)  # IoU .75: the third box has .6
+    strict = counts_of(truth, detections, 0, 0.5, level=5)  # IoU .75: the third box has .6
     assert value_of("recall", strict) == pytest.approx(1 / 3)
-    assert value_of("recall", counts_of(truth, found, 0, 0.1)) == 1
-    assert np.isnan(value_of("precision", counts_of(truth, found, 0, 0.95)))
-    assert value_of("recall", counts_of(truth, found, 0, 0.95)) == 0
-    assert np.isnan(value_of("recall", counts_of(truth, found, 1, 0.1)))  # nobody labelled a bus
+    assert value_of("recall", counts_of(truth, detections, 0, 0.1)) == 1
+    assert np.isnan(value_of("precision", counts_of(truth, detections, 0, 0.95)))
+    assert value_of("recall", counts_of(truth, detections, 0, 0.95)) == 0
+    assert np.isnan(
+        value_of("recall", counts_of(truth, detections, 1, 0.1))
+    )  # nobody labelled a bus
 
 
 def test_a_score_equal_to_the_threshold_is_not_over_it():
     truth = make_truth([0], [0], [[0, 0, 10, 10]], [False])
-    found = make_found(truth, [0], [0], [[0, 0, 10, 10]], [0.3])
-    assert counts_of(truth, found, 0, 0.3)[1].sum() == 0
-    assert CountCurve.of(rank_categories(found, truth)[0]).at(OperatingPoint("f1", 0.3))[1] == 0
+    detections = make_found(truth, [0], [0], [[0, 0, 10, 10]], [0.3])
+    assert counts_of(truth, detections, 0, 0.3)[1].sum() == 0
+    assert (
+        CountCurve.of(rank_categories(detections, truth)[0]).at(OperatingPoint("f1", 0.3))[1] == 0
+    )
 
 
 @pytest.mark.parametrize("threshold", [0.12, 0.52])
 def test_counts_are_those_of_pycocotools_on_the_boxes_over_the_threshold(threshold):
-    truth, found = random_world(3)
-    over = found.where(found.scores > threshold)
+    truth, detections = random_world(3)
+    over = detections.where(detections.scores > threshold)
     world, results = coco_world(truth, over)
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = COCOeval(world, results, "bbox")
         evaluation.evaluate()
     every = [e for e in evaluation.evalImgs if e and e["aRng"] == evaluation.params.areaRng[0]]
     for category in (0, 1):
-        own = [e for e in every if e["category_id"] == category]
+        entries = [e for e in every if e["category_id"] == category]
         for level in (0, 5):
-            kept = [~e["dtIgnore"][level].astype(bool) for e in own]
-            hits = sum(np.sum(e["dtMatches"][level][k] > 0) for e, k in zip(own, kept, strict=True))
-            objects = sum(np.sum(np.array(e["gtIgnore"]) == 0) for e in own)
+            kept = [~e["dtIgnore"][level].astype(bool) for e in entries]
+            hits = sum(
+                np.sum(e["dtMatches"][level][k] > 0) for e, k in zip(entries, kept, strict=True)
+            )
+            objects = sum(np.sum(np.array(e["gtIgnore"]) == 0) for e in entries)
             expected = [hits, sum(map(np.sum, kept)), objects]
-            ours = counts_of(truth, found, category, threshold, level).sum(axis=1)
+            ours = counts_of(truth, detections, category, threshold, level).sum(axis=1)
             assert ours.tolist() == expected
 
 
@@ -69,12 +75,12 @@ def test_counts_are_those_of_pycocotools_on_the_boxes_over_the_threshold(thresho
 def test_the_influence_is_the_derivative_by_the_weight_of_an_image(measure):
     counts = image_counts(random_ranking(0), 0.4)
     weights = np.random.default_rng(1).uniform(0.5, 2, counts.shape[1])
-    found = influence_on(measure, counts, weights)
-    assert found @ weights == pytest.approx(0, abs=1e-9)
+    influence = influence_on(measure, counts, weights)
+    assert influence @ weights == pytest.approx(0, abs=1e-9)
     for image in range(0, len(weights), 9):
         ends = [weights + sign * STEP * (np.arange(len(weights)) == image) for sign in (1, -1)]
         up, down = (value_of(measure, counts, w) for w in ends)
-        assert found[image] == pytest.approx((up - down) / (2 * STEP) * weights.sum(), abs=1e-6)
+        assert influence[image] == pytest.approx((up - down) / (2 * STEP) * weights.sum(), abs=1e-6)
 
 
 def test_f1_is_the_harmonic_mean():

@@ -69,23 +69,36 @@ def test_what_is_known_of_a_category_moves_its_pairs_as_far_as_their_accuracies_
 def test_the_possibilities_are_one_spread_divided_and_weighted_by_its_log_normal_prior():
     prior = Prior((0.1,), spread=0.1, spread_log_std=0.5, slope_std=0.02, bending=0.03)
     every = possible_variances(replace(prior, shares=(0.4, 0.1, 0.2, 0.3)))
-    for of in every:
-        square = of.family + of.place + of.category + of.pair
-        shares = np.array([of.family, of.place, of.category, of.pair]) / square
+    for variances in every:
+        square = variances.family + variances.place + variances.category + variances.pair
+        shares = (
+            np.array([variances.family, variances.place, variances.category, variances.pair])
+            / square
+        )
         np.testing.assert_allclose(shares, [0.4, 0.1, 0.2, 0.3])
-        assert of.slope == pytest.approx(0.0004) and of.bending == pytest.approx(0.03 * square)
+        assert variances.slope == pytest.approx(0.0004) and variances.bending == pytest.approx(
+            0.03 * square
+        )
         # up to a constant: the points lie evenly on the scale of the logarithm
-        assert of.log_prior == pytest.approx(
+        assert variances.log_prior == pytest.approx(
             stats.norm.logpdf(np.log(square) / 2, np.log(0.1), 0.5) - stats.norm.logpdf(0, 0, 0.5)
         )
-    spreads = np.log([of.family for of in every])
+    spreads = np.log([variances.family for variances in every])
     np.testing.assert_allclose(np.diff(spreads), np.diff(spreads)[0])
 
 
 def test_the_rule_has_the_moments_of_the_log_normal_prior_of_the_spread():
     every = possible_variances(Prior((0.1,), spread=0.1, spread_log_std=0.5, nodes=9))
-    logs = np.log([of.family + of.place + of.category + of.pair for of in every]) / 2
-    weights = np.exp([of.log_prior for of in every])
+    logs = (
+        np.log(
+            [
+                variances.family + variances.place + variances.category + variances.pair
+                for variances in every
+            ]
+        )
+        / 2
+    )
+    weights = np.exp([variances.log_prior for variances in every])
     weights /= weights.sum()
     assert weights @ logs == pytest.approx(np.log(0.1))
     assert weights @ (logs - np.log(0.1)) ** 2 == pytest.approx(0.5**2)
@@ -96,7 +109,10 @@ def test_a_width_follows_the_spread_of_the_prior_without_steps():
     prior = replace(PRIOR, spread_log_std=0.05, nodes=9)
     model = [MixedModel(UNIT, replace(prior, spread=s)) for s in np.linspace(0.08, 0.1, 9)]
     x = np.zeros((1, 2))
-    stds = [of.fit(alone(x), np.array([0.3])).predict(alone(x, name="q")).std[0] for of in model]
+    stds = [
+        model_of_one.fit(alone(x), np.array([0.3])).predict(alone(x, name="q")).std[0]
+        for model_of_one in model
+    ]
     steps = np.diff(stds)
     assert (steps > 0).all() and steps.max() < 1.5 * steps.min()
 
@@ -152,8 +168,8 @@ def world(rng, n_families, variances):
     effects = [variances.family, variances.place, variances.category]
     y = 0.5 + x @ rng.normal(SLOPES, np.sqrt(variances.slope))
     for names, variance in zip((family, place, category), effects, strict=True):
-        each, of = np.unique(names, return_inverse=True)
-        y = y + rng.normal(0, np.sqrt(variance), len(each))[of]
+        each, index = np.unique(names, return_inverse=True)
+        y = y + rng.normal(0, np.sqrt(variance), len(each))[index]
     y = y + rng.normal(0, np.sqrt(variances.pair), len(y))
     return Pairs(x, np.zeros(len(y)), family, place, category), y
 
@@ -165,11 +181,11 @@ def test_nominal_coverage_in_worlds_of_the_model(n_families):
     inside = []
     for _ in range(80):
         pairs, y = world(rng, n_families + 1, truth)
-        own = pairs.family == str(n_families)
+        left_out = pairs.family == str(n_families)
         model = MixedModel(UNIT, WIDE)
-        predicted = model.fit(pairs[~own], y[~own]).predict(pairs[own])
+        predicted = model.fit(pairs[~left_out], y[~left_out]).predict(pairs[left_out])
         low, high = predicted.quantile(0.05), predicted.quantile(0.95)
-        inside += list((low <= y[own]) & (y[own] <= high))
+        inside += list((low <= y[left_out]) & (y[left_out] <= high))
     assert 0.83 <= np.mean(inside) <= 0.97
 
 
@@ -222,13 +238,14 @@ def test_a_category_of_a_family_shares_what_is_alike_there():
 
     model = MixedModel(UNIT, prior, variances=[variances]).fit(pair("a", "car"), np.array([0.4]))
     same, other, elsewhere = (
-        model.predict(of) for of in (pair("b", "car"), pair("b", "bus"), pair("b", "car", "g"))
+        model.predict(new_pair)
+        for new_pair in (pair("b", "car"), pair("b", "bus"), pair("b", "car", "g"))
     )
     assert same.mean[0] == pytest.approx(0.36)
     assert same.std[0] == pytest.approx(np.sqrt(0.01 - 0.006**2 / 0.01))
-    for of in (other, elsewhere):
-        assert of.mean[0] == pytest.approx(0.3)
-        assert of.std[0] == pytest.approx(0.1)
+    for mixture in (other, elsewhere):
+        assert mixture.mean[0] == pytest.approx(0.3)
+        assert mixture.std[0] == pytest.approx(0.1)
 
 
 def test_draws_of_a_family_have_its_categories_in_common():
@@ -237,7 +254,9 @@ def test_draws_of_a_family_have_its_categories_in_common():
     model = MixedModel(UNIT, prior, variances=[variances]).fit(
         alone(np.zeros((1, 2))), np.array([0.4])
     )
-    names = [np.array(of) for of in (["f", "f", "f"], ["a", "b", "b"], ["car", "car", "bus"])]
+    names = [
+        np.array(column) for column in (["f", "f", "f"], ["a", "b", "b"], ["car", "car", "bus"])
+    ]
     drawn = model.draw(Pairs(np.zeros((3, 2)), np.zeros(3), *names), draws=100_000)
     expected = np.array([[1.0, 0.6, 0.0], [0.6, 1.0, 0.0], [0.0, 0.0, 1.0]])
     np.testing.assert_allclose(np.corrcoef(drawn.T), expected, atol=0.01)

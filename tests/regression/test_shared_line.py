@@ -13,13 +13,13 @@ VARIANCES = Variances(0.004, 0.001, 0.002, 0.001, 0.003, 0.0005)
 def pairs(n, seed, prefix, *, categories=("car",)):
     rng = np.random.default_rng(seed)
     names = np.array([f"{prefix}{k // 2}" for k in range(n)])
-    of = np.array([categories[k % len(categories)] for k in range(n)])
-    return Pairs(rng.normal(0, 1, (n, 2)), rng.uniform(0, 0.002, n), names, names, of)
+    category = np.array([categories[k % len(categories)] for k in range(n)])
+    return Pairs(rng.normal(0, 1, (n, 2)), rng.uniform(0, 0.002, n), names, names, category)
 
 
-def fitted(known, y):
+def fitted(seen, y):
     scaling = Scaling(np.zeros(2), np.ones(2))
-    return MixedModel(scaling, PRIOR, variances=[VARIANCES]).fit(known, y)
+    return MixedModel(scaling, PRIOR, variances=[VARIANCES]).fit(seen, y)
 
 
 def dense(a, b):
@@ -38,12 +38,12 @@ def dense(a, b):
 
 @pytest.mark.parametrize("categories", [("car",), ("car", "person")])
 def test_draws_have_the_mean_and_the_covariance_of_the_model(categories):
-    known, new = pairs(N_KNOWN, 0, "s"), pairs(6, 1, "n", categories=categories)
+    seen, new = pairs(N_KNOWN, 0, "s"), pairs(6, 1, "n", categories=categories)
     y = np.random.default_rng(2).uniform(0.1, 0.7, N_KNOWN)
-    model = fitted(known, y)
+    model = fitted(seen, y)
     drawn = model.draw(new, draws=200_000, seed=5)
-    k = dense(known, known) + np.diag(VARIANCES.pair + known.sampling)
-    reach = dense(known, new)
+    k = dense(seen, seen) + np.diag(VARIANCES.pair + seen.sampling)
+    reach = dense(seen, new)
     expected = dense(new, new) + np.diag(VARIANCES.pair + new.sampling)
     expected -= reach.T @ np.linalg.solve(k, reach)
     assert np.cov(drawn.T) == pytest.approx(expected, abs=2e-4)
@@ -53,9 +53,9 @@ def test_draws_have_the_mean_and_the_covariance_of_the_model(categories):
 
 def test_mixed_variances_give_the_mixture():
     rng = np.random.default_rng(0)
-    known, new = pairs(14, 0, "s"), pairs(5, 1, "n")
+    seen, new = pairs(14, 0, "s"), pairs(5, 1, "n")
     model = MixedModel(Scaling(np.zeros(2), np.ones(2)), PRIOR)
-    model.fit(known, rng.uniform(0.1, 0.7, 14))
+    model.fit(seen, rng.uniform(0.1, 0.7, 14))
     drawn, told = model.draw(new, draws=100_000, seed=1), model.predict(new)
     assert drawn.mean(axis=0) == pytest.approx(told.mean, abs=2e-3)
     assert drawn.std(axis=0) == pytest.approx(told.std, rel=0.03)

@@ -86,24 +86,24 @@ def find_mentions(sentence: str) -> list[Mention]:
     >>> [m.value for m in find_mentions("Between 8 and 10, or about eleven")]
     [None, 11.0]
     """
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     rest = sentence
     for pattern in _VAGUE:
-        rest = _take(pattern, rest, found, lambda text: None)
+        rest = _take(pattern, rest, mentions, lambda text: None)
     for pattern in _OTHER:
         rest = re.sub(pattern, lambda match: " " * len(match[0]), rest, flags=_FLAGS)
-    rest = _take(_NONE, rest, found, lambda text: 0.0)
+    rest = _take(_NONE, rest, mentions, lambda text: 0.0)
     rest = re.sub(_PRONOUN, "   ", rest, flags=_FLAGS)
-    rest = _take(_NUMERAL, rest, found, lambda text: float(text.replace(",", "")))
-    _take(NUMBER_WORDS, rest, found, lambda text: float(words_to_number(text)))
-    return sorted(found, key=lambda mention: mention.start)
+    rest = _take(_NUMERAL, rest, mentions, lambda text: float(text.replace(",", "")))
+    _take(NUMBER_WORDS, rest, mentions, lambda text: float(words_to_number(text)))
+    return sorted(mentions, key=lambda mention: mention.start)
 
 
 def _take(
-    pattern: str, text: str, found: list[Mention], value: Callable[[str], float | None]
+    pattern: str, text: str, mentions: list[Mention], value: Callable[[str], float | None]
 ) -> str:
     for match in re.finditer(pattern, text, _FLAGS):
-        found.append(Mention(match.start(), match.end(), value(match[0])))
+        mentions.append(Mention(match.start(), match.end(), value(match[0])))
     return re.sub(pattern, lambda match: " " * len(match[0]), text, flags=_FLAGS)
 
 

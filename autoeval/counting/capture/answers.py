@@ -85,7 +85,7 @@ def extract_count(answer: str) -> Extraction:
     if not decided:
         return Extraction(None, "no number")
     strongest = min(level for level, _ in decided)
-    mention = [found for level, found in decided if level == strongest][-1]
+    mention = [choice_mention for level, choice_mention in decided if level == strongest][-1]
     if strongest >= _RULES.index("last") and _is_list(sentences, choices, strongest):
         return Extraction(None, "rows of a list")
     return _settle(mention, _RULES[strongest])
@@ -193,11 +193,11 @@ def extract_confidence(answer: str) -> float | None:
 
     Numbers above 1, and those with a percent sign, are percentages.
     """
-    found = re.findall(rf"{_STATED}{_NUMBER}\s?(%|percent)?", answer, re.I)
-    found = found or re.findall(rf"{_NUMBER}\s?(%|percent)", answer, re.I)
-    if not found:
+    numbers = re.findall(rf"{_STATED}{_NUMBER}\s?(%|percent)?", answer, re.I)
+    numbers = numbers or re.findall(rf"{_NUMBER}\s?(%|percent)", answer, re.I)
+    if not numbers:
         return None
-    number, sign = found[-1]
+    number, sign = numbers[-1]
     value = float(number) / 100 if sign or float(number) > 1 else float(number)
     return value if value <= 1 else None
 

@@ -75,8 +75,8 @@ def model_difference(a: TaskResult, b: TaskResult) -> dict[str, Any]:
     """
     first, second = _paired_terms(a, b)
     patterns = a.task.kind == CHOICE
-    found = _with_ends("difference", first - second)
-    clear = found["low"] > 0 or found["high"] < 0
+    difference = _with_ends("difference", first - second)
+    clear = difference["low"] > 0 or difference["high"] < 0
     return {
         "task": a.task.name,
         "A": a.model,
@@ -85,8 +85,8 @@ def model_difference(a: TaskResult, b: TaskResult) -> dict[str, Any]:
         "measure": "accuracy" if patterns else "sMAPE",
         "of A": float(first.mean()),
         "of B": float(second.mean()),
-        **found,
-        "better": (a if (found["low"] > 0) == patterns else b).model if clear else "",
+        **difference,
+        "better": (a if (difference["low"] > 0) == patterns else b).model if clear else "",
     }
 
 
@@ -197,13 +197,13 @@ def score_extractor(
     """
     rows, errors = [], []
     for case in cases:
-        expected, found = case["value"], extractor(case["text"])
+        expected, extraction = case["value"], extractor(case["text"])
         verdict = "right"
-        if found.value != expected:
-            verdict = "missed" if found.value is None else "wrong"
+        if extraction.value != expected:
+            verdict = "missed" if extraction.value is None else "wrong"
             verdict = "invented" if expected is None else verdict
             errors.append(
-                f"{case['kind']}: expected {expected}, got {found.value} ({found.rule}) "
+                f"{case['kind']}: expected {expected}, got {extraction.value} ({extraction.rule}) "
                 f"from {case['text']!r}"
             )
         rows.append((case["kind"], verdict))

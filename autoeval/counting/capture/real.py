@@ -78,21 +78,21 @@ def with_points(
     records: Sequence[dict[str, Any]], truth: GroundTruth
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Give points to the records that have none, and say where true counts differ."""
-    found, warnings = [], []
+    completed, warnings = [], []
     for record in records:
         name = str(record["image_file"])
-        known = truth.images.get(name)
-        if known is None or known.points is None:
+        image = truth.images.get(name)
+        if image is None or image.points is None:
             warnings.append(f"{name}: not in the annotations")
-        elif known.count != record["ground_truth"]:
+        elif image.count != record["ground_truth"]:
             warnings.append(
                 f"{name}: its true count is {record['ground_truth']}, but the annotations have "
-                f"{known.count:.0f} points"
+                f"{image.count:.0f} points"
             )
-        if known is not None and known.points is not None and annotated_points(record) is None:
-            record = {**record, "positions": known.points.tolist()}
-        found.append(record)
-    return found, warnings
+        if image is not None and image.points is not None and annotated_points(record) is None:
+            record = {**record, "positions": image.points.tolist()}
+        completed.append(record)
+    return completed, warnings
 
 
 def _build(

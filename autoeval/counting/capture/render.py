@@ -116,12 +116,12 @@ def load_inpainter(name: str) -> Inpainter:
     from mmengine.utils import get_object_from_string
 
     try:
-        found = get_object_from_string(name)
+        inpainter = get_object_from_string(name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(
             f"No inpainter '{name}' ({error}): expected {', '.join(_OPENCV)} or "
             "package.module.function."
         ) from None
-    if not callable(found):
+    if not callable(inpainter):
         raise InputError(f"'{name}' cannot be called: expected a function of image and box.")
-    return found
+    return inpainter

@@ -101,7 +101,7 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
         names = frame.loc[frame["status"] == status, "image_file"].tolist()
         if names:
             warnings.append(f"{len(names)} of {len(frame)} items {status}: {listed(names)}")
-    few = [name for name, found in by_image.items() if len(found) < task.samples]
+    few = [name for name, answers in by_image.items() if len(answers) < task.samples]
     if few:
         warnings.append(f"{len(few)} items with fewer than {task.samples} samples: {listed(few)}")
     return TaskResult(model, task, frame, tuple(warnings))
@@ -116,11 +116,11 @@ def group_rows(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
 
 
 def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
-    known = {"image_file": str(row["image_file"]), "task": row["task"]}
-    known |= {"sample": int(row.get("sample", 0)), "status": str(row["status"])}
+    checked = {"image_file": str(row["image_file"]), "task": row["task"]}
+    checked |= {"sample": int(row.get("sample", 0)), "status": str(row["status"])}
     if row.get("confidence") is not None:
-        known["confidence"] = float(row["confidence"])
-    return {**row, **known}
+        checked["confidence"] = float(row["confidence"])
+    return {**row, **checked}
 
 
 def _released_row(record: Mapping[str, Any], model: str, task: str) -> dict[str, Any]:
@@ -137,13 +137,13 @@ def _released_row(record: Mapping[str, Any], model: str, task: str) -> dict[str,
     }
 
 
-def _one_each(rows: Iterable[Row], known: Container[str]) -> tuple[list[Row], list[str]]:
+def _one_each(rows: Iterable[Row], names: Container[str]) -> tuple[list[Row], list[str]]:
     answers: dict[tuple[str, int], Row] = {}
     times: Counter[str] = Counter()
     unknown: Counter[str] = Counter()
     for row in rows:
         name, place = row["image_file"], (row["image_file"], row.get("sample", 0))
-        if name not in known:
+        if name not in names:
             unknown[name] += 1
             continue
         before = answers.get(place)

@@ -105,18 +105,18 @@ def _add_task(page: FiledPage, results: Sequence[TaskResult]) -> None:
     page.add_heading(task.name)
     if task.kind != CHOICE:
         for factor in LABELS:
-            found = [table for r in results if len(table := by_factor(r, factor))]
-            if found:
+            tables = [table for r in results if len(table := by_factor(r, factor))]
+            if tables:
                 name = f"{task.name}_by_{factor}"
-                page.tables[name] = pd.concat(found)
+                page.tables[name] = pd.concat(tables)
                 caption = f"Error by {LABELS[factor]}, with 95 % intervals; one item has none"
-                page.file_figure(name, factor_chart(found, factor), caption)
-        found = [table for r in results if len(table := reliability(r))]
-        if found:
+                page.file_figure(name, factor_chart(tables, factor), caption)
+        tables = [table for r in results if len(table := reliability(r))]
+        if tables:
             name = f"{task.name}_by_confidence"
-            page.tables[name] = pd.concat(found)
+            page.tables[name] = pd.concat(tables)
             caption = "Error by confidence, with the number of items; it should fall to the right"
-            page.file_figure(name, reliability_chart(found), caption)
+            page.file_figure(name, reliability_chart(tables), caption)
     for result in results:
         table = confusion(result)
         name = f"{task.name}_confusion_{folder_name(result.model)}"

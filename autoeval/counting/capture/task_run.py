@@ -195,9 +195,9 @@ def _answer(
             if TEXT in counter.capabilities:
                 row |= _spoken(counter, image, task, query, options)
             else:
-                found = counter.count(image, query.question, query.context)
-                value = None if np.isnan(found.count) else float(found.count)
-                row |= {"status": found.status, "value": value, "warnings": list(found.warnings)}
+                result = counter.count(image, query.question, query.context)
+                value = None if np.isnan(result.count) else float(result.count)
+                row |= {"status": result.status, "value": value, "warnings": list(result.warnings)}
     except Exception as error:
         if isinstance(error, InputError) and not isinstance(error, UnreadableImageError):
             raise

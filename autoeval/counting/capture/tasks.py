@@ -27,9 +27,9 @@ class PromptBook:
         absent = [name for name in _NEEDED if name not in templates]
         if absent:
             raise InputError(f"The prompts lack {', '.join(absent)}.")
-        known = sorted(templates["total"]["real"]["occluded"])
-        if model not in known:
-            raise InputError(f"No prompts for '{model}'; there are some for {', '.join(known)}.")
+        models = sorted(templates["total"]["real"]["occluded"])
+        if model not in models:
+            raise InputError(f"No prompts for '{model}'; there are some for {', '.join(models)}.")
         self.templates = templates
         self.model = model
 
@@ -70,8 +70,8 @@ class CaptureTask:
 
     def truth(self, item: CaptureItem) -> int | str | None:
         """Return the right answer; None where an item does not have the task."""
-        known = getattr(item, self.answer)
-        return known if self.kind == COUNT or known in PATTERN_CHOICES else None
+        answer = getattr(item, self.answer)
+        return answer if self.kind == COUNT or answer in PATTERN_CHOICES else None
 
     def items(self, items: Iterable[CaptureItem]) -> list[CaptureItem]:
         """Return the items that have this task."""

@@ -43,8 +43,8 @@ def run(args: argparse.Namespace) -> int:
         refuse_beside(args, ["task"], "is for answers in JSON lists; these name their task.")
     rows = [row for path in files for row in read_answers(path, task=args.task)]
     results = [
-        collect(split, get_task(task), model, found)
-        for (model, task), found in group_rows(rows).items()
+        collect(split, get_task(task), model, answers)
+        for (model, task), answers in group_rows(rows).items()
     ]
     if not results:
         raise InputError(f"No answers in {', '.join(map(str, args.answers))}.")

@@ -108,19 +108,19 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.counting.filed_page import PAGE
 
     check_category(args.category, [*([args.truth] if args.truth else []), *(args.fit_bins or [])])
-    found = read_inputs(
+    inputs = read_inputs(
         args.predictions, args.truth, category=args.category, separate=args.separate
     )
-    compared = len(found.models) > 1 and not args.separate
-    counted = np.all([m.answered for m in found.models], axis=0) if compared else None
+    compared = len(inputs.models) > 1 and not args.separate
+    counted = np.all([m.answered for m in inputs.models], axis=0) if compared else None
     draws = {"n_resamples": args.n_resamples, "seed": args.seed}
     evaluations = [
         evaluate_counts(model, bins, mode=args.mode, counted=counted, **draws)
-        for model, bins in zip(found.models, _bins(args, found.models), strict=True)
+        for model, bins in zip(inputs.models, _bins(args, inputs.models), strict=True)
     ]
     comparison = compare_models(evaluations, **draws) if compared else None
-    places = found.places(distances=args.match_distance, images=args.images)
-    notes = list(found.notes)
+    places = inputs.places(distances=args.match_distance, images=args.images)
+    notes = list(inputs.notes)
     if counted is not None and not counted.all():
         notes.append(
             f"{(~counted).sum()} images that a model skipped enter no measure but its sMAPE"
@@ -143,8 +143,8 @@ def _bins(args: argparse.Namespace, models: Sequence[CountPredictions]) -> list[
     """Return the bins of each model: of its own true counts where data sets are separate."""
     from autoeval.counting.evaluation.inputs import choose_bins
 
-    own = args.separate and args.bins is None and args.fit_bins is None
-    found = [
+    separately = args.separate and args.bins is None and args.fit_bins is None
+    bins = [
         choose_bins(
             model,
             bins=args.bins,
@@ -154,9 +154,9 @@ def _bins(args: argparse.Namespace, models: Sequence[CountPredictions]) -> list[
             binning=args.binning,
             gamma=args.gamma,
         )
-        for model in (models if own else models[:1])
+        for model in (models if separately else models[:1])
     ]
-    return found if own else found * len(models)
+    return bins if separately else bins * len(models)
 
 
 def _gamma(text: str) -> float | None:

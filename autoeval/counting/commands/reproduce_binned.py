@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     printed = read_paper(PAPER, [POOLED])[0][POOLED]
     folders = prediction_folders(args)
     files = find_count_files(folders, (row.partition(" ")[2] for row in printed["rows"]))
-    own, warnings = pooled_figures(files, mode=args.mode)
+    figures, warnings = pooled_figures(files, mode=args.mode)
 
     def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
         if name == BINS:
@@ -57,9 +57,9 @@ def run(args: argparse.Namespace) -> int:
         if name == GAME:
             return game_table(name, entry, args.data_root, folders, mode=args.mode)
         if name == POOLED:
-            found = binned_table(name, entry, own, mode=args.mode, notes=warnings)
-            return found, [] if files else [f"No predictions: expected files {FORM}."]
-        return ablation_table(name, entry, own, mode=args.mode), [entry["missing"]]
+            section = binned_table(name, entry, figures, mode=args.mode, notes=warnings)
+            return section, [] if files else [f"No predictions: expected files {FORM}."]
+        return ablation_table(name, entry, figures, mode=args.mode), [entry["missing"]]
 
     return reproduce(
         args,

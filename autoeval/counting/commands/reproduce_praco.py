@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     )
     from autoeval.data.config_file import read_paper
 
-    known = read_paper(PAPER, [MAIN])[0][MAIN]["rows"]
+    printed_models = read_paper(PAPER, [MAIN])[0][MAIN]["rows"]
     folders = prediction_folders(args)
 
     def models(entry: Mapping[str, Any]) -> tuple[Models, list[str]]:
@@ -56,20 +56,20 @@ def run(args: argparse.Namespace) -> int:
             args.data_root,
             folders,
             entry["split"],
-            known=entry.get("rows", known),
+            printed=entry.get("rows", printed_models),
             by_folder=entry.get("by_folder"),
             exclude=args.exclude,
             mode=args.mode,
         )
 
     def table(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
-        found, missing = models(entry)
-        return praco_table(name, entry, found, mode=args.mode), missing
+        results, missing = models(entry)
+        return praco_table(name, entry, results, mode=args.mode), missing
 
     def figure(name: str, entry: Mapping[str, Any]) -> tuple[Section, Sequence[str]]:
-        found, missing = models(entry)
+        results, missing = models(entry)
         if "classes" in entry:
-            return negative_class_figure(name, entry, found), missing
-        return drift_figure(name, entry, found, mode=args.mode), missing
+            return negative_class_figure(name, entry, results), missing
+        return drift_figure(name, entry, results, mode=args.mode), missing
 
     return reproduce(args, PAPER, "PrACo, printed and own", table=table, figure=figure)

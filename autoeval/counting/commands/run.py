@@ -48,10 +48,10 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.data.find_images import find_images
     from autoeval.data.wording import listed
 
-    found = find_images(args.images, every=args.every)
-    for note in found.skipped:
+    listing = find_images(args.images, every=args.every)
+    for note in listing.skipped:
         print(f"note: {note}")
-    images, failures = found.images[: args.limit], 0
+    images, failures = listing.images[: args.limit], 0
     for counter, settings in load_counters(args):
         folder = args.work_dir / folder_name(counter.name)
         check_same_run(folder / "run.json", {**settings, "prompt": args.prompt})

@@ -130,12 +130,12 @@ def open_vocabulary(
 def _find(dotted: str, path: PathLike) -> Any:
     module, _, name = dotted.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), name)
+        factory = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"{path}: cannot import the counter {dotted!r}: {error}.") from error
-    if not callable(found):
+    if not callable(factory):
         raise InputError(f"{path}: {dotted!r} cannot be called: expected a class or a function.")
-    return found
+    return factory
 
 
 def endpoint(url: str, model: str, *, name: str | None = None, **options: Any) -> TextCounter:

@@ -110,12 +110,14 @@ class DetectorCounter:
         contexts: Sequence[Mapping[str, Any]],
     ) -> list[list[CountResult]]:
         """Count what the prompts of each image name; the detector sees the images together."""
-        known = self.detector.categories
-        labels = [[find_category(prompt, known) for prompt in of_image] for of_image in prompts]
+        categories = self.detector.categories
+        labels = [
+            [find_category(prompt, categories) for prompt in of_image] for of_image in prompts
+        ]
         ids = [str(context.get("image_id", "")) for context in contexts]
-        found = self.detector.observe(images, ids)
+        observed = self.detector.observe(images, ids)
         results = []
-        for evidence, of_image, context in zip(found, labels, contexts, strict=True):
+        for evidence, of_image, context in zip(observed, labels, contexts, strict=True):
             counted = evidence.clean.above(self.score_thr)
             notes = self._warn_at_limit(counted)
             of_label = (counted[counted.labels == k] for k in of_image)
@@ -191,10 +193,10 @@ class MergedCategories:
 
     def observe(self, images: Sequence[np.ndarray], image_ids: Sequence[str]) -> list[Evidence]:
         """Detect objects in images (H, W, 3) uint8 BGR."""
-        found = self.detector.observe(images, image_ids)
+        observed = self.detector.observe(images, image_ids)
         return [
             Evidence(e.image_id, e.image_size, self._merge(e.clean.relabel(self._lookup)))
-            for e in found
+            for e in observed
         ]
 
     def _merge(self, boxes: Detections) -> Detections:

@@ -71,8 +71,8 @@ class OpenVocabularyCounter:
 
         inputs, samples = collate(self.model, [self._preprocess(image)])
         samples[0].set_metainfo({"text": tuple(prompts), "custom_entities": True})
-        found = self.model.predict(inputs, samples, rescale=True)[0].pred_instances
-        parts = (found[name].cpu().numpy() for name in ("bboxes", "scores", "labels"))
+        instances = self.model.predict(inputs, samples, rescale=True)[0].pred_instances
+        parts = (instances[name].cpu().numpy() for name in ("bboxes", "scores", "labels"))
         boxes = Detections(*parts).above(self.score_thr)
         limit = self.model.test_cfg.get("max_per_img", None)
         note = f"as many boxes as max_per_img = {limit} allows: some may be missing"

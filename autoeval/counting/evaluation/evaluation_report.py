@@ -122,10 +122,10 @@ def count_ticks(low: float, high: float) -> list[float]:
     for every, steps in ((1, (1, 2, 5)), (1, (1, 5)), *((k, (1,)) for k in range(1, 16))):
         values = [s * 10**k for k in range(0, 16, every) for s in steps]
         below = [-value for value in reversed(values) if value <= -low]
-        found = [*below, 0, *(value for value in values if value <= high)]
-        if len(found) <= 7:
+        ticks = [*below, 0, *(value for value in values if value <= high)]
+        if len(ticks) <= 7:
             break
-    return found
+    return ticks
 
 
 def label_text(name: str) -> str:

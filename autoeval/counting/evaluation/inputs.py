@@ -41,8 +41,8 @@ class Inputs:
         if truth is None or all(t.points is None for t in truth.images.values()):
             return []
         return [
-            evaluate_points(name, found, truth, distances=distances, images=images)
-            for name, found in self.points.items()
+            evaluate_points(name, points, truth, distances=distances, images=images)
+            for name, points in self.points.items()
         ]
 
 

@@ -34,7 +34,7 @@ class Localisation:
 
 def evaluate_points(
     name: str,
-    found: Mapping[str, ImagePoints | None],
+    predicted: Mapping[str, ImagePoints | None],
     truth: GroundTruth,
     *,
     distances: Sequence[float] = DISTANCES,
@@ -52,14 +52,14 @@ def evaluate_points(
 
     game, nap = GameScore(LEVELS), NormalisedAveragePrecision()
     matches = [PointMatchScore(distance) for distance in distances]
-    known = {i for i, image in truth.images.items() if image.points is not None}
-    both = [i for i, image in found.items() if image is not None and i in known]
+    with_points = {i for i, image in truth.images.items() if image.points is not None}
+    both = [i for i, image in predicted.items() if image is not None and i in with_points]
     if not both:
         raise InputError(f"{name}: no image has true and predicted points.")
     sizeless = []
     with progress_bar(len(both), f"Matching points of {name}") as bar:
         for image_id in both:
-            image, true = found[image_id], truth.images[image_id].points
+            image, true = predicted[image_id], truth.images[image_id].points
             assert image is not None and true is not None
             for match in matches:
                 match.update(true, image.points)
@@ -88,7 +88,7 @@ def evaluate_points(
     table = pd.DataFrame(rows, columns=["measure", "value", "images"])
     notes = []
     compared = set(both)
-    if left := [image_id for image_id in found if image_id not in compared]:
+    if left := [image_id for image_id in predicted if image_id not in compared]:
         notes.append(f"{len(left)} images without true or predicted points: {listed(left)}")
     if sizeless:
         how = "they are not in --images" if images else "give --images, or H and W in the JSON"
@@ -123,11 +123,11 @@ def read_point_predictions(path: PathLike) -> dict[str, ImagePoints | None]:
     content = read_json(path, "file of predicted points")
     if not isinstance(content, Mapping) or not content:
         raise InputError(f"{path}: expected an object with the points of each image by its id.")
-    found: dict[str, ImagePoints | None] = {}
+    predicted: dict[str, ImagePoints | None] = {}
     bad = []
     for image_id, entry in content.items():
         try:
-            found[str(image_id)] = None if entry is None else _points(entry)
+            predicted[str(image_id)] = None if entry is None else _points(entry)
         except (KeyError, TypeError, ValueError) as error:
             bad.append(f"{image_id}: {error}")
     if bad:
@@ -135,15 +135,15 @@ def read_point_predictions(path: PathLike) -> dict[str, ImagePoints | None]:
             f"{path}: the points of {len(bad)} of {len(content)} images are malformed "
             f"({listed(bad, most=3)}). Expected lists of [x, y] or [x, y, score]."
         )
-    return found
+    return predicted
 
 
 def counts_of_points(
-    name: str, found: Mapping[str, ImagePoints | None], truth: Mapping[str, float]
+    name: str, predicted: Mapping[str, ImagePoints | None], truth: Mapping[str, float]
 ) -> CountPredictions:
     """Count predicted points and put the counts beside the true ones (see `read_predictions`)."""
-    pred = np.array([np.nan if i is None else float(len(i.points)) for i in found.values()])
-    ids, nothing = tuple(found), np.full(len(pred), np.nan)
+    pred = np.array([np.nan if i is None else float(len(i.points)) for i in predicted.values()])
+    ids, nothing = tuple(predicted), np.full(len(pred), np.nan)
     return join_truth(CountPredictions(name, ids, nothing, pred, odd_predictions(ids, pred)), truth)
 
 

@@ -41,7 +41,7 @@ def measure_intervals(
     terms = smape_terms(predictions.target, predictions.pred)
     table = _ImageSums(counted.target, counted.pred, bins, mode)
     every_image = counted.ids == predictions.ids
-    found = bootstrap_sums(
+    intervals = bootstrap_sums(
         table.measures,
         np.column_stack([table.values, terms]) if every_image else table.values,
         counted.ids,
@@ -50,8 +50,10 @@ def measure_intervals(
         seed=seed,
     )
     if not every_image:
-        found[SMAPE] = bootstrap_mean(terms, predictions.ids, n_resamples=n_resamples, seed=seed)
-    return found
+        intervals[SMAPE] = bootstrap_mean(
+            terms, predictions.ids, n_resamples=n_resamples, seed=seed
+        )
+    return intervals
 
 
 class _ImageSums:

@@ -56,8 +56,8 @@ def bootstrap_intervals(
             at = np.repeat(starts[drawn] - before, lengths) + np.arange(lengths.sum())
             results.append(statistics(order[at]))
             bar.update()
-    own = statistics(np.arange(len(images)))
-    return _percentiles(own, pd.DataFrame(results), n_images=len(sizes))
+    measured = statistics(np.arange(len(images)))
+    return _percentiles(measured, pd.DataFrame(results), n_images=len(sizes))
 
 
 def _check_draws(n_rows: int, n_resamples: int) -> None:
@@ -69,7 +69,7 @@ def _check_draws(n_rows: int, n_resamples: int) -> None:
 
 
 def _percentiles(
-    own: Mapping[str, float], drawn: Mapping[str, np.ndarray] | pd.DataFrame, *, n_images: int
+    measured: Mapping[str, float], drawn: Mapping[str, np.ndarray] | pd.DataFrame, *, n_images: int
 ) -> dict[str, MeasureInterval]:
     """Make intervals of the values of resamples (R,), by measure; NaN of a single image."""
     table = pd.DataFrame(drawn, dtype=np.float64)
@@ -78,7 +78,7 @@ def _percentiles(
         ends[:] = np.nan
     return {
         name: MeasureInterval(float(value), float(ends[name].iloc[0]), float(ends[name].iloc[1]))
-        for name, value in own.items()
+        for name, value in measured.items()
     }
 
 
@@ -116,10 +116,10 @@ def bootstrap_sums(
                 row[:] = np.bincount(drawn, minlength=n_images)[image_of]
             _sum_groups(weights, values, ends, out=block)
             bar.update(len(block))
-    found = measures(sums)
-    own = {name: float(of_all[0]) for name, of_all in found.items()}
-    drawn_values = {name: of_all[1:] for name, of_all in found.items()}
-    return _percentiles(own, drawn_values, n_images=n_images)
+    each = measures(sums)
+    measured = {name: float(of_all[0]) for name, of_all in each.items()}
+    drawn_values = {name: of_all[1:] for name, of_all in each.items()}
+    return _percentiles(measured, drawn_values, n_images=n_images)
 
 
 def bootstrap_mean(

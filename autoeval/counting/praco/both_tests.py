@@ -153,8 +153,8 @@ def evaluate_counter(
 def failures(what: str, table: pd.DataFrame) -> list[str]:
     """Say how many results of a table failed or were skipped and why, and their warnings."""
     reasons = table.loc[table["status"] != "ok", "status"].value_counts().head(5)
-    found = [f"{n} {what} without a result ({reason})" for reason, n in reasons.items()]
+    lines = [f"{n} {what} without a result ({reason})" for reason, n in reasons.items()]
     if "warnings" in table:
         texts = table["warnings"].dropna().explode().astype(str)
-        found += [f"{len(texts)} {what}: {listed(texts.unique(), most=2)}"] if len(texts) else []
-    return found
+        lines += [f"{len(texts)} {what}: {listed(texts.unique(), most=2)}"] if len(texts) else []
+    return lines

@@ -85,8 +85,8 @@ class CountingSet:
         """What mosaics draw from: `mosaic_pool`, or else all images."""
         if self.mosaic_pool is not None:
             return self.mosaic_pool
-        own = {image.image_id: image.category for image in self.images}
-        return MosaicPool(own, own)
+        categories = {image.image_id: image.category for image in self.images}
+        return MosaicPool(categories, categories)
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -137,15 +137,15 @@ def single_class(counting_set: CountingSet) -> CountingSet:
         ],
     }
     warnings = (*counting_set.warnings, *left_out(unfit))
-    found = replace(counting_set, images=images, warnings=warnings)
-    found = found.exclude([i.image_id for i in images if not i.count], NO_OBJECT)
-    if len(found.classes) < 2 or not found.kept:
+    single = replace(counting_set, images=images, warnings=warnings)
+    single = single.exclude([i.image_id for i in images if not i.count], NO_OBJECT)
+    if len(single.classes) < 2 or not single.kept:
         raise InputError(
             f"PrACo needs images of one class each and at least two classes to ask for, but "
-            f"{counting_set.name} has {len(found.kept)} such images and the classes "
-            f"{listed(found.classes) or 'none'}."
+            f"{counting_set.name} has {len(single.kept)} such images and the classes "
+            f"{listed(single.classes) or 'none'}."
         )
-    return found
+    return single
 
 
 def read_exclusions(path: PathLike) -> list[str]:

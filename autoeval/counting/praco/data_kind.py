@@ -35,18 +35,18 @@ def load_counting_set(
     """
     path = Path(path)
     if path.is_dir() and is_mucca(path):
-        found = load_mucca(path, split, need_images=need_images)
+        counting_set = load_mucca(path, split, need_images=need_images)
     elif path.is_dir() and is_fsc147(path):
-        found = load_fsc147(path, split, need_images=need_images)
+        counting_set = load_fsc147(path, split, need_images=need_images)
     elif path.is_dir() and (path / "annotations.json").is_file():
         part = CocoPart(path / "annotations.json", path / "images")
-        found = load_coco_classes([part], name=path.name, need_images=need_images)
+        counting_set = load_coco_classes([part], name=path.name, need_images=need_images)
     elif path.suffix == ".json" and path.is_file():
         beside = path.parent / "images"
         part = CocoPart(path, beside if beside.is_dir() else path.parent)
-        found = load_coco_classes([part], name=path.stem, need_images=need_images)
+        counting_set = load_coco_classes([part], name=path.stem, need_images=need_images)
     elif path.suffix == ".py":
-        found = _of_config(path, data_root, need_images)
+        counting_set = _of_config(path, data_root, need_images)
     else:
         raise InputError(
             f"Data set {path} is not recognised: expected a folder in FSC-147's layout or with "
@@ -54,8 +54,8 @@ def load_counting_set(
             "config file (.py)."
         )
     for file in exclude:
-        found = found.exclude(read_exclusions(file))
-    return found
+        counting_set = counting_set.exclude(read_exclusions(file))
+    return counting_set
 
 
 def _of_config(path: Path, data_root: PathLike | None, need_images: bool) -> CountingSet:
@@ -73,8 +73,10 @@ def _of_config(path: Path, data_root: PathLike | None, need_images: bool) -> Cou
             "img_dir and, where needed, name, mapping and keep."
         ) from error
     prompt_only = config.get("prompt_only", ())
-    found = load_coco_classes(parts, name=name, prompt_only=prompt_only, need_images=need_images)
-    return found.exclude(config.get("exclude", ()))
+    counting_set = load_coco_classes(
+        parts, name=name, prompt_only=prompt_only, need_images=need_images
+    )
+    return counting_set.exclude(config.get("exclude", ()))
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,8 @@ def load_coco_classes(
                     f"The mapping of {part.ann_file} names {listed(absent)}, but the file has "
                     f"{listed(content.categories, most=100) or 'no category'}."
                 )
-        found, unfit = _images(part, content, mapping, need_images)
-        images += found
+        of_part, unfit = _images(part, content, mapping, need_images)
+        images += of_part
         warnings += [*content.warnings, *left_out(unfit)]
         classes += mapping.values()
     if not images:

@@ -75,17 +75,17 @@ def write_outcome(
 ) -> str:
     """Write ``report.html`` with all its files; return the text for the terminal."""
     for result in results:
-        own = folder / folder_name(result.name)
-        write_table(own / "per_image.csv", result.by_image.reset_index(names="image"))
-        write_table(own / "per_class.csv", class_table(result).reset_index())
+        model_folder = folder / folder_name(result.name)
+        write_table(model_folder / "per_image.csv", result.by_image.reset_index(names="image"))
+        write_table(model_folder / "per_class.csv", class_table(result).reset_index())
     said = [*data_notes(counting_set), *merged_notes((r.name, r.notes) for r in results)]
     page = FiledPage(f"PrACo on {counting_set.name}")
     for result in results:
-        found = result.measures()
-        known = [f"PCCN {found['PCCN']:.1f} %"]
-        if not math.isnan(found.get("CntF1", math.nan)):
-            known.append(f"CntF1 {found['CntF1']:.3f}")
-        page.add_headline(result.name, f"NMN {found['NMN']:.3f}", ", ".join(known))
+        measures = result.measures()
+        remarks = [f"PCCN {measures['PCCN']:.1f} %"]
+        if not math.isnan(measures.get("CntF1", math.nan)):
+            remarks.append(f"CntF1 {measures['CntF1']:.3f}")
+        page.add_headline(result.name, f"NMN {measures['NMN']:.3f}", ", ".join(remarks))
     page.add_warnings(said)
     kept, with_images = counting_set.kept, {image.category for image in counting_set.kept}
     absent = [name for name in counting_set.classes if name not in with_images]
@@ -119,11 +119,11 @@ def write_plus_plus(
 ) -> str:
     """Do the same for PrACo++; the parameters are those of `write_outcome`."""
     for result in results:
-        own = folder / folder_name(result.name)
-        write_table(own / "per_image.csv", result.by_image.reset_index())
-        write_table(own / "per_class.csv", result.by_class())
+        model_folder = folder / folder_name(result.name)
+        write_table(model_folder / "per_image.csv", result.by_image.reset_index())
+        write_table(model_folder / "per_class.csv", result.by_class())
         if result.localised is not None:
-            write_table(own / "localised.csv", result.localised)
+            write_table(model_folder / "localised.csv", result.localised)
     said, classes = data_notes(counting_set), set(counting_set.classes)
     full = [image.image_id for image in counting_set.kept if classes <= set(image.points)]
     if full:
@@ -132,9 +132,11 @@ def write_plus_plus(
     said += merged_notes((r.name, r.notes) for r in results)
     measures = pd.DataFrame([{"model": r.name, **r.measures()} for r in results])
     page = FiledPage(f"PrACo++ on {counting_set.name}")
-    for name, found in measures.set_index("model").iterrows():
-        note = f"macro; PCCN {found['PCCN one at a time']:.1f} %, MAE {found['MAE macro']:.2f}"
-        page.add_headline(str(name), f"NMN {found['NMN macro']:.3f}", note)
+    for name, measured in measures.set_index("model").iterrows():
+        note = (
+            f"macro; PCCN {measured['PCCN one at a time']:.1f} %, MAE {measured['MAE macro']:.2f}"
+        )
+        page.add_headline(str(name), f"NMN {measured['NMN macro']:.3f}", note)
     page.add_warnings(said)
     n = [len(image.points) for image in counting_set.kept]
     page.add_text(

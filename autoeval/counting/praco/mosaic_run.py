@@ -286,8 +286,8 @@ def _count(
             frame = image.size or top_size
             points = image.points[image.category] * [size[1] / frame[1], seam / frame[0]]
             with suppress(InputError):  # a map or mosaic that is coarser than the grid has no tiles
-                found = tile_counts(result, *size, divisions=divisions)
+                tiles = tile_counts(result, *size, divisions=divisions)
                 true = tiles_of_points(points, *size, divisions=divisions)
-                cell |= {"tiles": found, "true_tiles": true}
+                cell |= {"tiles": tiles, "true_tiles": true}
         cells.append(cell)
     return cells

@@ -46,7 +46,7 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
     positive, negative = (g > 0) & ~np.isnan(c), (g == 0) & ~np.isnan(c)
     error = np.where(positive, np.abs(c - g), 0)
     n_positive, n_negative = positive.sum(1), negative.sum(1)
-    own = _mean(error, n_positive)
+    own_error = _mean(error, n_positive)
     # Mean distance of the negative counts from each positive truth, and from their average.
     counted = np.where(negative, c, 0)
     gap = np.abs(g[:, :, None] - counted[:, None, :])
@@ -63,8 +63,8 @@ def plus_plus_by_image(counts: pd.DataFrame, class_counts: pd.DataFrame) -> pd.D
             "negative_sum": counted.sum(1),
             "absolute": error.sum(1),
             "squared": (error**2).sum(1),
-            "near_one": np.where(np.isnan(own + one), np.nan, own < one),
-            "near_average": np.where(np.isnan(own + average), np.nan, own < average),
+            "near_one": np.where(np.isnan(own_error + one), np.nan, own_error < one),
+            "near_average": np.where(np.isnan(own_error + average), np.nan, own_error < average),
             "n_undefined": np.isnan(c).sum(1),
         },
         index=class_counts.index,
@@ -82,7 +82,7 @@ def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str
     v = {name: np.asarray(by_image[name], np.float64) for name in by_image}
     n, p = v["n_negative"], v["n_positive"]
     fill = 0.0 if mode == "released" else np.nan
-    found = {
+    measures = {
         "MNP macro": _macro(v["negative_sum"], n, fill),
         "MNP micro": _micro(v["negative_sum"], n),
         "NMN macro": _macro(v["negative_sum"], n * v["total"], fill),
@@ -97,9 +97,9 @@ def plus_plus(by_image: pd.DataFrame | Columns, mode: str = "paper") -> dict[str
     for name in LOCALISED:
         if f"sum of {name}" in v:
             total, times = v[f"sum of {name}"], v[f"n of {name}"]
-            found[f"localised {name} macro"] = _macro(total, times)
-            found[f"localised {name} micro"] = _micro(total, times)
-    return found
+            measures[f"localised {name} macro"] = _macro(total, times)
+            measures[f"localised {name} micro"] = _micro(total, times)
+    return measures
 
 
 def _mean(values: np.ndarray, n: np.ndarray) -> np.ndarray:
@@ -197,8 +197,8 @@ def evaluate_multi_class_file(
     counting_set = with_objects(counting_set)
     counts = read_counts(path, counting_set, warnings)
     counts = counts.reindex(columns=list(counting_set.classes))
-    found, noted = tiles_on_file(path.parent / "density_maps", counting_set, divisions)
-    places = _localised(found, counting_set, divisions) if found else None
+    tiles, noted = tiles_on_file(path.parent / "density_maps", counting_set, divisions)
+    places = _localised(tiles, counting_set, divisions) if tiles else None
     truth = counting_set.class_counts().loc[counts.index]
     return PlusPlusResult(model, counts, truth, places, mode, (*warnings, *noted))
 
@@ -206,10 +206,10 @@ def evaluate_multi_class_file(
 def with_objects(counting_set: CountingSet) -> CountingSet:
     """Leave out the images without objects, or raise `InputError` if none is left."""
     empty = [image.image_id for image in counting_set.images if not image.count]
-    found = counting_set.exclude(empty, NO_OBJECT)
-    if not found.kept:
+    kept = counting_set.exclude(empty, NO_OBJECT)
+    if not kept.kept:
         raise InputError(f"No image of {counting_set.name} holds an object.")
-    return found
+    return kept
 
 
 def _localised(tiles: Tiles, counting_set: CountingSet, divisions: int) -> pd.DataFrame:
@@ -237,14 +237,14 @@ def tiles_on_file(
     """
     if not folder.is_dir():
         return {}, []
-    found, missing = {}, []
+    tiles, missing = {}, []
     for image in counting_set.kept:
         for name in image.points:
             path = folder / f"{Path(image.image_id).stem}_{name}.npy"
             if path.is_file():
                 result = CountResult(float("nan"), density=read_density(path))
-                found[image.image_id, name] = tile_counts(result, 0, 0, divisions=divisions)
+                tiles[image.image_id, name] = tile_counts(result, 0, 0, divisions=divisions)
             else:
                 missing.append(path.name)
     text = f"{folder.name}: no map for {len(missing)} classes of images ({listed(missing)})"
-    return found, [text] if missing and found else []
+    return tiles, [text] if missing and tiles else []

@@ -38,8 +38,8 @@ def negative_by_image(
     check_mode(mode)
     values = aligned(counts, truth)
     g = truth["count"].to_numpy(np.float64)
-    own = counts.columns.get_indexer(pd.Index(truth["category"]))
-    is_own = np.arange(values.shape[1]) == own[:, None]
+    own_column = counts.columns.get_indexer(pd.Index(truth["category"]))
+    is_own = np.arange(values.shape[1]) == own_column[:, None]
     positive = values[is_own]
     negative = np.where(is_own, np.nan, values)
     n_negative = (~np.isnan(negative)).sum(1)
@@ -135,8 +135,10 @@ def measure_mosaics(mosaics: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     placed = table[(lengths > 0) & (lengths == lengths.max())]
     if not len(placed):
         return table
-    found = localised(np.array([*placed["tiles"]]), np.array([*placed["true_tiles"]]))
-    return table.join(found[[*LOCALISED.values()]].add_prefix("localised ").set_index(placed.index))
+    measures = localised(np.array([*placed["tiles"]]), np.array([*placed["true_tiles"]]))
+    return table.join(
+        measures[[*LOCALISED.values()]].add_prefix("localised ").set_index(placed.index)
+    )
 
 
 def mosaics_by_image(measured: pd.DataFrame, mode: str = "paper") -> pd.DataFrame:

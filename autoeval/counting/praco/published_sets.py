@@ -55,9 +55,9 @@ def load_fsc147(root: PathLike, split: str = "test", *, need_images: bool = True
     kept, warnings = _complete(names, truth, class_of, folder if need_images else None)
     points = {name: truth.images[name].points for name in kept}
     images = tuple(
-        CountedImage(name, folder / name, {class_of[name]: found})
-        for name, found in points.items()
-        if found is not None
+        CountedImage(name, folder / name, {class_of[name]: positions})
+        for name, positions in points.items()
+        if positions is not None
     )
     members = set(names)
     of_images = dict.fromkeys(kind for name, kind in class_of.items() if name in members)
@@ -125,7 +125,9 @@ def _complete(
     if not kept:
         raise InputError(
             f"No image of the split is complete: of {len(names)}, "
-            + ", ".join(f"{len(found)} are {what}" for what, found in lacking.items())
+            + ", ".join(
+                f"{len(images_lacking)} are {what}" for what, images_lacking in lacking.items()
+            )
             + "."
         )
     return kept, left_out(lacking)
@@ -187,9 +189,9 @@ def _image(
         raise InputError(f"{root / POINTS}: {name} is malformed: {error!r}.") from None
     by_class = {kind: points[kinds == kind] for kind in dict.fromkeys(kinds)}
     said = {kind: n for kind, n in counts.items() if n}
-    found = {kind: len(own) for kind, own in by_class.items()}
-    if said != found:
-        raise InputError(f"{root / COUNTS} says {said} for {name}, but {POINTS} has {found}.")
+    annotated = {kind: len(positions) for kind, positions in by_class.items()}
+    if said != annotated:
+        raise InputError(f"{root / COUNTS} says {said} for {name}, but {POINTS} has {annotated}.")
     return CountedImage(name, root / "images" / name, by_class, size)
 
 

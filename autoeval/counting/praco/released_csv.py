@@ -61,12 +61,12 @@ def find_released(folder: PathLike, split: str, *, multi_class: bool = False) ->
     forms = [file_name(NEGATIVE, "\0", split), *([f"multiclass_\0_{split}1.csv"] * multi_class)]
     patterns = [re.compile(re.escape(form).replace("\0", "(.+)")) for form in forms]
     folder = Path(folder)
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in [*sorted(folder.glob("*.csv")), *sorted(folder.glob("*/*.csv"))]:
         for pattern in patterns:
             if match := pattern.fullmatch(path.name):
-                found.setdefault(match.group(1), path)
-    return found
+                files.setdefault(match.group(1), path)
+    return files
 
 
 def evaluate_files(
@@ -97,11 +97,11 @@ def evaluate_files(
     )
     there = upper.index.isin(file.index)[:, None] & upper.columns.isin(file.columns)
     row, column = np.nonzero(_mosaic_cells(counting_set) & there)
-    own = np.array([image.category for image in counting_set.kept], object)
+    categories = np.array([image.category for image in counting_set.kept], object)
     mosaics = pd.DataFrame(
         {
             "positive": upper.index.to_numpy(object)[row],
-            "positive_class": own[row],
+            "positive_class": categories[row],
             "negative_class": upper.columns.to_numpy(object)[column],
             "upper": upper.to_numpy()[row, column],
             "lower": lower.to_numpy()[row, column],
@@ -167,7 +167,7 @@ def _read(
 
 def _mosaic_cells(counting_set: CountingSet) -> np.ndarray:
     """Mask of the cells that hold a mosaic: of other classes, and of classes that have images."""
-    own = np.array([image.category for image in counting_set.kept], object)
+    categories = np.array([image.category for image in counting_set.kept], object)
     classes = np.array(counting_set.classes, object)
     with_images = {image.category for image in counting_set.images}
-    return (own[:, None] != classes) & np.array([name in with_images for name in classes])
+    return (categories[:, None] != classes) & np.array([name in with_images for name in classes])

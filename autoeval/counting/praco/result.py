@@ -90,8 +90,8 @@ def compare(results: Sequence[Measured], *, n_resamples: int = 1000) -> pd.DataF
     for a, b in combinations(results, 2):
         common = a.images.intersection(b.images, sort=False).to_numpy()
         difference = partial(_difference, a, b, *(r.images.get_indexer(common) for r in (a, b)))
-        found = bootstrap_intervals(difference, common, n_resamples=n_resamples)
-        for name, d in found.items():
+        intervals = bootstrap_intervals(difference, common, n_resamples=n_resamples)
+        for name, d in intervals.items():
             better = a.name if (d.low > 0) == a.rises(name) else b.name
             clear = d.low > 0 or d.high < 0
             values = (d.value, d.low, d.high, len(common), better if clear else "")
@@ -150,29 +150,29 @@ class PracoResult(Measured):
         """
         released = self.mode == "released"
         mean = {name: defined_mean(values) for name, values in columns.items()}
-        found = {"NMN": mean["nmn"], "PCCN": 100 * mean["near"]}
+        measures = {"NMN": mean["nmn"], "PCCN": 100 * mean["near"]}
         if "precision" in mean:
             p, r = mean["precision"], mean["recall"]
             harmonic = 2 * p * r / (p + r) if p + r > 0 else float("nan")
-            found |= {"CntP": p, "CntR": r, "CntF1": mean["f1"] if released else harmonic}
+            measures |= {"CntP": p, "CntR": r, "CntF1": mean["f1"] if released else harmonic}
         rmse = float(np.sqrt(defined_mean(columns["error"] ** 2)))
-        found |= {"MAE": mean["error"], "RMSE": rmse}
+        measures |= {"MAE": mean["error"], "RMSE": rmse}
         if "precision" in mean and released:
-            found[OWN_RECALL] = mean["own_recall"]
-        return found | {name: mean[column] for name, column in PLACES.items() if column in mean}
+            measures[OWN_RECALL] = mean["own_recall"]
+        return measures | {name: mean[column] for name, column in PLACES.items() if column in mean}
 
     def undefined(self) -> dict[str, int]:
         """Count the cells that could not enter a measure, and those changed on the way there."""
         asked = self.counts.loc[self.truth.index]
-        found = {
+        numbers = {
             "prompts": asked.size,
             "prompts without a count": int(self.by_image["n_undefined"].sum()),
             "prompts with a count below 0": int((asked < 0).to_numpy().sum()),
         }
         if self.measured is not None:
-            found["mosaics"] = len(self.measured)
-            found |= {text: int(self.by_image[flag].sum()) for flag, text in UNDEFINED.items()}
-        return found
+            numbers["mosaics"] = len(self.measured)
+            numbers |= {text: int(self.by_image[flag].sum()) for flag, text in UNDEFINED.items()}
+        return numbers
 
 
 def measures_table(results: Sequence[PracoResult]) -> pd.DataFrame:
@@ -227,8 +227,8 @@ def class_table(result: PracoResult) -> pd.DataFrame:
     """
     table = negative_by_class(result.by_image)
     by_image = result.by_image
-    found = np.minimum(by_image["positive"].clip(lower=0), by_image["count"]) / by_image["count"]
-    groups = by_image.assign(alone=found).groupby("category", sort=False)
+    alone = np.minimum(by_image["positive"].clip(lower=0), by_image["count"]) / by_image["count"]
+    groups = by_image.assign(alone=alone).groupby("category", sort=False)
     table["recall alone"] = groups["alone"].mean()
     if result.measured is not None:
         means = groups[["precision", "recall", "f1", "own_recall"]].mean()

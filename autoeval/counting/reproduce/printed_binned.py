@@ -57,18 +57,18 @@ class CountFile:
 
     def read(self) -> tuple[np.ndarray, np.ndarray]:
         """Return true and predicted counts (N,) of the images that have a prediction."""
-        found = read_predictions(self.path)
-        return found.target[found.answered], found.pred[found.answered]
+        predictions = read_predictions(self.path)
+        return predictions.target[predictions.answered], predictions.pred[predictions.answered]
 
 
 def find_count_files(folders: Sequence[PathLike], models: Iterable[str]) -> list[CountFile]:
     """Find the files of all networks in folders and the folders within them."""
-    known, files = set(models), []
+    printed, files = set(models), []
     for folder in map(Path, folders):
         for path in [*sorted(folder.glob("*")), *sorted(folder.glob("*/*"))]:
             if match := _NAME.fullmatch(path.name):
-                model = printed_name(path.parent.name.removesuffix("_txt"), known)
-                if path.parent == folder and model not in known:
+                model = printed_name(path.parent.name.removesuffix("_txt"), printed)
+                if path.parent == folder and model not in printed:
                     model = "BL" if match[3] else "DM-Count"
                 files.append(CountFile(model, match[1], match[2], path))
     return files
@@ -78,7 +78,7 @@ def pooled_figures(
     files: Sequence[CountFile], *, mode: str = "paper"
 ) -> tuple[dict[tuple[str, str], float], list[str]]:
     """Measure predicted counts on the published bins of their data set, as `bin_table` does."""
-    own: dict[tuple[str, str], float] = {}
+    figures: dict[tuple[str, str], float] = {}
     warnings: list[str] = []
     for file in files:
         try:
@@ -88,48 +88,53 @@ def pooled_figures(
             warnings.append(f"{file.path.name} of {file.model} is left out: {error}")
             continue
         row, label = f"{file.dataset.upper()} {file.model}", SCHEMES[file.scheme]
-        own |= {(row, f"{label} MAE"): mean, (row, f"{label} std"): std}
+        figures |= {(row, f"{label} MAE"): mean, (row, f"{label} std"): std}
         if file.scheme == "unbinned":
             overall = absolute_error(target, pred)
-            own |= {(row, f"global {measure}"): overall[measure] for measure in ("MAE", "std")}
-    return own, warnings
+            figures |= {(row, f"global {measure}"): overall[measure] for measure in ("MAE", "std")}
+    return figures, warnings
 
 
 def binned_table(
-    name: str, entry: Mapping[str, Any], own: Own, *, mode: str = "paper", notes: Sequence[str] = ()
+    name: str,
+    entry: Mapping[str, Any],
+    figures: Own,
+    *,
+    mode: str = "paper",
+    notes: Sequence[str] = (),
 ) -> ComparedWithPrint:
     """Compare pooled and global errors, as `pooled_figures` returns them, with Table II."""
-    elsewhere = [row for row in entry["global_of_others"] if (row, "global MAE") in own]
+    elsewhere = [row for row in entry["global_of_others"] if (row, "global MAE") in figures]
     if elsewhere:
         notes = [
             *notes,
             "print has the global figures of models that others released, ours are those of these "
             f"predictions: {listed(elsewhere, most=9)}",
         ]
-    differing = _differing(entry, own, mode)
+    differing = _differing(entry, figures, mode)
     return compare_with_print(
-        name, entry, own, *differing, row="data set and model", notes=notes, only_own=True
+        name, entry, figures, *differing, row="data set and model", notes=notes, only_own=True
     )
 
 
 def ablation_table(
-    name: str, entry: Mapping[str, Any], own: Own, *, mode: str = "paper"
+    name: str, entry: Mapping[str, Any], figures: Own, *, mode: str = "paper"
 ) -> ComparedWithPrint:
     """Fill the cells of an ablation that repeat figures of Table II; see `binned_table`."""
     repeated = {
-        (row, f"{column} {measure}"): own[entry["repeats"], f"{scheme} {measure}"]
+        (row, f"{column} {measure}"): figures[entry["repeats"], f"{scheme} {measure}"]
         for row, columns in entry["cells"].items()
         for column, scheme in columns.items()
         for measure in ("MAE", "std")
-        if (entry["repeats"], f"{scheme} {measure}") in own
+        if (entry["repeats"], f"{scheme} {measure}") in figures
     }
     differing = _differing(entry, repeated, mode)
     return compare_with_print(name, entry, repeated, *differing, row="setting")
 
 
-def _differing(entry: Mapping[str, Any], own: Own, mode: str) -> list[str]:
+def _differing(entry: Mapping[str, Any], figures: Own, mode: str) -> list[str]:
     kept = ["true counts outside the bins kept in bins of their own"]
-    return [available_rows(entry, own), *(kept if own and mode == "paper" else [])]
+    return [available_rows(entry, figures), *(kept if figures and mode == "paper" else [])]
 
 
 def tper_figure(
@@ -177,16 +182,16 @@ def bins_table(
     rows, missing, notes = [], [], []
     for dataset, printed in entry["edges"].items():
         path = None if folder is None else Path(folder) / f"Train_{dataset}.txt"
-        own = tuple[float, ...]()
+        edges = tuple[float, ...]()
         if path is None or not path.is_file():
             missing.append(f"{dataset.upper()}: no Train_{dataset}.txt")
         else:
             try:
                 counts = read_truth(path).counts.values()
-                own = released_bins(floor(min(counts)), ceil(max(counts)), entry["gamma"]).edges
+                edges = released_bins(floor(min(counts)), ceil(max(counts)), entry["gamma"]).edges
             except InputError as error:
                 notes.append(f"{dataset.upper()} is left out: {error}")
-        pairs = zip_longest(printed, own, fillvalue=np.nan)
+        pairs = zip_longest(printed, edges, fillvalue=np.nan)
         rows += [
             {"edge": str(k), "column": dataset.upper(), "printed": theirs, "own": ours}
             for k, (theirs, ours) in enumerate(pairs)
@@ -211,28 +216,28 @@ def game_table(
     `truth` has ``maps/DATASET/IMAGE.npy``, `folders` ``MODEL/maps/DATASET_SCHEME/IMAGE.npy`` of the
     same shape.
     """
-    own: dict[tuple[str, str], float] = {}
+    figures: dict[tuple[str, str], float] = {}
     notes: list[str] = []
     for row in entry["rows"]:
         dataset, _, model = row.partition(" ")
         for scheme, label in SCHEMES.items():
             inside = Path(model, MAPS, f"{dataset.lower()}_{scheme}")
-            found = [path for folder in folders if (path := Path(folder, inside)).is_dir()]
-            if truth is None or not found:
+            map_folders = [path for folder in folders if (path := Path(folder, inside)).is_dir()]
+            if truth is None or not map_folders:
                 continue
             try:
-                score = _score(Path(truth, MAPS, dataset.lower()), found[0], TILES[mode])
+                score = _score(Path(truth, MAPS, dataset.lower()), map_folders[0], TILES[mode])
             except InputError as error:
                 notes.append(f"{inside} is left out: {error}")
                 continue
             for level, *values in score.compute().itertuples(index=False):
                 for measure, value in zip(("mean", "std"), values, strict=True):
-                    own[row, f"L={level} {label} {measure}"] = value
-    there = available_rows(entry, own)
+                    figures[row, f"L={level} {label} {measure}"] = value
+    there = available_rows(entry, figures)
     table = compare_with_print(
-        name, entry, own, there, row="data set and model", notes=notes, only_own=True
+        name, entry, figures, there, row="data set and model", notes=notes, only_own=True
     )
-    return table, [] if own else ["No density maps: expected MODEL/maps/DATASET_SCHEME/*.npy."]
+    return table, [] if figures else ["No density maps: expected MODEL/maps/DATASET_SCHEME/*.npy."]
 
 
 def _score(truth: Path, predicted: Path, rule: str) -> GameScore:

@@ -98,34 +98,34 @@ def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> 
 
     FSC-147's test split is counted among the measured items, as in the comparison with CountGD.
     """
-    own: dict[tuple[str, str], float] = {}
+    figures: dict[tuple[str, str], float] = {}
     counts, notes = [], []
     for column, split in enumerate((REAL, SYNTHETIC)):
-        found = data.of(split)
+        items = data.of(split)
         printed = int(entry["rows"]["images"][column])
-        if found:
-            occluded = [item.num_occluded for item in found if item.num_occluded is not None]
+        if items:
+            occluded = [item.num_occluded for item in items if item.num_occluded is not None]
             key = "dot_shape" if split == SYNTHETIC else "object"
-            own |= {
-                ("images", split): len(found),
-                ("object types", split): len({item.record.get(key) for item in found}),
+            figures |= {
+                ("images", split): len(items),
+                ("object types", split): len({item.record.get(key) for item in items}),
                 ("occluded objects, mean", split): float(np.mean(occluded)) if occluded else np.nan,
-                ("objects, mean", split): float(np.mean([i.ground_truth for i in found])),
+                ("objects, mean", split): float(np.mean([i.ground_truth for i in items])),
             }
-            if without := [item.image_file for item in found if item.num_occluded is None]:
+            if without := [item.image_file for item in items if item.num_occluded is None]:
                 notes.append(
                     f"{split}: images without points, which the mean of occluded objects leaves "
                     f"out: {len(without)} ({listed(without)})"
                 )
-        if len(found) != printed:
-            counts.append(f"{len(found)} of {printed} {split} images")
+        if len(items) != printed:
+            counts.append(f"{len(items)} of {printed} {split} images")
     measured = data.items.get(MEASURED[REAL])
     if measured and data.test_images is not None:
         of_test = sum(item.image_file in data.test_images for item in measured)
-        own["images of FSC-147's test split", REAL] = of_test
+        figures["images of FSC-147's test split", REAL] = of_test
     if data.notes:
         notes.append(f"{len(data.notes)} differences from FSC-147: {listed(data.notes)}")
-    return compare_with_print(name, entry, own, *counts, row="statistic", notes=notes)
+    return compare_with_print(name, entry, figures, *counts, row="statistic", notes=notes)
 
 
 def histogram_figure(
@@ -179,10 +179,10 @@ def model_table(
             shown = printed_name(model, entry["rows"])
             whole = CaptureSplit(Path(), tuple(items))
             results[shown, columns[0]] = collect(whole, get_task(task), shown, rows)
-    own = {}
+    figures = {}
     for cell, result in results.items():
-        found = measure(result)
-        own[cell] = float(found["accuracy"] if "accuracy" in found else found["sMAPE"])
+        measures = measure(result)
+        figures[cell] = float(measures["accuracy"] if "accuracy" in measures else measures["sMAPE"])
     differing, missing = [], []
     for split, printed in entry["measured"].items():
         n = len(data.items.get(MEASURED[split], ()))
@@ -199,7 +199,7 @@ def model_table(
     table = compare_with_print(
         name,
         {**entry, "columns": dict.fromkeys(entry["columns"], 2)},
-        _with_differences(entry, own),
+        _with_differences(entry, figures),
         *differing,
         notes=merged_notes(warnings),
     )
@@ -210,26 +210,28 @@ def _with_differences(
     entry: Mapping[str, Any], measured: Mapping[tuple[str, str], float]
 ) -> dict[tuple[str, str], float]:
     """Add the mean over the models of each column that all have, then the differences."""
-    own = dict(measured)
+    figures = dict(measured)
     for column in entry["tasks"]:
-        values = [own[model, column] for model in entry["averaged"] if (model, column) in own]
+        values = [
+            figures[model, column] for model in entry["averaged"] if (model, column) in figures
+        ]
         if len(values) == len(entry["averaged"]):
-            own[entry["average"], column] = float(np.mean(values))
+            figures[entry["average"], column] = float(np.mean(values))
     for column, (minuend, subtrahend) in entry.get("differences", {}).items():
-        for model in {model for model, _ in own}:
-            if (model, minuend) in own and (model, subtrahend) in own:
-                own[model, column] = own[model, minuend] - own[model, subtrahend]
-    return own
+        for model in {model for model, _ in figures}:
+            if (model, minuend) in figures and (model, subtrahend) in figures:
+                figures[model, column] = figures[model, minuend] - figures[model, subtrahend]
+    return figures
 
 
 def read_all_answers(folders: Sequence[PathLike]) -> dict[Key, Rows]:
     """Read answers in folders, sorted by split, model, task, back-off, or raise `InputError`."""
-    found: dict[Key, Rows] = {}
+    answers: dict[Key, Rows] = {}
     for folder in map(Path, folders):
         for split, row in [*_own(folder), *_of_authors(folder)]:
             model, backoff = str(row.get("model", "model")), row.get("temperature") is not None
-            found.setdefault((split, model, row["task"], backoff), []).append(row)
-    return found
+            answers.setdefault((split, model, row["task"], backoff), []).append(row)
+    return answers
 
 
 def _own(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:

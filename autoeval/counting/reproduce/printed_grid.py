@@ -25,7 +25,7 @@ Own = Mapping[tuple[str, str], float]
 def compare_with_print(
     name: str,
     entry: Mapping[str, Any],
-    own: Own,
+    figures: Own,
     *differing: str,
     row: str = "model",
     **options: Any,
@@ -42,13 +42,13 @@ def compare_with_print(
         for model, values in entry["rows"].items()
         for column, value in zip(columns, values, strict=True)
     }
-    models = dict.fromkeys([*entry["rows"], *(model for model, _ in own)])
+    models = dict.fromkeys([*entry["rows"], *(model for model, _ in figures)])
     rows = [
         {
             row: model,
             "column": column,
             "printed": printed.get((model, column), np.nan),
-            "own": own.get((model, column), np.nan),
+            "own": figures.get((model, column), np.nan),
             "decimals": entry.get("decimals", {}).get(model, decimals),
         }
         for model in models
@@ -58,21 +58,21 @@ def compare_with_print(
     return ComparedWithPrint(f"table_{name}", entry["title"], pd.DataFrame(rows), **options)
 
 
-def printed_name(name: str, known: Iterable[str]) -> str:
+def printed_name(name: str, printed: Iterable[str]) -> str:
     """Return the name that print has for a model, whatever its case and hyphens; else its own."""
-    plain = {"".join(filter(str.isalnum, model.lower())): model for model in known}
+    plain = {"".join(filter(str.isalnum, model.lower())): model for model in printed}
     return plain.get("".join(filter(str.isalnum, name.lower())), name)
 
 
 def not_as_printed(*parts: str) -> str:
     """Say in what our side differs from print; empty where nothing does."""
-    found = [part for part in parts if part]
-    return f"NOT AS PRINTED: {', '.join(found)}" if found else ""
+    reasons = [part for part in parts if part]
+    return f"NOT AS PRINTED: {', '.join(reasons)}" if reasons else ""
 
 
-def available_rows(entry: Mapping[str, Any], own: Own) -> str:
+def available_rows(entry: Mapping[str, Any], figures: Own) -> str:
     """Say of how many printed rows there are predictions; empty where it is all."""
-    n, n_printed = len(set(entry["rows"]) & {row for row, _ in own}), len(entry["rows"])
+    n, n_printed = len(set(entry["rows"]) & {row for row, _ in figures}), len(entry["rows"])
     if not n:
         return f"no predictions for any of its {n_printed} rows"
     return f"predictions for {n} of {n_printed} rows" if n < n_printed else ""

@@ -35,7 +35,7 @@ def praco_table(
     name: str, entry: Mapping[str, Any], models: Models, *, mode: str = "paper"
 ) -> ComparedWithPrint:
     """Compare the measures of models with those in print."""
-    own = {
+    figures = {
         (model, measure): value
         for model, result in models.items()
         for measure, value in result.measures().items()
@@ -48,7 +48,7 @@ def praco_table(
     ]
     if models and mode == "paper":
         differing.append("measures as the paper defines them, not as its figures were made")
-    return compare_with_print(name, entry, own, *differing, notes=notes)
+    return compare_with_print(name, entry, figures, *differing, notes=notes)
 
 
 def read_models(
@@ -56,31 +56,31 @@ def read_models(
     predictions: Sequence[PathLike],
     split: str,
     *,
-    known: Iterable[str] = (),
+    printed: Iterable[str] = (),
     by_folder: str | None = None,
     exclude: Sequence[PathLike] = (),
     mode: str = "paper",
 ) -> tuple[Models, list[str]]:
     """Measure the prediction files of one split, by the names of models in print.
 
-    `data_root` is FSC-147's folder, `predictions` folders in the authors' form. `known` are names
+    `data_root` is FSC-147's folder, `predictions` folders in the authors' form. `printed` are names
     in print, which replace those of files whatever their case and hyphens. Of the model `by_folder`
-    each folder holds another setting, called as the folder, and those in `known` are measured.
+    each folder holds another setting, called as the folder, and those in `printed` are measured.
     Also returned is what is missing.
     """
-    names = list(known)
+    names = list(printed)
     if data_root is None:
         return {}, ["No folder of FSC-147: give --data-root DIR."]
     try:
-        found = load_counting_set(data_root, split=split, exclude=exclude, need_images=False)
-        found = single_class(found)
+        counting_set = load_counting_set(data_root, split=split, exclude=exclude, need_images=False)
+        counting_set = single_class(counting_set)
     except InputError as error:
         return {}, [str(error)]
     if by_folder:
         wanted = file_name(NEGATIVE, by_folder, split)
         folders = map(Path, predictions)
         paths = [[*at.glob(wanted), *sorted(at.glob(f"*/{wanted}"))] for at in folders]
-        files = [(by_folder, path) for found in paths for path in found]
+        files = [(by_folder, path) for each in paths for path in each]
     else:
         files = [each for folder in predictions for each in find_released(folder, split).items()]
     results, warnings = {}, []
@@ -89,7 +89,7 @@ def read_models(
         if by_folder and name not in names:
             continue
         try:
-            results[name] = evaluate_files(path.parent, model, found, mode=mode)
+            results[name] = evaluate_files(path.parent, model, counting_set, mode=mode)
         except InputError as error:
             warnings.append(f"{name}: {error}")
     if not results and not warnings:
@@ -108,11 +108,11 @@ def drift_figure(
     for model, result in models.items():
         if result.measured is None:
             continue
-        found, left_out = drift(result.measured, result.by_image["positive"], mode)
-        if len(found):
-            values[model] = found
-            middle = {"mean": found.mean(), "median": np.median(found), "largest": found.max()}
-            rows.append({"model": model, "n": len(found), **middle, **left_out})
+        drifts, left_out = drift(result.measured, result.by_image["positive"], mode)
+        if len(drifts):
+            values[model] = drifts
+            middle = {"mean": drifts.mean(), "median": np.median(drifts), "largest": drifts.max()}
+            rows.append({"model": model, "n": len(drifts), **middle, **left_out})
     tables = [Part(f"figure_{name}", pd.DataFrame(rows), formats=_FORMATS)] if rows else []
     about = "Relative change of the count, mosaic against image alone."
     return DrawnFigure(f"figure_{name}", entry, tables, partial(drift_chart, values), about)

@@ -92,10 +92,12 @@ def load_labels(
 
 
 def _recognised(path: Path) -> LabelFormat:
-    found = [fmt for fmt in FORMATS.values() if fmt.recognises(path)]
-    if len(found) == 1:
-        return found[0]
-    looks = f"like {' and '.join(fmt.name for fmt in found)}" if found else "like no known format"
+    formats = [fmt for fmt in FORMATS.values() if fmt.recognises(path)]
+    if len(formats) == 1:
+        return formats[0]
+    looks = (
+        f"like {' and '.join(fmt.name for fmt in formats)}" if formats else "like no known format"
+    )
     raise InputError(
         f"The labels {path} look {looks}. Convert them with `autoeval convert-labels --layout`, or "
         "name their format in a task file, as `layout` of a source: one of "

@@ -43,9 +43,9 @@ def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str])
     images = [image.path.relative_to(img_dir).as_posix() for image in load_image_folder(img_dir)]
     labelled = {}
     for image in images:
-        found = next((files[key] for key in _keys(image) if key in files), None)
-        if found is not None:
-            labelled[image] = found
+        label_file = next((files[key] for key in _keys(image) if key in files), None)
+        if label_file is not None:
+            labelled[image] = label_file
     labelled |= _renamed([i for i in images if i not in labelled], files, labelled.values())
     if not labelled:
         raise InputError(
@@ -116,7 +116,9 @@ def _renamed(
         place = None if file in used else former.find(key)
         if place is not None:
             places.setdefault(images[place], []).append(file)
-    return ((image, found[0]) for image, found in places.items() if len(found) == 1)
+    return (
+        (image, files_there[0]) for image, files_there in places.items() if len(files_there) == 1
+    )
 
 
 def _warnings(labels: Path, labelled: dict[str, Path], files: list[Path]) -> Iterator[str]:

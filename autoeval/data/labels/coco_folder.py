@@ -31,9 +31,9 @@ def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
 
 
 def _images_of(content: LabelSet) -> Path:
-    own, root = content.path.parent, content.path.parent.parent
+    folder, root = content.path.parent, content.path.parent.parent
     subset = content.path.stem.rpartition("_")[2]
-    places = [own / "images", own, own / "data", root / "images"]
+    places = [folder / "images", folder, folder / "data", root / "images"]
     places += [root / "images" / subset, root / subset]
     first = content.images[0].file_name if content.images else ""
     holding = [place for place in places if _holds(place, first)]
@@ -79,15 +79,15 @@ def _only_file(folder: Path) -> Path:
 
 
 def _coco_files(folder: Path) -> list[Path]:
-    found = []
+    coco_files = []
     for file in sorted([*folder.glob("*.json"), *folder.glob("annotations/*.json")]):
         try:
             document = read_json(file)
         except InputError:
             continue
         if isinstance(document, dict) and {"images", "annotations"} <= document.keys():
-            found.append(file)
-    return found
+            coco_files.append(file)
+    return coco_files
 
 
 def _recognises(path: Path) -> bool:

@@ -35,7 +35,7 @@ class BoxColumns:
 
     def where(self, mask: np.ndarray) -> Self:
         """Keep the boxes that a mask or an index array selects, and all images."""
-        columns = {of.name: getattr(self, of.name) for of in fields(self)}
+        columns = {column.name: getattr(self, column.name) for column in fields(self)}
         chosen = {
             k: column[mask] for k, column in columns.items() if isinstance(column, np.ndarray)
         }

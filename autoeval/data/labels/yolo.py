@@ -44,9 +44,9 @@ def find_names(folder: Path) -> YoloNames:
     """Look for names in a folder, then the two above it; raise `InputError` if malformed."""
     for place in (folder, *folder.absolute().parents[:2]):
         for path in sorted([*place.glob("*.yaml"), *place.glob("*.yml")]):
-            found = _from_yaml(path)
-            if found:
-                return found
+            names = _from_yaml(path)
+            if names:
+                return names
         for path in (place / name for name in _NAME_FILES):
             if path.is_file():
                 lines = path.read_text(encoding="utf-8-sig").splitlines()

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from autoeval.data.labels.truth import BoxColumns
+from autoeval.data.wording import listed, listed_near
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 
@@ -53,8 +54,8 @@ class FoundBoxes(BoxColumns):
         lookup = np.array([index.get(words.get(word, ""), -1) for word in self.categories], int)
         if not (lookup >= 0).any():
             raise InputError(
-                f"The predictions know none of {', '.join(words)}. They know: "
-                f"{', '.join(self.categories)}."
+                f"The predictions know none of {listed(words)}. They know: "
+                f"{listed_near(words, self.categories)}."
             )
         labels = lookup[self.label]
         moved = replace(self, categories=tuple(names), label=labels)

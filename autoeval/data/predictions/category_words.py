@@ -59,11 +59,11 @@ def find_words(path: Path, named: list[tuple[Any, Any]], numbers: Mapping[str, s
 
 
 def numbering_conflict(
-    path: Path, own: Mapping[str, str], other: Mapping[str, str]
+    path: Path, words: Mapping[str, str], other: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Warn where a file's own words for numbers are not those of the labels or of the fit."""
     odd = [
-        f"{n} is {word}, not {other[n]}" for n, word in own.items() if other.get(n, word) != word
+        f"{n} is {word}, not {other[n]}" for n, word in words.items() if other.get(n, word) != word
     ]
     if not odd:
         return ()
@@ -99,9 +99,9 @@ def _counted(
                 "with names=FILE",
             )
         )
-    known = f" Known are {listed([f'{k} {w}' for k, w in numbers.items()], 20)}." if numbers else ""
+    words = f" Known are {listed([f'{k} {w}' for k, w in numbers.items()], 20)}." if numbers else ""
     raise InputError(
-        f"{path} names categories by numbers that have no word: {listed(sorted(lost), 20)}.{known} "
+        f"{path} names categories by numbers that have no word: {listed(sorted(lost), 20)}.{words} "
         "Write the word of each box as 'category', or give the words with names=FILE."
     )
 

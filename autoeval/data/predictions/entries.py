@@ -121,7 +121,7 @@ class _Gathered:
 
 
 def _number(
-    known: dict[tuple, int], first: Coded, second: Coded, kept: np.ndarray | slice
+    number_of: dict[tuple, int], first: Coded, second: Coded, kept: np.ndarray | slice
 ) -> np.ndarray:
     """Give each pair of values a number, in the order of the file, (n,) int32."""
     width = len(second.values) + 1
@@ -129,7 +129,7 @@ def _number(
     coded = pa.array(pair).dictionary_encode()
     firsts, seconds = [None, *first.values], [None, *second.values]
     keys = [(firsts[p // width], seconds[p % width]) for p in coded.dictionary.to_pylist()]
-    numbers = [known.setdefault(key, len(known)) for key in keys]
+    numbers = [number_of.setdefault(key, len(number_of)) for key in keys]
     return np.array(numbers, np.int32)[coded.indices.to_numpy()]
 
 

@@ -74,14 +74,16 @@ def read_text_folder(
             f"{len(numbers)} categories are known. Give their words with names=data.yaml."
         )
     # An image that is not among them, or whose stem is that of two, is left out by whoever reads.
-    known = [of_stem.get(file.stem, LabelledImage("", file.stem, None)) for file in files]
-    scale = np.array([i.size or (1, 1) for i in known], np.float64)[image][:, [1, 0, 1, 0]]
+    images_of_files = [of_stem.get(file.stem, LabelledImage("", file.stem, None)) for file in files]
+    scale = np.array([i.size or (1, 1) for i in images_of_files], np.float64)[image][
+        :, [1, 0, 1, 0]
+    ]
     xywh = rows[:, 1:5].copy()
     xywh[:, :2] -= xywh[:, 2:] / 2
     nothing = Coded(np.full(len(rows), -1), [])
     yield RawColumns(
         nothing,
-        Coded(image, [i.file_name for i in known]),
+        Coded(image, [i.file_name for i in images_of_files]),
         Coded(classes, list(numbers)),
         nothing,
         xywh * scale,
@@ -174,7 +176,7 @@ def _refuse_encoding(path: Path, *, zipped: bool) -> None:
             start = stream.read(4)
         except (OSError, EOFError):
             return  # which is said where it is read
-    name = next((of for mark, of in ENCODINGS.items() if start.startswith(mark)), None)
+    name = next((encoding for mark, encoding in ENCODINGS.items() if start.startswith(mark)), None)
     if name is None and 0 in start:
         name = "UTF-16"
     if name is not None:

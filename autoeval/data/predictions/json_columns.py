@@ -166,9 +166,9 @@ def _cut(buffer: bytes, *, at_end: bool) -> tuple[int, int]:
     width = 1 << 12
     while True:
         start = max(len(buffer) - width, 0)
-        found = list(BETWEEN_OBJECTS.finditer(buffer, start))
-        if found:
-            return found[-1].start() + 1, found[-1].end()
+        ends = list(BETWEEN_OBJECTS.finditer(buffer, start))
+        if ends:
+            return ends[-1].start() + 1, ends[-1].end()
         if not start:
             return 0, 0
         width *= 8

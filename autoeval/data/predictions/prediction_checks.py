@@ -40,8 +40,8 @@ def unusual_boxes(path: Path, read: FoundBoxes) -> tuple[str, ...]:
             "height of each image."
         )
     beyond = boxes_beyond(path, read)
-    known = all(image.size is not None for image in read.images)
-    if look_like_corners(read.boxes) and (beyond or not known):
+    sized = all(image.size is not None for image in read.images)
+    if look_like_corners(read.boxes) and (beyond or not sized):
         raise InputError(
             f"{path}: the third number of each bbox is larger than the first, and the fourth "
             "larger than the second, as in corners [x1, y1, x2, y2]. Expected [left, top, width, "
@@ -83,8 +83,8 @@ def boxes_beyond(path: Path, read: FoundBoxes) -> tuple[str, ...]:
 
     Raises `InputError` if they are more than half of the boxes on images of known size.
     """
-    known = np.array([image.size is not None for image in read.images], bool)
-    n_known = int(known[read.image].sum())
+    sized = np.array([image.size is not None for image in read.images], bool)
+    n_known = int(sized[read.image].sum())
     if not n_known:
         return ()
     unknown = (float("inf"),) * 2
@@ -129,7 +129,7 @@ def _refuse_twice(path: Path, read: FoundBoxes) -> None:
 
 def _overlapping(a: FoundBoxes, b: FoundBoxes, least: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of boxes of `b` and of `a` that overlap, of one image and category."""
-    group, of_a = (of.image * len(a.categories) + of.label for of in (b, a))
+    group, of_a = (boxes.image * len(a.categories) + boxes.label for boxes in (b, a))
     rows, columns, _ = overlapping_pairs(
         b.boxes.astype(np.float64), group, a.boxes.astype(np.float64), of_a, least=least
     )
@@ -137,7 +137,7 @@ def _overlapping(a: FoundBoxes, b: FoundBoxes, least: float) -> tuple[np.ndarray
 
 
 def check_coverage(
-    found: FoundBoxes, images: np.ndarray, name: str, *, what: str = "images", refuse: bool = False
+    boxes: FoundBoxes, images: np.ndarray, name: str, *, what: str = "images", refuse: bool = False
 ) -> tuple[str, ...]:
     """Warn where more images are without a box than a detector leaves empty.
 
@@ -147,9 +147,9 @@ def check_coverage(
     `refuse` an `InputError` over a third. `images` (n,) should have been seen; `name` is that of
     the file, `what` what the images are called.
     """
-    if not len(found) or found.floor > np.float32(LOW_FLOOR):
+    if not len(boxes) or boxes.floor > np.float32(LOW_FLOOR):
         return ()
-    n_boxes = np.bincount(found.image, minlength=len(found.images))[images]
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))[images]
     n_empty, n_single = (int(np.count_nonzero(n_boxes == k)) for k in (0, 1))
     excess = n_empty - 2 * n_single
     if excess <= SOME * len(images):
@@ -157,7 +157,7 @@ def check_coverage(
     warning = Notice(
         "images-not-covered",
         f"{n_empty} of {len(images)} {what} have no box in {name}, although its scores begin at "
-        f"{found.floor:.2g}: was the detector run on all of them? Those that it has not seen count "
+        f"{boxes.floor:.2g}: was the detector run on all of them? Those that it has not seen count "
         "as if it had found nothing there",
     )
     if refuse and excess > MANY * len(images):
@@ -168,17 +168,17 @@ def check_coverage(
     return (warning,)
 
 
-def copies(found: FoundBoxes) -> np.ndarray:
+def copies(read: FoundBoxes) -> np.ndarray:
     """Return the later images (n,) whose boxes, words and scores are those of an earlier image.
 
     Images without a box are no copies: nothing distinguishes them.
     """
-    alike = _with_a_like(found)
-    found = found.where(alike[found.image])
-    order = np.lexsort((*found.boxes.T, found.label, found.scores, found.image))
-    columns = (found.boxes[order], found.scores[order, None], found.label[order, None])
+    alike = _with_a_like(read)
+    read = read.where(alike[read.image])
+    order = np.lexsort((*read.boxes.T, read.label, read.scores, read.image))
+    columns = (read.boxes[order], read.scores[order, None], read.label[order, None])
     rows = np.concatenate([part.astype(np.float64) for part in columns], axis=1)
-    ends = np.searchsorted(found.image[order], np.arange(len(found.images) + 1))
+    ends = np.searchsorted(read.image[order], np.arange(len(read.images) + 1))
     seen: dict[bytes, int] = {}
     later = []
     for k in np.flatnonzero(alike).tolist():
@@ -188,35 +188,35 @@ def copies(found: FoundBoxes) -> np.ndarray:
     return np.array(later, np.int64)
 
 
-def _with_a_like(found: FoundBoxes) -> np.ndarray:
+def _with_a_like(read: FoundBoxes) -> np.ndarray:
     """Mask the images (M,) whose sum over boxes of a hash occurs twice: copies, hardly others."""
-    total = np.zeros(len(found.images), np.uint64)
-    for start in range(0, len(found), AT_ONCE):
+    total = np.zeros(len(read.images), np.uint64)
+    for start in range(0, len(read), AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        hashed = found.label[part].astype(np.uint64)
-        for column in (*found.boxes[part].T, found.scores[part]):
+        hashed = read.label[part].astype(np.uint64)
+        for column in (*read.boxes[part].T, read.scores[part]):
             hashed = (hashed ^ np.ascontiguousarray(column).view(np.uint32)) * ODD
             hashed ^= hashed >> SHIFT
-        np.add.at(total, found.image[part], hashed * ODD)
+        np.add.at(total, read.image[part], hashed * ODD)
     some = np.zeros(len(total), bool)
-    some[found.image] = True
+    some[read.image] = True
     _, place, times = np.unique(total[some], return_inverse=True, return_counts=True)
     some[some] = times[place] > 1
     return some
 
 
-def within_images(found: FoundBoxes) -> FoundBoxes:
+def within_images(read: FoundBoxes) -> FoundBoxes:
     """Take boxes of a grey canvas back to their images, as `on_half` does.
 
     Boxes that are centred beyond their image are dropped, others are clipped to it. Images of
     unknown size keep theirs.
     """
     unknown = (np.inf, np.inf)
-    limits = np.array([image.size or unknown for image in found.images], float).reshape(-1, 2)
-    limits = limits[:, ::-1][found.image]
-    centres = (found.boxes[:, :2] + found.boxes[:, 2:]) / 2
-    clipped = np.minimum(found.boxes, np.tile(limits, 2)).astype(np.float32)
-    return replace(found, boxes=clipped).where((centres < limits).all(axis=1))
+    limits = np.array([image.size or unknown for image in read.images], float).reshape(-1, 2)
+    limits = limits[:, ::-1][read.image]
+    centres = (read.boxes[:, :2] + read.boxes[:, 2:]) / 2
+    clipped = np.minimum(read.boxes, np.tile(limits, 2)).astype(np.float32)
+    return replace(read, boxes=clipped).where((centres < limits).all(axis=1))
 
 
 def check_half_size(clean: FoundBoxes, half: FoundBoxes, path: Path) -> None:
@@ -225,7 +225,7 @@ def check_half_size(clean: FoundBoxes, half: FoundBoxes, path: Path) -> None:
     Raises `InputError` if more than half of its boxes over .3 equal one at full size; or if more of
     them lie on a confident box at full size when multiplied by two than as they are, ten or more.
     """
-    sure, other = (of.where(of.scores > np.float32(CONFIDENT)) for of in (clean, half))
+    sure, other = (boxes.where(boxes.scores > np.float32(CONFIDENT)) for boxes in (clean, half))
     rows, columns = _overlapping(sure, other, IDENTICAL)
     n_same = len(np.unique(rows[other.scores[rows] == sure.scores[columns]]))
     if len(other) >= ENOUGH_HALF_SIZE and n_same > len(other) / 2:
@@ -236,7 +236,7 @@ def check_half_size(clean: FoundBoxes, half: FoundBoxes, path: Path) -> None:
         )
     doubled = replace(other, boxes=other.boxes * np.float32(2))
     n_on, n_on_doubled = (
-        len(np.unique(_overlapping(sure, of, ON_IT)[0])) for of in (other, doubled)
+        len(np.unique(_overlapping(sure, boxes, ON_IT)[0])) for boxes in (other, doubled)
     )
     if n_on_doubled >= ENOUGH_HALF_SIZE and n_on_doubled > n_on:
         raise InputError(

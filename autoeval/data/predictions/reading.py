@@ -44,17 +44,17 @@ class Named(NamedTuple):
 
 
 def place_images(
-    found: Sequence[Named], known: Sequence[LabelledImage], where: str
+    named: Sequence[Named], listed_images: Sequence[LabelledImage], where: str
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Find each image of a predictions file among those that are known.
 
     The convention is one for the whole file: the one that places most of its images, the first of
     them being file names, image ids, and stems of file names, which Ultralytics writes as
     ``image_id`` (as a number where they are one). `where` is what lists the known images, for
-    messages. Returns indices into `known`, -1 for an image that is not there, and which those are.
-    Raises `InputError` if the images could be several of those known, or if not half of them are
-    among those known, nor half of those known among them (predictions of a whole folder, labels of
-    a part).
+    messages. Returns indices into `listed_images`, -1 for an image that is not there, and which
+    those are. Raises `InputError` if the images could be several of those known, or if not half of
+    them are among those known, nor half of those known among them (predictions of a whole folder,
+    labels of a part).
 
     Examples
     --------
@@ -63,30 +63,30 @@ def place_images(
     >>> place_images([Named("b", None), Named("139", None)], known, "val.json")[0]
     array([1, 0])
     """
-    index = np.full(len(found), MISSING)
-    shared = np.zeros(len(found), bool)
-    for way in WAYS:
-        placed = _place(found, known, *way)
+    index = np.full(len(named), MISSING)
+    shared = np.zeros(len(named), bool)
+    for convention in CONVENTIONS:
+        placed = _place(named, listed_images, convention)
         shared |= placed == AMBIGUOUS
         if np.count_nonzero(placed >= 0) > np.count_nonzero(index >= 0):
             index = placed
         if (index >= 0).all():
             break
-    several = [found[k].text for k in np.flatnonzero(shared & (index < 0)).tolist()]
-    lost = [found[k].text for k in np.flatnonzero(~shared & (index < 0)).tolist()]
+    several = [named[k].text for k in np.flatnonzero(shared & (index < 0)).tolist()]
+    lost = [named[k].text for k in np.flatnonzero(~shared & (index < 0)).tolist()]
     index = np.maximum(index, MISSING)
-    if len(several) > FEWEST_PLACED * len(found):
+    if len(several) > FEWEST_PLACED * len(named):
         raise InputError(
-            f"{len(several)} of {len(found)} images of the predictions could each be several of "
+            f"{len(several)} of {len(named)} images of the predictions could each be several of "
             f"{where} ({listed(several)}): file names repeat in its folders. Write the path of the "
             "image as 'file_name', or give the labels of one split or folder alone."
         )
-    covered = len(np.unique(index[index >= 0])) >= FEWEST_PLACED * len(known)
-    if not covered and len(lost) + len(several) > FEWEST_PLACED * len(found):
-        there = listed([f"{image.image_id} ({image.file_name})" for image in known], 3)
+    covered = len(np.unique(index[index >= 0])) >= FEWEST_PLACED * len(listed_images)
+    if not covered and len(lost) + len(several) > FEWEST_PLACED * len(named):
+        there = listed([f"{image.image_id} ({image.file_name})" for image in listed_images], 3)
         lost += several
         raise InputError(
-            f"The predictions are of other images than {where}: {len(lost)} of their {len(found)} "
+            f"The predictions are of other images than {where}: {len(lost)} of their {len(named)} "
             f"images are not there ({listed(lost)}), neither by file name nor by id nor by the "
             f"stem of a file name. There are: {there}."
         )
@@ -95,9 +95,9 @@ def place_images(
         f"images of the predictions that could be several of {where}, left out": several,
     }
     return index, tuple(
-        Notice("images-not-placed", f"{kind}: {len(of)} ({listed(of)})")
-        for kind, of in kinds.items()
-        if of
+        Notice("images-not-placed", f"{kind}: {len(names)} ({listed(names)})")
+        for kind, names in kinds.items()
+        if names
     )
 
 
@@ -114,35 +114,42 @@ def _number(name: str) -> str:
     return str(int(name)) if name.isdecimal() else name
 
 
-WAYS: tuple[tuple[str, Key, str, Key], ...] = (
-    ("file_name", _path, "file_name", _path),
-    ("file_name", _base, "file_name", _base),
-    ("image_id", str, "image_id", str),
-    ("image_id", _number, "file_name", lambda name: _number(PurePath(_base(name)).stem)),
-    ("image_id", _base, "file_name", _base),
-    ("file_name", stored_name, "file_name", former_name),
-    ("image_id", _number, "file_name", lambda name: _number(PurePath(former_name(name)).stem)),
+class Convention(NamedTuple):
+    """How predictions may name images: a field and its key there, and of the listed images."""
+
+    name_found: str
+    key_found: Key
+    name_listed: str
+    key_listed: Key
+
+
+CONVENTIONS = (
+    Convention("file_name", _path, "file_name", _path),
+    Convention("file_name", _base, "file_name", _base),
+    Convention("image_id", str, "image_id", str),
+    Convention("image_id", _number, "file_name", lambda name: _number(PurePath(_base(name)).stem)),
+    Convention("image_id", _base, "file_name", _base),
+    Convention("file_name", stored_name, "file_name", former_name),
+    Convention(
+        "image_id", _number, "file_name", lambda name: _number(PurePath(former_name(name)).stem)
+    ),
 )
-"""For each convention the name and the key of an image as found and as known."""
 
 
 def _place(
-    found: Sequence[Named],
-    known: Sequence[LabelledImage],
-    name_found: str,
-    key_found: Key,
-    name_known: str,
-    key_known: Key,
+    named: Sequence[Named],
+    listed_images: Sequence[LabelledImage],
+    convention: Convention,
 ) -> np.ndarray:
-    """Place images by a key; one that several known images share is `AMBIGUOUS`."""
-    names = [getattr(image, name_found) for image in found]
+    """Place images by a key; one that several listed images share is `AMBIGUOUS`."""
+    names = [getattr(image, convention.name_found) for image in named]
     if all(name is None for name in names):
-        return np.full(len(found), MISSING)
+        return np.full(len(named), MISSING)
     places: dict[str, int] = {}
-    for k, image in enumerate(known):
-        key = key_known(getattr(image, name_known))
+    for k, image in enumerate(listed_images):
+        key = convention.key_listed(getattr(image, convention.name_listed))
         places[key] = AMBIGUOUS if key in places else k
-    keys = (None if name is None else key_found(name) for name in names)
+    keys = (None if name is None else convention.key_found(name) for name in names)
     return np.array(
         [MISSING if key is None else places.get(key, MISSING) for key in keys], np.int64
     )
@@ -177,19 +184,19 @@ def file_of(place: str, folder: Path) -> Path:
 
 def files_by_place(folder: Path) -> dict[str, Path]:
     """Return a folder's predictions files by place, or raise `InputError` if a place has two."""
-    found: dict[str, Path] = {}
+    file_of: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), None)
         if suffix is None:
             continue
         place = path.name.removesuffix(suffix)
-        if place in found:
+        if place in file_of:
             raise InputError(
-                f"{folder} holds two files of {place}: {found[place].name} and {path.name}. "
+                f"{folder} holds two files of {place}: {file_of[place].name} and {path.name}. "
                 "Expected one."
             )
-        found[place] = path
-    return found
+        file_of[place] = path
+    return file_of
 
 
 def read_predictions(
@@ -243,9 +250,9 @@ def read_predictions(
         content = Content(read_text_folder(path, images, list(numbers or {})))
     else:
         content = read_columns(path)
-    columns, own, given, left_out = content
-    if images is None and own is not None:
-        images, where = own, "its own list of images"
+    columns, own_images, given, left_out = content
+    if images is None and own_images is not None:
+        images, where = own_images, "its own list of images"
     try:
         entries = read_entries(path, columns)
     except NoBoxError:

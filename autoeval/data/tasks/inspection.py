@@ -57,14 +57,14 @@ def alike(
     array([ 2, -1,  0])
     """
     among = hashes if others is None else others
-    found = np.full(len(hashes), -1)
-    for k, own in enumerate(hashes):
-        near = np.bitwise_count(among ^ own) <= max_distance
+    copy_of = np.full(len(hashes), -1)
+    for k, image_hash in enumerate(hashes):
+        near = np.bitwise_count(among ^ image_hash) <= max_distance
         if others is None:
             near[k] = False
         if near.any():
-            found[k] = near.argmax()
-    return found
+            copy_of[k] = near.argmax()
+    return copy_of
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ def n_alike(look: Look) -> int:
 def copies_across(looks: Sequence[Look]) -> Iterator[str]:
     """Tell which sets share images, one sentence for each pair, the first named by example."""
     for one, other in combinations(looks, 2):
-        found = alike(one.hashes, other.hashes)
-        pairs = [f"{one.hashed[k]} ~ {other.hashed[m]}" for k, m in enumerate(found) if m >= 0]
+        copy_of = alike(one.hashes, other.hashes)
+        pairs = [f"{one.hashed[k]} ~ {other.hashed[m]}" for k, m in enumerate(copy_of) if m >= 0]
         if pairs:
             yield (
                 f"{len(pairs)} of {len(one.hashed)} images of {one.name} look like images of "
@@ -153,26 +153,26 @@ class Examined:
 
 def load_each(task: Task) -> list[Examined]:
     """Read the labels of each source, going on where one of them cannot be used."""
-    found = []
+    examined = []
     for files in task.seed_sets:
         try:
-            found.append(Examined(files.name, task.load_seed_set(files)))
+            examined.append(Examined(files.name, task.load_seed_set(files)))
         except InputError as error:
-            found.append(Examined(files.name, why_not=str(error)))
-    return found
+            examined.append(Examined(files.name, why_not=str(error)))
+    return examined
 
 
 def look_at_each(
     sources: list[Examined], *, advance: Callable[[int], object] = lambda n: None
 ) -> list[Examined]:
     """Read the images of each source whose labels can be used."""
-    found = []
+    examined = []
     for source in sources:
         if source.seed_set is not None:
             samples = SeedSetSamples(source.seed_set)
             source = replace(source, look=look_at(source.name, samples, advance=advance))
-        found.append(source)
-    return found
+        examined.append(source)
+    return examined
 
 
 def shared_with_sources(seed_sets: Iterable[SeedSet], files: Sequence[Path]) -> Iterator[str]:

@@ -85,16 +85,17 @@ def load_seed_set(
     content = load_labels(labels, img_dir, layout=layout, **(options or {}))
     mapping = _mapping(content, categories, mapping, words)
     warnings = list(content.warnings)
-    found = _find_images(content, warnings)
-    by_image: dict[str, list[LabelledBox]] = {image.image_id: [] for image, _ in found}
+    image_files = _find_images(content, warnings)
+    by_image: dict[str, list[LabelledBox]] = {image.image_id: [] for image, _ in image_files}
     for box in _mapped(content, mapping, warnings):
         by_image.get(box.image_id, []).append(box)
-    warnings += _twice_there(content, [path for _, path in found])
+    warnings += _twice_there(content, [path for _, path in image_files])
     index = {category: i for i, category in enumerate(categories)}
     numbers = {category: index[target] for category, target in mapping.items()}
     faults: dict[str, Counter[str]] = {kind: Counter() for kind in _FAULTS}
     records = [
-        _record(image, path, by_image[image.image_id], numbers, faults) for image, path in found
+        _record(image, path, by_image[image.image_id], numbers, faults)
+        for image, path in image_files
     ]
     warnings += [
         Notice(

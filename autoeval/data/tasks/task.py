@@ -76,14 +76,14 @@ class Task:
         """Return the index into `categories` of each category of a detector, -1 for unused ones."""
         words = {**{name: name for name in self.categories}, **self.detector_mapping}
         index = {name: i for i, name in enumerate(self.categories)}
-        found = [index.get(words.get(name, ""), -1) for name in detector_categories]
-        if max(found, default=-1) < 0:
+        indices = [index.get(words.get(name, ""), -1) for name in detector_categories]
+        if max(indices, default=-1) < 0:
             raise InputError(
                 f"The detector knows none of {listed(words, most=20)}, which task {self.name!r} "
                 f"asks for. It knows: {listed(detector_categories, most=20)}. "
                 "Add its words to `detector_mapping` in the task file."
             )
-        return np.array(found, np.int64)
+        return np.array(indices, np.int64)
 
 
 def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
@@ -119,14 +119,16 @@ def load_task(config_path: PathLike, data_root: PathLike | None = None) -> Task:
     return Task(name, categories, seed_sets, config.get("detector_mapping", {}))
 
 
-def find_data_root(config_path: Path, task: str, own: str | None, given: PathLike | None) -> Path:
+def find_data_root(
+    config_path: Path, task: str, in_file: str | None, given: PathLike | None
+) -> Path:
     """Find the folder with the data of a config file, which describes `task`.
 
-    `given` by the user goes before the environment variable, which goes before `own`, the file's
-    ``data_root``, relative to it.
+    `given` by the user goes before the environment variable, which goes before `in_file`, the
+    file's ``data_root``, relative to it.
     """
     chosen = given or os.environ.get(ROOT_VARIABLE)
-    root = Path(chosen) if chosen else config_path.parent / own if own else None
+    root = Path(chosen) if chosen else config_path.parent / in_file if in_file else None
     if root is not None and root.is_dir():
         return root
     what = "is not given" if root is None else f"{root} does not exist"

@@ -35,25 +35,25 @@ def find_categories(
     ...) and COCO's, where they are as many as the head has classes. A detector that takes words
     finds what it is given, however many.
     """
-    found = tuple(given)
-    if not found:
+    categories = tuple(given)
+    if not categories:
         dataset = {str(key).lower(): value for key, value in meta.get("dataset_meta", {}).items()}
-        found = _names(dataset.get("classes") or meta.get("CLASSES")) or _from_config(config)
+        categories = _names(dataset.get("classes") or meta.get("CLASSES")) or _from_config(config)
     if takes_words(model):
-        return found or _of_type(config) or coco_categories()
+        return categories or _of_type(config) or coco_categories()
     n_classes = count_classes(model)
-    if not found:
+    if not categories:
         proposals = ("object",) if type(model).__name__ == "RPN" else ()
         usual = (_of_type(config), coco_categories(), proposals)
-        found = next((names for names in usual if len(names) == n_classes), ())
-    if not found or (n_classes is not None and len(found) != n_classes):
+        categories = next((names for names in usual if len(names) == n_classes), ())
+    if not categories or (n_classes is not None and len(categories) != n_classes):
         where = "classes=" if given else "its checkpoint or config"
         raise InputError(
-            f"The detector's head has {n_classes} classes, but {where} lists {len(found)} "
+            f"The detector's head has {n_classes} classes, but {where} lists {len(categories)} "
             "categories. Name them in the order of its labels: classes=FILE, one in a line, or "
             "test_dataloader = dict(dataset=dict(metainfo=dict(classes=(...)))) in the config."
         )
-    return found
+    return categories
 
 
 def read_classes(path: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -92,8 +92,8 @@ def _of_type(config: Config) -> tuple[str, ...]:
     from mmdet.registry import DATASETS
 
     kind = _dataset(config).get("type")
-    known = DATASETS.get(kind) if isinstance(kind, str) else kind
-    return _names(getattr(known, "METAINFO", {}).get("classes"))
+    data_set = DATASETS.get(kind) if isinstance(kind, str) else kind
+    return _names(getattr(data_set, "METAINFO", {}).get("classes"))
 
 
 def _dataset(config: Config) -> Mapping[str, Any]:

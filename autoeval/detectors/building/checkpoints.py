@@ -122,11 +122,11 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path) ->
     warning.
     """
     given = {re.sub(r"^module\.", "", name): value for name, value in weights.items()}
-    own = model.state_dict()
+    of_model = model.state_dict()
     bent = {
-        name: f"{name} (checkpoint {tuple(given[name].shape)}, model {tuple(own[name].shape)})"
-        for name in given.keys() & own.keys()
-        if given[name].shape != own[name].shape
+        name: f"{name} (checkpoint {tuple(given[name].shape)}, model {tuple(of_model[name].shape)})"
+        for name in given.keys() & of_model.keys()
+        if given[name].shape != of_model[name].shape
     }
     fitting = {name: value for name, value in given.items() if name not in bent}
     outcome = model.load_state_dict(fitting, strict=False)

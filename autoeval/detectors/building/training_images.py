@@ -22,8 +22,8 @@ def trained_on(config: Config, labels: str | os.PathLike[str], names: Iterable[s
     Where a file of training labels in the config is here, the names of its images are compared;
     where it is not, its path is with that of the labels. There is one reason for each such file.
     """
-    labels, own = Path(labels), {Path(name).name for name in names}
-    reasons = (_reason(file, labels, own) for file in dict.fromkeys(_training_files(config)))
+    labels, labelled = Path(labels), {Path(name).name for name in names}
+    reasons = (_reason(file, labels, labelled) for file in dict.fromkeys(_training_files(config)))
     return [reason for reason in reasons if reason]
 
 
@@ -33,12 +33,12 @@ def _training_files(config: Config) -> Iterator[Path]:
             yield Path(dataset.get("data_root") or "", dataset["ann_file"])
 
 
-def _reason(file: Path, labels: Path, own: set[str]) -> str:
-    seen = own & _names(file)
-    if len(seen) > MANY * len(own):
+def _reason(file: Path, labels: Path, labelled: set[str]) -> str:
+    seen = labelled & _names(file)
+    if len(seen) > MANY * len(labelled):
         return (
-            f"{len(seen)} of {len(own)} images have the name of an image in {file}, on which the "
-            "config says that the detector was trained"
+            f"{len(seen)} of {len(labelled)} images have the name of an image in {file}, on which "
+            "the config says that the detector was trained"
         )
     same = file.name == labels.name and (
         "train" in file.name or file.parent.name == labels.absolute().parent.name

@@ -77,23 +77,23 @@ def deform_conv_forward(*tensors: Tensor, **settings: int) -> None:
 def deform_conv_backward_input(*tensors: Tensor, **settings: int) -> None:
     """Write the gradients of input and offsets."""
     input, offset, grad_output, grad_input, grad_offset, weight, _ = tensors
-    found = _plain_gradients(settings, input, offset, weight, grad_output)
-    grad_input.copy_(found[0])
-    grad_offset.copy_(found[1])
+    gradients = _plain_gradients(settings, input, offset, weight, grad_output)
+    grad_input.copy_(gradients[0])
+    grad_offset.copy_(gradients[1])
 
 
 def deform_conv_backward_parameters(*tensors: Tensor, scale: float, **settings: int) -> None:
     """Write the gradient of the weights, times ``scale``."""
     input, offset, grad_output, grad_weight, *_ = tensors
-    found = _plain_gradients(settings, input, offset, grad_weight, grad_output)
-    grad_weight.copy_(found[2] * scale)
+    gradients = _plain_gradients(settings, input, offset, grad_weight, grad_output)
+    grad_weight.copy_(gradients[2] * scale)
 
 
 def modulated_deform_conv_forward(*tensors: Tensor, with_bias: bool, **settings: int) -> None:
     """Write the modulated deformable convolution into the last but one."""
     input, weight, bias, _, offset, mask, output, _ = tensors
-    found = _modulated(settings, *map(at_least_float, (input, offset, mask, weight)))
-    output.copy_(found + bias[:, None, None] if with_bias else found)
+    convolved = _modulated(settings, *map(at_least_float, (input, offset, mask, weight)))
+    output.copy_(convolved + bias[:, None, None] if with_bias else convolved)
 
 
 def modulated_deform_conv_backward(*tensors: Tensor, with_bias: bool, **settings: int) -> None:

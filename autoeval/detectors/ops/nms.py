@@ -35,10 +35,10 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int) -> Ten
     >>> nms(boxes, torch.tensor([.8, .9, .3]), iou_threshold=.5, offset=0)
     tensor([1, 2])
     """
+    boxes, scores = at_least_float(boxes), at_least_float(scores)
     library = torchvision_ops(boxes.device.type) if offset == 0 else None
     if library is not None:
         return library.nms(boxes, scores, iou_threshold)
-    boxes = at_least_float(boxes)
     order = torch.sort(scores, descending=True, stable=True).indices
     kept = _greedy(boxes[order].detach().cpu().numpy(), iou_threshold, offset)
     return order[torch.from_numpy(kept).to(order.device)]

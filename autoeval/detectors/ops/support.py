@@ -28,10 +28,10 @@ def gradients(
         leaves = [each.detach().requires_grad_() for each in inputs]
         output = formula(*leaves)
         grad_output = grad_output.to(output.dtype)
-        found = torch.autograd.grad(output, leaves, grad_output, allow_unused=True)
+        grads = torch.autograd.grad(output, leaves, grad_output, allow_unused=True)
     return tuple(
         torch.zeros_like(each) if grad is None else grad
-        for each, grad in zip(inputs, found, strict=True)
+        for each, grad in zip(inputs, grads, strict=True)
     )
 
 
@@ -79,5 +79,5 @@ def sample(maps: Tensor, x: Tensor, y: Tensor) -> Tensor:
     height, width = (1 << (side - 1).bit_length() for side in maps.shape[2:])
     grid = torch.stack([(2 * x + 1) / width - 1, (2 * y + 1) / height - 1], dim=-1)
     maps = pad(maps, (0, width - maps.shape[3], 0, height - maps.shape[2]))
-    found = grid_sample(maps, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
-    return found * ((x > -1) & (y > -1))[:, None]
+    samples = grid_sample(maps, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+    return samples * ((x > -1) & (y > -1))[:, None]

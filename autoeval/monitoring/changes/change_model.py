@@ -69,14 +69,16 @@ class ChangeModel:
 
         numbers (N, len(NUMBERS))
         """
-        known = np.isfinite(condition(numbers)).all(axis=0)
-        lacking = [name for name in self.needs if not known[CONDITION.index(name)]]
+        finite = np.isfinite(condition(numbers)).all(axis=0)
+        lacking = [name for name in self.needs if not finite[CONDITION.index(name)]]
         if lacking:
             parts = {
                 "signals of the images": [name for name in lacking if name in MEANINGS],
                 "boxes at half the input size": [name for name in lacking if name in SCORES],
             }
-            what = " and ".join(f"{of} ({listed(names)})" for of, names in parts.items() if names)
+            what = " and ".join(
+                f"{kind} ({listed(names)})" for kind, names in parts.items() if names
+            )
             raise InputError(
                 f"Expected {what}, which these slopes of change read, but not all images have "
                 "them: observe the images again, in another work folder."

@@ -70,9 +70,9 @@ def image_numbers(
     Returned: (n_images, len(NUMBERS)), float64: boxes are measured relative to the image; where the
         size of any image is not known, relative to one of `UNKNOWN_SIZE`.
     """
-    known = all(min(record.size) > 0 for record in records)
+    sized = all(min(record.size) > 0 for record in records)
     rows = [
-        _numbers(record, category, record.size if known else UNKNOWN_SIZE, calibration)
+        _numbers(record, category, record.size if sized else UNKNOWN_SIZE, calibration)
         for record in records
     ]
     return np.array(rows, np.float64).reshape(-1, len(NUMBERS))
@@ -84,9 +84,11 @@ def _numbers(
     size: tuple[int, int],
     calibration: ScoreCalibration | None,
 ) -> list[float]:
-    def read(found: Detections) -> Detections:
-        own = found if category is None else found[found.labels == category]
-        return replace(own, scores=calibration.at_half(own.scores)) if calibration else own
+    def read(boxes: Detections) -> Detections:
+        counted = boxes if category is None else boxes[boxes.labels == category]
+        return (
+            replace(counted, scores=calibration.at_half(counted.scores)) if calibration else counted
+        )
 
     half = None if record.half_size is None else read(record.half_size)
     signals = [record.signals.get(name, np.nan) for name in MEANINGS]
@@ -123,13 +125,17 @@ def novelty(
     before: np.ndarray, after: np.ndarray, whitening: np.ndarray, blocks: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the novelty of each image, those of the baseline first, (N + M,)."""
-    own = signals_in(before)
-    blocks = np.arange(len(own)) if blocks is None else np.unique(blocks, return_inverse=True)[1]
-    together = np.zeros((blocks.max() + 1, own.shape[1]))
-    np.add.at(together, blocks, own)
-    n_others = len(own) - np.bincount(blocks)[blocks, None]
-    others = (own.sum(axis=0) - together[blocks]) / np.maximum(n_others, 1)
-    apart = np.concatenate([(own - others) * (n_others > 0), signals_in(after) - own.mean(axis=0)])
+    baseline = signals_in(before)
+    blocks = (
+        np.arange(len(baseline)) if blocks is None else np.unique(blocks, return_inverse=True)[1]
+    )
+    together = np.zeros((blocks.max() + 1, baseline.shape[1]))
+    np.add.at(together, blocks, baseline)
+    n_others = len(baseline) - np.bincount(blocks)[blocks, None]
+    others = (baseline.sum(axis=0) - together[blocks]) / np.maximum(n_others, 1)
+    apart = np.concatenate(
+        [(baseline - others) * (n_others > 0), signals_in(after) - baseline.mean(axis=0)]
+    )
     return np.minimum((apart @ whitening) ** 2, MOST).sum(axis=1)
 
 

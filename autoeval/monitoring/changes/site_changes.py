@@ -80,9 +80,9 @@ def site_changes(
     timed = index["taken"].notna()
     index = index[timed | ~timed.groupby(index["group"]).transform("any")]
     rows = []
-    for group, own in index.groupby("group"):
+    for group, images in index.groupby("group"):
         anchor = settings.anchors.get(str(group))
-        records = store.read(in_time(own))
+        records = store.read(in_time(images))
         watched = select(str(group), records)
         change = _change(records, watched, settings, level_of, anchor, calibration)
         rows.append({"group": str(group), **NOTHING, **change})

@@ -54,8 +54,8 @@ def change_of_numbers(
     Images of a period with equal numbers in `blocks` are drawn together, by default each alone.
     """
     drawn = [
-        _drawn(numbers, own, (seed, k))
-        for k, (numbers, own) in enumerate(zip((before, after), blocks, strict=True))
+        _drawn(numbers, together, (seed, k))
+        for k, (numbers, together) in enumerate(zip((before, after), blocks, strict=True))
     ]
     return change_between(model, before, after, *drawn, map_before=map_before, level=level)
 
@@ -175,13 +175,16 @@ def watch(
     numbers = image_numbers([*before, *after], calibration=scale)
     model.check(numbers)
     earlier, later = numbers[: len(before)], numbers[len(before) :]
-    own = _numbered(blocks_before, len(before)), _numbered(blocks_after, len(after))
-    n_baseline = int(own[0].max()) + 1
-    blocks = np.concatenate([own[0], n_baseline + own[1]])
-    series = model.image_series(earlier, later, own[0])
-    means = np.array([np.bincount(blocks, of) / np.bincount(blocks) for of in series])
-    found = raise_alarm(means, n_baseline, alpha=alpha, seed=seed)
-    first = 0 if found.since is None else int(np.argmax(own[1] == found.since))
+    earlier_blocks, later_blocks = (
+        _numbered(blocks_before, len(before)),
+        _numbered(blocks_after, len(after)),
+    )
+    n_baseline = int(earlier_blocks.max()) + 1
+    blocks = np.concatenate([earlier_blocks, n_baseline + later_blocks])
+    series = model.image_series(earlier, later, earlier_blocks)
+    means = np.array([np.bincount(blocks, values) / np.bincount(blocks) for values in series])
+    alarm = raise_alarm(means, n_baseline, alpha=alpha, seed=seed)
+    first = 0 if alarm.since is None else int(np.argmax(later_blocks == alarm.since))
     change = None
     if len(after) - first >= FEWEST:
         change = change_of_numbers(
@@ -189,14 +192,14 @@ def watch(
             earlier,
             later[first:],
             map_before=map_before,
-            blocks=(own[0], own[1][first:]),
+            blocks=(earlier_blocks, later_blocks[first:]),
             level=level,
             seed=seed,
         )
-    if found.at is None:
-        return Watch(False, None, None, found.capital, change)
-    at = int(np.flatnonzero(own[1] == found.at)[-1])
-    return Watch(True, at, first, found.capital, change)
+    if alarm.at is None:
+        return Watch(False, None, None, alarm.capital, change)
+    at = int(np.flatnonzero(later_blocks == alarm.at)[-1])
+    return Watch(True, at, first, alarm.capital, change)
 
 
 def raise_alarm(
@@ -238,8 +241,8 @@ def shares_below(values: np.ndarray, n_baseline: int, rng: np.random.Generator) 
     ties = rng.uniform(1e-12, 1, len(values) - n_baseline)
     shares = np.empty(len(ties))
     for k, tie in enumerate(ties):
-        seen, own = values[: n_baseline + k + 1], values[n_baseline + k]
-        shares[k] = ((seen < own).sum() + tie * (seen == own).sum()) / len(seen)
+        seen, value = values[: n_baseline + k + 1], values[n_baseline + k]
+        shares[k] = ((seen < value).sum() + tie * (seen == value).sum()) / len(seen)
     return shares
 
 

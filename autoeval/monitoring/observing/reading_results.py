@@ -70,9 +70,9 @@ class ResultsReader:
             reference_names=self.reference_names,
         )
         site = site_of_files(files, self.statistics, images=file.images)
-        own = site.boxes.clean.categories
-        words = store.add_words([*self.statistics.categories, *own])
-        boxes, unseen = site.boxes.as_categories(words, {word: word for word in own}), site.unseen
+        in_file = site.boxes.clean.categories
+        words = store.add_words([*self.statistics.categories, *in_file])
+        boxes = site.boxes.as_categories(words, {word: word for word in in_file})
         warnings = [*site.warnings, *site.left_out]
         images = boxes.clean.images
         times = {image.taken for image in images}
@@ -84,7 +84,7 @@ class ResultsReader:
             images = tuple(replace(image, taken=None) for image in images)
         rows = [self._row(file, image, boxes, k) for k, image in enumerate(images)]
         sites = sorted({row["group"] for row in rows})
-        return rows, {"warnings": codes_of(warnings), "sites": sites, "unseen": unseen}
+        return rows, {"warnings": codes_of(warnings), "sites": sites, "unseen": site.unseen}
 
     def _row(
         self, file: ResultsFile, image: LabelledImage, boxes: SiteBoxes, k: int
@@ -150,24 +150,26 @@ def read_results(
             notes[file.name] = {"stamp": stamp, **note}
     if changed:
         write_json(path, notes)
-    own = {file.name or file.path.name: notes[file.name] for file in files if file.name in notes}
+    of_files = {
+        file.name or file.path.name: notes[file.name] for file in files if file.name in notes
+    }
     unseen: dict[str, float] = {}
     for note in notes.values():
         for site in note["sites"]:
             unseen[site] = max(unseen.get(site, 0.0), note["unseen"])
-    return (*_warnings(own), *failed), unseen
+    return (*_warnings(of_files), *failed), unseen
 
 
 def _no_longer_named(
     file: ResultsFile,
     files: Sequence[ResultsFile],
     rows: Sequence[Mapping[str, Any]],
-    known: Iterable[str],
+    observed: Iterable[str],
 ) -> str:
     """Count images that an earlier version of a file named, and that still count; empty if none."""
     folders = [f"{other.name}/" for other in files if other.name.startswith(f"{file.name}/")]
-    inside = (name for name in known if not file.name or name.startswith(f"{file.name}/"))
-    before = {name for name in inside if not any(name.startswith(of) for of in folders)}
+    inside = (name for name in observed if not file.name or name.startswith(f"{file.name}/"))
+    before = {name for name in inside if not any(name.startswith(folder) for folder in folders)}
     lost = before - {row["file_name"] for row in rows}
     if not lost:
         return ""

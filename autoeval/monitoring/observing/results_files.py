@@ -49,13 +49,13 @@ class ResultsFile:
         if self.image_list is None:
             return None
         images = _images(self.image_list, path_stamp(self.image_list))
-        own = tuple(image for image in images if image.file_name.startswith(self.folder))
-        if not own:
+        in_folder = tuple(image for image in images if image.file_name.startswith(self.folder))
+        if not in_folder:
             raise InputError(
                 f"{self.image_list} lists no image in a folder {self.folder}, as the results file "
                 f"{self.path} is called."
             )
-        return own
+        return in_folder
 
     def image_name(self, image: LabelledImage) -> str:
         """Name an image among those of all sites."""
@@ -103,31 +103,31 @@ def find_results(
             f"No results file in {path}: expected one for each site, such as gate.json, in COCO's "
             "results format."
         )
-    found = [
+    files = [
         ResultsFile(
             path / name,
-            own,
+            file_name,
             half and half / name,
             stronger and stronger / name,
-            *_list_of(lists, own),
+            *_list_of(lists, file_name),
         )
         for name in names
-        for own in [RESULTS.sub("", printable(name))]
+        for file_name in [RESULTS.sub("", printable(name))]
     ]
-    for of in found:
+    for file in files:
         beside = {
-            "the results at half the size": of.half_size,
-            "the results of the reference detector": of.reference,
+            "the results at half the size": file.half_size,
+            "the results of the reference detector": file.reference,
         }
         for what, needed in beside.items():
             if needed and not needed.is_file():
-                raise InputError(f"Expected {needed}, {what} of {of.name}, but there is none.")
-    for one, other in pairwise(found):
+                raise InputError(f"Expected {needed}, {what} of {file.name}, but there is none.")
+    for one, other in pairwise(files):
         if one.name == other.name:
             raise InputError(
                 f"{one.path} and {other.path} are results of one name: keep one of them."
             )
-    return found
+    return files
 
 
 @lru_cache(1)
@@ -136,15 +136,15 @@ def _images(path: Path, stamp: str) -> tuple[LabelledImage, ...]:
     return read_image_list(path)
 
 
-def _list_of(lists: Path | None, own: str) -> tuple[Path | None, str]:
+def _list_of(lists: Path | None, name: str) -> tuple[Path | None, str]:
     """Return what lists the images of a file, and with what their names begin there."""
     if lists is None or not lists.is_dir():
-        return lists, f"{own}/" if lists else ""
-    paths = [lists / f"{own}{suffix}" for suffix in LISTS]
-    found = next((path for path in paths if path.exists()), None)
-    if found is None:
+        return lists, f"{name}/" if lists else ""
+    paths = [lists / f"{name}{suffix}" for suffix in LISTS]
+    image_list = next((path for path in paths if path.exists()), None)
+    if image_list is None:
         raise InputError(
-            f"Expected the images of {own} as {paths[1]}, {paths[2]} or a folder {paths[0]}, but "
+            f"Expected the images of {name} as {paths[1]}, {paths[2]} or a folder {paths[0]}, but "
             "there is none of these."
         )
-    return found, ""
+    return image_list, ""

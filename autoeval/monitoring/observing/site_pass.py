@@ -204,8 +204,8 @@ def _jobs(
 ) -> list[Job]:
     store.tidy()
     index = store.index()
-    known = set(zip(index["file_name"], index["stamp"], strict=True))
-    new = [image for image in images if (image.file.image_id, image.stamp) not in known]
+    observed = set(zip(index["file_name"], index["stamp"], strict=True))
+    new = [image for image in images if (image.file.image_id, image.stamp) not in observed]
     fingerprint, jobs = work.observer.detector.fingerprint, []
     for k in range(0, len(new), in_batch):
         batch = tuple(new[k : k + in_batch])

@@ -39,8 +39,8 @@ def group_rows(store: RecordStore, score: Score, *, by: str, made_with: str = ""
         kept = pd.read_parquet(path).to_dict("records")
         before = {tuple(row[name] for name in KEY): row for row in kept}
     rows = []
-    for group, own in store.index().groupby("group"):
-        index = in_time(own)
+    for group, site_rows in store.index().groupby("group"):
+        index = in_time(site_rows)
         present: list[CameraImage] = []  # lets go of the site before
         records: dict[str, CameraImage] | None = None
         for period, images in _parts(index, by):
@@ -106,13 +106,15 @@ def score_group(
     )
     named = names if categories.expects(site) else ()
     scores = site_scores(boxes, features, named=named)
-    rows = [of.row() for of in scores]
+    rows = [category.row() for category in scores]
     row: dict[str, Any] = {"n_images": len(seen), "n_boxes": len(boxes.clean)}
-    row["nothing_found"] = not any(of.found for of in scores)
-    row |= {f"n_images/{of['category']}": of["n_images"] for of in rows}
+    row["nothing_found"] = not any(category.found for category in scores)
+    row |= {f"n_images/{category['category']}": category["n_images"] for category in rows}
     weights = [name for name in rows[0] if name.startswith(WEIGHT)] if rows else []
     columns = (*features, *weights, HIGHEST)
-    row |= {f"{name}/{of['category']}": of[name] for of in rows for name in columns}
+    row |= {
+        f"{name}/{category['category']}": category[name] for category in rows for name in columns
+    }
     signals = pd.DataFrame([dict(record.signals) for record in seen]).mean()
     return row | {f"{SIGNAL}{name}": value for name, value in signals.items()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -100,8 +100,11 @@ def site_table(
     regression = estimator.regression_
     points = () if score_thr is None else points_at(score_thr, iou)[:2]
     regressions = list(estimator.fit_.regressions_of(points).values())
-    read: list[BayesianRegression] = [regression, *(of for of in regressions if of is not None)]
-    features = tuple(dict.fromkeys(name for of in read for name in of.features_))
+    read: list[BayesianRegression] = [
+        regression,
+        *(at_point for at_point in regressions if at_point is not None),
+    ]
+    features = tuple(dict.fromkeys(name for fitted in read for name in fitted.features_))
     score = partial(
         score_group,
         categories=categories,
@@ -111,7 +114,8 @@ def site_table(
     )
     level_of = partial(_level, regression, score)
     calibrations = [
-        of and of.to_dict() for of in (estimator.calibration_, estimator.reference_calibration_)
+        calibration and calibration.to_dict()
+        for calibration in (estimator.calibration_, estimator.reference_calibration_)
     ]
     made_with = repr((features, calibrations, categories, REVISION))
     rows = group_rows(store, score, by=by, made_with=made_with)
@@ -204,9 +208,9 @@ def _estimated(
         return pd.DataFrame(columns=[*ESTIMATED, NOTICES])
     sites, values = _sites(regression, rows, unseen, known), []
     intervals, none_over = sites.predict(), sites.none_over
-    for of, none, row in zip(intervals, none_over, rows.to_dict("records"), strict=True):
-        found = estimate_warnings(
-            of.value,
+    for interval, none, row in zip(intervals, none_over, rows.to_dict("records"), strict=True):
+        of_scores = estimate_warnings(
+            interval.value,
             _only_scores(row, regression.features_),
             regression.training_range_,
             n_images=int(row["n_images"]),
@@ -215,40 +219,49 @@ def _estimated(
             doubtful=find_target(regression.target).doubtful,
         )
         missing = unseen_warning(unseen.get(str(row["group"]), 0.0))
-        found = (nothing_over_text(regression.target),) if none else found
+        of_scores = (nothing_over_text(regression.target),) if none else of_scores
         lacking = reference_at_site(_with_names(row, regression.features_), regression.features_)
-        warnings = (*outside_range(of), *lacking, *missing, *found)
-        values.append((of.value, of.lower, of.upper, of.raw, "; ".join(warnings), warnings))
+        warnings = (*outside_range(interval), *lacking, *missing, *of_scores)
+        numbers = (interval.value, interval.lower, interval.upper, interval.raw)
+        values.append((*numbers, "; ".join(warnings), warnings))
     table = pd.DataFrame(values, index=rows.index, columns=[*ESTIMATED, NOTICES])
     return table.join(_by_category(sites, rows)) if len(categories_in(rows)) > 1 else table
 
 
-def categories_in(rows: pd.DataFrame) -> list[str]:
+def categories_in(rows: Iterable[Any]) -> list[str]:
     """Return the categories that are estimated at any site, by the columns of scores."""
-    return [str(of).removeprefix(FOUND_ON) for of in rows if str(of).startswith(FOUND_ON)]
+    return [
+        str(column).removeprefix(FOUND_ON) for column in rows if str(column).startswith(FOUND_ON)
+    ]
 
 
 def _only_scores(row: Mapping[Any, Any], features: Sequence[str]) -> dict[str, float]:
     """Return the scores of a site with one category, whose range in the fit is known."""
-    found_on = [str(of) for of, n in row.items() if str(of).startswith(FOUND_ON) and n == n]
-    if len(found_on) != 1:
+    categories = _found_at(row)
+    if len(categories) != 1:
         return {}
-    only = found_on[0].removeprefix(FOUND_ON)
-    return {name: row[f"{name}/{only}"] for name in features}
+    return {name: row[f"{name}/{categories[0]}"] for name in features}
 
 
 def _with_names(row: Mapping[Any, Any], features: Sequence[str]) -> pd.DataFrame:
     """Return the scores of a site, a row for each of its categories."""
-    found_on = [str(of) for of, n in row.items() if str(of).startswith(FOUND_ON) and n == n]
-    names = [of.removeprefix(FOUND_ON) for of in found_on]
-    each = [{"category": of, **{name: row[f"{name}/{of}"] for name in features}} for of in names]
+    each = [
+        {"category": category, **{name: row[f"{name}/{category}"] for name in features}}
+        for category in _found_at(row)
+    ]
     return pd.DataFrame(each)
+
+
+def _found_at(row: Mapping[Any, Any]) -> list[str]:
+    """Return the categories of a site: those whose number of images is not NaN in its row."""
+    counts = {category: row[FOUND_ON + category] for category in categories_in(row)}
+    return [category for category, n in counts.items() if n == n]
 
 
 def _by_category(sites: NewSites, rows: pd.DataFrame) -> pd.DataFrame:
     """Estimate each category of each row: columns such as ``estimate/car`` and ``lower/car``."""
-    found = sites.predict_categories().rename(columns={"value": "estimate"})
-    wide = found.pivot(index="site", columns="category")[["estimate", "lower", "upper"]]
+    estimates = sites.predict_categories().rename(columns={"value": "estimate"})
+    wide = estimates.pivot(index="site", columns="category")[["estimate", "lower", "upper"]]
     wide = wide.reindex(sites.names)
     wide.columns = [f"{name}/{category}" for name, category in wide.columns]
     return wide.set_index(rows.index)
@@ -256,11 +269,15 @@ def _by_category(sites: NewSites, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _of_one_category(rows: pd.DataFrame) -> pd.DataFrame:
     """Name the scores plainly where all sites have one category, which ``category`` then names."""
-    known = categories_in(rows)
-    if len(known) != 1:
+    estimated = categories_in(rows)
+    if len(estimated) != 1:
         return rows
-    scores = {of: str(of).removesuffix(f"/{known[0]}") for of in rows if of != FOUND_ON + known[0]}
-    return rows.rename(columns=scores).assign(category=known[0])
+    scores = {
+        column: str(column).removesuffix(f"/{estimated[0]}")
+        for column in rows
+        if column != FOUND_ON + estimated[0]
+    }
+    return rows.rename(columns=scores).assign(category=estimated[0])
 
 
 def _at_threshold(
@@ -279,14 +296,17 @@ def _at_threshold(
     sites = _sites(of_recall, rows, unseen)
     recall, precision = sites.predict(), np.full(len(rows), np.nan)
     if of_precision is not None:
-        precision = np.array([of.value for of in _sites(of_precision, rows, unseen).predict()])
+        precision = np.array(
+            [interval.value for interval in _sites(of_precision, rows, unseen).predict()]
+        )
     boxes = rows[[name for name in rows if str(name).startswith(f"{WEIGHT}{points[0]}")]]
     an_image = boxes.fillna(0).sum(axis=1) / rows["n_images"]
     false = (an_image * (1 - precision)).where(~sites.none_over, 0.0)
-    found = {
-        f"{points[1]}{end}": [getattr(of, name) for of in recall] for end, name in ENDS.items()
+    recalls = {
+        f"{points[1]}{end}": [getattr(interval, name) for interval in recall]
+        for end, name in ENDS.items()
     }
-    return pd.DataFrame({**found, of_alarms: false}, index=rows.index)
+    return pd.DataFrame({**recalls, of_alarms: false}, index=rows.index)
 
 
 def _level(regression: BayesianRegression, score: Score, records: Sequence[CameraImage]) -> float:
@@ -310,7 +330,7 @@ def _sites(
     stacked = regression.site_rows(rows[scores].assign(site=names))
     stacked = stacked[stacked["n_images"].notna()]  # of the categories that a site has
     places = {name: k for k, name in enumerate(names)}
-    stacked = stacked.sort_values("site", key=lambda of: of.map(places), kind="stable")
+    stacked = stacked.sort_values("site", key=lambda sites: sites.map(places), kind="stable")
     stacked = stacked.reset_index(drop=True)
     shares = {
         name: unseen.get(str(group), 0.0) for name, group in zip(names, rows["group"], strict=True)

@@ -69,10 +69,10 @@ def fit_change(
     mean, std = left_out(x, y, family, kind)
     widened = replace(slopes, widening=widening_of(np.abs(y - mean) / std))
     weights = fit_image_weights(products_of(changes).sum(axis=0), inputs.series)
-    known = np.ones(len(changes), bool)
-    whitening = whitening_of(changes, known) if inputs.novelty else None
-    own = inputs.slopes, bounds, widened, weights, whitening, origin
-    return ChangeModel(*own, calibrated=changes.calibrated)
+    every_change = np.ones(len(changes), bool)
+    whitening = whitening_of(changes, every_change) if inputs.novelty else None
+    fitted = inputs.slopes, bounds, widened, weights, whitening, origin
+    return ChangeModel(*fitted, calibrated=changes.calibrated)
 
 
 def products_of(changes: KnownChanges) -> np.ndarray:
@@ -80,12 +80,12 @@ def products_of(changes: KnownChanges) -> np.ndarray:
     rows = changes.rows
     relative = (rows["true"] / rows["level"].clip(LEAST_LEVEL)).to_numpy(np.float64)
     images = zip(changes.untouched, changes.changed, relative, strict=True)
-    return np.array([image_products(*own) for own in images])
+    return np.array([image_products(*numbers) for numbers in images])
 
 
-def whitening_of(changes: KnownChanges, known: np.ndarray) -> np.ndarray:
+def whitening_of(changes: KnownChanges, chosen: np.ndarray) -> np.ndarray:
     """Fit how signals vary at those sites that a mask (N,) of changes selects."""
-    first = changes.rows[known].drop_duplicates("site").index
+    first = changes.rows[chosen].drop_duplicates("site").index
     sites = [changes.untouched[k] for k in first if len(changes.untouched[k])]
     if not sites:
         raise InputError(
@@ -115,10 +115,10 @@ def left_out(
     Returned: mean, std (N,).
     """
     mean, std = np.full(len(y), np.nan), np.full(len(y), np.nan)
-    for own in np.unique(family):
-        kinds_left_out = np.unique(kind[family == own]) if kinds else (NO_KIND,)
-        for one, slopes in slopes_without(x, y, family, kind, own, kinds_left_out):
-            rows = (family == own) & ((kind == one) | (one == NO_KIND))
+    for one_family in np.unique(family):
+        kinds_left_out = np.unique(kind[family == one_family]) if kinds else (NO_KIND,)
+        for one, slopes in slopes_without(x, y, family, kind, one_family, kinds_left_out):
+            rows = (family == one_family) & ((kind == one) | (one == NO_KIND))
             mean[rows], std[rows] = slopes.predict(x[rows])
     return mean, std
 
@@ -128,18 +128,18 @@ def slopes_without(
     y: np.ndarray,
     family: np.ndarray,
     kind: np.ndarray,
-    own: str,
+    left_out: str,
     kinds: Iterable[str],
 ) -> Iterator[tuple[str, Slopes]]:
     """Yield slopes fitted without a family and without each of some kinds; `NO_KIND` keeps all.
 
     The five standard deviations are fitted once, without the family.
     """
-    others = family != own
+    others = family != left_out
     logs = fit_deviations(x[others], y[others], family[others], kind[others])
     for one in kinds:
-        known = others & (kind != one)
-        yield str(one), fit_slopes(x[known], y[known], family[known], kind[known], logs=logs)
+        fitted = others & (kind != one)
+        yield str(one), fit_slopes(x[fitted], y[fitted], family[fitted], kind[fitted], logs=logs)
 
 
 def widening_of(strayed: np.ndarray) -> float:
@@ -165,8 +165,8 @@ def evaluated_changes(
     factors = {name: widening_of(standardised[family != name]) for name in np.unique(family)}
     widening = np.array([factors[name] for name in family])
     half = float(norm.ppf((1 + LEVEL) / 2)) * std * widening
-    known = levels.set_index(["site", "category"])["true"]
-    true_level = known.loc[list(zip(rows["site"], rows["category"], strict=True))].to_numpy()
+    true_levels = levels.set_index(["site", "category"])["true"]
+    true_level = true_levels.loc[list(zip(rows["site"], rows["category"], strict=True))].to_numpy()
     anchored = replace(changes, rows=rows.assign(level=true_level))
     estimates = {
         "estimate": mean,
@@ -210,8 +210,11 @@ def change_figures(evaluated: pd.DataFrame, way: str = "estimate") -> dict[str, 
 
 def by_group(evaluated: pd.DataFrame, group: str) -> pd.DataFrame:
     """Return `change_figures` of each value of a column, and of all."""
-    parts = [(str(name), own) for name, own in evaluated.groupby(group)]
-    rows = [{group: name, **change_figures(own)} for name, own in [*parts, ("all", evaluated)]]
+    parts = [(str(name), group_rows) for name, group_rows in evaluated.groupby(group)]
+    rows = [
+        {group: name, **change_figures(group_rows)}
+        for name, group_rows in [*parts, ("all", evaluated)]
+    ]
     return pd.DataFrame(rows)
 
 

@@ -90,11 +90,11 @@ def observe_changes(
     """
     seed = observer.settings.seed
     seed_sets = []
-    for own in observer.task.load_seed_sets():
-        chosen = set(own_images(own, n_images=untouched, seed=seed).image_ids)
-        kept = tuple(image for image in own.images if image.image_id in chosen)
-        seed_sets.append(replace(own, images=kept))
-    each = [_change_recipes(own, meta_set, everywhere, seed) for own in seed_sets]
+    for seed_set in observer.task.load_seed_sets():
+        chosen = set(own_images(seed_set, n_images=untouched, seed=seed).image_ids)
+        kept = tuple(image for image in seed_set.images if image.image_id in chosen)
+        seed_sets.append(replace(seed_set, images=kept))
+    each = [_change_recipes(seed_set, meta_set, everywhere, seed) for seed_set in seed_sets]
     recipes = [recipe for same in zip(*each, strict=True) for recipe in same]
     jobs = sample_set_jobs(observer, seed_sets, recipes)
     store = RowStore(folder)
@@ -127,10 +127,12 @@ def true_precision(images: ChangedImages, category: int, only: Sequence[int] = (
     metric = MeanAP(("category",))
     for k in only if len(only) else range(len(images)):
         boxes, labels, crowds = images.truth[k]
-        own, found = labels == category, images.records[k].clean
-        found = found[found.labels == category]
-        here = Detections(found.boxes, found.scores, np.zeros(len(found)))
-        metric.update(here, boxes[own], np.zeros(own.sum(), np.int64), crowds[own])
+        of_category, detections = labels == category, images.records[k].clean
+        detections = detections[detections.labels == category]
+        here = Detections(detections.boxes, detections.scores, np.zeros(len(detections)))
+        metric.update(
+            here, boxes[of_category], np.zeros(of_category.sum(), np.int64), crowds[of_category]
+        )
     return metric.compute()["mAP"]
 
 
@@ -266,7 +268,9 @@ def _estimated_levels(
     sets: Sequence[LabelledSet], calibrations: Mapping[str, ScoreCalibration]
 ) -> pd.DataFrame:
     """Estimate every untouched site and category by the sites of other families."""
-    probabilities = [calibrations[of.name].probabilities(of.boxes.clean.scores) for of in sets]
+    probabilities = [
+        calibrations[images.name].probabilities(images.boxes.clean.scores) for images in sets
+    ]
     table = calibrated_rows(sets, probabilities=probabilities)[0]
     rows = BayesianRegression().fit(table[table["n_boxes"] > 0]).cross_validated_
     estimates = rows["estimate"].fillna(rows["raw"].clip(0, 1))

@@ -15,8 +15,8 @@ def merge_tasks(tasks: Sequence[Task]) -> Task:
     words: dict[str, str] = {}
     for task in tasks:
         for entry in task.seed_sets:
-            known = files.setdefault(entry.name, entry)
-            files[entry.name] = _merged(known, entry)
+            earlier = files.setdefault(entry.name, entry)
+            files[entry.name] = _merged(earlier, entry)
         clash = [word for word, c in task.detector_mapping.items() if words.get(word, c) != c]
         if clash:
             raise InputError(

@@ -54,8 +54,8 @@ def fit_slopes(
         logs = _best_deviations(blocks)
     stds = np.exp(logs)
     mean, shared, _ = blocks.solved(stds)
-    own = (stds[1:4] ** 2).sum() * np.eye(len(mean))
-    return Slopes(mean / scale, (shared + own) / np.outer(scale, scale), float(stds[4]))
+    apart = (stds[1:4] ** 2).sum() * np.eye(len(mean))
+    return Slopes(mean / scale, (shared + apart) / np.outer(scale, scale), float(stds[4]))
 
 
 def fit_deviations(
@@ -106,10 +106,10 @@ class Blocks:
         return cls(
             blocks // several,
             blocks % several,
-            np.array([x[own].T @ x[own] for own in rows]),
-            np.array([x[own].T @ y[own] for own in rows]),
-            np.array([y[own] @ y[own] for own in rows]),
-            np.array([len(own) for own in rows]),
+            np.array([x[block].T @ x[block] for block in rows]),
+            np.array([x[block].T @ y[block] for block in rows]),
+            np.array([y[block] @ y[block] for block in rows]),
+            np.array([len(block) for block in rows]),
         )
 
     def solved(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -127,13 +127,13 @@ class Blocks:
         precision, pull = solved[..., :-1], solved[..., -1]
         priors, joined, pulled = self._joined(precision, pull, stds[:3] ** 2)
         factor = cho_factor(joined, lower=True)
-        found = cho_solve(factor, pulled)
+        solution = cho_solve(factor, pulled)
         squares = (self.squares - both * (self.moments * pull).sum(axis=1)).sum() / noise
         volume = ((self.n_rows - n_slopes) * np.log(noise) + np.linalg.slogdet(inner)[1]).sum()
         volume += 2 * np.log(np.diag(factor[0])).sum() + np.log(priors).sum()
         first = np.eye(len(joined), n_slopes)
         covariance = cho_solve(factor, first)[:n_slopes]
-        return found[:n_slopes], covariance, float(squares - pulled @ found + volume) / 2
+        return solution[:n_slopes], covariance, float(squares - pulled @ solution + volume) / 2
 
     def _joined(
         self, precision: np.ndarray, pull: np.ndarray, variances: np.ndarray

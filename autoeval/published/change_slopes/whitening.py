@@ -17,7 +17,9 @@ def fit_whitening(sites: Sequence[np.ndarray]) -> np.ndarray:
     sites (n_images, len(NUMBERS)): untouched images of each site, two or more.
     Returned: (len(MEANINGS), len(MEANINGS)): 0 for a signal that never varies.
     """
-    apart = np.concatenate([signals_in(own) - signals_in(own).mean(axis=0) for own in sites])
+    apart = np.concatenate(
+        [signals_in(numbers) - signals_in(numbers).mean(axis=0) for numbers in sites]
+    )
     covariance = apart.T @ apart / max(len(apart) - len(sites), 1)
     spread = np.sqrt(np.diag(covariance))
     spread[spread == 0] = np.inf

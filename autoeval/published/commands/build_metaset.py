@@ -86,8 +86,10 @@ def run(args: argparse.Namespace) -> int:
     )
     seed_sets = task.load_seed_sets()
     recipes = [draw_recipes(seed_set, seed=args.seed, **vars(config)) for seed_set in seed_sets]
-    for seed_set, own in zip(seed_sets, recipes, strict=True):
-        save_recipes(args.work_dir / "recipes" / f"{quote(seed_set.name, safe='')}.json", own)
+    for seed_set, of_seed_set in zip(seed_sets, recipes, strict=True):
+        save_recipes(
+            args.work_dir / "recipes" / f"{quote(seed_set.name, safe='')}.json", of_seed_set
+        )
     _print_summary(task, seed_sets, recipes)
     print(f"Recipes: {args.work_dir / 'recipes'}")
     if args.materialise:
@@ -138,10 +140,11 @@ def _print_summary(
 ) -> None:
     width = max(len(seed_set.name) for seed_set in seed_sets)
     print(f"Task {task.name}: {', '.join(task.categories)}")
-    for seed_set, own in zip(seed_sets, recipes, strict=True):
+    for seed_set, of_seed_set in zip(seed_sets, recipes, strict=True):
         print(
             f"  {seed_set.name:{width}}  {len(seed_set.images):5} images, "
-            f"{seed_set.n_boxes:6} boxes: {len(own)} sample sets of {len(own[0].image_ids)} images"
+            f"{seed_set.n_boxes:6} boxes: {len(of_seed_set)} sample sets of "
+            f"{len(of_seed_set[0].image_ids)} images"
         )
         for warning in seed_set.warnings:
             print(f"    warning: {warning}")
@@ -155,10 +158,10 @@ def _materialise(
     from autoeval.runtime.progress import progress_bar
 
     warnings: dict[str, None] = {}
-    total = sum(len(recipe.image_ids) for own in recipes for recipe in own)
+    total = sum(len(recipe.image_ids) for of_seed_set in recipes for recipe in of_seed_set)
     with progress_bar(total, "Writing images") as bar:
-        for seed_set, own in zip(seed_sets, recipes, strict=True):
-            for number, recipe in enumerate(own):
+        for seed_set, of_seed_set in zip(seed_sets, recipes, strict=True):
+            for number, recipe in enumerate(of_seed_set):
                 place = folder / quote(seed_set.name, safe="") / f"{number:03}-{recipe.recipe_id}"
                 done = materialise(SampleSet(seed_set, recipe), place, bar)
                 warnings.update(dict.fromkeys(done))

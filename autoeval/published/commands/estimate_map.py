@@ -98,8 +98,8 @@ def _run(args: argparse.Namespace, shards: Shards) -> int:
     from autoeval.results.estimate.about import about
 
     estimator = _estimator(args, shards)
-    known = (estimator.loading_.get("detector") or {}).get("name", "detector")
-    name = Path(str(args.detector or known)).name
+    fitted_with = (estimator.loading_.get("detector") or {}).get("name", "detector")
+    name = Path(str(args.detector or fitted_with)).name
     task = str(estimator.context_.get("task", {}).get("name", Path(args.task or "labels").stem))
     if not args.work_dir:
         args.work_dir = Path("work_dirs") / f"{task}_{Path(name).stem}"

@@ -94,11 +94,11 @@ def run(args: argparse.Namespace) -> int:
     for warning in warnings:
         print(f"note: {warning}", file=sys.stderr)
     print(f"fitted on {origin}\nchanges of mAP, group and kind of change left out:")
-    for name, of in figures.items():
+    for name, measured in figures.items():
         print(
-            f"  {name}: MAE {100 * of['error']:.1f} points ('no change': "
-            f"{100 * of['nothing']:.1f}), sign right in {of['sign']:.0%} of those over 3 points, "
-            f"coverage {of['coverage']:.0%} (nominal 90 %)"
+            f"  {name}: MAE {100 * measured['error']:.1f} points ('no change': "
+            f"{100 * measured['nothing']:.1f}), sign right in {measured['sign']:.0%} of "
+            f"those over 3 points, coverage {measured['coverage']:.0%} (nominal 90 %)"
         )
     print(f"\n{written_files([write_change_model(args.work_dir / FILE, model, clean_boxes)])}")
     return 0
@@ -154,7 +154,11 @@ def _steps(text: str, transforms: Sequence[str]) -> list[TransformStep]:
 
     name, equals, severity = text.partition("=")
     if name == EVERY:
-        return [step for own in transforms for step in _steps(own + equals + severity, transforms)]
+        return [
+            step
+            for transform in transforms
+            for step in _steps(transform + equals + severity, transforms)
+        ]
     transform = get_transform(name)
     if not equals:
         every = map(transform.magnitude, range(transform.n_magnitudes))

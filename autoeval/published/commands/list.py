@@ -55,8 +55,8 @@ def _transforms() -> Mapping[str, str]:
         get_transform,
     )
 
-    found = map(get_transform, (*MILD, RELEASED_MIX, *CORRUPTIONS))
-    return {t.name: f"{t.meaning}, {t.low:g} to {t.high:g}" for t in found}
+    transforms = map(get_transform, (*MILD, RELEASED_MIX, *CORRUPTIONS))
+    return {t.name: f"{t.meaning}, {t.low:g} to {t.high:g}" for t in transforms}
 
 
 def _studies() -> Mapping[str, str]:

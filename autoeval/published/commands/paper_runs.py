@@ -96,14 +96,14 @@ class PaperRun:
             self.observer,
             replace(scored_settings(self.observer), wants=(), domain=None),
         )
-        found = observe_task(
+        observations = observe_task(
             Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size),
             folder=self.folder / "boxes",
             meta_set=meta_set,
             seed_sets=self.available.seed_sets,
         )
-        _print_warnings(found.warnings)
-        return found
+        _print_warnings(observations.warnings)
+        return observations
 
 
 def find_runs(
@@ -118,7 +118,7 @@ def find_runs(
     """
     from autoeval.estimation.observation.observing import Observer
 
-    found: dict[tuple[str, str], PaperRun] = {}
+    runs: dict[tuple[str, str], PaperRun] = {}
     for alias, task in dict.fromkeys(wanted):
         available, options = data[task], _options(args, alias)
         if len(available.seed_sets) < FEWEST:
@@ -134,8 +134,8 @@ def find_runs(
             _print_warnings([f"{alias} on {task} is left out: {error}"])
             continue
         folder = work_dir / f"{stand_in(args) or alias}_{task}"
-        found[alias, task] = PaperRun(alias, options, observer, available, folder)
-    return found
+        runs[alias, task] = PaperRun(alias, options, observer, available, folder)
+    return runs
 
 
 def stand_in(args: argparse.Namespace) -> str:
@@ -148,16 +148,16 @@ def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:
     """Return the options of one detector: the one given, or the table's own at the printed size."""
     from autoeval.detectors.building.aliases import detector_names
 
-    own = copy(args)
+    options = copy(args)
     if not args.detector:
         names = [f"{PRINTED_SIZE}/{alias}", alias]
         if args.mode == RELEASED:
             names.insert(0, f"{PRINTED_SIZE}/{alias}_car")
-        own.detector = next((name for name in names if name in detector_names()), alias)
+        options.detector = next((name for name in names if name in detector_names()), alias)
     weights = args.checkpoints / f"{alias}.pth" if args.checkpoints else None
-    if own.checkpoint is None and weights is not None and weights.is_file():
-        own.checkpoint = str(weights)
-    return own
+    if options.checkpoint is None and weights is not None and weights.is_file():
+        options.checkpoint = str(weights)
+    return options
 
 
 def _print_warnings(warnings: Any) -> None:

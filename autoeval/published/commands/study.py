@@ -98,8 +98,8 @@ def read_settings(words: Sequence[str], defaults: Mapping[str, Any]) -> dict[str
     for name, text in named_pairs(words, "--set", "KEY=VALUE"):
         key = name.replace("-", "_")
         if key not in defaults:
-            known = ", ".join(defaults) or "none"
-            raise InputError(f"--set {name}: this study has no such setting, only {known}.")
+            names = ", ".join(defaults) or "none"
+            raise InputError(f"--set {name}: this study has no such setting, only {names}.")
         default = defaults[key]
         try:
             if isinstance(default, tuple):

@@ -173,11 +173,11 @@ def _table(trial: Trial, choice: ChosenDropout) -> pd.DataFrame:
             "position": spec.position,
             "stages": list_stages(spec.stages),
             "rate": spec.rate,
-            **found,
+            **measured,
             "fate": "chosen" if spec == choice.best else choice.fate.get(spec, ""),
-            "last": (spec != choice.best, spec in choice.fate, -found["r2"]),
+            "last": (spec != choice.best, spec in choice.fate, -measured["r2"]),
         }
-        for spec, found in trial.found.items()
+        for spec, measured in trial.found.items()
     ]
     table = pd.DataFrame(rows).sort_values("last", kind="stable", ignore_index=True)
     return table.drop(columns="last")

@@ -113,13 +113,13 @@ def naive_executions(n_dropouts: int, *, repeats: int = 1, share_clean: bool = F
 
 def _inputs(stage: int, specs: Sequence[DropoutSpec]) -> set[tuple]:
     """Return the different perturbed inputs of a stage."""
-    found = set()
+    inputs = set()
     for spec in specs:
         last = stage if spec.position == "before" else stage - 1
         dropped = tuple(s for s in spec.stages if s <= last)
         if dropped:
-            found.add((spec.position, spec.rate, dropped))
-    return found
+            inputs.add((spec.position, spec.rate, dropped))
+    return inputs
 
 
 def scores_of(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -142,15 +142,15 @@ def r_squared(
     is the variance of the scores for want of images, which is taken out of their variance.
     """
     _, y, spread, product = _moments(scores, accuracy)
-    known = ~np.isnan(scores)
+    defined = ~np.isnan(scores)
     if noise is not None:
         least = spread / 4
-        spread = np.maximum(spread - np.where(known, noise, 0).sum(0), least)
+        spread = np.maximum(spread - np.where(defined, noise, 0).sum(0), least)
     explained = np.divide(
         np.maximum(product, 0) ** 2, spread, out=np.zeros_like(spread), where=spread > 0
     )
     explained = np.minimum(explained, (y**2).sum(0))
-    off = np.where(known, accuracy[:, None] - accuracy.mean(), 0)
+    off = np.where(defined, accuracy[:, None] - accuracy.mean(), 0)
     about_mean = (off**2).sum(0) - (y**2).sum(0)  # known sets have a mean of their own
     return (explained + about_mean) / _total(accuracy)
 
@@ -173,12 +173,12 @@ def _moments(
     scores: np.ndarray, accuracy: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return centred scores and accuracies, (S, C) and 0 where undefined, Σx² and Σxy, (C,)."""
-    known = ~np.isnan(scores)
-    n = np.maximum(known.sum(0), 1)
-    values = np.where(known, scores, 0)
-    x = np.where(known, values - values.sum(0) / n, 0)
-    truth = np.where(known, accuracy[:, None], 0)
-    y = np.where(known, truth - truth.sum(0) / n, 0)
+    defined = ~np.isnan(scores)
+    n = np.maximum(defined.sum(0), 1)
+    values = np.where(defined, scores, 0)
+    x = np.where(defined, values - values.sum(0) / n, 0)
+    truth = np.where(defined, accuracy[:, None], 0)
+    y = np.where(defined, truth - truth.sum(0) / n, 0)
     return x, y, (x**2).sum(0), (x * y).sum(0)
 
 

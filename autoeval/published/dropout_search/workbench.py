@@ -120,13 +120,13 @@ class Workbench:
 
     def _job(self, number: int, specs: Sequence[DropoutSpec], stop: int) -> Job | None:
         """Make the job that measures what is missing of a sample set."""
-        known = self._known[number, self.columns(specs)]
-        missing = tuple(spec for spec, n in zip(specs, known, strict=True) if n < stop)
+        n_scored = self._known[number, self.columns(specs)]
+        missing = tuple(spec for spec, n in zip(specs, n_scored, strict=True) if n < stop)
         if not missing:
             return None
         whole = self.sample_sets[number]
         accuracy = bool(np.isnan(self.accuracy[number]))
-        piece = Slice(whole.payload, int(known.min()), stop, missing, accuracy)
+        piece = Slice(whole.payload, int(n_scored.min()), stop, missing, accuracy)
         names = (piece.start, piece.stop, piece.accuracy, piece.specs)
         digest = hashlib.sha256(repr(names).encode()).hexdigest()[:16]
         return Job(f"{whole.key}-{digest}", stop - piece.start, piece)
@@ -141,11 +141,11 @@ class Workbench:
         for reason in table.get("unreadable", pd.Series(dtype=str)).dropna():
             self.warnings[f"left out: {reason}"] = None
         if piece.accuracy:
-            known = table.get(self.target, pd.Series([np.nan])).dropna()
-            if known.empty:
+            accuracy = table.get(self.target, pd.Series([np.nan])).dropna()
+            if accuracy.empty:
                 self._lose(number, "has no labelled box or no readable image")
                 return
-            self.accuracy[number] = known.iloc[0]
+            self.accuracy[number] = accuracy.iloc[0]
         if "stages" in table:
             rows = table[table["stages"].notna()]
             names = zip(rows["stages"], rows["rate"], strict=True)
@@ -189,10 +189,10 @@ def _slice_rows(
     )
     numbers = range(piece.start, piece.stop)
     for number, sample, each in observer.stream(piece.samples, observe, numbers, log=log):
-        found = {spec: evidence.relabel(lookup) for spec, evidence in each.items()}
-        clean = next(iter(found.values())).clean
+        by_spec = {spec: evidence.relabel(lookup) for spec, evidence in each.items()}
+        clean = next(iter(by_spec.values())).clean
         truth.update(clean, sample.boxes, sample.labels, sample.iscrowd)
-        made = (_row(spec, evidence, observer) for spec, evidence in found.items())
+        made = (_row(spec, evidence, observer) for spec, evidence in by_spec.items())
         rows += [{"image": number, **row} for row in made]
         advance(1)
     if piece.accuracy:

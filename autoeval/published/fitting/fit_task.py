@@ -107,7 +107,7 @@ def fit_task(
         executor=executor,
         load=load,
     )
-    warnings = [of for each in seed_sets for of in prefixed(each.name, each.warnings)]
+    warnings = [text for each in seed_sets for text in prefixed(each.name, each.warnings)]
     table = _usable(table, counts.failed, "mAP" if at_threshold else target, warnings)
     task = observer.task
     table["family"] = table["source"].map(task.groups).fillna(table["source"])
@@ -117,9 +117,9 @@ def fit_task(
     table, boxes = apart(table)
     write_table(work_dir / BOXES_FILE, boxes)
     words = observer.detector.categories
-    sets = [checked_set(of, words) for of in recorded_sets(boxes)]
+    sets = [checked_set(seed_set, words) for seed_set in recorded_sets(boxes)]
     if pseudo_labels is not None:
-        sets = [with_pseudo_labels(of, pseudo_labels, pseudo_words) for of in sets]
+        sets = [with_pseudo_labels(labelled, pseudo_labels, pseudo_words) for labelled in sets]
     made_with: dict[str, Any] = {
         "context": observer.context(),
         "loading": with_stages(loading, getattr(observer.settings, "stages", ())),
@@ -237,15 +237,15 @@ def _usable(
     table = table[table["status"] == OK] if len(table) else table
     if table.empty:
         raise InputError("No sample set could be scored. " + " ".join(warnings[-1:]))
-    own = seed_rows(table)
-    known = set(own.loc[own[target].notna(), "source"])
-    if not known:
+    seeds = seed_rows(table)
+    labelled = set(seeds.loc[seeds[target].notna(), "source"])
+    if not labelled:
         raise InputError("The own images of no source could be scored. " + " ".join(warnings))
-    for source in [name for name in sources(table) if name not in known]:
+    for source in [name for name in sources(table) if name not in labelled]:
         warnings.append(
             Notice(
                 "source-left-out",
                 f"{source}: its own images could not be scored, so it was left out",
             )
         )
-    return table[table["source"].isin(known)].reset_index(drop=True)
+    return table[table["source"].isin(labelled)].reset_index(drop=True)

@@ -49,9 +49,9 @@ def observe_source_domain(
             pooled.update(evidence)
         if evidence.prototypes is not None:
             prototypes.update(evidence)
-        found = evidence.clean.above(score_thr)
-        scores.append(found.scores)
-        correct.append(correct_boxes(found, sample.boxes, sample.labels))
+        detections = evidence.clean.above(score_thr)
+        scores.append(detections.scores)
+        correct.append(correct_boxes(detections, sample.boxes, sample.labels))
         advance(1)
     name = samples.seed_set.name
     try:
@@ -64,7 +64,7 @@ def observe_source_domain(
     return SourceDomain(name, features, threshold)
 
 
-def correct_boxes(found: Detections, boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def correct_boxes(detections: Detections, boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return which boxes match a labelled object of their category with an IoU of at least .5.
 
     Each object goes to the best-scored box that overlaps it so, as in COCO's evaluation.
@@ -75,12 +75,12 @@ def correct_boxes(found: Detections, boxes: np.ndarray, labels: np.ndarray) -> n
     >>> correct_boxes(twice, one, np.array([0]))
     array([False,  True])
     """
-    correct = np.zeros(len(found), bool)
-    if not len(boxes) or not len(found):
+    correct = np.zeros(len(detections), bool)
+    if not len(boxes) or not len(detections):
         return correct
-    overlaps = box_iou(found.boxes.astype(np.float64), np.asarray(boxes, np.float64))
-    overlaps[found.labels[:, None] != np.asarray(labels)[None, :]] = 0
-    for k in np.argsort(-found.scores, kind="stable"):
+    overlaps = box_iou(detections.boxes.astype(np.float64), np.asarray(boxes, np.float64))
+    overlaps[detections.labels[:, None] != np.asarray(labels)[None, :]] = 0
+    for k in np.argsort(-detections.scores, kind="stable"):
         best = int(overlaps[k].argmax())
         if overlaps[k, best] >= CORRECT_IOU:
             correct[k] = True
@@ -111,13 +111,13 @@ def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> S
 def reference_domain(observer: Observer, name: str, folder: Path) -> SourceDomain:
     """Observe the source of a task that stands for the detector's training domain."""
     task = observer.task
-    known = [task.load_seed_set(files) for files in task.seed_sets if files.name == name]
-    if not known:
+    loaded = [task.load_seed_set(files) for files in task.seed_sets if files.name == name]
+    if not loaded:
         raise InputError(
             f"Expected reference= to name a seed set of task {task.name} out of "
             f"{', '.join(files.name for files in task.seed_sets)} but got '{name}'."
         )
-    return kept_source_domain(observer, known[0], folder / DOMAINS)
+    return kept_source_domain(observer, loaded[0], folder / DOMAINS)
 
 
 def _key(observer: Observer, seed_set: SeedSet) -> str:

@@ -117,8 +117,8 @@ def contact_sheet(
     grid = figure.subplots(len(seed_sets), n_columns, squeeze=False)
     for axis in grid.ravel():
         axis.axis("off")
-    for row, seed_set, own in zip(grid, seed_sets, recipes, strict=True):
-        shown = [own_images(seed_set), *own[: n_columns - 1]]
+    for row, seed_set, sets in zip(grid, seed_sets, recipes, strict=True):
+        shown = [own_images(seed_set), *sets[: n_columns - 1]]
         for axis, recipe in zip(row, shown, strict=False):
             caption = f"{seed_set.name}\n{len(recipe.image_ids)} images"
             if recipe.steps:

@@ -51,8 +51,10 @@ class Scorer(TravellingObserver):
     def __call__(self, job: Job, advance: Advance) -> list[dict[str, Any]]:
         """Return the rows of one sample set, one a repeat; own images also with all their boxes."""
         samples, seen = job.payload, list[Evidence]()
-        own = job.columns.get("kind") == SEED
-        first = [samples.unread(k) for k in range(min(len(samples), MOST_IMAGES))] if own else []
+        untouched = job.columns.get("kind") == SEED
+        first = (
+            [samples.unread(k) for k in range(min(len(samples), MOST_IMAGES))] if untouched else []
+        )
         labelled = {of.image_id: (of.boxes, of.labels, of.iscrowd) for of in first}
 
         def keep(evidence: Evidence) -> None:
@@ -60,7 +62,7 @@ class Scorer(TravellingObserver):
                 seen.append(evidence.boxes_alone())
 
         rows = scored_rows(self.observer, samples, advance=advance, watch=keep)
-        if own:
+        if untouched:
             pool = pool_of_evidence(seen, self.observer.task.categories)
             truth = truth_of_samples(pool.found, [labelled[of.image_id] for of in seen])
             rows[0][LABELLED] = pack_set(pool, truth)

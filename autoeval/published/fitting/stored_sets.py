@@ -23,7 +23,7 @@ LABELLED = ("image", "label", "boxes", "crowd")
 
 def pack_set(pool: Pool, truth: Truth) -> bytes:
     """Write a pool and its labels as bytes, about 70 a box, so that they fit a row of a table."""
-    found = {f"found_{name}": getattr(pool.found, name) for name in FOUND}
+    boxes = {f"found_{name}": getattr(pool.found, name) for name in FOUND}
     true = {f"true_{name}": getattr(truth, name) for name in LABELLED}
     described = {
         "images": [(image.image_id, image.size) for image in pool.found.images],
@@ -33,7 +33,7 @@ def pack_set(pool: Pool, truth: Truth) -> bytes:
     text = np.frombuffer(json.dumps(described).encode(), np.uint8)
     buffer = io.BytesIO()
     features = pool.features.astype(np.float32)
-    np.savez_compressed(buffer, described=text, features=features, **found, **true)
+    np.savez_compressed(buffer, described=text, features=features, **boxes, **true)
     return buffer.getvalue()
 
 

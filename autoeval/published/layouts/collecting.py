@@ -82,11 +82,11 @@ def collect_labels(
     missing = Notice(
         "images-missing", f"labelled images missing in {img_dir}: {len(absent)} ({listed(absent)})"
     )
-    known = {name: (sizes or {}).get(name) or image_size(img_dir / name) for name in marked}
-    lost = [name for name in marked if name in present and known[name] is None]
+    known_sizes = {name: (sizes or {}).get(name) or image_size(img_dir / name) for name in marked}
+    lost = [name for name in marked if name in present and known_sizes[name] is None]
     images = [
         LabelledImage(printable(name), name, size)
-        for name, size in known.items()
+        for name, size in known_sizes.items()
         if name in present and size is not None
     ]
     boxes = [
@@ -95,7 +95,9 @@ def collect_labels(
         for box in marked[image.file_name]
     ]
     # Of images that are missing, too: a half-downloaded set keeps its categories.
-    words = dict.fromkeys([*categories, *(box.category for of in marked.values() for box in of)])
+    words = dict.fromkeys(
+        [*categories, *(box.category for boxes in marked.values() for box in boxes)]
+    )
     return LabelSet(
         path,
         tuple(images),
@@ -110,13 +112,13 @@ def collect_labels(
 def first_folder(path: Path, given: Path | None, candidates: Iterable[Path]) -> Path:
     """Return the image folder that was given, else the first there is, or raise `InputError`."""
     candidates = list(candidates)
-    found = given or next((place for place in candidates if place.is_dir()), None)
-    if found is None:
+    folder = given or next((place for place in candidates if place.is_dir()), None)
+    if folder is None:
         raise InputError(
             f"Where are the images of {path}? Looked for {listed(candidates)}; name their folder "
             "(`img_dir`)."
         )
-    return found
+    return folder
 
 
 def label_files(folder: Path, ending: str) -> list[Path]:
@@ -137,9 +139,9 @@ def chosen(name: str, value: object, options: Sequence[str]) -> str:
 def number(name: str, value: float | str, *, least: float = 0) -> float:
     """Return an option as a number, or raise `InputError` if it is none or under `least`."""
     try:
-        found = float(value)
+        parsed = float(value)
     except ValueError:
-        found = float("nan")
-    if not found >= least:
+        parsed = float("nan")
+    if not parsed >= least:
         raise InputError(f"Expected `{name}` to be a number from {least:g} but got {value!r}.")
-    return found
+    return parsed

@@ -69,7 +69,7 @@ def read_bdd100k(path: Path, img_dir: Path | None = None) -> LabelSet:
 
 
 def _bdd100k_boxes(frame: dict[str, Any]) -> list[Marked]:
-    found = []
+    boxes = []
     for label in frame.get("labels") or ():
         if label.get("box2d"):
             x1, y1, x2, y2 = (float(label["box2d"][side]) for side in ("x1", "y1", "x2", "y2"))
@@ -77,8 +77,8 @@ def _bdd100k_boxes(frame: dict[str, Any]) -> list[Marked]:
             word = str(label["category"])
             name = _BDD100K_IGNORED.get(word) or _BDD100K_NAMES.get(word, label["category"])
             box = (x1, y1, x2 - x1, y2 - y1)
-            found.append(Marked(name, box, crowd or word in _BDD100K_IGNORED))
-    return found
+            boxes.append(Marked(name, box, crowd or word in _BDD100K_IGNORED))
+    return boxes
 
 
 BDD100K = LabelFormat("bdd100k", "BDD100K detection JSON", read_bdd100k)
@@ -119,12 +119,12 @@ def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
 
 
 def _column(path: Path, header: list[str], names: tuple[str, ...]) -> str:
-    found = next((name for name in names if name in header), None)
-    if found is None:
+    column = next((name for name in names if name in header), None)
+    if column is None:
         raise InputError(
             f"{path}: expected a column {' or '.join(names)}, got {', '.join(header) or 'none'}."
         )
-    return found
+    return column
 
 
 BOX_CSV = LabelFormat("box_csv", "CSV of boxes (Kaggle's self-driving cars, Udacity)", read_box_csv)

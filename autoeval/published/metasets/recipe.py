@@ -192,10 +192,12 @@ def load_metaset_config(path: PathLike | None = None, **changes: Any) -> MetaSet
     `changes` are fields of `MetaSetConfig` that override the file, unless they are None.
     """
     options = {} if path is None else read_config(path)
-    known = {field.name for field in fields(MetaSetConfig)}
-    unknown = sorted(set(options) - known)
+    options_there = {field.name for field in fields(MetaSetConfig)}
+    unknown = sorted(set(options) - options_there)
     if unknown:
-        raise InputError(f"{path}: no option {unknown[0]!r} here, only {', '.join(sorted(known))}.")
+        raise InputError(
+            f"{path}: no option {unknown[0]!r} here, only {', '.join(sorted(options_there))}."
+        )
     options.update({name: value for name, value in changes.items() if value is not None})
     if "transforms" in options:
         options["transforms"] = tuple(options["transforms"])

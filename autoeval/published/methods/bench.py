@@ -30,8 +30,10 @@ class BenchResult:
     @property
     def baseline(self) -> str:
         """The published method, or the constant, with the lowest error."""
-        known = methods()
-        others = [name for name in self.results if name not in known or known[name].published]
+        registered = methods()
+        others = [
+            name for name in self.results if name not in registered or registered[name].published
+        ]
         return min(others or self.results, key=lambda name: self.errors(name).mean())
 
     def errors(self, method: str) -> np.ndarray:

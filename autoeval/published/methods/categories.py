@@ -46,13 +46,15 @@ class PartialPooling:
         if not len(rows):
             raise InputError(f"Expected categories with finite {target} but none has any.")
         self.common_: Method = make_method(self.method).fit(rows, target)
-        own = rows.of_kind(SEED)
-        errors = own[target].astype(np.float64) - self.common_.predict(own)
+        seeds = rows.of_kind(SEED)
+        errors = seeds[target].astype(np.float64) - self.common_.predict(seeds)
         names = ["category", "source"]
-        means = pd.DataFrame({"error": errors} | {name: own[name] for name in names})
+        means = pd.DataFrame({"error": errors} | {name: seeds[name] for name in names})
         means = means.groupby(names)["error"].mean()
-        known = means[np.isfinite(means)].groupby(level="category")
-        by_category = {str(category): of.to_numpy() for category, of in known}
+        defined = means[np.isfinite(means)].groupby(level="category")
+        by_category = {
+            str(category): category_means.to_numpy() for category, category_means in defined
+        }
         self.sources_ = {name: len(values) for name, values in by_category.items()}
         self.offsets_ = shrunken_means(by_category)
         return self
@@ -101,11 +103,11 @@ def estimate_categories(
         ``interval_method``, ``sources`` (whose own images hold it; an interval needs three).
     """
     categories = categories_of(table, target)
-    known = {name.partition("/")[0] for name in table if "/" in name}
-    features = readable(make_method(method), known)
+    stems = {name.partition("/")[0] for name in table if "/" in name}
+    features = readable(make_method(method), stems)
     columns = (*features, target)
     stacked = stack_categories(table, categories) if categories else pd.DataFrame()
-    if stacked.empty or not set(columns) <= known:
+    if stacked.empty or not set(columns) <= stems:
         raise InputError(
             f"Expected columns such as {target}/CATEGORY for a task of several categories."
         )
@@ -147,8 +149,8 @@ def _row(
     target: str,
     level: float,
 ) -> dict[str, Any]:
-    own = seed_rows(stacked)
-    true = own[own["category"] == category].groupby("source")[target].first().dropna()
+    seeds = seed_rows(stacked)
+    true = seeds[seeds["category"] == category].groupby("source")[target].first().dropna()
     evaluated = [name for name in true.index if np.isfinite(missed[name].get(category, np.nan))]
     residuals = np.array([abs(missed[name][category] - true[name]) for name in evaluated])
     left_out = np.array([without[name][category] for name in evaluated])

@@ -127,10 +127,10 @@ def _worst_where_undefined(matrix: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(matrix), matrix, 0.0)
 
 
-def _source_weights(groups: np.ndarray, own: np.ndarray) -> np.ndarray:
+def _source_weights(groups: np.ndarray, untouched: np.ndarray) -> np.ndarray:
     """Give every source the weight 1: half to its own images, half to its sample sets."""
     weights = np.zeros(len(groups))
-    for part in (own, ~own):
+    for part in (untouched, ~untouched):
         counts = np.bincount(groups[part], minlength=groups.max() + 1)
         weights[part] = 0.5 / counts[groups[part]]
     return weights

@@ -38,8 +38,8 @@ def leave_one_source_out(
     find_target(target)
     check_score_table(table, (target,))
     own_rows = seed_rows(table)
-    known = own_rows.loc[np.isfinite(own_rows[target]), "source"]
-    table = table[table["source"].isin(known)]
+    labelled = own_rows.loc[np.isfinite(own_rows[target]), "source"]
+    table = table[table["source"].isin(labelled)]
     names = sources(table)
     family_of = families(table)
     different = dict.fromkeys(family_of.values())
@@ -49,22 +49,22 @@ def leave_one_source_out(
             f"but got {len(different)} ({', '.join(different)}). Add labelled seed sets of other "
             "origin."
         )
-    found: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
+    held_out: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
-        for rest, own in leave_one_group_out(table["source"].map(family_of)):
+        for rest, left_out in leave_one_group_out(table["source"].map(family_of)):
             others = table.iloc[rest]
             regression = make_regression(method, target=target, level=level).fit(others)
-            for name in sources(table.iloc[own]):
+            for name in sources(table.iloc[left_out]):
                 record, error = _held_out(table, name, family_of, regression)
                 if np.isnan(error).any():
                     constant = make_regression(BASELINE, target=target, level=level)
                     fitted = constant.fit(others)
                     record, error = _held_out(table, name, family_of, fitted)
                     record["missing"] = True
-                found[name] = (record, error)
+                held_out[name] = (record, error)
                 bar.update()
-    per_source = pd.DataFrame([found[name][0] for name in names])
-    by_repeat = np.mean([found[name][1] for name in names], axis=0)
+    per_source = pd.DataFrame([held_out[name][0] for name in names])
+    by_repeat = np.mean([held_out[name][1] for name in names], axis=0)
     return LeaveOneSourceOut(
         method, target, per_source, by_repeat, _correlation(table, method, target)
     )
@@ -74,10 +74,10 @@ def _held_out(
     table: pd.DataFrame, name: str, family_of: Mapping[str, str], regression: Regression
 ) -> tuple[dict[str, Any], np.ndarray]:
     """Estimate the own images of a source by a regression that has not seen its family."""
-    own = seed_rows(table[table["source"] == name])
-    estimate = regression.predict_rows(own)
-    true = float(own[regression.target].iloc[0])
-    error = np.abs(regression.predict_repeats(own) - true)
+    seeds = seed_rows(table[table["source"] == name])
+    estimate = regression.predict_rows(seeds)
+    true = float(seeds[regression.target].iloc[0])
+    error = np.abs(regression.predict_repeats(seeds) - true)
     record = {
         "source": name,
         "family": family_of[name],

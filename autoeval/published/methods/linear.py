@@ -39,9 +39,9 @@ class Constant:
 
     def fit(self, rows: Rows, target: str) -> Self:
         """Take the statistic of `target` over the sources."""
-        own = rows.of_kind(SEED)
-        first = np.unique(own["source"], return_index=True)[1]
-        self.value_ = float(self.statistic(own[target][first]))
+        seeds = rows.of_kind(SEED)
+        first = np.unique(seeds["source"], return_index=True)[1]
+        self.value_ = float(self.statistic(seeds[target][first]))
         return self
 
     def predict(self, rows: Rows) -> np.ndarray:
@@ -82,8 +82,10 @@ class Linear:
     def predict(self, rows: Rows) -> np.ndarray:
         """Estimate `target` for each row."""
         x = rows.matrix(self.features)
-        known = np.isfinite(x).all(axis=1)
-        return np.where(known, _design(np.where(known[:, None], x, 0)) @ self.coefficients_, np.nan)
+        defined = np.isfinite(x).all(axis=1)
+        return np.where(
+            defined, _design(np.where(defined[:, None], x, 0)) @ self.coefficients_, np.nan
+        )
 
 
 def _design(x: np.ndarray) -> np.ndarray:

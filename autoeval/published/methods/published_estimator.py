@@ -225,8 +225,8 @@ class PublishedEstimator:
         site = scored_site(
             keeping(observer, keep or run.keeping(None)), pictures, shards=shards, watch=watch
         )
-        found = (*fitted_pass.repeated_warnings, *identity_warnings(run.loaded))
-        return self.predict_site(site.warned(found))
+        warnings = (*fitted_pass.repeated_warnings, *identity_warnings(run.loaded))
+        return self.predict_site(site.warned(warnings))
 
     def predict_site(self, site: Site) -> PublishedEstimate:
         """Estimate from the scores of `scored_site`."""

@@ -112,25 +112,25 @@ def make_method(name: str) -> Method:
     name: out of `methods`, a single feature of a score, such as ``ps@0.95``, or several scores and
         features joined by ``+``, such as ``bos+es``: least squares on them together.
     """
-    known = methods()
-    if name in known:
-        return known[name].make()
+    registered = methods()
+    if name in registered:
+        return registered[name].make()
     if score_of(name) is not None:
         return Linear(name)
     families = [_columns(part) for part in name.split("+")]
     if len(families) > 1 and all(families):
         return BestThreshold(*families)
     raise InputError(
-        f"Expected a method out of {', '.join(known)}, a feature of a score, or scores joined by "
-        f"'+', but got '{name}'."
+        f"Expected a method out of {', '.join(registered)}, a feature of a score, or scores joined "
+        f"by '+', but got '{name}'."
     )
 
 
 def _columns(part: str) -> tuple[str, ...]:
     """Return the columns of a score by the name before their ``@``, or a feature itself."""
     every = chain.from_iterable(score.features for score in scores().values())
-    found = tuple(name for name in every if part in (name, name.partition("@")[0]))
-    return found or ((part,) if score_of(part) else ())
+    columns = tuple(name for name in every if part in (name, name.partition("@")[0]))
+    return columns or ((part,) if score_of(part) else ())
 
 
 def _of_score(score: type[Score]) -> Iterator[tuple[str, NamedMethod]]:

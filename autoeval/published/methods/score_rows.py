@@ -49,8 +49,8 @@ def check_features(rows: pd.DataFrame, features: Sequence[str]) -> None:
 
 def check_target(values: pd.Series, target: Target) -> None:
     """Make sure that true values are possible ones."""
-    known = values[np.isfinite(values)]
-    impossible = known[(known < -ROUNDING) | (known > target.upper + ROUNDING)]
+    defined = values[np.isfinite(values)]
+    impossible = defined[(defined < -ROUNDING) | (defined > target.upper + ROUNDING)]
     if len(impossible):
         raise InputError(
             f"Expected {target.name} in 0 to {target.upper:g} but {len(impossible)} of "
@@ -151,8 +151,8 @@ def split_threshold(feature: str) -> tuple[str, float] | None:
     >>> split_threshold("ps@0.95"), split_threshold("bos")
     (('ps', 0.95), None)
     """
-    found = _THRESHOLDED.fullmatch(feature)
-    return (found["family"], float(found["threshold"])) if found else None
+    match = _THRESHOLDED.fullmatch(feature)
+    return (match["family"], float(match["threshold"])) if match else None
 
 
 def mean_over_repeats(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -74,12 +74,12 @@ class ScoredPass(FittedPass):
         self.check_reference(reference)
         needs, wanted = self.needs(self.features), 0
         if "perturbed" in needs or repeats:
-            known = _fitted_repeats(self.table)
-            wanted = known if repeats is None else repeats
-            if not min(1, known) <= wanted <= known:
+            fitted = _fitted_repeats(self.table)
+            wanted = fitted if repeats is None else repeats
+            if not min(1, fitted) <= wanted <= fitted:
                 raise InputError(
-                    f"Expected {min(1, known)} to {known} `repeats`, the number this estimator was "
-                    f"fitted with, but got {wanted}."
+                    f"Expected {min(1, fitted)} to {fitted} `repeats`, the number this estimator "
+                    f"was fitted with, but got {wanted}."
                 )
         wants = tuple(want for want in WANTS if want in BY_PRODUCTS or want in needs)
         try:

@@ -62,7 +62,7 @@ def scored_site(
         least_stable.merge(part)
     row = {name: value for name, value in rows[0].items() if name != RESAMPLED}
     numbers = [name for name, value in row.items() if isinstance(value, float)]
-    row |= {name: float(np.mean([of[name] for of in rows])) for name in numbers}
+    row |= {name: float(np.mean([repeat_row[name] for repeat_row in rows])) for name in numbers}
     lost = row["unreadable"].split("; ") if row["n_unreadable"] else []
     return ScoredSite(
         SiteBoxes.of_evidence(seen.evidence, observer.task.categories, None),

@@ -67,8 +67,10 @@ class SourceRegression:
             source, _ = pd.factorize(rows["source"])  # numbered in the order of `sources_`
             for rest, held_out in leave_one_group_out(source):
                 fitted = self._fit_repeats(rows.where(rest))
-                own = rows.where(held_out).of_kind(SEED)
-                residuals.append(abs(own[self.target][0] - self._per_repeat(fitted, own).mean()))
+                seeds = rows.where(held_out).of_kind(SEED)
+                residuals.append(
+                    abs(seeds[self.target][0] - self._per_repeat(fitted, seeds).mean())
+                )
                 self._left_out.append(fitted)
             self.residuals_ = np.array(residuals)
         self.training_range_ = {

@@ -21,8 +21,8 @@ def as_perturbable(detector: Any, stages: Sequence[str] = ()) -> Any:
         from autoeval.detectors.detector import MMDetector
         from autoeval.published.network.perturbable import PerturbableDetector
 
-        known = isinstance(detector, PerturbableDetector)
-        if known and (not stages or detector.stages == tuple(stages)):
+        perturbable = isinstance(detector, PerturbableDetector)
+        if perturbable and (not stages or detector.stages == tuple(stages)):
             return detector
         if isinstance(detector, MMDetector):
             parts = detector.model, detector.config, detector.categories

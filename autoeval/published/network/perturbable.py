@@ -106,7 +106,9 @@ class PerturbableDetector(MMDetector):
         evidence = [each.evidence(dropout) for each in passes]
         if VIEWED in wants:
             views = views_of(images, self._clean)
-            evidence = [replace(e, views=of) for e, of in zip(evidence, views, strict=True)]
+            evidence = [
+                replace(e, views=of_image) for e, of_image in zip(evidence, views, strict=True)
+            ]
         if HALF_SIZE in wants:
             evidence = self._with_half_size(images, evidence)
         return self._reweighted(images, evidence, seed) if REWEIGHTED in wants else evidence
@@ -152,8 +154,8 @@ class PerturbableDetector(MMDetector):
         passes: dict[int, _Passes] = {}
         for rows, batch in self._batches(images):
             seeds = [sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows]
-            found = self._run(self._of_batch, batch, dropouts, seeds, wants)
-            for i, (clean, perturbed, captured) in zip(rows, found, strict=True):
+            of_batch = self._run(self._of_batch, batch, dropouts, seeds, wants)
+            for i, (clean, perturbed, captured) in zip(rows, of_batch, strict=True):
                 size = images[i].shape[:2]
                 passes[i] = _Passes(image_ids[i], size, clean, perturbed, captured)
         return [passes[i] for i in range(len(images))]
@@ -178,17 +180,17 @@ class PerturbableDetector(MMDetector):
             rows = [(start + i) % n_images for i in range(len(part))]
             begun = {layer: prefix.take(rows) for layer, prefix in prefixes.items()}
             again = take_samples(batch, rows)
-            for spec, found in self._passes.perturbed(again, begun, dropouts, part):
-                for row, boxes in zip(rows, found, strict=True):
+            for spec, detections in self._passes.perturbed(again, begun, dropouts, part):
+                for row, boxes in zip(rows, detections, strict=True):
                     perturbed[row][spec].append(boxes)
         fields = [captured.fields(i) for i in range(n_images)]
         return list(zip(clean, perturbed, fields, strict=True))
 
     def _reweighted(
-        self, images: Sequence[np.ndarray], found: Sequence[Evidence], seed: int
+        self, images: Sequence[np.ndarray], evidence: Sequence[Evidence], seed: int
     ) -> list[Evidence]:
         """Add what is found with perturbed weights, or the reason why nothing is."""
-        names = [evidence.image_id for evidence in found]
+        names = [one.image_id for one in evidence]
         with perturbed_weights(self.model, seed):
             perturbed = self.observe(images, names, wants=["logits"])
         n_categories = getattr(final_head(self.model), "num_classes", len(self.categories))
@@ -200,7 +202,7 @@ class PerturbableDetector(MMDetector):
             pair = [classified(e.clean, e.require("logits"), n_categories) for e in (clean, other)]
             return replace(clean, reweighted=tuple(pair))
 
-        return [both(*pair) for pair in zip(found, perturbed, strict=True)]
+        return [both(*pair) for pair in zip(evidence, perturbed, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,9 @@ class ViewedBlackBox(BlackBoxDetector):
                 f"{MISSING['perturbed']}."
             )
         plain = super().observe(images, image_ids, wants={HALF_SIZE} & set(wants))
-        evidence = [replace(of, missing={**of.missing, **MISSING}) for of in plain]
+        evidence = [
+            replace(clean_only, missing={**clean_only.missing, **MISSING}) for clean_only in plain
+        ]
         if "views" not in wants:
             return evidence
 
@@ -70,4 +72,4 @@ class ViewedBlackBox(BlackBoxDetector):
             return self._detect(altered, image_ids)
 
         views = views_of(images, find)
-        return [replace(e, views=of) for e, of in zip(evidence, views, strict=True)]
+        return [replace(e, views=of_image) for e, of_image in zip(evidence, views, strict=True)]

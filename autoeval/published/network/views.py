@@ -29,5 +29,5 @@ def views_of(
     images: Sequence[np.ndarray], find: Callable[[Sequence[np.ndarray]], list[Detections]]
 ) -> list[tuple[Detections, ...]]:
     """Return the boxes of each image on each of its views; `find` is a plain pass."""
-    found = [find([alter(image, view) for image in images]) for view in VIEWS]
-    return list(zip(*found, strict=True))
+    by_view = [find([alter(image, view) for image in images]) for view in VIEWS]
+    return list(zip(*by_view, strict=True))

@@ -92,7 +92,7 @@ class Measure(Protocol):
     """Adds up how right a detector is, image by image, as `MeanAP` does."""
 
     def update(
-        self, found: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
+        self, detections: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
     ) -> None:
         """Take in the detections and the true boxes of one image."""
 
@@ -196,8 +196,8 @@ def preset(
         raise InputError(f"Expected a preset out of {', '.join(PRESETS)} but got '{name}'.")
     if repeats < least:
         raise InputError(f"Expected {least} dropout repeats or more but got {repeats}.")
-    own, stability = PRESETS[name]
-    return ScoredSettings(seed, dropout=dropout or own, stability=stability, repeats=repeats)
+    usual, stability = PRESETS[name]
+    return ScoredSettings(seed, dropout=dropout or usual, stability=stability, repeats=repeats)
 
 
 def light(*, repeats: int = 0, seed: int = 0, dropout: DropoutSpec | None = None) -> ScoredSettings:

@@ -89,7 +89,7 @@ def box_table(observations: Observations) -> pd.DataFrame:
     parts, score_thr = [], observations.stability.score_thr
     for observed in observations.sets:
         for image in observed.images:
-            found = _outside_crowds(image, score_thr)
+            outside = _outside_crowds(image, score_thr)
             clean, real = image.evidence.clean, ~image.iscrowd
             same = clean.labels[:, None] == image.labels[real]
             overlaps = box_iou(clean.boxes.astype(np.float64), image.boxes[real]) * same
@@ -98,9 +98,9 @@ def box_table(observations: Observations) -> pd.DataFrame:
                     {
                         "source": observed.source,
                         "image_id": image.evidence.image_id,
-                        "confidence": clean.scores[found].astype(np.float64),
-                        "stability": stability_of_boxes(image.evidence, score_thr)[found],
-                        "iou": overlaps.max(axis=1, initial=0.0)[found],
+                        "confidence": clean.scores[outside].astype(np.float64),
+                        "stability": stability_of_boxes(image.evidence, score_thr)[outside],
+                        "iou": overlaps.max(axis=1, initial=0.0)[outside],
                     }
                 )
             )

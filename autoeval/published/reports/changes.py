@@ -101,8 +101,8 @@ def _estimated(stretches: Iterable[alarms.Stretch], models: alarms.LeftOutModels
     for stretch in stretches:
         kind = str(stretch.key["kind"])
         model = models.of(str(stretch.key["family"]), kind if kind in kinds else NO_KIND)
-        found = alarms.estimated_change(stretch, model)
-        rows.append({**stretch.key, "true": stretch.true, **found})
+        estimate = alarms.estimated_change(stretch, model)
+        rows.append({**stretch.key, "true": stretch.true, **estimate})
     return pd.DataFrame(rows)
 
 
@@ -164,12 +164,14 @@ def _routes(runs: Mapping[str, Run]) -> Part:
     rows = []
     for name, (evaluated, _, raised, untouched, apart) in runs.items():
         power = alarms.power_table(raised.assign(kind="all"), "kind").set_index(["monitor", "fall"])
-        own = alarms.MONITORS[0]
-        alone = untouched[untouched["monitor"] == own]
+        first_monitor = alarms.MONITORS[0]
+        alone = untouched[untouched["monitor"] == first_monitor]
         figures = errors.change_figures(evaluated)
         figures |= {f"apart_{k}": v for k, v in errors.change_figures(apart).items()}
-        figures |= {f"power_{low}": power["power"].get((own, low)) for low, _ in alarms.FALLS}
-        large = power.loc[(own, alarms.FALLS[0][0])]
+        figures |= {
+            f"power_{low}": power["power"].get((first_monitor, low)) for low, _ in alarms.FALLS
+        }
+        large = power.loc[(first_monitor, alarms.FALLS[0][0])]
         figures |= {"worse": large["worse"], "delay": large["delay"]}
         rows.append({"route": name, **figures, "false": alone["random"].mean()})
     table = pd.DataFrame(rows)
@@ -297,8 +299,8 @@ def _figure(evaluated: pd.DataFrame, power: pd.DataFrame) -> Figure:
     left.set(xlabel="true change (points of mAP)", ylabel="estimate, group and kind left out")
     left.legend()
     falls = [low for low, _ in alarms.FALLS]
-    for k, (monitor, own) in enumerate(power.groupby("monitor", sort=False)):
-        heights = own.set_index("fall")["power"].reindex(falls) * 100
+    for k, (monitor, of_monitor) in enumerate(power.groupby("monitor", sort=False)):
+        heights = of_monitor.set_index("fall")["power"].reindex(falls) * 100
         right.bar(np.arange(len(falls)) + 0.38 * k, heights, 0.36, label=str(monitor))
     right.set_xticks(np.arange(len(falls)) + 0.19, [_fall_text(*fall) for fall in alarms.FALLS])
     right.set(xlabel="true fall (points of mAP)", ylabel="streams with an alarm (%)", ylim=(0, 110))

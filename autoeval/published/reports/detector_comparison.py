@@ -67,12 +67,12 @@ def compare_report(
     ]
     if not pairs:
         raise InputError("No site has a labelled category: nothing can be evaluated.")
-    found = backtest(pairs, draws=draws, seed=seed)
-    table = summary(found)
+    evaluated = backtest(pairs, draws=draws, seed=seed)
+    table = summary(evaluated)
     formats = dict.fromkeys(table.columns[3:], "{:.1f}") | {"Brier": "{:.3f}"}
     title = "Differences of detectors, estimated"
     return StudyReport(
-        "compare", title, ABOUT, _figure(found), [Part("compare", table, formats=formats)]
+        "compare", title, ABOUT, _figure(evaluated), [Part("compare", table, formats=formats)]
     )
 
 
@@ -106,15 +106,15 @@ def _pairs_at(
             )
 
 
-def _figure(found: pd.DataFrame) -> Figure:
+def _figure(evaluated: pd.DataFrame) -> Figure:
     """Draw estimated against true differences, without labels and with the most."""
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots(1, 2, sharex=True, sharey=True)
-    most = found["k"].max()
+    most = evaluated["k"].max()
     for ax, k, method in zip(axes, (0, most), (FREE, COMBINED if most else FREE), strict=True):
-        own = found[(found["k"] == k) & (found["method"] == method)]
+        points = evaluated[(evaluated["k"] == k) & (evaluated["method"] == method)]
         ax.axline((0, 0), slope=1, color="0.8", zorder=0)
-        ax.scatter(100 * own["truth"], 100 * own["value"], s=8, alpha=0.5)
+        ax.scatter(100 * points["truth"], 100 * points["value"], s=8, alpha=0.5)
         ax.set(title=f"{method}, {k} labels", xlabel="true difference (points of 100)")
     axes[0].set_ylabel("estimated difference")
     return figure
@@ -155,57 +155,57 @@ def backtest(
     for one in pairs:
         for k in sizes:
             if k == 0:
-                found = [{CARRIED: one.carried, AGREEMENT: one.agreement, FREE: one.free}]
+                estimates = [{CARRIED: one.carried, AGREEMENT: one.agreement, FREE: one.free}]
             elif not one.rankings or k > MOST_LABELLED * len(one.rankings[0]):
                 continue
             else:
-                found = [_draw(one, k, seed + d, measured) for d in range(draws)]
-            for draw in found:
+                estimates = [_draw(one, k, seed + d, measured) for d in range(draws)]
+            for draw in estimates:
                 rows += _evaluated(one, k, draw)
     return pd.DataFrame(rows)
 
 
-def summary(found: pd.DataFrame) -> pd.DataFrame:
+def summary(evaluated: pd.DataFrame) -> pd.DataFrame:
     """Average over pairs and draws, in points of 100 and percent; one row a k and method."""
     rows = []
-    for (k, method), own in found.groupby(["k", "method"], sort=False):
-        truth = own["truth"]
-        right = np.sign(own["value"]) == np.sign(truth)
-        n_pairs = own.groupby(["a", "b", "site", "category"]).ngroups
+    for (k, method), group in evaluated.groupby(["k", "method"], sort=False):
+        truth = group["truth"]
+        right = np.sign(group["value"]) == np.sign(truth)
+        n_pairs = group.groupby(["a", "b", "site", "category"]).ngroups
         row = {"labels": k, "method": method, "pairs": n_pairs}
-        row["MAE"] = 100 * own["error"].mean()
+        row["MAE"] = 100 * group["error"].mean()
         for least in SIGNS:
             row[f"sign right over {100 * least:.0f}"] = 100 * right[truth.abs() > least].mean()
-        row["Brier"] = ((own["p"] - (truth > 0)) ** 2).mean()
-        row["coverage"] = 100 * own["covered"].mean()
-        row["half-width"] = 100 * own["half_width"].mean()
+        row["Brier"] = ((group["p"] - (truth > 0)) ** 2).mean()
+        row["coverage"] = 100 * group["covered"].mean()
+        row["half-width"] = 100 * group["half_width"].mean()
         rows.append(row)
     return pd.DataFrame(rows).sort_values("labels", kind="stable", ignore_index=True)
 
 
-def _draw(one: ComparedPair, k: int, seed: int, known: Measured) -> dict[str, ValueWithError]:
+def _draw(one: ComparedPair, k: int, seed: int, measured: Measured) -> dict[str, ValueWithError]:
     """Estimate from a simple random sample, the same for all pairs of a site."""
     assert one.predicted is not None and one.residual is not None
     n_pool = len(one.rankings[0])
     images = np.sort(np.random.default_rng([seed, k]).choice(n_pool, k, replace=False))
-    for of in one.rankings:
-        if (id(of), k, seed) not in known:
-            known[id(of), k, seed] = measure_sample(of.take(images))
+    for ranking in one.rankings:
+        if (id(ranking), k, seed) not in measured:
+            measured[id(ranking), k, seed] = measure_sample(ranking.take(images))
     sample = LabelledSample(images, n_pool)
-    accuracy = difference_of(*(known[id(of), k, seed] for of in one.rankings))
-    found = difference_with_labels(accuracy, sample, one.free, one.predicted, one.residual)
+    accuracy = difference_of(*(measured[id(ranking), k, seed] for ranking in one.rankings))
+    difference = difference_with_labels(accuracy, sample, one.free, one.predicted, one.residual)
     alone = NOTHING
     if accuracy.measured:
         alone = difference_estimate(accuracy.value, accuracy.influence, n_pool=n_pool)
-    return {ALONE: alone, COMBINED: found.combined}
+    return {ALONE: alone, COMBINED: difference.combined}
 
 
-def _evaluated(one: ComparedPair, k: int, found: dict[str, ValueWithError]) -> Iterator[dict]:
-    for method, of in found.items():
-        if not np.isfinite(of.value):
+def _evaluated(one: ComparedPair, k: int, estimates: dict[str, ValueWithError]) -> Iterator[dict]:
+    for method, estimate in estimates.items():
+        if not np.isfinite(estimate.value):
             continue
-        half = of.half_width(LEVEL)
-        error = abs(of.value - one.truth)
+        half = estimate.half_width(LEVEL)
+        error = abs(estimate.value - one.truth)
         yield {
             "a": one.a,
             "b": one.b,
@@ -214,9 +214,9 @@ def _evaluated(one: ComparedPair, k: int, found: dict[str, ValueWithError]) -> I
             "k": k,
             "method": method,
             "truth": one.truth,
-            "value": of.value,
+            "value": estimate.value,
             "error": error,
-            "p": of.probability_positive,
-            "covered": float(error <= half) if of.known else np.nan,
+            "p": estimate.probability_positive,
+            "covered": float(error <= half) if estimate.known else np.nan,
             "half_width": half,
         }

@@ -69,9 +69,11 @@ class DropoutOutcome:
         return [*written, folder / "summary.md", config]
 
     def _summary(self) -> pd.DataFrame:
-        found = [result.summary for result in self.results]
-        shares = {title: [100 * of[name] for of in found] for title, name in SHARES.items()}
-        return pd.DataFrame(found, columns=list(NAMED)).assign(**shares)
+        summaries = [result.summary for result in self.results]
+        shares = {
+            title: [100 * summary[name] for summary in summaries] for title, name in SHARES.items()
+        }
+        return pd.DataFrame(summaries, columns=list(NAMED)).assign(**shares)
 
     def _sizes(self) -> str:
         bench = self.bench

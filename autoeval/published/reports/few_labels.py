@@ -138,7 +138,7 @@ def _report(
     table: pd.DataFrame,
     further: Sequence[Part] = (),
 ) -> StudyReport:
-    evaluated, known = effective_labels(table), correlations(pairs)
+    evaluated, correlated = effective_labels(table), correlations(pairs)
     groups = evaluated.groupby(["category", "k", "estimator"], sort=False)
     means = groups[["error", "bias", "coverage", "half_width", "dropped"]].mean()
     means = means.assign(effective=groups["effective"].median(), pairs=groups.size())
@@ -155,8 +155,8 @@ def _report(
             Part(name, summary, _points(summary, "error", "bias", "half_width"), _FORMATS),
             Part(
                 f"{name}_correlation",
-                known,
-                _points(known, pairs[0].target, "label_free", "prior_error"),
+                correlated,
+                _points(correlated, pairs[0].target, "label_free", "prior_error"),
                 {**_FORMATS, pairs[0].target: "{:.1f}"},
             ),
             *further,
@@ -177,14 +177,14 @@ def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], ValueWithError]:
     """Estimate every pair by a regression on the other groups."""
     priors = {}
     for family in rows["family"].unique():
-        own = rows["family"] == family
-        if own.all():
+        left_out = rows["family"] == family
+        if left_out.all():
             raise InputError("Expected sources of at least three groups but got one.")
-        new, estimator = rows[own], BayesianRegression().fit(rows[~own])
+        new, estimator = rows[left_out], BayesianRegression().fit(rows[~left_out])
         error = error_elsewhere(estimator.cross_validated_, estimator.level)
         keys = zip(new["source"], new["category"], strict=True)
-        for key, of in zip(keys, estimator.predict(new), strict=True):
-            priors[key] = with_error(bounds(of), estimator.level, error)
+        for key, estimate in zip(keys, estimator.predict(new), strict=True):
+            priors[key] = with_error(bounds(estimate), estimator.level, error)
     return priors
 
 
@@ -192,8 +192,8 @@ def priors_from(
     labelled: LabelledSet, sites: Sequence[LabelledSet], target: str = "mAP"
 ) -> dict[tuple[str, str], ValueWithError]:
     """Estimate every pair, each as of a new site, by a regression on one labelled set."""
-    known, calibration = calibrated_rows([labelled])
-    estimator = BayesianRegression(target=target).fit(known)
+    fitted_rows, calibration = calibrated_rows([labelled])
+    estimator = BayesianRegression(target=target).fit(fitted_rows)
     error = error_elsewhere(estimator.cross_validated_, estimator.level) or OF_ONE_SET
     single = labelled.truth.categories if len(labelled.truth.categories) == 1 else None
     priors = {}

@@ -41,20 +41,20 @@ def examples_report(
     rows, pictures = [], []
     for kind, chosen in (("least stable", unstable), ("most stable", stable)):
         for one in chosen:
-            found = one.image.evidence
+            evidence = one.image.evidence
             rows.append(
                 {
                     "kind": kind,
                     "source": one.source,
-                    "image": found.image_id,
+                    "image": evidence.image_id,
                     "stability": one.stability,
                     "mAP": one.mean_ap,
-                    "boxes": len(found.clean),
+                    "boxes": len(evidence.clean),
                     "true boxes": len(one.image.boxes),
                 }
             )
-            picture = read_image(paths[one.source, found.image_id])
-            drawn = draw_boxes(picture, found.clean, found.perturbed)
+            picture = read_image(paths[one.source, evidence.image_id])
+            drawn = draw_boxes(picture, evidence.clean, evidence.perturbed)
             label = f"{one.source}\nstability {one.stability:.2f}, mAP {one.mean_ap:.2f}"
             pictures.append((drawn, label))
     formats = {"stability": "{:.2f}", "mAP": "{:.2f}"}
@@ -90,21 +90,23 @@ def examples(
     At most `per_source` of either kind come from one source; `min_boxes` are clean ones. Source:
     Yang et al. 2024, figures 1 and 5.
     """
-    known, stability = [], replace(observations.stability, empty="skip")
+    ordered, stability = [], replace(observations.stability, empty="skip")
     for observed in observations.sets:
         for image in observed.images:
             clean, passes = image.evidence.clean, image.evidence.require("perturbed")
-            found = len(clean.above(stability.score_thr))
-            value = math.fsum(box_stability(clean, of, stability) for of in passes) / len(passes)
-            if found >= min_boxes and math.isfinite(value):
-                known.append((value, observed.source, image))
-    if not known:
+            n_boxes = len(clean.above(stability.score_thr))
+            value = math.fsum(
+                box_stability(clean, one_pass, stability) for one_pass in passes
+            ) / len(passes)
+            if n_boxes >= min_boxes and math.isfinite(value):
+                ordered.append((value, observed.source, image))
+    if not ordered:
         raise InputError(
             f"Expected images on which {min_boxes} boxes or more are found, with and without "
             "dropout, but there are none."
         )
-    known.sort(key=lambda entry: (entry[0], entry[1], entry[2].evidence.image_id))
-    chosen = (_first(order, n_images, per_source) for order in (known, known[::-1]))
+    ordered.sort(key=lambda entry: (entry[0], entry[1], entry[2].evidence.image_id))
+    chosen = (_first(order, n_images, per_source) for order in (ordered, ordered[::-1]))
     unstable, stable = (
         [Example(s, image, v, _mean_ap(image, observations.categories)) for v, s, image in part]
         for part in chosen

@@ -72,9 +72,9 @@ class LeastStableExamples(Section):
     @cached_property
     def _pictures(self) -> Pictures:
         files = {file.image_id: (k, file) for k, file in enumerate(self.site.images)}
-        known = [image for image in self.site.least_stable if image.image_id in files][:SHOWN]
+        on_disk = [image for image in self.site.least_stable if image.image_id in files][:SHOWN]
         # In the order of the files: a video is decoded forward.
-        order = sorted(known, key=lambda image: files[image.image_id][0])
+        order = sorted(on_disk, key=lambda image: files[image.image_id][0])
         drawn = {
             image.image_id: picture_of(
                 files[image.image_id][1],
@@ -85,7 +85,7 @@ class LeastStableExamples(Section):
             )
             for image in order
         }
-        return [drawn[image.image_id] for image in known]
+        return [drawn[image.image_id] for image in on_disk]
 
 
 def _counts(image: UnstableImage) -> str:

@@ -52,14 +52,14 @@ def compare_methods(
 def _bench_table(result: BenchResult, target: Target) -> pd.DataFrame:
     """Lay methods out, one row each, the lowest mean error first."""
     held = list(result.results.values())
-    whole = method_table([of.summary() for of in held], target)
+    whole = method_table([method.summary() for method in held], target)
     whole = whole.drop(columns=["score R²", "score ρ", "coverage %"])
-    errors = [of.per_source.set_index("source")["error"] for of in held]
-    by_source = pd.DataFrame([dict(target.scale * own) for own in errors])
-    coverage = [100 * result.coverage[of.method] for of in held]
+    errors = [method.per_source.set_index("source")["error"] for method in held]
+    by_source = pd.DataFrame([dict(target.scale * by_method) for by_method in errors])
+    coverage = [100 * result.coverage[method.method] for method in held]
     whole.insert(len(whole.columns) - 1, "coverage %", coverage)
     p_values = result.p_values()
-    whole["p"] = [p_values[of.method] for of in held]
+    whole["p"] = [p_values[method.method] for method in held]
     table = pd.concat([whole[["method"]], by_source, whole.drop(columns="method")], axis=1)
     return table.sort_values("mean abs. error", kind="stable", ignore_index=True)
 

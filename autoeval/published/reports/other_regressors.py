@@ -58,7 +58,9 @@ def regressors_report(
             parts.append(evaluated.assign(regressor=name))
             bar.update()
     rank = {name: k for k, name in enumerate(tables)}
-    every = pd.concat(parts).sort_values("detector", key=lambda of: of.map(rank), kind="stable")
+    every = pd.concat(parts).sort_values(
+        "detector", key=lambda column: column.map(rank), kind="stable"
+    )
     every = every.reset_index(drop=True)
     part = Part("regressors", every, _for_people(every))
     title = "The default regressor compared with those of scikit-learn"
@@ -84,8 +86,8 @@ def _figure(every: pd.DataFrame) -> Figure:
     ways = list(dict.fromkeys(every["way"]))
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots()
-    for name, own in every.groupby("regressor", sort=False):
-        errors = own.groupby("way")["error"].mean().reindex(ways)
+    for name, of_regressor in every.groupby("regressor", sort=False):
+        errors = of_regressor.groupby("way")["error"].mean().reindex(ways)
         axes.plot(range(len(ways)), 100 * errors, "o" if name == DEFAULT else "x", label=name)
     axes.set_xticks(range(len(ways)), ways, fontsize=7)
     axes.set_xlabel("fitted on: all other groups, or so many, with and without a labelled set")
@@ -175,11 +177,11 @@ def evaluate_all(
     for detector, table in tables.items():
         for way, evaluated in _ways(table, draws, seed, options):
             scored = evaluated.assign(loss=weighted_interval_score(evaluated))
-            for category, own in scored.groupby("category", sort=False):
+            for category, of_category in scored.groupby("category", sort=False):
                 named = {"detector": detector, "way": way, "category": category}
-                keys = ["family", *(["draw"] if "draw" in own else [])]
-                loss = float(own.groupby(keys)["loss"].mean().mean())
-                rows.append({**named, "loss": loss, **transfer.figures(own)})
+                keys = ["family", *(["draw"] if "draw" in of_category else [])]
+                loss = float(of_category.groupby(keys)["loss"].mean().mean())
+                rows.append({**named, "loss": loss, **transfer.figures(of_category)})
     return pd.DataFrame(rows)
 
 
@@ -216,6 +218,6 @@ def _ways(
     if len(sets):
         yield "0 and a set", transfer.by_labelled_set(sets, sites, **options)
     for m in (m for m in SIZES if m < sites["family"].nunique() - 1):
-        for known in (None, sets) if len(sets) else (None,):
-            drawn = transfer.few_groups(sites, known, m=m, draws=draws, seed=seed, **options)
-            yield f"{m}{'' if known is None else ' and a set'}", drawn
+        for labelled in (None, sets) if len(sets) else (None,):
+            drawn = transfer.few_groups(sites, labelled, m=m, draws=draws, seed=seed, **options)
+            yield f"{m}{'' if labelled is None else ' and a set'}", drawn

@@ -228,8 +228,8 @@ def plot_scatter_grid(points: pd.DataFrame, titles: Mapping[str, str], *, target
         _draw_line(ax, points.loc[points["kind"] != "seed", [x, target.name]], target.scale)
         ax.set_title(title, fontsize=8)
         ax.set_ylabel("")
-    known = target.scale * points[target.name]
-    axes[0].set_ylim(-0.05 * known.max(), 1.1 * known.max())
+    accuracy = target.scale * points[target.name]
+    axes[0].set_ylim(-0.05 * accuracy.max(), 1.1 * accuracy.max())
     for ax in axes[len(titles) :]:
         ax.axis("off")
     figure.supylabel(axis_title(target), fontsize=9)

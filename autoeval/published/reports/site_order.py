@@ -102,11 +102,11 @@ def _by_gap(predicted: pd.DataFrame) -> pd.DataFrame:
     rows = [
         {
             "apart by, points": f"{100 * max(edge.left, 0):.0f} to {100 * edge.right:.0f}",
-            "n": int(own.sum()),
-            "right": float(right[own].mean()),
+            "n": int(in_bin.sum()),
+            "right": float(right[in_bin].mean()),
         }
         for edge in bins.cat.categories
-        if (own := bins == edge).any()
+        if (in_bin := bins == edge).any()
     ]
     return pd.DataFrame(rows)
 
@@ -115,9 +115,9 @@ def _figure(table: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(6, 6), layout="constrained")
     ax = figure.subplots()
     ax.plot([0, 1], [0, 1], color="0.7", lw=1)
-    for question, own in table.groupby("question"):
+    for question, answers in table.groupby("question"):
         color = COLORS[str(question)]
-        ax.plot(own["predicted"], own["true"], "o-", color=color, label=str(question))
+        ax.plot(answers["predicted"], answers["true"], "o-", color=color, label=str(question))
     ax.set(xlabel="predicted probability", ylabel="how often it was so", xlim=(0, 1), ylim=(0, 1))
     ax.legend(frameon=False)
     return figure
@@ -171,17 +171,17 @@ def reliability(predicted: pd.DataFrame, edges: np.ndarray = EDGES) -> pd.DataFr
         np.searchsorted(edges, predicted["probability"], side="right") - 1, 0, len(edges) - 2
     )
     rows = []
-    for (question, k), own in predicted.assign(bin=bins).groupby(["question", "bin"]):
-        by_draw = own.groupby("draw")["true"].mean()
+    for (question, k), in_bin in predicted.assign(bin=bins).groupby(["question", "bin"]):
+        by_draw = in_bin.groupby("draw")["true"].mean()
         rows.append(
             {
                 "question": question,
                 "from": edges[int(k)],
                 "to": edges[int(k) + 1],
-                "n": len(own),
-                "distinct": own["of"].nunique(),
-                "predicted": own["probability"].mean(),
-                "true": own["true"].mean(),
+                "n": len(in_bin),
+                "distinct": in_bin["of"].nunique(),
+                "predicted": in_bin["probability"].mean(),
+                "true": in_bin["true"].mean(),
                 "lower": by_draw.quantile(0.05),
                 "upper": by_draw.quantile(0.95),
             }
@@ -197,13 +197,13 @@ def related_pairs(predicted: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     related = predicted[predicted["question"] == "related pair"]
-    for (a, b), own in related.groupby("of"):
-        p_worse, apart = own["probability"].mean(), own["gap"].iloc[0]
+    for (a, b), draws in related.groupby("of"):
+        p_worse, apart = draws["probability"].mean(), draws["gap"].iloc[0]
         turned = p_worse < 0.5
         rows.append(
             {
                 "of": f"{b}, {a}" if turned else f"{a}, {b}",
-                "draws": len(own),
+                "draws": len(draws),
                 "predicted": 1 - p_worse if turned else p_worse,
                 "apart": -apart if turned else apart,
             }
@@ -219,15 +219,15 @@ def skill(predicted: pd.DataFrame) -> pd.DataFrame:
     absolute distance of predicted and true over bins, weighted.
     """
     rows = []
-    for question, own in predicted.groupby("question"):
-        p, true = own["probability"].to_numpy(), own["true"].to_numpy(float)
-        table = reliability(own)
+    for question, answers in predicted.groupby("question"):
+        p, true = answers["probability"].to_numpy(), answers["true"].to_numpy(float)
+        table = reliability(answers)
         off = (table["predicted"] - table["true"]).abs()
         rows.append(
             {
                 "question": question,
-                "n": len(own),
-                "distinct": own["of"].nunique(),
+                "n": len(answers),
+                "distinct": answers["of"].nunique(),
                 "right": float(((p > 0.5) == (true > 0.5)).mean()),
                 "brier": float(((p - true) ** 2).mean()),
                 "brier_none": float(true.mean() * (1 - true.mean())),

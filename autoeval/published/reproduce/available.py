@@ -40,8 +40,10 @@ class AvailableData(Section):
 
     def marks(self, instead: str = "", differs: str = "") -> str:
         """Say in what figures of these sources, by another detector, are not those in print."""
-        n, own = len(self.sources), len(self.seed_sets)
-        return not_as_printed(instead, differs, [f"{own} of {n} sources"] if own < n else [])
+        n, n_there = len(self.sources), len(self.seed_sets)
+        return not_as_printed(
+            instead, differs, [f"{n_there} of {n} sources"] if n_there < n else []
+        )
 
     def lines(self) -> list[str]:
         """Say of each source what there is, and of a missing one where it is had."""
@@ -57,8 +59,8 @@ class AvailableData(Section):
         return [*there, *lost]
 
     def text(self) -> str:
-        found = f"{self.task.name}: {len(self.seed_sets)} of {len(self.sources)} sources at hand"
-        return "\n".join([found, *(f"  {line}" for line in self.lines())])
+        summary = f"{self.task.name}: {len(self.seed_sets)} of {len(self.sources)} sources at hand"
+        return "\n".join([summary, *(f"  {line}" for line in self.lines())])
 
     def show(self, page: Page) -> None:
         page.add_heading(f"Data of {self.task.name}")
@@ -137,8 +139,8 @@ class Cost(Section):
 
 def images_to_observe(seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | None) -> int:
     """Count the images of a run: own images of the sources, and those of their sample sets."""
-    own = sum(len(own_images(s).image_ids) for s in seed_sets)
+    n_seed_images = sum(len(own_images(s).image_ids) for s in seed_sets)
     if meta_set is None:
-        return own
+        return n_seed_images
     drawn = (recipe for s in seed_sets for recipe in draw_recipes(s, **asdict(meta_set)))
-    return own + sum(len(r.image_ids) for r in drawn)
+    return n_seed_images + sum(len(r.image_ids) for r in drawn)

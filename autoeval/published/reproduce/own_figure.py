@@ -86,12 +86,12 @@ class OwnFigure(Section):
             self.stated.parts()[0].show(page, "Own (printed, own less printed)")
 
     def parts(self) -> Sequence[Part]:
-        own = [
+        measured = [
             Part(f"{self._name}_{what}", part.table, part.shown, part.formats)
             for what, report in self._named()
             for part in report.parts
         ]
-        return [*own, *(self.stated.parts() if self.stated else [])]
+        return [*measured, *(self.stated.parts() if self.stated else [])]
 
     def figures(self) -> Iterable[tuple[str, Figure]]:
         return [(f"{self._name}_{what}", report.figure) for what, report in self._named()]
@@ -167,8 +167,8 @@ def _study(
 
 def _features(table: pd.DataFrame, scores: Sequence[str], target: str) -> list[str]:
     """Name the columns of scores, at their best thresholds; constant ones are left out."""
-    known = correlation(table, target=target).dropna(subset=["r2"])["feature"]
-    found = [name for name in known if (split_threshold(name) or (name,))[0] in scores]
-    if not found:
+    correlated = correlation(table, target=target).dropna(subset=["r2"])["feature"]
+    shown = [name for name in correlated if (split_threshold(name) or (name,))[0] in scores]
+    if not shown:
         raise InputError(f"None of the scores {', '.join(scores)} varies over the sample sets.")
-    return found
+    return shown

@@ -132,9 +132,9 @@ def load_figures(paper: str, names: Sequence[str]) -> tuple[PrintedFigure, ...]:
     """Read what a paper states about some of its figures."""
     if not names:
         return ()
-    found, _ = read_paper(paper, names, kind="figure")
+    entries, _ = read_paper(paper, names, kind="figure")
     made = []
-    for name, entry in found.items():
+    for name, entry in entries.items():
         stated = tuple(StatedNumber(**each) for each in entry.get("stated", ()))
         made.append(PrintedFigure(name, **{**entry, "stated": stated}))
     return tuple(made)

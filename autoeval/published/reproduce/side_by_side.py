@@ -83,16 +83,19 @@ class SideBySide:
     ) -> list[dict[str, Any]]:
         columns = self.printed.columns
         printed = dict(zip(columns, values, strict=True))
-        own = {column: self._own(method, column, figure) for column in columns if column.source}
+        by_column = {
+            column: self._own(method, column, figure) for column in columns if column.source
+        }
         rows = [
-            {"method": label, "column": c.label, "printed": printed[c], "own": own[c]} for c in own
+            {"method": label, "column": c.label, "printed": printed[c], "own": by_column[c]}
+            for c in by_column
         ]
         for column in (c for c in columns if not c.source):
-            measured = [c for c in own if np.isfinite(own[c])]
-            if own:
-                mean = float(np.mean([own[c] for c in measured])) if measured else np.nan
+            measured = [c for c in by_column if np.isfinite(by_column[c])]
+            if by_column:
+                mean = float(np.mean([by_column[c] for c in measured])) if measured else np.nan
                 reference = printed[column]
-                if 0 < len(measured) < len(own):
+                if 0 < len(measured) < len(by_column):
                     reference = float(np.mean([printed[c] for c in measured]))
             else:
                 mean, reference = self._own(method, column, figure), printed[column]
@@ -112,10 +115,10 @@ class SideBySide:
             return np.nan
         if not column.source:
             return 100 * float(held.per_source[figure].mean())
-        own = held.per_source[held.per_source["source"] == column.source]
-        if own.empty or (figure != "true" and own["missing"].iloc[0]):
+        row = held.per_source[held.per_source["source"] == column.source]
+        if row.empty or (figure != "true" and row["missing"].iloc[0]):
             return np.nan
-        return 100 * float(own[figure].iloc[0])
+        return 100 * float(row[figure].iloc[0])
 
     def _left_out(
         self, detector: str, method: str, category: str, target: str

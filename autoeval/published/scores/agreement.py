@@ -44,7 +44,7 @@ class MatchedPasses:
     @classmethod
     def of(cls, pairs: Sequence[tuple[Detections, Detections]]) -> Self:
         """Match what each pass found (at least one) to the boxes that may stand for the truth."""
-        every = _every([found for found, _ in pairs])
+        every = _every([clean for clean, _ in pairs])
         at, labels, scores, _ = every
         top = top_detections(at, labels, scores)
         at, labels, scores, boxes = (column[top] for column in every)
@@ -74,11 +74,11 @@ class MatchedPasses:
         return cls(int(ends[-1]), at=at, true_at=true_at, **together)
 
 
-def _every(found: Sequence[Detections]) -> tuple[np.ndarray, ...]:
+def _every(detections: Sequence[Detections]) -> tuple[np.ndarray, ...]:
     """Return number of the pass, labels, scores and boxes of all boxes."""
-    at = np.repeat(np.arange(len(found)), [len(boxes) for boxes in found])
+    at = np.repeat(np.arange(len(detections)), [len(boxes) for boxes in detections])
     fields = ("labels", "scores", "boxes")
-    return at, *(np.concatenate([getattr(boxes, name) for boxes in found]) for name in fields)
+    return at, *(np.concatenate([getattr(boxes, name) for boxes in detections]) for name in fields)
 
 
 def at_confidences(name: str) -> tuple[str, ...]:
@@ -166,9 +166,9 @@ class Agreement(Score):
 
 def _mean_known(values: np.ndarray) -> np.ndarray:
     """Average (categories, B, T) over the categories that are known, to (T, B)."""
-    known = np.isfinite(values)
-    n_known = known.sum(axis=0)
-    total = np.where(known, values, 0).sum(axis=0)
+    defined = np.isfinite(values)
+    n_known = defined.sum(axis=0)
+    total = np.where(defined, values, 0).sum(axis=0)
     return np.divide(total, n_known, out=np.full(total.shape, np.nan), where=n_known > 0).T
 
 

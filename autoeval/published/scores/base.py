@@ -208,7 +208,7 @@ class RatioScore(Score):
 
     def compute(self) -> dict[str, float]:
         """Return the ratio of each feature, NaN where its denominator is 0."""
-        above, below = ([math.fsum(of) for of in self._rows(side).T] for side in (0, 1))
+        above, below = ([math.fsum(column) for column in self._rows(side).T] for side in (0, 1))
         return {
             name: a / b if b else math.nan
             for name, a, b in zip(self.names, above, below, strict=True)
@@ -285,5 +285,5 @@ def count_over(
 
 def observed_sum(values: Sequence[float]) -> tuple[float, int]:
     """Return the sum and the number of values that are not NaN, for `RatioScore.measure`."""
-    known = [value for value in values if not math.isnan(value)]
-    return math.fsum(known), len(known)
+    defined = [value for value in values if not math.isnan(value)]
+    return math.fsum(defined), len(defined)

@@ -264,7 +264,9 @@ class CumulativeConsensus(RatioScore):
     source = "Manoharan et al. 2025, Cumulative Consensus Score"
 
     def measure(self, evidence: Evidence) -> tuple[float, int]:
-        views = [of.above(self.score_thr) for of in (evidence.clean, *evidence.views)]
+        views = [
+            detections.above(self.score_thr) for detections in (evidence.clean, *evidence.views)
+        ]
         pairs = [(a, b) for a, b in combinations(views, 2) if len(a.labels) + len(b.labels)]
         return (float(np.mean([consensus(a, b) for a, b in pairs])), 1) if pairs else (0.0, 0)
 

@@ -31,7 +31,10 @@ def flatness_cost(clean: Classified, perturbed: Classified, *, weight: float = 1
     Returned: at least -1, which it is for two passes that find the same.
     """
     overlaps = box_iou(perturbed.boxes.astype(np.float64), clean.boxes.astype(np.float64))
-    p, q = (np.maximum(of.probabilities.astype(np.float64), LEAST) for of in (perturbed, clean))
+    p, q = (
+        np.maximum(classified.probabilities.astype(np.float64), LEAST)
+        for classified in (perturbed, clean)
+    )
     divergence = (p * np.log(p)).sum(axis=1)[:, None] - p @ np.log(q).T
     cost = weight * divergence - overlaps
     from scipy.optimize import linear_sum_assignment  # a quarter of a second
@@ -56,7 +59,9 @@ class FlatnessIndex(RatioScore):
     source = SOURCE
 
     def measure(self, evidence: Evidence) -> tuple[float, int]:
-        clean, perturbed = (of.above(self.score_thr) for of in evidence.require("reweighted"))
+        clean, perturbed = (
+            classified.above(self.score_thr) for classified in evidence.require("reweighted")
+        )
         if not len(clean) or not len(perturbed):
             return 0.0, 0
         return flatness_cost(clean, perturbed), 1
@@ -78,8 +83,8 @@ def prototype_ratio(source: np.ndarray, target: np.ndarray) -> float:
     >>> prototype_ratio(source, target)  # 5 * 3 * 3 / 4
     11.25
     """
-    known = (source[:, -1] > 0) & (target[:, -1] > 0)
-    s, t = (of[known, :-1] / of[known, -1:] for of in (source, target))
+    present = (source[:, -1] > 0) & (target[:, -1] > 0)
+    s, t = (prototypes[present, :-1] / prototypes[present, -1:] for prototypes in (source, target))
     differ = ~np.eye(len(s), dtype=bool)
     if not differ.any():
         return math.nan

@@ -59,8 +59,8 @@ class FeatureStatistics:
 
     def arrays(self) -> dict[str, Any]:
         """Return what a file keeps of it: ``n``, ``mean``, ``covariance``, ``prototypes``."""
-        known = {"n": self.n, "mean": self.mean, "covariance": self.covariance}
-        return known if self.prototypes is None else known | {"prototypes": self.prototypes}
+        moments = {"n": self.n, "mean": self.mean, "covariance": self.covariance}
+        return moments if self.prototypes is None else moments | {"prototypes": self.prototypes}
 
     def save(self, path: Path) -> None:
         """Write an npz file."""

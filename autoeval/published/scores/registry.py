@@ -65,8 +65,8 @@ def needs_of(features: Iterable[str]) -> frozenset[str]:
     >>> sorted(needs_of(["ac", "bos", "scale_ap@0.30"]))
     ['half_size', 'perturbed']
     """
-    known = [score for score in map(score_of, features) if score]
-    return frozenset().union(*(score.needs for score in known))
+    scores = [score for score in map(score_of, features) if score]
+    return frozenset().union(*(score.needs for score in scores))
 
 
 def of_domain(features: Iterable[str]) -> list[str]:

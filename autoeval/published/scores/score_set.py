@@ -36,8 +36,10 @@ def check_finite(evidence: Evidence) -> None:
 def _fields(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
     groups: dict[str, Detections | None] = {}
     for name in BOXES:
-        of = getattr(evidence, name)
-        groups |= {f"{name}[{k}]": d for k, d in enumerate(of)} if name in SEVERAL else {name: of}
+        passes = getattr(evidence, name)
+        groups |= (
+            {f"{name}[{k}]": d for k, d in enumerate(passes)} if name in SEVERAL else {name: passes}
+        )
     for name, detections in groups.items():
         if detections is not None:
             yield f"{name}.boxes", detections.boxes

@@ -61,9 +61,9 @@ def stretches(changes: KnownChanges) -> Iterator[Stretch]:
 
 def other_conditions(changes: KnownChanges, levels: pd.DataFrame) -> Iterator[Stretch]:
     """Yield one stretch for each two sites of a group: untouched images of one, then another."""
-    for (_, category), own in levels.groupby(["family", "category"], sort=False):
-        for a in own.to_dict("records"):
-            for b in own.to_dict("records"):
+    for (_, category), conditions in levels.groupby(["family", "category"], sort=False):
+        for a in conditions.to_dict("records"):
+            for b in conditions.to_dict("records"):
                 if a["site"] == b["site"]:
                     continue
                 numbers = [changes.images[p["site"], category] for p in (a, b)]
@@ -99,10 +99,10 @@ class LeftOutModels:
             self._slopes[family] = dict(slopes_without(*self._arrays, family, self._kinds))
         if (family, kind) not in self._known:
             rows = self.changes.rows
-            known = (rows["family"] != family).to_numpy()
-            others = known & (rows["kind"] != kind).to_numpy()
+            other_families = (rows["family"] != family).to_numpy()
+            others = other_families & (rows["kind"] != kind).to_numpy()
             weights = fit_image_weights(self._products[others].sum(axis=0), self.inputs.series)
-            whitening = whitening_of(self.changes, known) if self.inputs.novelty else None
+            whitening = whitening_of(self.changes, other_families) if self.inputs.novelty else None
             slopes = replace(self._slopes[family][kind], widening=self.widening.get(family, 1.0))
             self._known[family, kind] = ChangeModel(
                 self.inputs.slopes,
@@ -170,8 +170,8 @@ def _monitored(series: np.ndarray, n_baseline: int, model: ChangeModel, monitor:
 def estimated_change(stretch: Stretch, model: ChangeModel, *, seed: int = 0) -> dict[str, float]:
     """Estimate the change of a stretch from all its images, with its interval."""
     drawn = [
-        resampled_counts(len(own), resamples=RESAMPLES, seed=seed + k) @ own / len(own)
-        for k, own in enumerate((stretch.untouched, stretch.changed))
+        resampled_counts(len(numbers), resamples=RESAMPLES, seed=seed + k) @ numbers / len(numbers)
+        for k, numbers in enumerate((stretch.untouched, stretch.changed))
     ]
     change = change_between(
         model, stretch.untouched, stretch.changed, *drawn, map_before=stretch.level
@@ -189,14 +189,14 @@ def power_table(rows: pd.DataFrame, group: str) -> pd.DataFrame:
     """
     falls = rows.assign(fall=[_fall(true) for true in rows["true"]])
     parts = []
-    for (name, fall, monitor), own in falls.groupby([group, "fall", "monitor"], sort=False):
-        fair = own[~own["early"]]
+    for (name, fall, monitor), streams in falls.groupby([group, "fall", "monitor"], sort=False):
+        fair = streams[~streams["early"]]
         cells = {
-            "streams": len(own),
+            "streams": len(streams),
             "power": float(fair["alarm"].mean()) if len(fair) else np.nan,
             "worse": float(fair.loc[fair["alarm"], "worse"].mean()),
-            "delay": float(own["delay"].median()),
-            "early": float(own["early"].mean()),
+            "delay": float(streams["delay"].median()),
+            "early": float(streams["early"].mean()),
         }
         parts.append({group: name, "fall": fall, "monitor": monitor, **cells})
     return pd.DataFrame(parts)

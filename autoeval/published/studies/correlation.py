@@ -26,10 +26,10 @@ PAPER = {"ps": 0.95, "es": 0.30, "atc": 0.40}
 
 def percentile_interval(values: np.ndarray) -> tuple[float, float]:
     """Return the two ends of the central share `LEVEL` of the values that are not NaN."""
-    known = values[np.isfinite(values)]
-    if not len(known):
+    defined = values[np.isfinite(values)]
+    if not len(defined):
         return np.nan, np.nan
-    lower, upper = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    lower, upper = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(lower), float(upper)
 
 
@@ -41,9 +41,9 @@ class SquaredCorrelation:
 
     def __init__(self, x: np.ndarray, y: np.ndarray, source: np.ndarray) -> None:
         x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-        known = np.isfinite(x) & np.isfinite(y)
-        x, y = (v[known] - v[known].mean() if known.any() else v[known] for v in (x, y))
-        names, codes = np.unique(np.asarray(source)[known], return_inverse=True)
+        defined = np.isfinite(x) & np.isfinite(y)
+        x, y = (v[defined] - v[defined].mean() if defined.any() else v[defined] for v in (x, y))
+        names, codes = np.unique(np.asarray(source)[defined], return_inverse=True)
         columns = [np.ones_like(x), x, y, x * x, y * y, x * y]
         self.n = len(x)
         self._sums = np.zeros((len(names), len(columns)))
@@ -111,7 +111,7 @@ def _correlate(points: pd.DataFrame, feature: str, target: str, seed: int) -> di
     x, y = points[feature].to_numpy(), points[target].to_numpy()
     squared = SquaredCorrelation(x, y, points["source"].to_numpy())
     lower, upper = squared.interval(seed=seed)
-    known, r2 = np.isfinite(x), squared.pooled()
+    defined, r2 = np.isfinite(x), squared.pooled()
     constant = math.isnan(r2)
     return {
         "feature": feature,
@@ -119,7 +119,9 @@ def _correlate(points: pd.DataFrame, feature: str, target: str, seed: int) -> di
         "r2": r2,
         "lower": lower,
         "upper": upper,
-        "spearman": math.nan if constant else float(stats.spearmanr(x[known], y[known]).statistic),
+        "spearman": math.nan
+        if constant
+        else float(stats.spearmanr(x[defined], y[defined]).statistic),
         "r2_within": squared.within(),
     }
 
@@ -142,15 +144,15 @@ def thresholds(
     `families` are names before the ``@``, such as ``ps``. Where few ``sample_sets`` have a value,
     R² is over those alone. Source: Yang et al. 2024, appendix A.4, figure 6.
     """
-    parted = {name: found for name in feature_columns(table) if (found := split_threshold(name))}
-    known = list(dict.fromkeys(family for family, _ in parted.values()))
-    missing = [family for family in families if family not in known]
-    if missing or not known:
+    parted = {name: parts for name in feature_columns(table) if (parts := split_threshold(name))}
+    stems = list(dict.fromkeys(family for family, _ in parted.values()))
+    missing = [family for family in families if family not in stems]
+    if missing or not stems:
         raise InputError(
             f"Expected a score table with thresholded scores {', '.join(missing)} but it has "
-            f"{', '.join(known) or 'none'}; their columns are named like ps@0.95."
+            f"{', '.join(stems) or 'none'}; their columns are named like ps@0.95."
         )
-    chosen = {name: at for name, at in parted.items() if at[0] in (families or known)}
+    chosen = {name: at for name, at in parted.items() if at[0] in (families or stems)}
     points = labelled_sample_sets(table, list(chosen), target)
     rows = [
         {"score": family, "threshold": threshold} | _correlate(points, name, target, seed)

@@ -39,11 +39,12 @@ class StudySettings:
         find_target(self.target)
         names = {name for method in self.methods for name in readable(make_method(method), table)}
         check_score_table(table, (*sorted(names), self.target))
-        found = sources(table)
-        if len(found) < MIN_SOURCES:
+        source_names = sources(table)
+        if len(source_names) < MIN_SOURCES:
             raise InputError(
-                f"Expected at least {MIN_SOURCES} sources to leave one out but got {len(found)} "
-                f"({', '.join(found)}). Add labelled seed sets from other sites."
+                f"Expected at least {MIN_SOURCES} sources to leave one out but got "
+                f"{len(source_names)} ({', '.join(source_names)}). Add labelled seed sets "
+                "from other sites."
             )
         return Rows.of(table, (*sorted(names), self.target))
 
@@ -80,11 +81,11 @@ def mean_interval(values: np.ndarray, *, seed: int = 0) -> tuple[float, float]:
     >>> mean_interval(np.array([.5, .5, .5]))
     (0.5, 0.5)
     """
-    known = values[np.isfinite(values)]
-    if len(known) < 2:
+    defined = values[np.isfinite(values)]
+    if len(defined) < 2:
         return np.nan, np.nan
-    counts = resampled_counts(len(known), resamples=RESAMPLES, seed=seed)
-    return percentile_interval(counts @ known / len(known))
+    counts = resampled_counts(len(defined), resamples=RESAMPLES, seed=seed)
+    return percentile_interval(counts @ defined / len(defined))
 
 
 def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str) -> np.ndarray:
@@ -92,12 +93,12 @@ def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str)
 
     Values are clipped to what is possible, NaN where a score is missing.
     """
-    known = np.unique(training["repeat"]).tolist()
-    unknown = np.setdiff1d(evaluated["repeat"], known).tolist()
+    fitted_repeats = np.unique(training["repeat"]).tolist()
+    unknown = np.setdiff1d(evaluated["repeat"], fitted_repeats).tolist()
     if unknown:
         raise InputError(
-            f"Expected dropout repeats {known}, those fitted on, but got {unknown}: score both "
-            "meta-sets with the same --preset repeats=."
+            f"Expected dropout repeats {fitted_repeats}, those fitted on, but got {unknown}: "
+            "score both meta-sets with the same --preset repeats=."
         )
     estimates = np.full(len(evaluated), np.nan)
     pairs = {(s, r) for s, r in zip(evaluated["source"], evaluated["repeat"], strict=True)}
@@ -111,17 +112,17 @@ def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str)
 
 def mean_by_source(values: np.ndarray, source: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """Average values (N,) over the rows of each of S sources, (S,); NaN where there are none."""
-    known = np.isfinite(values)
-    rows = [values[known & (source == name)] for name in names]
+    defined = np.isfinite(values)
+    rows = [values[defined & (source == name)] for name in names]
     return np.array([part.mean() if len(part) else np.nan for part in rows])
 
 
 def held_out_errors(
-    training: Rows, own: Rows, method: str, target: str, names: Sequence[str]
+    training: Rows, evaluated: Rows, method: str, target: str, names: Sequence[str]
 ) -> np.ndarray:
     """Absolute error of each of S sources, mean over its own rows; (S,)."""
-    missed = np.abs(estimate_held_out(training, own, method, target) - own[target])
-    return mean_by_source(missed, own["source"], names)
+    missed = np.abs(estimate_held_out(training, evaluated, method, target) - evaluated[target])
+    return mean_by_source(missed, evaluated["source"], names)
 
 
 def held_out_under_corruption(
@@ -140,9 +141,9 @@ def held_out_under_corruption(
         training = evaluated
     else:
         training = settings.rows(fitted_on[fitted_on.columns.intersection(table.columns)])
-    known = steps.loc[table.index].reset_index(drop=True)
+    corrupted = steps.loc[table.index].reset_index(drop=True)
     parts = [
-        known.assign(
+        corrupted.assign(
             source=evaluated["source"],
             sample_set=evaluated["sample_set"],
             method=method,
@@ -199,7 +200,7 @@ def _corruptions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _corruption(text: str) -> tuple[str | None, float]:
-    found = _STEP.fullmatch(text)
-    if found is None or get_transform(found["name"]).meaning != "severity":
+    match = _STEP.fullmatch(text)
+    if match is None or get_transform(match["name"]).meaning != "severity":
         return None, np.nan
-    return found["name"], int(found["severity"])
+    return match["name"], int(match["severity"])

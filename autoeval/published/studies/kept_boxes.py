@@ -108,7 +108,7 @@ def unpack_images(row: Mapping[str, Any]) -> tuple[ObservedImage, ...]:
     """Read what `pack_images` wrote."""
     ends = np.cumsum(np.frombuffer(row["counts"], np.int64))[:-1]
     boxes, labels, iscrowd = (np.frombuffer(row[name], kind) for name, kind in TRUE.items())
-    parts = (np.split(of, ends) for of in (boxes.reshape(-1, 4), labels, iscrowd))
+    parts = (np.split(column, ends) for column in (boxes.reshape(-1, 4), labels, iscrowd))
     return tuple(map(ObservedImage, unpack_evidence(row["evidence"]), *parts))
 
 

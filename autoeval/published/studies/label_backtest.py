@@ -87,10 +87,10 @@ def leave_groups_out(
 ) -> Iterator[EvaluatedPair]:
     """Yield each pair of a site and a category, with what was fitted on other groups."""
     for family in sorted({site.group for site in sites}):
-        own = [s for s in sites if s.group == family and len(s.pool) >= fewest]
-        if own:
+        left_out = [s for s in sites if s.group == family and len(s.pool) >= fewest]
+        if left_out:
             assistance = fit_assistance([site for site in sites if site.group != family])
-            yield from evaluated_pairs(assistance, own, priors, fewest=fewest)
+            yield from evaluated_pairs(assistance, left_out, priors, fewest=fewest)
 
 
 def evaluated_pairs(
@@ -107,17 +107,17 @@ def evaluated_pairs(
     fitted_on = "other groups" if several else assistance.sites[0]
     for site in (site for site in sites if len(site.pool) >= fewest):
         others = ProbableLabels.of_set(site)
-        predicted = [of.mean(axis=0) for of in assistance.predict(site.pool, others)]
+        predicted = [drawn.mean(axis=0) for drawn in assistance.predict(site.pool, others)]
         mixing = assistance.mixing_weights(others)
         if point is not None:
             mixing = assistance.points[point.measure]
             counts = [
-                image_counts(of, point.score_thr, point.level)
-                for of in assistance.box_model.rankings(site.pool)
+                image_counts(ranking, point.score_thr, point.level)
+                for ranking in assistance.box_model.rankings(site.pool)
             ]
             predicted = [
-                mixing.slopes[MODEL] * np.nan_to_num(influence_on(point.measure, of))
-                for of in counts
+                mixing.slopes[MODEL] * np.nan_to_num(influence_on(point.measure, of_draw))
+                for of_draw in counts
             ]
         for pair in pairs_of(site, everywhere=True):
             category = site.truth.categories[pair.category]
@@ -247,14 +247,14 @@ def _estimate(one: EvaluatedPair, images: np.ndarray) -> LabelEstimates:
 def _evaluate(
     one: EvaluatedPair, k: int, drawn: Sequence[Mapping[str, ValueWithError]]
 ) -> Iterator[dict]:
-    dropped = float(np.mean([found["dropped"].value for found in drawn]))
+    dropped = float(np.mean([draw["dropped"].value for draw in drawn]))
     truth = one.truth
     for name in (name for name in drawn[0] if name != "dropped"):
-        known = [found[name] for found in drawn if found[name].known]
-        if not known:
+        estimates = [draw[name] for draw in drawn if draw[name].known]
+        if not estimates:
             continue
-        errors = np.array([found.value for found in known]) - truth
-        halves = np.array([found.half_width(0.9) for found in known])
+        errors = np.array([estimate.value for estimate in estimates]) - truth
+        halves = np.array([estimate.half_width(0.9) for estimate in estimates])
         yield {
             "site": one.name,
             "category": one.category,

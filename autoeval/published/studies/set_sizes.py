@@ -46,8 +46,8 @@ def size_of_meta_set(
             for method in settings.methods:
                 errors = []
                 for training in chosen:
-                    own = rows.of_kind(SEED)
-                    errors.append(held_out_errors(training, own, method, settings.target, names))
+                    seeds = rows.of_kind(SEED)
+                    errors.append(held_out_errors(training, seeds, method, settings.target, names))
                     bar.update()
                 summary = settings.summarise(np.array(errors))
                 records.append({"sample_sets": size, "method": method, **summary})
@@ -94,10 +94,10 @@ def dropout_repeats(table: pd.DataFrame, settings: StudySettings) -> pd.DataFram
             f"Expected a score table of at least two dropout repeats but got {n_repeats}: "
             "run estimate-map with --preset repeats=10."
         )
-    own = rows.of_kind(SEED)
+    seeds = rows.of_kind(SEED)
     records = []
     for method in settings.methods:
-        estimates, true = _by_repeat(rows, own, method, settings.target, names)
+        estimates, true = _by_repeat(rows, seeds, method, settings.target, names)
         for k in range(1, n_repeats + 1):
             chosen = _choices(n_repeats, k, settings.seed)
             averaged = np.stack([estimates[:, choice].mean(axis=1) for choice in chosen])
@@ -110,15 +110,15 @@ def dropout_repeats(table: pd.DataFrame, settings: StudySettings) -> pd.DataFram
 
 
 def _by_repeat(
-    rows: Rows, own: Rows, method: str, target: str, names: Sequence[str]
+    rows: Rows, seeds: Rows, method: str, target: str, names: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return held-out estimates (sources, repeats) and true values (sources,)."""
     frame = pd.DataFrame(
         {
-            "source": own["source"],
-            "repeat": own["repeat"],
-            "estimate": estimate_held_out(rows, own, method, target),
-            "true": own[target],
+            "source": seeds["source"],
+            "repeat": seeds["repeat"],
+            "estimate": estimate_held_out(rows, seeds, method, target),
+            "true": seeds[target],
         }
     )
     estimates = frame.pivot(index="source", columns="repeat", values="estimate").reindex(names)
@@ -147,21 +147,21 @@ def size_of_sample_sets(
     """
     samples = observations.of_kind(SAMPLE)
     sizes = _choose_sizes(sizes, SAMPLE_SIZES, samples)
-    own = whole_sets(observations.of_kind(SEED))
+    seeds = whole_sets(observations.of_kind(SEED))
     parts = subset_table(samples, sizes, draws=draws, seed=settings.seed)
-    settings.rows(pd.concat([own, parts]))
+    settings.rows(pd.concat([seeds, parts]))
     records = []
     for size, of_size in parts.groupby("size"):
-        drawn = [pd.concat([own, part]) for _, part in of_size.groupby("draw")]
+        drawn = [pd.concat([seeds, part]) for _, part in of_size.groupby("draw")]
         for method in settings.methods:
             columns = (*make_method(method).features, settings.target)
             errors = [
                 held_out_errors(
                     Rows.of(training, columns),
-                    Rows.of(own, columns),
+                    Rows.of(seeds, columns),
                     method,
                     settings.target,
-                    sources(own),
+                    sources(seeds),
                 )
                 for training in drawn
             ]
@@ -183,10 +183,10 @@ def size_of_test_set(
     ``error_same_images`` against that on those very images. The rest is as in
     `size_of_sample_sets`. Source: Yang et al. 2024, section 5.3, figure 4 (c).
     """
-    own = observations.of_kind(SEED)
-    sizes = _choose_sizes(sizes, TEST_SIZES, own)
+    seeds = observations.of_kind(SEED)
+    sizes = _choose_sizes(sizes, TEST_SIZES, seeds)
     full, target = whole_sets(observations), settings.target
-    parts = subset_table(own, sizes, draws=draws, seed=settings.seed)
+    parts = subset_table(seeds, sizes, draws=draws, seed=settings.seed)
     settings.rows(full)
     truth = full[full["kind"] == SEED].groupby("source")[target].first()
     of_place = parts["source"].map(truth)

@@ -33,7 +33,7 @@ def labelled_of(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def evaluate(
-    known: pd.DataFrame,
+    fitted_on: pd.DataFrame,
     requested: pd.DataFrame,
     *,
     target: str = "mAP",
@@ -45,7 +45,7 @@ def evaluate(
 
     ``constant`` is the mean of the known, ``inside`` whether every score lies in their range.
     """
-    fitted = estimator(target=target, level=level, features=features).fit(known)
+    fitted = estimator(target=target, level=level, features=features).fit(fitted_on)
     predicted = fitted.predict(requested)
     x, seen = (values_of(rows, fitted.features_) for rows in (requested, fitted.rows_))
     return requested[KEYS].assign(
@@ -63,9 +63,9 @@ def groups_left_out(
 ) -> pd.DataFrame:
     """Evaluate each group by the others, and by a labelled set of other origin."""
     parts = []
-    for family, own in sites.groupby("family", sort=False):
-        known = _other(pd.concat([sites, labelled]), [family])
-        parts.append(evaluate(known, own, **options))
+    for family, left_out in sites.groupby("family", sort=False):
+        others = _other(pd.concat([sites, labelled]), [family])
+        parts.append(evaluate(others, left_out, **options))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -91,10 +91,10 @@ def few_groups(
     parts = []
     for draw in range(draws if m else 1):
         chosen = rng.choice(families, m, replace=False)
-        known = pd.concat([sites[sites["family"].isin(chosen)], labelled])
+        fitted_on = pd.concat([sites[sites["family"].isin(chosen)], labelled])
         rest = [name for name in families if name not in chosen]
         parts.append(
-            evaluate(known, sites[sites["family"].isin(rest)], **options).assign(draw=draw)
+            evaluate(fitted_on, sites[sites["family"].isin(rest)], **options).assign(draw=draw)
         )
     return pd.concat(parts, ignore_index=True)
 
@@ -102,9 +102,9 @@ def few_groups(
 def across_categories(sites: pd.DataFrame, **options: Any) -> pd.DataFrame:
     """Evaluate each pair by the sites of other categories alone, of other groups."""
     parts = []
-    for (category, family), own in sites.groupby(["category", "family"], sort=False):
-        known = _other(sites[sites["category"] != category], [family])
-        parts.append(evaluate(known, own, **options))
+    for (category, family), left_out in sites.groupby(["category", "family"], sort=False):
+        others = _other(sites[sites["category"] != category], [family])
+        parts.append(evaluate(others, left_out, **options))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -112,8 +112,8 @@ def by_labelled_set(
     labelled: pd.DataFrame, sites: pd.DataFrame, *, without: Sequence[str] = (), **options: Any
 ) -> pd.DataFrame:
     """Evaluate sites of other origin by the categories of a labelled set, some left out."""
-    known = labelled[~labelled["category"].isin(without)]
-    return evaluate(known, _other(sites, set(labelled["family"])), **options)
+    fitted_on = labelled[~labelled["category"].isin(without)]
+    return evaluate(fitted_on, _other(sites, set(labelled["family"])), **options)
 
 
 def mean_deviations(sites: pd.DataFrame, labelled: pd.DataFrame, **options: Any) -> pd.DataFrame:
@@ -124,12 +124,12 @@ def mean_deviations(sites: pd.DataFrame, labelled: pd.DataFrame, **options: Any)
     ``spread`` its standard deviation over groups; NaN for a set.
     """
     left_out = groups_left_out(sites, **options)
-    own = (left_out["true"] - left_out["estimate"]).groupby(left_out["family"]).mean()
-    rows = [("sites by the others", len(left_out), own.mean(), own.std())]
-    for name, of in labelled.groupby("source", sort=False):
-        evaluated = evaluate(_other(sites, set(of["family"])), of, **options)
+    deviations = (left_out["true"] - left_out["estimate"]).groupby(left_out["family"]).mean()
+    rows = [("sites by the others", len(left_out), deviations.mean(), deviations.std())]
+    for name, of_source in labelled.groupby("source", sort=False):
+        evaluated = evaluate(_other(sites, set(of_source["family"])), of_source, **options)
         rows.append(
-            (str(name), len(of), (evaluated["true"] - evaluated["estimate"]).mean(), np.nan)
+            (str(name), len(of_source), (evaluated["true"] - evaluated["estimate"]).mean(), np.nan)
         )
     return pd.DataFrame(rows, columns=["set", "pairs", "off", "spread"])
 
@@ -148,8 +148,8 @@ def sizes(
     todo = [(m, w) for m in numbers for w in (True, False) if (m or w) and m < most - 1]
     with progress_bar(len(todo), "fitting on few groups", unit="cell") as bar:
         for m, with_set in todo:
-            known = labelled if with_set else None
-            yield m, with_set, few_groups(sites, known, m=m, draws=draws, seed=seed, **options)
+            extra = labelled if with_set else None
+            yield m, with_set, few_groups(sites, extra, m=m, draws=draws, seed=seed, **options)
             bar.update()
 
 

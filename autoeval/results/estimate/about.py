@@ -22,6 +22,6 @@ def about(command: str = "", **facts: object) -> dict[str, str]:
 
     What is named, by a word such as ``images``, is None for nothing.
     """
-    known = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
+    typed = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
     date = datetime.now().astimezone().isoformat(" ", "minutes")
-    return {**known, "date": date, **({"command": command} if command else {})}
+    return {**typed, "date": date, **({"command": command} if command else {})}

@@ -56,9 +56,9 @@ class Answer(Section):
         )
         page.add_warnings(filter(None, [estimate.width_warning]), "Before you act on it")
         beside = []
-        for name, of in estimate.beside.items():
-            if of["value"] == of["value"]:
-                shown, *ends = (find_target(name).text(of[k]) for k in ("value", *BOUNDS))
+        for name, estimated in estimate.beside.items():
+            if estimated["value"] == estimated["value"]:
+                shown, *ends = (find_target(name).text(estimated[k]) for k in ("value", *BOUNDS))
                 beside.append(f"{name}: {shown} ({' to '.join(ends)})")
             elif value == value and name not in estimate.undefined:
                 beside.append(
@@ -102,8 +102,8 @@ class EstimatesByCategory(Section):
             page.add_heading("Category by category")
             if self._target.upper == 1:
                 rows = [
-                    IntervalRow(str(name), of["value"], of["lower"], of["upper"])
-                    for name, of in estimate.per_category.items()
+                    IntervalRow(str(name), category["value"], category["lower"], category["upper"])
+                    for name, category in estimate.per_category.items()
                 ]
                 whole = IntervalRow("", estimate.value, estimate.lower, estimate.upper)
                 add_category_intervals(page, whole, rows, self._target, estimate.level)
@@ -115,7 +115,10 @@ class EstimatesByCategory(Section):
             return []
         numbers = {"estimate": "value", **dict(zip(BOUNDS, BOUNDS, strict=True))}
         each = self.estimate.per_category
-        columns = {name: [float(of[key]) for of in each.values()] for name, key in numbers.items()}
+        columns = {
+            name: [float(category[key]) for category in each.values()]
+            for name, key in numbers.items()
+        }
         table = pd.DataFrame({"category": list(map(str, each)), **columns})
         shown = table.assign(**{name: self._target.scale * table[name] for name in numbers})
         return [Part("categories", table, shown, dict.fromkeys(numbers, self._target.format))]

@@ -219,7 +219,7 @@ class ReliabilityDiagram(Section):
         return {"calibration_error": self._errors()}
 
     def _errors(self) -> dict[str, float]:
-        return {str(scale): calibration_error(own) for scale, own in self.bins.groupby("scale")}
+        return {str(scale): calibration_error(bins) for scale, bins in self.bins.groupby("scale")}
 
 
 @dataclass(frozen=True)
@@ -262,13 +262,15 @@ class ThresholdCurve(Section):
     def figures(self) -> list[tuple[str, Figure]]:
         left, right = (Figure(figsize=(4.6, 3.6), layout="constrained").subplots() for _ in "ab")
         by_name = {
-            name: 100 * own.set_index("threshold")[list(ENDS)]
-            for name, own in self.curve.groupby("measure")
+            name: 100 * curve.set_index("threshold")[list(ENDS)]
+            for name, curve in self.curve.groupby("measure")
         }
-        for name, of in by_name.items():
+        for name, curve in by_name.items():
             colour = COLOURS[str(name)]
-            left.plot(of.index, of["value"], color=colour, label=name)
-            left.fill_between(of.index, of["lower"], of["upper"], color=colour, alpha=0.15, lw=0)
+            left.plot(curve.index, curve["value"], color=colour, label=name)
+            left.fill_between(
+                curve.index, curve["lower"], curve["upper"], color=colour, alpha=0.15, lw=0
+            )
         left.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
         both = by_name["precision"].join(by_name["recall"], rsuffix="_r").dropna()
         right.fill_between(both["value_r"], both["lower"], both["upper"], alpha=0.15, lw=0)
@@ -301,8 +303,14 @@ def show_choice(page: Page, choice: ThresholdChoice) -> None:
         on_scale=(choice.value, choice.lower, choice.upper),
         top=1.0,
     )
-    for measure, of in choice.at.items():
-        known = of["value"] == of["value"]
-        interval = f"{100 * of['lower']:.1f} to {100 * of['upper']:.1f}"
-        note = f"{choice.level:.0%} interval: {interval}" if of["lower"] < of["upper"] else ""
-        page.add_headline(f"{measure} there", f"{100 * of['value']:.1f}" if known else "–", note)
+    for measure, reached in choice.at.items():
+        defined = reached["value"] == reached["value"]
+        interval = f"{100 * reached['lower']:.1f} to {100 * reached['upper']:.1f}"
+        note = (
+            f"{choice.level:.0%} interval: {interval}"
+            if reached["lower"] < reached["upper"]
+            else ""
+        )
+        page.add_headline(
+            f"{measure} there", f"{100 * reached['value']:.1f}" if defined else "–", note
+        )

@@ -90,7 +90,7 @@ def estimate_page(
         detector=detector,
         given=given,
         curve=tuple(_curve(estimator, estimate)),
-        own=(pairs, missing_scores(regression.features_, from_files)),
+        extra=(pairs, missing_scores(regression.features_, from_files)),
         of_fit=() if estimate else (fit_answer(regression),),
     )
 
@@ -105,14 +105,14 @@ def page_of_method(
     detector: str,
     given: Mapping[str, str] | None,
     curve: Sequence[Section] = (),
-    own: Sequence[Section] = (),
+    extra: Sequence[Section] = (),
     of_fit: Sequence[Section] = (),
     of_site: Sequence[Section] = (),
     facts_of_method: Mapping[str, str] | None = None,
 ) -> Report:
     """Compose the page of an estimator by any method; see `estimate_page`.
 
-    curve, own: sections that this method alone has; of_fit: on top where there is no estimate;
+    curve, extra: sections that this method alone has; of_fit: on top where there is no estimate;
     of_site: after the images of the site.
     """
     target, fit = find_target(estimator.target), estimator.fit_result_
@@ -137,7 +137,7 @@ def page_of_method(
     if fit and fit.reliability is not None:
         sections.append(ReliabilityDiagram(fit.reliability))
     what = facts(estimator, method, detector, facts_of_method or {})
-    sections += [*own, WhatWasRun(what, plotted, target, times), about_section(given or {})]
+    sections += [*extra, WhatWasRun(what, plotted, target, times), about_section(given or {})]
     return Report(title, sections)
 
 
@@ -177,14 +177,14 @@ class Warnings(Section):
 
     def show(self, page: Page) -> None:
         above = self.estimate.width_warning if self.estimate else ""  # on top of the page
-        found = [warning for warning in self.all_warnings() if warning != above]
-        page.add_warnings(found, title="Warnings")
-        if self.estimate is not None and not found:
+        warnings = [warning for warning in self.all_warnings() if warning != above]
+        page.add_warnings(warnings, title="Warnings")
+        if self.estimate is not None and not warnings:
             page.add_text("None of the checks of this estimate gives a warning.")
 
     def all_warnings(self) -> list[str]:
-        own = self.estimate.all_warnings() if self.estimate else []
-        return ordered_warnings([*own, *worse_than_constant(tuple(self.results))])
+        of_estimate = self.estimate.all_warnings() if self.estimate else []
+        return ordered_warnings([*of_estimate, *worse_than_constant(tuple(self.results))])
 
 
 @dataclass(frozen=True)

@@ -59,15 +59,15 @@ class LeastCertainExamples(Section):
 
 
 def pictures_of(
-    found: FoundBoxes, images: Sequence[UnlabelledImage], names: Iterable[str]
+    boxes: FoundBoxes, images: Sequence[UnlabelledImage], names: Iterable[str]
 ) -> Pictures:
     """Return images with their boxes, in the order of `names`; those that are not at hand lack."""
     if not images or not _has_opencv():
         return []
     files = {image.image_id: image for image in images}
-    at = {image.image_id: k for k, image in enumerate(found.images)}
+    at = {image.image_id: k for k, image in enumerate(boxes.images)}
     there = [name for name in names if name in files]
-    return [picture_of(files[name], found.detections(at[name]), (), name) for name in there]
+    return [picture_of(files[name], boxes.detections(at[name]), (), name) for name in there]
 
 
 def _has_opencv() -> bool:

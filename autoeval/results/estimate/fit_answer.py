@@ -34,12 +34,12 @@ class FitAnswer(Section):
         categories = counted(self.n_categories, "category", "categories")
         note = f"mean of {sets}, {categories}, in {target.unit}"
         page.add_headline(f"{target.name} on labelled images", target.text(self.accuracy), note)
-        known = self.half_width == self.half_width
+        bounded = self.half_width == self.half_width
         page.add_headline(
             "Interval at a new site",
-            f"±{target.text(self.half_width)}" if known else "none",
+            f"±{target.text(self.half_width)}" if bounded else "none",
             f"{self.level:.0%} interval where boxes score as on the labelled images"
-            if known
+            if bounded
             else "it would be too wide where boxes score as on the labelled images",
         )
 
@@ -48,15 +48,15 @@ def fit_answer(regression: BayesianRegression) -> FitAnswer:
     """Predict each labelled set as if it were a new site; the median half-width counts."""
     rows, name = regression.rows_, regression.target
     accuracies, halves = [], []
-    for _, own in rows.groupby("source" if "source" in rows else "family", sort=False):
-        accuracies.append(category_weights(own, name) @ own[name].to_numpy(np.float64))
-        interval = regression.predict_mean(own)
+    for _, site in rows.groupby("source" if "source" in rows else "family", sort=False):
+        accuracies.append(category_weights(site, name) @ site[name].to_numpy(np.float64))
+        interval = regression.predict_mean(site)
         halves.append((interval.upper - interval.lower) / 2)
-    known = [half for half in halves if half == half]
+    bounded = [half for half in halves if half == half]
     return FitAnswer(
         find_target(name),
         float(np.mean(accuracies)),
-        float(np.median(known)) if known else float("nan"),
+        float(np.median(bounded)) if bounded else float("nan"),
         regression.level,
         len(accuracies),
         len(regression.categories_),

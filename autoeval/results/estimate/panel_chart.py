@@ -66,13 +66,15 @@ def fitted_lines(
     for name in regression.features_:
         if name not in usual:  # agreement with a reference detector, which the cloud has not
             continue
-        known = [*usual[name], *labelled[name], here.get(name, np.nan)]
-        grid = np.linspace(np.nanmin(known), np.nanmax(known), STEPS)
+        scores = [*usual[name], *labelled[name], here.get(name, np.nan)]
+        grid = np.linspace(np.nanmin(scores), np.nanmax(scores), STEPS)
         rows = _usual_rows(usual, name, grid, regression.features_).assign(n_images=n_images)
-        found = predict_intervals(regression.distribution(rows), regression.level)
-        given = [k for k, of in enumerate(found) if not of.refused]
+        intervals = predict_intervals(regression.distribution(rows), regression.level)
+        given = [k for k, interval in enumerate(intervals) if not interval.refused]
         if len(given) > 1 and np.ptp(grid) > 0:
-            y, lower, upper = (np.array([getattr(found[k], of) for k in given]) for of in PARTS)
+            y, lower, upper = (
+                np.array([getattr(intervals[k], part) for k in given]) for part in PARTS
+            )
             lines[name] = RegressionBand(grid[given], y, lower, upper, ABOUT)
     return lines
 

@@ -17,29 +17,29 @@ from autoeval.runtime.files import write_json, write_table
 def export(folder: Path, estimate: Estimate) -> list[Path]:
     """Write ``estimate.csv``, ``images.csv``, ``predictions.json`` of an estimate with its site."""
     assert estimate.site is not None
-    found = estimate.site.boxes.clean
+    boxes = estimate.site.boxes.clean
     return [
         write_table(folder / "estimate.csv", estimate.to_pandas()),
-        write_table(folder / "images.csv", image_table(found)),
-        write_json(folder / "predictions.json", coco_results(found, estimate), indent=None),
+        write_table(folder / "images.csv", image_table(boxes)),
+        write_json(folder / "predictions.json", coco_results(boxes, estimate), indent=None),
     ]
 
 
-def image_table(found: FoundBoxes) -> pd.DataFrame:
+def image_table(clean: FoundBoxes) -> pd.DataFrame:
     """Lay out the images, one row each, those that the detector is least sure of first.
 
     ``boxes`` and their ``mean_score`` are over .05, ``confident`` those of them over .3.
     """
-    n_images = len(found.images)
-    counted = found.scores > np.float32(SCORE_THR)
-    boxes = np.bincount(found.image[counted], minlength=n_images)
-    sums = np.bincount(found.image[counted], found.scores[counted], minlength=n_images)
-    sure = np.bincount(found.image[found.scores > np.float32(CONFIDENT)], minlength=n_images)
+    n_images = len(clean.images)
+    counted = clean.scores > np.float32(SCORE_THR)
+    boxes = np.bincount(clean.image[counted], minlength=n_images)
+    sums = np.bincount(clean.image[counted], clean.scores[counted], minlength=n_images)
+    sure = np.bincount(clean.image[clean.scores > np.float32(CONFIDENT)], minlength=n_images)
     mean = np.divide(sums, boxes, out=np.full(n_images, np.nan), where=boxes > 0)
     table = pd.DataFrame(
         {
-            "image_id": [image.image_id for image in found.images],
-            "file_name": [image.file_name for image in found.images],
+            "image_id": [image.image_id for image in clean.images],
+            "file_name": [image.file_name for image in clean.images],
             "boxes": boxes,
             "confident": sure,
             "mean_score": mean,
@@ -49,7 +49,7 @@ def image_table(found: FoundBoxes) -> pd.DataFrame:
     return table.sort_values("mean_score", kind="stable", ignore_index=True)
 
 
-def coco_results(found: FoundBoxes, estimate: Estimate) -> list[dict[str, Any]]:
+def coco_results(clean: FoundBoxes, estimate: Estimate) -> list[dict[str, Any]]:
     """Return the boxes as COCO results, with what is estimated of their category.
 
     ``bbox`` is left, top, width, height; the estimate is None where the category was not estimated
@@ -59,17 +59,17 @@ def coco_results(found: FoundBoxes, estimate: Estimate) -> list[dict[str, Any]]:
     nothing = dict.fromkeys(whole)
     estimates = [
         estimate.per_category.get(name, nothing if estimate.per_category else whole)
-        for name in found.categories
+        for name in clean.categories
     ]
-    ids = category_ids(found)
-    xywh = np.concatenate([found.boxes[:, :2], found.boxes[:, 2:] - found.boxes[:, :2]], axis=1)
-    columns = (found.image, found.label, xywh.astype(np.float64).round(3), found.scores)
+    ids = category_ids(clean)
+    xywh = np.concatenate([clean.boxes[:, :2], clean.boxes[:, 2:] - clean.boxes[:, :2]], axis=1)
+    columns = (clean.image, clean.label, xywh.astype(np.float64).round(3), clean.scores)
     return [
         {
-            "image_id": _number(found.images[image].image_id),
-            "file_name": found.images[image].file_name,
+            "image_id": _number(clean.images[image].image_id),
+            "file_name": clean.images[image].file_name,
             "category_id": ids[label],
-            "category": found.categories[label],
+            "category": clean.categories[label],
             "bbox": bbox,
             "score": round(score, 6),
             f"estimated_{estimate.target}": estimates[label]["value"],
@@ -80,13 +80,13 @@ def coco_results(found: FoundBoxes, estimate: Estimate) -> list[dict[str, Any]]:
     ]
 
 
-def category_ids(found: FoundBoxes) -> list[int | str]:
+def category_ids(clean: FoundBoxes) -> list[int | str]:
     """Return the number of each category: that of the file, and free ones for those without."""
-    known = {word: _number(number) for number, word in reversed(found.numbers.items())}
-    first = 1 + max((n for n in known.values() if isinstance(n, int)), default=0)
-    new = [word for word in found.categories if word not in known]
-    known |= {word: first + k for k, word in enumerate(new)}
-    return [known[word] for word in found.categories]
+    ids = {word: _number(number) for number, word in reversed(clean.numbers.items())}
+    first = 1 + max((n for n in ids.values() if isinstance(n, int)), default=0)
+    new = [word for word in clean.categories if word not in ids]
+    ids |= {word: first + k for k, word in enumerate(new)}
+    return [ids[word] for word in clean.categories]
 
 
 def _number(name: str) -> int | str:

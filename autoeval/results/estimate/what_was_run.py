@@ -94,7 +94,7 @@ def facts(estimator: Fitted, method: str, detector: str, more: Mapping[str, str]
     n_sets, made_with = estimator.table_["sample_set"].nunique(), estimator.context_
     of_detector = made_with.get("detector")
     boxes = made_with.get("boxes")
-    known = {
+    rows = {
         "detector": detector or ("" if of_detector else "its predictions"),
         "detector fingerprint": fingerprint(of_detector) if of_detector else "",
         "task": made_with.get("task", {}).get("name", ""),
@@ -107,7 +107,7 @@ def facts(estimator: Fitted, method: str, detector: str, more: Mapping[str, str]
         **more,
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items() if version),
     }
-    return {name: value for name, value in known.items() if value}
+    return {name: value for name, value in rows.items() if value}
 
 
 def time_table(

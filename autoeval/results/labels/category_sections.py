@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.labels.joint_outlook import JointOutlook
-from autoeval.labels.with_labels import FREE, LabelledEstimate
+from autoeval.labels.labelled_estimate import FREE, LabelledEstimate
 from autoeval.report.page import IntervalRow, Page
 from autoeval.report.plots import figure_of
 from autoeval.report.sections import Part, Section

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.labels.with_labels import GOALS, LabelledEstimate
+from autoeval.labels.labelled_estimate import GOALS, LabelledEstimate
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section, Tables
 from autoeval.report.tables import counted
@@ -64,12 +64,14 @@ def by_estimator(estimate: LabelledEstimate) -> Tables:
         {
             "what": name,
             "estimator": estimator,
-            "value": found.value,
-            "half_width": found.half_width(estimate.level),
+            "value": estimated.value,
+            "half_width": estimated.half_width(estimate.level),
         }
-        for name, of in sorted(estimate.whole.items())
-        for estimator, found in zip(
-            ESTIMATORS, (of.prior, of.sample, of.difference, of.combined.estimate), strict=True
+        for name, measure in sorted(estimate.whole.items())
+        for estimator, estimated in zip(
+            ESTIMATORS,
+            (measure.prior, measure.sample, measure.difference, measure.combined.estimate),
+            strict=True,
         )
     ]
     part = _part("estimators", pd.DataFrame(rows))
@@ -82,15 +84,19 @@ def by_category(estimate: LabelledEstimate) -> Tables:
     rows = [
         {
             "category": name,
-            "value": of.combined.estimate.value,
-            "half_width": of.combined.estimate.half_width(estimate.level),
-            "sample_estimate": of.sample.value,
-            "label_free": of.prior.value,
-            "images_that_hold_it": of.n_holding,
-            "objects": of.n_true,
-            "from": "labels" if of.measured else "few labels" if of.n_holding else "label-free",
+            "value": category.combined.estimate.value,
+            "half_width": category.combined.estimate.half_width(estimate.level),
+            "sample_estimate": category.sample.value,
+            "label_free": category.prior.value,
+            "images_that_hold_it": category.n_holding,
+            "objects": category.n_true,
+            "from": "labels"
+            if category.measured
+            else "few labels"
+            if category.n_holding
+            else "label-free",
         }
-        for name, of in estimate.by_category.items()
+        for name, category in estimate.by_category.items()
     ]
     if len(rows) < 2:
         return Tables([])
@@ -110,7 +116,7 @@ class Shrinking(Section):
         """Return the combined estimate after the first labels, in the order of the draw."""
         free = self.estimate.whole[self.estimate.target].prior
         steps = [(0, free)] if free.known else []
-        steps += [(k, of.combined.estimate) for k, of in self.estimate.history]
+        steps += [(k, labelled.combined.estimate) for k, labelled in self.estimate.history]
         level = self.estimate.level
         return pd.DataFrame(
             [{"labels": k, "value": m.value, "half_width": m.half_width(level)} for k, m in steps],

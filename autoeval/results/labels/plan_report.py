@@ -91,8 +91,8 @@ class ImagesToLabel(Section):
 
     def parts(self) -> list[Part]:
         of_image = image_table(self.plan.found).set_index("image_id")
-        found = self.plan.found.images
-        names = [found[k].image_id for k in self.plan.drawn]
+        images = self.plan.found.images
+        names = [images[k].image_id for k in self.plan.drawn]
         table = of_image.loc[names].reset_index()
         table.insert(0, "order", range(1, len(table) + 1))
         shown = table.drop(columns="share")
@@ -132,11 +132,11 @@ class WidthToExpect(Section):
     def headline(self) -> str:
         table = self.table()
         rows = list(table.itertuples(index=False))
-        known = [row for row in rows if row.half_width == row.half_width]
+        forecasts = [row for row in rows if row.half_width == row.half_width]
         widths = ", ".join(
             f"±{100 * row.half_width:.1f} with {row.labels}"
             + (" (all images: exact)" if row.labels == self.plan.n_pool else "")
-            for row in known
+            for row in forecasts
         )
         text = f"expected of {self.what}: {widths or 'not known before there are labels'}"
         if "categories_measured" not in table:

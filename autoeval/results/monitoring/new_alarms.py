@@ -106,8 +106,8 @@ def prometheus_text(sites: pd.DataFrame, *, target: str, finished_s: float) -> s
     Gauge(finished, "When the last run ended, since 1970.", registry=registry).set(finished_s)
     if BELOW in sites:
         sites = sites.assign(below=sites[BELOW] != "")
-    shown = [(column, *of, target) for column, of in GAUGES.items() if column in sites]
-    for column in (of for of in sites if str(of).startswith((FALSE_ALARMS, "recall@"))):
+    shown = [(column, *gauge, target) for column, gauge in GAUGES.items() if column in sites]
+    for column in (name for name in sites if str(name).startswith((FALSE_ALARMS, "recall@"))):
         measure, _, rest = column.partition("@")
         threshold, _, end = rest.partition("_")
         meaning = "False alarms an image" if column.startswith(FALSE_ALARMS) else "Estimated recall"

@@ -29,17 +29,17 @@ def site_pictures(
     index = index[(index["unreadable"] == "") & index["file_name"].isin(paths)]
     worst = watched.table.sites.head(watched.table.k)
     rows = pd.concat([watched.alarms, worst]).drop_duplicates("group").head(MOST // OF_SITE)
-    found = {}
+    pictures = {}
     for row in rows.to_dict("records"):
-        own = index[index["group"] == row["group"]]
+        images = index[index["group"] == row["group"]]
         if row.get(ALARM) and len(row["influential"]):
-            own = own[own["file_name"].isin(row["influential"][:OF_SITE])]
+            images = images[images["file_name"].isin(row["influential"][:OF_SITE])]
         else:
-            own = own.sort_values(["taken", "file_name"], kind="stable").tail(OF_SITE)
-        records = watched.table.categories.select(str(row["group"]), store.read(own))
+            images = images.sort_values(["taken", "file_name"], kind="stable").tail(OF_SITE)
+        records = watched.table.categories.select(str(row["group"]), store.read(images))
         drawn = (_picture(record, paths[record.file_name]) for record in records)
-        found[str(row["group"])] = [picture for picture in drawn if picture]
-    return found
+        pictures[str(row["group"])] = [picture for picture in drawn if picture]
+    return pictures
 
 
 def _picture(record: CameraImage, path: Path) -> tuple[str, str] | None:

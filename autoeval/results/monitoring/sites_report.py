@@ -73,7 +73,7 @@ class CandidateAtSites(Section):
     def sentence(self) -> str:
         """Count the sites by result."""
         counts = self.table["result"].value_counts()
-        n = [int(counts.get(of, 0)) for of in ("better", "worse", "not distinguishable")]
+        n = [int(counts.get(result, 0)) for result in ("better", "worse", "not distinguishable")]
         return f"The candidate is better at {n[0]} sites, worse at {n[1]}, undecided at {n[2]}"
 
     def about_known(self) -> str:
@@ -134,9 +134,9 @@ class Alarms(Section):
         alarms, title = self.watched.alarms, []
         sites, target = self.watched.table.sites, find_target(self.watched.target)
         page.add_headline("Sites with an alarm", str(len(alarms)), f"of {len(sites)}")
-        known = sites[sites["lower"].notna()]
-        if len(known):
-            row = known.loc[known["estimate"].idxmin()]
+        estimated = sites[sites["lower"].notna()]
+        if len(estimated):
+            row = estimated.loc[estimated["estimate"].idxmin()]
             ends = " to ".join(target.text(row[end]) for end in ("lower", "upper"))
             note = f"{row['group']}; interval {ends}, in {target.unit}"
             page.add_headline(f"Lowest {target.name}", target.text(row["estimate"]), note)
@@ -199,14 +199,14 @@ class Order(Section):
         categories = categories if len(categories) <= MOST_CATEGORIES else []
         rows = []
         for row, worse in zip(sites.to_dict("records"), after, strict=True):
-            known = not pd.isna(row["lower"])
+            estimated = not pd.isna(row["lower"])
             rows.append(
                 {
                     "site": row["group"],
                     "images": int(row["n_images"]),
-                    target.name: target.text(row["estimate"]) if known else "–",
+                    target.name: target.text(row["estimate"]) if estimated else "–",
                     "interval": f"{target.text(row['lower'])} to {target.text(row['upper'])}"
-                    if known
+                    if estimated
                     else "–",
                     f"among the {k} worst": _percent(row["p_worst"]),
                     "worse than the next": _percent(worse),
@@ -248,8 +248,8 @@ def _at_threshold(row: Mapping[str, Any]) -> dict[str, str]:
     for name in (name for name in row if name.startswith(FALSE_ALARMS)):
         recall = f"recall@{name.removeprefix(FALSE_ALARMS)}"
         if recall in row:
-            known = not pd.isna(row[recall])
-            shown[recall] = find_target(recall).text(row[recall]) if known else "–"
+            estimated = not pd.isna(row[recall])
+            shown[recall] = find_target(recall).text(row[recall]) if estimated else "–"
         shown["false alarms an image"] = "–" if pd.isna(row[name]) else f"{row[name]:.2f}"
     return shown
 

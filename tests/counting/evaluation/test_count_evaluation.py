@@ -28,36 +28,38 @@ def evaluate(pred, name="m", *, target=TARGET, n_resamples=10, **options):
     """Evaluate predictions of images called 0, 1, ..."""
     target, pred = (np.array(values, float) for values in (target, pred))
     ids = tuple(map(str, range(len(target))))
-    found = CountPredictions(name, ids, target, pred)
-    return evaluate_counts(found, BINS, n_resamples=n_resamples, **options)
+    predictions = CountPredictions(name, ids, target, pred)
+    return evaluate_counts(predictions, BINS, n_resamples=n_resamples, **options)
 
 
 def test_measures_by_hand_in_both_modes():
-    found = evaluate([0, 5, 6, 6, 20])
-    assert found.measures["pooled MAE"] == found.measures["MAE"] == 14 / 5
+    evaluation = evaluate([0, 5, 6, 6, 20])
+    assert evaluation.measures["pooled MAE"] == evaluation.measures["MAE"] == 14 / 5
     # Within bins: 0, 1 (variance 1/4); 0, 3 (9/4); 10 alone.
-    assert found.measures["pooled std"] == pytest.approx(np.sqrt((2 * 0.25 + 2 * 2.25) / 5))
-    assert found.measures["MAPE"] == pytest.approx(100 * (1 / 4 + 0 + 1 / 3 + 1 / 3) / 4)
+    assert evaluation.measures["pooled std"] == pytest.approx(np.sqrt((2 * 0.25 + 2 * 2.25) / 5))
+    assert evaluation.measures["MAPE"] == pytest.approx(100 * (1 / 4 + 0 + 1 / 3 + 1 / 3) / 4)
     smape = (0 + 1 / 9 + 0 + 3 / 15 + 10 / 50) / 5
-    assert found.measures["sMAPE"] == pytest.approx(100 * smape)
-    assert [found.measures[n] for n in ("images", "skipped", "without objects")] == [5, 0, 1]
-    assert found.measures["outside the bins"] == 1
-    assert "1 of 5 true counts lie outside the bins (0 to 10): they enter" in found.notes[0]
-    assert "1 of 5 images have no objects" in found.notes[1]
-    found = evaluate([0, 5, 6, 6, 20], mode="released")
-    assert found.measures["pooled MAE"] == 1 and found.measures["MAE"] == 14 / 5
-    assert "drop" in found.notes[0]
-    assert found.intervals["pooled MAE"].value == 1
+    assert evaluation.measures["sMAPE"] == pytest.approx(100 * smape)
+    assert [evaluation.measures[n] for n in ("images", "skipped", "without objects")] == [5, 0, 1]
+    assert evaluation.measures["outside the bins"] == 1
+    assert "1 of 5 true counts lie outside the bins (0 to 10): they enter" in evaluation.notes[0]
+    assert "1 of 5 images have no objects" in evaluation.notes[1]
+    evaluation = evaluate([0, 5, 6, 6, 20], mode="released")
+    assert evaluation.measures["pooled MAE"] == 1 and evaluation.measures["MAE"] == 14 / 5
+    assert "drop" in evaluation.notes[0]
+    assert evaluation.intervals["pooled MAE"].value == 1
 
 
 def test_a_skipped_answer_costs_smape_only():
-    found = evaluate([0, 4, 6, np.nan, 30])
-    assert found.measures["MAE"] == 0 and found.measures["sMAPE"] == 20
-    assert found.measures["skipped"] == 1 and found.measures["counted"] == 4
+    evaluation = evaluate([0, 4, 6, np.nan, 30])
+    assert evaluation.measures["MAE"] == 0 and evaluation.measures["sMAPE"] == 20
+    assert evaluation.measures["skipped"] == 1 and evaluation.measures["counted"] == 4
     with pytest.raises(InputError, match="nothing to evaluate"):
         evaluate([np.nan] * 5)
-    found = evaluate([1e9, 2, 8], target=[1, 2, 8])
-    assert "1 of 3 predictions are over 1000 times the largest true count (8)" in found.notes[-1]
+    evaluation = evaluate([1e9, 2, 8], target=[1, 2, 8])
+    assert (
+        "1 of 3 predictions are over 1000 times the largest true count (8)" in evaluation.notes[-1]
+    )
 
 
 def test_intervals_use_the_same_formulas_and_a_single_image_has_none():
@@ -65,28 +67,28 @@ def test_intervals_use_the_same_formulas_and_a_single_image_has_none():
     target = rng.integers(1, 10, 60)
     pred = (target + rng.normal(1, 2, 60)).clip(0)
     pred[7] = np.nan
-    found = evaluate(pred, target=target, n_resamples=300)
-    for name, interval in found.intervals.items():
-        assert interval.value == pytest.approx(found.measures[name])
+    evaluation = evaluate(pred, target=target, n_resamples=300)
+    for name, interval in evaluation.intervals.items():
+        assert interval.value == pytest.approx(evaluation.measures[name])
         assert interval.low < interval.value < interval.high
-    assert found.intervals["bias"].low > 0, "one more on average, clearly"
+    assert evaluation.intervals["bias"].low > 0, "one more on average, clearly"
     # The skipped answer scores 100 and is drawn like any other.
-    assert found.intervals["sMAPE"].high < 100
-    found = evaluate([7], target=[4])
-    for name, interval in found.intervals.items():
+    assert evaluation.intervals["sMAPE"].high < 100
+    evaluation = evaluate([7], target=[4])
+    for name, interval in evaluation.intervals.items():
         assert np.isnan([interval.low, interval.high]).all(), name
-    assert str(found.intervals["MAE"]) == "3"
-    assert "nan" not in CountReport([found]).page().render().split("<main>")[1].lower()
+    assert str(evaluation.intervals["MAE"]) == "3"
+    assert "nan" not in CountReport([evaluation]).page().render().split("<main>")[1].lower()
 
 
 def test_the_winner_of_each_bin_and_models_that_cannot_be_compared():
     good_small = evaluate([0, 4, 9, 9, 0], "small")
     good_large = evaluate([3, 4, 6, 6, 30], "large")
-    found = compare_models([good_small, good_large])
-    assert found.per_bin["winner"].tolist() == ["small", "tie", "one image"]
-    assert found.per_bin["winner of std"].tolist() == ["small", "tie", "one image"]
-    assert found.per_bin["mean: small"].tolist() == [0, 1.5, 30]
-    [pair] = found.pairs.to_dict("records")
+    comparison = compare_models([good_small, good_large])
+    assert comparison.per_bin["winner"].tolist() == ["small", "tie", "one image"]
+    assert comparison.per_bin["winner of std"].tolist() == ["small", "tie", "one image"]
+    assert comparison.per_bin["mean: small"].tolist() == [0, 1.5, 30]
+    [pair] = comparison.pairs.to_dict("records")
     assert pair["MAE A - B"] == pytest.approx((33 - 6) / 5)
     assert (pair["A nearer"], pair["B nearer"], pair["equal"]) == (2, 2, 1)
     one = evaluate([0, 4, 9, 9, 0])
@@ -223,8 +225,8 @@ def test_a_gamma_that_is_no_number_is_refused(files, capsys):
 
 
 def test_what_is_said_of_all_models_is_said_once():
-    found = evaluate([1, 4, 8, 19], target=[1, 2, 8, 9])
-    [note] = CountReport([found]).all_notes()
+    evaluation = evaluate([1, 4, 8, 19], target=[1, 2, 8, 9])
+    [note] = CountReport([evaluation]).all_notes()
     # Errors 0, 2 and 0, 10. These bins: sqrt((1 + 25) / 2); one bin twice over: std of all four.
     assert "With these, half as many, twice as many, and one: m 3.606, 4.123, 3.606, 4.123" in note
     target = [0, 4, 8, 30]
@@ -253,7 +255,7 @@ def test_many_ids_take_no_time(tmp_path):
     (tmp_path / "pred.csv").write_text("id,pred\n" + "".join(f"i{k},{k % 50}\n" for k in range(n)))
     truth = {f"i{k}": float(k % 40) for k in range(5, n + 5)}
     start = time.process_time()
-    found = read_predictions(tmp_path / "pred.csv", truth)
-    evaluate_counts(found, CountBins((0.0, 10.0, 40.0)), n_resamples=20)
+    predictions = read_predictions(tmp_path / "pred.csv", truth)
+    evaluate_counts(predictions, CountBins((0.0, 10.0, 40.0)), n_resamples=20)
     assert time.process_time() - start < 15
-    assert len(found) == n - 5
+    assert len(predictions) == n - 5

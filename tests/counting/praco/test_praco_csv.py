@@ -62,14 +62,14 @@ def test_the_files_are_the_authors_and_come_back(folder):
     upper = (folder / "Inference_Test2_Upper_DAVE_test.csv").read_text().splitlines()
     assert upper == [",sea shells,eggs,skis", "2.jpg,,1.5,2.0", "3.jpg,3.0,,0.0", "5.jpg,4.0,9.0,"]
     assert [*find_released(folder, "test")] == ["DAVE"] and find_released(folder, "val") == {}
-    found = evaluate_files(folder, "DAVE", COUNTING_SET)
-    assert found.notes == ()
-    assert found.counts.equals(COUNTS.round(2).astype(float))
-    assert found.mosaics[MOSAICS.columns].equals(MOSAICS)
-    assert found.mosaics["positive_class"].tolist()[:2] == ["sea shells"] * 2
+    result = evaluate_files(folder, "DAVE", COUNTING_SET)
+    assert result.notes == ()
+    assert result.counts.equals(COUNTS.round(2).astype(float))
+    assert result.mosaics[MOSAICS.columns].equals(MOSAICS)
+    assert result.mosaics["positive_class"].tolist()[:2] == ["sea shells"] * 2
     # Integers, as counters of boxes write them.
     edit(folder, "Test1", lambda text: text.replace(".0,", ",").replace(".0\n", "\n"))
-    assert evaluate_files(folder, "DAVE", COUNTING_SET).counts.equals(found.counts)
+    assert evaluate_files(folder, "DAVE", COUNTING_SET).counts.equals(result.counts)
 
 
 def test_what_the_file_lacks_is_not_measured(folder):
@@ -91,8 +91,8 @@ def test_what_the_file_lacks_is_not_measured(folder):
     path = folder / file_name("Test1", "DAVE", "test")
     table = pd.read_csv(path, index_col=0)
     table.drop(columns=table.columns[1]).to_csv(path)
-    found = evaluate_files(folder, "DAVE", COUNTING_SET)
-    assert found.truth.index.tolist() == ["2.jpg"] and found.counts["eggs"].isna().all()
+    result = evaluate_files(folder, "DAVE", COUNTING_SET)
+    assert result.truth.index.tolist() == ["2.jpg"] and result.counts["eggs"].isna().all()
 
 
 @pytest.mark.parametrize(
@@ -107,20 +107,20 @@ def test_empty_cells_and_rows_are_failures_in_the_released_mode(folder, changes)
     for old, new in changes:
         edit(folder, "Test1", lambda text, old=old, new=new: text.replace(old, new))
     for mode, expected in (("released", 200 / 3), ("paper", 100)):
-        found = evaluate_files(folder, "DAVE", COUNTING_SET, mode=mode)
-        assert found.measures()["PCCN"] == pytest.approx(expected)
+        result = evaluate_files(folder, "DAVE", COUNTING_SET, mode=mode)
+        assert result.measures()["PCCN"] == pytest.approx(expected)
 
 
 def test_an_empty_cell_of_a_mosaic_has_recall_1_in_the_released_mode(folder):
     """As in the authors' code, where the true count stands in for the missing upper count."""
     edit(folder, "Test2_Upper", lambda text: text.replace("2.jpg,,1.5,2.0", "2.jpg,,1.5,"))
     edit(folder, "Test2_Lower", lambda text: text.replace("3.jpg,0.0,,0.0", "3.jpg,,,0.0"))
-    found = evaluate_files(folder, "DAVE", COUNTING_SET, mode="released").measures()
+    measures = evaluate_files(folder, "DAVE", COUNTING_SET, mode="released").measures()
     # 2.jpg: eggs .75, skis without a count, own class; 3.jpg: upper 3 of 3 (its lower count is
     # missing) and 0; 5.jpg: 4 of 5 and 9 of 5.
     rows = [(0.75 + 1 + 1) / 3, (1 + 0 + 1) / 3, (0.8 + 1 + 1) / 3]
-    assert found["CntR"] == pytest.approx(sum(rows) / 3)
-    assert found["CntR without the spurious cell"] == pytest.approx((0.75 + 0 + 0.9) / 3)
+    assert measures["CntR"] == pytest.approx(sum(rows) / 3)
+    assert measures["CntR without the spurious cell"] == pytest.approx((0.75 + 0 + 0.9) / 3)
     paper = evaluate_files(folder, "DAVE", COUNTING_SET, mode="paper").measures()
     assert paper["CntR"] == pytest.approx((0.75 + 0 + 0.9) / 3)
 
@@ -130,27 +130,27 @@ def test_files_in_a_folder_for_each_model(folder):
     inner.mkdir(parents=True)
     for path in folder.glob("*.csv"):
         path.rename(inner / path.name)
-    found = find_released(folder / "benchmark_results", "test")
-    assert found == {"DAVE": inner / "Inference_Test1_DAVE_test.csv"}
+    files = find_released(folder / "benchmark_results", "test")
+    assert files == {"DAVE": inner / "Inference_Test1_DAVE_test.csv"}
     (inner / "multiclass_DAVE++_test1.csv").write_text("")
     assert [*find_released(inner, "test", multi_class=True)] == ["DAVE", "DAVE++"]
 
 
 def test_empty_and_infinite_cells_are_counted(folder):
     edit(folder, "Test1", lambda text: text.replace("7.0", "").replace("6.0", "inf"))
-    found = evaluate_files(folder, "DAVE", COUNTING_SET)
-    assert found.counts.isna().sum().sum() == 2
-    assert found.notes == (
+    result = evaluate_files(folder, "DAVE", COUNTING_SET)
+    assert result.counts.isna().sum().sum() == 2
+    assert result.notes == (
         "Inference_Test1_DAVE_test.csv: 1 cells without a count",
         "Inference_Test1_DAVE_test.csv: 1 infinite counts, taken as none",
     )
 
 
 def test_rows_of_excluded_and_unknown_images(folder):
-    found = evaluate_files(folder, "DAVE", COUNTING_SET.exclude(["3"]))
-    assert found.counts.index.tolist() == ["2.jpg", "5.jpg"]
-    assert found.notes == ()
-    assert set(found.mosaics["positive"]) == {"2.jpg", "5.jpg"}
+    result = evaluate_files(folder, "DAVE", COUNTING_SET.exclude(["3"]))
+    assert result.counts.index.tolist() == ["2.jpg", "5.jpg"]
+    assert result.notes == ()
+    assert set(result.mosaics["positive"]) == {"2.jpg", "5.jpg"}
     edit(folder, "Test1", lambda text: text + "77.jpg,1,1,1\n")
     (warning,) = evaluate_files(folder, "DAVE", COUNTING_SET).notes
     assert "1 rows of unknown images (77.jpg)" in warning
@@ -185,7 +185,7 @@ def test_missing_files(folder):
 def test_classes_without_mosaics_and_several_mosaics_for_a_cell(tmp_path):
     wider = CountingSet("test", (*COUNTING_SET.classes, "zebra"), COUNTING_SET.images)
     write_released(tmp_path, "m", wider, COUNTS.assign(zebra=0.0), MOSAICS)
-    found = evaluate_files(tmp_path, "m", wider)
-    assert found.notes == () and len(found.mosaics) == 6
+    result = evaluate_files(tmp_path, "m", wider)
+    assert result.notes == () and len(result.mosaics) == 6
     with pytest.raises(InputError, match="one mosaic for each image and negative class"):
         write_released(tmp_path, "m", COUNTING_SET, COUNTS, pd.concat([MOSAICS, MOSAICS]))

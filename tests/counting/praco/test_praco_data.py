@@ -17,14 +17,16 @@ from autoeval.errors import InputError
 
 
 def test_fsc147_with_and_without_the_order_of_classes(fsc147):
-    found = load_fsc147(fsc147, "test")
-    assert [image.image_id for image in found.images] == ["1.jpg", "2.jpg", "3.jpg", "4.jpg"]
-    assert found.classes == ("a", "b", "c")
-    assert list(found.pool.lower) == ["3.jpg", "1.jpg", "2.jpg", "4.jpg"], "as in the class file"
-    assert found.truth()["count"].tolist() == [10, 4, 5, 2]
-    assert found.truth()["category"].tolist() == ["a", "b", "c", "a"]
-    assert found.images[1].points["b"][3].tolist() == [3.5, 1.0]
-    assert found.warnings == ()
+    counting_set = load_fsc147(fsc147, "test")
+    assert [image.image_id for image in counting_set.images] == ["1.jpg", "2.jpg", "3.jpg", "4.jpg"]
+    assert counting_set.classes == ("a", "b", "c")
+    assert list(counting_set.pool.lower) == ["3.jpg", "1.jpg", "2.jpg", "4.jpg"], (
+        "as in the class file"
+    )
+    assert counting_set.truth()["count"].tolist() == [10, 4, 5, 2]
+    assert counting_set.truth()["category"].tolist() == ["a", "b", "c", "a"]
+    assert counting_set.images[1].points["b"][3].tolist() == [3.5, 1.0]
+    assert counting_set.warnings == ()
     (fsc147 / "Split_Classes_FSC147.json").unlink()
     assert load_fsc147(fsc147, "test").classes == ("c", "a", "b")
 
@@ -32,10 +34,10 @@ def test_fsc147_with_and_without_the_order_of_classes(fsc147):
 def test_incomplete_images_are_named(fsc147):
     (fsc147 / "images_384_VarV2" / "2.jpg").unlink()
     edit_json(fsc147 / "annotation_FSC147_384.json", lambda points: points.pop("3.jpg"))
-    found = load_fsc147(fsc147, "test")
-    assert [image.image_id for image in found.images] == ["1.jpg", "4.jpg"]
-    assert found.warnings[0] == "images of the split without annotation: 1 (3.jpg)"
-    assert found.warnings[1].endswith("images_384_VarV2: 1 (2.jpg)")
+    counting_set = load_fsc147(fsc147, "test")
+    assert [image.image_id for image in counting_set.images] == ["1.jpg", "4.jpg"]
+    assert counting_set.warnings[0] == "images of the split without annotation: 1 (3.jpg)"
+    assert counting_set.warnings[1].endswith("images_384_VarV2: 1 (2.jpg)")
 
 
 @pytest.mark.parametrize(
@@ -67,17 +69,17 @@ def test_missing_files(fsc147, name):
 def test_exclusion_lists_and_images_without_objects(fsc147, tmp_path):
     listed = tmp_path / "multi.txt"
     listed.write_text("# several classes\n2\n4.jpg  # seen\n\n99\n")
-    found = single_class(load_fsc147(fsc147)).exclude(read_exclusions(listed))
-    assert [image.image_id for image in found.kept] == ["1.jpg", "3.jpg"]
-    assert set(found.excluded) == {"2.jpg", "4.jpg"}
-    assert found.warnings == ("excluded images that the set does not have: 1 (99)",)
+    counting_set = single_class(load_fsc147(fsc147)).exclude(read_exclusions(listed))
+    assert [image.image_id for image in counting_set.kept] == ["1.jpg", "3.jpg"]
+    assert set(counting_set.excluded) == {"2.jpg", "4.jpg"}
+    assert counting_set.warnings == ("excluded images that the set does not have: 1 (99)",)
     with pytest.raises(InputError, match="Cannot read the exclusion list"):
         read_exclusions(tmp_path / "none.txt")
     path = fsc147 / "annotation_FSC147_384.json"
     edit_json(path, lambda points: points["3.jpg"].update(points=[]))
-    found = single_class(load_fsc147(fsc147))
-    assert found.excluded == {"3.jpg": "no object: its true count is 0"}
-    assert "3.jpg" not in found.truth().index
+    counting_set = single_class(load_fsc147(fsc147))
+    assert counting_set.excluded == {"3.jpg": "no object: its true count is 0"}
+    assert "3.jpg" not in counting_set.truth().index
 
 
 def write_coco(folder, boxes):
@@ -104,10 +106,15 @@ def test_coco_images_of_one_class(tmp_path):
     part = write_coco(tmp_path, BOXES)
     mapping = {"car": "vehicle", "bus": "vehicle", "dog": "dog"}
     part = CocoPart(part.ann_file, part.img_dir, "part", mapping)
-    found = load_coco_classes([part], name="mine", prompt_only=["zebra"])
-    assert found.classes == ("vehicle", "dog", "zebra")
-    assert found.class_counts().to_numpy().tolist() == [[2, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 0]]
-    single = single_class(found)
+    counting_set = load_coco_classes([part], name="mine", prompt_only=["zebra"])
+    assert counting_set.classes == ("vehicle", "dog", "zebra")
+    assert counting_set.class_counts().to_numpy().tolist() == [
+        [2, 0, 0],
+        [0, 1, 0],
+        [1, 1, 0],
+        [0, 0, 0],
+    ]
+    single = single_class(counting_set)
     assert [image.image_id for image in single.kept] == ["part/one.png", "part/two.png"]
     assert single.images[0].points["vehicle"].tolist() == [[5, 2], [11, 11]]
     assert single.warnings == (
@@ -122,10 +129,10 @@ def test_coco_images_of_one_class(tmp_path):
 def test_a_crowd_a_missing_image_and_wrong_options_are_named(tmp_path):
     part = write_coco(tmp_path, [*BOXES, ("two.png", "dog", [1, 1, 1, 1], 1)])
     (tmp_path / "images" / "one.png").unlink()
-    found = load_coco_classes([part])
-    assert [image.image_id for image in found.images] == ["part/both.png", "part/none.png"]
-    assert "left out: 1 (one.png)" in found.warnings[0]
-    assert found.warnings[1] == "images with a crowd box, left out: 1 (two.png)"
+    counting_set = load_coco_classes([part])
+    assert [image.image_id for image in counting_set.images] == ["part/both.png", "part/none.png"]
+    assert "left out: 1 (one.png)" in counting_set.warnings[0]
+    assert counting_set.warnings[1] == "images with a crowd box, left out: 1 (two.png)"
     with pytest.raises(InputError, match="names cat, but the file has car, bus, dog"):
         load_coco_classes([CocoPart(part.ann_file, part.img_dir, "", {"cat": "cat"})])
     with pytest.raises(InputError, match=r"has no images x\.png"):
@@ -138,10 +145,13 @@ def test_a_crowd_a_missing_image_and_wrong_options_are_named(tmp_path):
 def test_the_shipped_config_of_photographs(shared):
     """51 pictures of vehicles, 76 of people, and ten classes that are in none."""
     config = Path(__file__).resolve().parents[3] / "configs/counting/praco/vehicle_person.py"
-    found = single_class(load_counting_set(config, data_root=shared / "real"))
-    assert found.warnings == () and not found.excluded
-    assert found.truth()["category"].value_counts().to_dict() == {"person": 76, "vehicle": 51}
-    assert len(found.classes) == 12 and found.classes[:2] == ("vehicle", "person")
+    counting_set = single_class(load_counting_set(config, data_root=shared / "real"))
+    assert counting_set.warnings == () and not counting_set.excluded
+    assert counting_set.truth()["category"].value_counts().to_dict() == {
+        "person": 76,
+        "vehicle": 51,
+    }
+    assert len(counting_set.classes) == 12 and counting_set.classes[:2] == ("vehicle", "person")
 
 
 COUNTS = {
@@ -171,10 +181,10 @@ def write(root, name, content):
 
 
 def test_released_files(mucca):
-    found = load_counting_set(mucca, need_images=False)
-    assert found.classes == ("plates", "bowls", "cups") and found.name == "test"
-    assert found.class_counts().to_numpy().tolist() == [[1, 2, 0], [1, 0, 1]]
-    first = found.images[0]
+    counting_set = load_counting_set(mucca, need_images=False)
+    assert counting_set.classes == ("plates", "bowls", "cups") and counting_set.name == "test"
+    assert counting_set.class_counts().to_numpy().tolist() == [[1, 2, 0], [1, 0, 1]]
+    first = counting_set.images[0]
     assert first.points["bowls"].tolist() == [[172.2, 365.8], [464.1, 309.6]]
     assert first.size == (384, 491), "384 x 894 / 699 pixels wide"
     with pytest.raises(InputError, match="2 no file in images/"):
@@ -185,15 +195,17 @@ def test_split_and_class_files_where_they_are(mucca):
     every = load_mucca(mucca, need_images=False)
     for name in ("images", "classes"):
         write(mucca, f"multiclass_split_{name}.json", {"test": []})
-    found = load_mucca(mucca, need_images=False)
-    assert found.classes == every.classes and len(found.images) == len(every.images) == 2
+    counting_set = load_mucca(mucca, need_images=False)
+    assert (
+        counting_set.classes == every.classes and len(counting_set.images) == len(every.images) == 2
+    )
     write(mucca, "multiclass_split_images.json", {"test": ["mcac_2.jpg"]})
     write(mucca, "multiclass_split_classes.json", {"test": ["cups", "plates", "bowls"]})
     write(mucca, "class_mapping.json", {"0": "cups", "1": "bowls", "2": "plates"})
-    found = load_mucca(mucca, need_images=False)
-    assert [image.image_id for image in found.images] == ["mcac_2.jpg"]
-    assert found.classes == ("cups", "plates", "bowls")
-    assert found.images[0].points["plates"].tolist() == [[208.5, 64.4]]
+    counting_set = load_mucca(mucca, need_images=False)
+    assert [image.image_id for image in counting_set.images] == ["mcac_2.jpg"]
+    assert counting_set.classes == ("cups", "plates", "bowls")
+    assert counting_set.images[0].points["plates"].tolist() == [[208.5, 64.4]]
 
 
 @pytest.mark.parametrize(

@@ -52,11 +52,11 @@ def result(mode: str, counts=COUNTS, cells=None) -> PracoResult:
 
 @pytest.mark.parametrize(("mode", "pccn"), [("released", 50), ("paper", 75)])
 def test_negative_label_test_by_hand(mode, pccn):
-    found = result(mode).measures()
-    assert found["NMN"] == pytest.approx((3 / 10 + 0 + 3 / 5 + 1 / 2) / 4)
-    assert found["PCCN"] == pccn
-    assert found["MAE"] == pytest.approx((2 + 4 + 2.5 + 0) / 4)
-    assert found["RMSE"] == pytest.approx(((4 + 16 + 6.25 + 0) / 4) ** 0.5)
+    measures = result(mode).measures()
+    assert measures["NMN"] == pytest.approx((3 / 10 + 0 + 3 / 5 + 1 / 2) / 4)
+    assert measures["PCCN"] == pccn
+    assert measures["MAE"] == pytest.approx((2 + 4 + 2.5 + 0) / 4)
+    assert measures["RMSE"] == pytest.approx(((4 + 16 + 6.25 + 0) / 4) ** 0.5)
 
 
 def test_mosaic_test_by_hand():
@@ -85,20 +85,28 @@ def test_mosaic_test_by_hand():
 @pytest.mark.parametrize("mode", ["released", "paper"])
 def test_a_counter_that_always_says_zero(mode):
     cells = mosaics().assign(upper=0.0, lower=0.0)
-    found = result(mode, COUNTS * 0, cells).measures()
-    assert found["NMN"] == 0
-    assert found["PCCN"] == 0, "every comparison is a tie"
-    assert np.isnan(found["CntP"]) and np.isnan(found["CntF1"])
-    assert found["CntR"] == pytest.approx(1 / 3 if mode == "released" else 0)
-    assert found["MAE"] == pytest.approx(21 / 4)
+    measures = result(mode, COUNTS * 0, cells).measures()
+    assert measures["NMN"] == 0
+    assert measures["PCCN"] == 0, "every comparison is a tie"
+    assert np.isnan(measures["CntP"]) and np.isnan(measures["CntF1"])
+    assert measures["CntR"] == pytest.approx(1 / 3 if mode == "released" else 0)
+    assert measures["MAE"] == pytest.approx(21 / 4)
 
 
 def test_counters_that_are_perfect_or_count_below_zero():
     own = np.array([[g * (c == k) for k in "abc"] for c, g in TRUTH.itertuples(index=False)])
     counts = pd.DataFrame(own, TRUTH.index, ["a", "b", "c"])
     upper = TRUTH["count"].reindex(mosaics()["positive"]).to_numpy()
-    found = result("paper", counts, mosaics().assign(upper=upper, lower=0)).measures()
-    assert found == {"NMN": 0, "PCCN": 100, "CntP": 1, "CntR": 1, "CntF1": 1, "MAE": 0, "RMSE": 0}
+    measures = result("paper", counts, mosaics().assign(upper=upper, lower=0)).measures()
+    assert measures == {
+        "NMN": 0,
+        "PCCN": 100,
+        "CntP": 1,
+        "CntR": 1,
+        "CntF1": 1,
+        "MAE": 0,
+        "RMSE": 0,
+    }
     counts = COUNTS.copy()
     counts.loc["1.jpg", "b"] = -4.0
     released, paper = (negative_by_image(counts, TRUTH, m)["nmn"] for m in ("released", "paper"))
@@ -117,9 +125,9 @@ def test_released_recall_identity(n_classes):
     cells = measure_mosaics(
         pd.DataFrame({"positive": positive, "upper": upper, "lower": 1.0}), truth
     )
-    own = mosaics_by_image(cells, "paper")["recall"]
+    recall = mosaics_by_image(cells, "paper")["recall"]
     spurious = mosaics_by_image(cells, "released")["recall"]
-    assert np.allclose(spurious, ((n_classes - 1) * own + 1) / n_classes)
+    assert np.allclose(spurious, ((n_classes - 1) * recall + 1) / n_classes)
 
 
 def test_drift_by_hand():
@@ -140,9 +148,9 @@ def test_drift_by_hand():
 def test_an_image_without_its_own_count_fails_pccn_or_leaves_it(mode, pccn):
     counts = COUNTS.copy()
     counts.loc["1.jpg", "a"] = NAN
-    found = result(mode, counts).measures()
-    assert found["PCCN"] == pytest.approx(pccn)
-    assert found["MAE"] == pytest.approx((4 + 2.5 + 0) / 3)
+    measures = result(mode, counts).measures()
+    assert measures["PCCN"] == pytest.approx(pccn)
+    assert measures["MAE"] == pytest.approx((4 + 2.5 + 0) / 3)
 
 
 def test_tables_by_class_confusion_and_the_largest_negative_class():
@@ -153,9 +161,9 @@ def test_tables_by_class_confusion_and_the_largest_negative_class():
     matrix = confusion(COUNTS, TRUTH)
     assert matrix.loc["a"].tolist() == pytest.approx([(0.8 + 1) / 2, 0.2, (0.4 + 0.5) / 2])
     assert matrix.loc["b"].tolist() == [0, 0, 0]
-    found = negative_by_image(COUNTS, TRUTH)
-    assert found.loc["1.jpg", ["negative_class", "negative_max"]].tolist() == ["c", 4]
-    assert found.loc["4.jpg", ["n_negative", "n_undefined"]].tolist() == [1, 1]
+    by_image = negative_by_image(COUNTS, TRUTH)
+    assert by_image.loc["1.jpg", ["negative_class", "negative_max"]].tolist() == ["c", 4]
+    assert by_image.loc["4.jpg", ["n_negative", "n_undefined"]].tolist() == [1, 1]
 
 
 def test_tables_that_do_not_fit():
@@ -189,8 +197,10 @@ def test_interval_of_a_share_is_that_of_the_binomial():
 
     truth = pd.DataFrame({"category": "a", "count": 10}, index=map(str, range(100)))
     own = np.where(np.arange(100) < 30, 10.0, 0.0)
-    found = intervals_of(PracoResult("m", pd.DataFrame({"a": own, "b": 0.0}, truth.index), truth))
-    assert found["PCCN"].value == 30
+    intervals = intervals_of(
+        PracoResult("m", pd.DataFrame({"a": own, "b": 0.0}, truth.index), truth)
+    )
+    assert intervals["PCCN"].value == 30
     low, high = binom.ppf([0.025, 0.975], 100, 0.3)
-    assert found["PCCN"].low == pytest.approx(low, abs=1.5)
-    assert found["PCCN"].high == pytest.approx(high, abs=1.5)
+    assert intervals["PCCN"].low == pytest.approx(low, abs=1.5)
+    assert intervals["PCCN"].high == pytest.approx(high, abs=1.5)

@@ -17,31 +17,31 @@ COUNTS = pd.DataFrame([[5.0, 0, 3, 0], [1, 2, 6, 4]], ["x", "y"], CLASSES)
 
 
 def test_both_kinds_of_pccn_and_all_other_measures_by_hand():
-    found = plus_plus(plus_plus_by_image(COUNTS, TRUTH))
-    assert found["MNP macro"] == pytest.approx((1.5 + 3) / 2)
-    assert found["MNP micro"] == pytest.approx((3 + 9) / 5)
-    assert found["NMN macro"] == pytest.approx((1.5 / 6 + 3 / 5) / 2)
-    assert found["NMN micro"] == pytest.approx((3 + 9) / (2 * 6 + 3 * 5))
-    assert found["MAE macro"] == pytest.approx((1.5 + 1) / 2)
-    assert found["MAE micro"] == pytest.approx((1 + 2 + 1) / 3)
-    assert found["RMSE macro"] == pytest.approx((2.5**0.5 + 1) / 2)
-    assert found["RMSE micro"] == pytest.approx(((1 + 4 + 1) / 3) ** 0.5)
+    measures = plus_plus(plus_plus_by_image(COUNTS, TRUTH))
+    assert measures["MNP macro"] == pytest.approx((1.5 + 3) / 2)
+    assert measures["MNP micro"] == pytest.approx((3 + 9) / 5)
+    assert measures["NMN macro"] == pytest.approx((1.5 / 6 + 3 / 5) / 2)
+    assert measures["NMN micro"] == pytest.approx((3 + 9) / (2 * 6 + 3 * 5))
+    assert measures["MAE macro"] == pytest.approx((1.5 + 1) / 2)
+    assert measures["MAE micro"] == pytest.approx((1 + 2 + 1) / 3)
+    assert measures["RMSE macro"] == pytest.approx((2.5**0.5 + 1) / 2)
+    assert measures["RMSE micro"] == pytest.approx(((1 + 4 + 1) / 3) ** 0.5)
     # x: own error 1.5. One at a time (|4-3| + |4-0| + |2-3| + |2-0|) / 4 = 2; average 3: 1.5.
     by_image = plus_plus_by_image(COUNTS, TRUTH)
     assert by_image["near_one"].tolist() == [1, 1]  # y: 1 < (4 + 3 + 1) / 3
     assert by_image["near_average"].tolist() == [0, 1], "the tie of x fails"
-    found = plus_plus(by_image)
-    assert (found["PCCN one at a time"], found["PCCN average GT"]) == (100, 50)
+    measures = plus_plus(by_image)
+    assert (measures["PCCN one at a time"], measures["PCCN average GT"]) == (100, 50)
 
 
 def test_undefined_cells_leave_the_means():
     counts = COUNTS.copy()
     counts.loc["x", "a"] = counts.loc["y", "c"] = np.nan
     by_image = plus_plus_by_image(counts, TRUTH)
-    found = plus_plus(by_image)
+    measures = plus_plus(by_image)
     assert by_image["n_undefined"].tolist() == [1, 1]
-    assert found["MAE micro"] == pytest.approx((2 + 1) / 2)
-    assert found["MNP micro"] == pytest.approx((3 + 3) / 4)
+    assert measures["MAE micro"] == pytest.approx((2 + 1) / 2)
+    assert measures["MNP micro"] == pytest.approx((3 + 3) / 4)
 
 
 def test_an_image_with_every_class():
@@ -66,20 +66,20 @@ def test_tiles_of_points_and_of_a_map_agree():
     points = rng.uniform(0, 11, (50, 2))
     density = np.zeros((11, 11))
     np.add.at(density, (points[:, 1].astype(int), points[:, 0].astype(int)), 1)
-    found = tiles_of_points(points, 11, 11, divisions=2)
-    assert sum(found) == 50
-    assert tile_counts(CountResult(50.0, density=density), 11, 11, divisions=2) == found
+    tiles = tiles_of_points(points, 11, 11, divisions=2)
+    assert sum(tiles) == 50
+    assert tile_counts(CountResult(50.0, density=density), 11, 11, divisions=2) == tiles
     boxes = np.concatenate([points - 1, points + 1], axis=1)
-    assert tile_counts(CountResult(50.0, boxes=boxes), 11, 11, divisions=2) == found
+    assert tile_counts(CountResult(50.0, boxes=boxes), 11, 11, divisions=2) == tiles
 
 
 def test_localised_by_hand():
-    found = localised([[3, 0, 1, 0], [0, 0, 0, 0]], [[1, 2, 1, 0], [0, 0, 0, 0]])
+    places = localised([[3, 0, 1, 0], [0, 0, 0, 0]], [[1, 2, 1, 0], [0, 0, 0, 0]])
     # Right: 1 + 0 + 1; wrong: 2; of 4 true ones.
-    assert found.loc[0, ["TP", "FP", "MAE"]].tolist() == [2, 2, 4]
-    assert found.loc[0, ["precision", "recall", "f1"]].tolist() == [0.5, 0.5, 0.5]
-    assert found.loc[1, ["precision", "recall", "f1"]].isna().all()
-    found = localised([[7]], [[5]]).iloc[0]
-    assert (found["TP"], found["FP"]) == (5, 2)
+    assert places.loc[0, ["TP", "FP", "MAE"]].tolist() == [2, 2, 4]
+    assert places.loc[0, ["precision", "recall", "f1"]].tolist() == [0.5, 0.5, 0.5]
+    assert places.loc[1, ["precision", "recall", "f1"]].isna().all()
+    places = localised([[7]], [[5]]).iloc[0]
+    assert (places["TP"], places["FP"]) == (5, 2)
     with pytest.raises(InputError, match="not counts only"):
         tile_counts(CountResult(3.0), 9, 9, divisions=1)

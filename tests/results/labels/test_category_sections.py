@@ -8,6 +8,7 @@ from label_worlds import label_set, make_site
 
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.report.page import Page
@@ -26,7 +27,7 @@ def plan(site):
     assistance = fit_assistance([make_site(seed) for seed in range(3)])
     priors = {f"mAP/{name}": ValueWithError(0.4, 0.15) for name in WORDS}
     priors["mAP"] = ValueWithError(0.4, 0.1)
-    return make_plan(site.pool, assistance, n=12, priors=priors)
+    return make_plan(site.pool, assistance, PlanRequest(12), PlannedSite(priors))
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from autoeval.data.find_images import ImageArray
 from autoeval.detections import CONFIDENT
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
+from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.to_label import write_to_label
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
@@ -35,7 +36,9 @@ def site():
 @pytest.fixture(scope="module")
 def plan(site):
     assistance = fit_assistance([make_site(seed) for seed in range(3)])
-    return make_plan(site.pool, assistance, n=12, priors={"mAP": ValueWithError(0.45, 0.09)})
+    return make_plan(
+        site.pool, assistance, PlanRequest(12), PlannedSite({"mAP": ValueWithError(0.45, 0.09)})
+    )
 
 
 def test_the_folder_holds_what_was_drawn(plan, tmp_path):
@@ -77,7 +80,9 @@ def test_the_page_of_a_plan(plan, tmp_path):
 
 def test_the_page_of_a_plan_lists_the_images_and_shows_twelve_at_most(site):
     assistance = fit_assistance([make_site(seed) for seed in range(3)])
-    plan = make_plan(site.pool, assistance, n=20, priors={"mAP": ValueWithError(0.45, 0.09)})
+    plan = make_plan(
+        site.pool, assistance, PlanRequest(20), PlannedSite({"mAP": ValueWithError(0.45, 0.09)})
+    )
     at_hand = [ImageArray(i.image_id, np.zeros((200, 200, 3), np.uint8)) for i in site.truth.images]
     names = [plan.found.images[k].image_id for k in plan.drawn]
     images = ImagesToLabel(plan, at_hand).parts()[0].table
@@ -120,6 +125,6 @@ def test_a_plan_says_how_many_categories_its_labels_will_probably_measure(plan):
     two = make_site(7, n_images=40, categories=("car", "bus"))
     assistance = fit_assistance([make_site(seed) for seed in range(3)])
     priors = dict.fromkeys(("mAP", "mAP/car", "mAP/bus"), ValueWithError(0.45, 0.09))
-    width = WidthToExpect(make_plan(two.pool, assistance, n=12, priors=priors))
+    width = WidthToExpect(make_plan(two.pool, assistance, PlanRequest(12), PlannedSite(priors)))
     assert "categories that 3 labelled images or more will probably hold, of 2" in width.headline()
     assert (width.table()["categories_measured"] <= 2).all()

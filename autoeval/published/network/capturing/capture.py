@@ -102,12 +102,12 @@ class Capture:
 
     def fields(self, i: int) -> dict[str, Any]:
         """Return the fields of `Evidence` for image i, with the reasons for what is missing."""
-        found: dict[str, Any] = {"missing": {}}
+        fields: dict[str, Any] = {"missing": {}}
         for name in CAPTURED:
             if name in self.wants:
                 value = getattr(self, f"_{name}")(i)
-                (found["missing"] if isinstance(value, str) else found)[name] = value
-        return found
+                (fields["missing"] if isinstance(value, str) else fields)[name] = value
+        return fields
 
     def keep_instances(self, predict: Callable, *args: Any, **kwargs: Any) -> Any:
         """Call the model's ``predict`` and keep the final boxes."""
@@ -151,24 +151,24 @@ class Capture:
 
     def _prototypes(self, i: int) -> np.ndarray | str:
         """Pool the backbone's last maps over the best candidates, and sum them by category."""
-        found, without = self._candidates(i), self._features(i)
-        if isinstance(found, str) or isinstance(without, str):
-            return found if isinstance(found, str) else str(without)
+        candidates, without = self._candidates(i), self._features(i)
+        if isinstance(candidates, str) or isinstance(without, str):
+            return candidates if isinstance(candidates, str) else str(without)
         if self.maps is None or self.n_categories is None:
             return f"the head of {self.detector} does not state how many categories it has"
         from mmcv.ops import roi_align
 
-        found = found[np.argsort(-found.scores, kind="stable")[:MOST_POOLED]]
+        candidates = candidates[np.argsort(-candidates.scores, kind="stable")[:MOST_POOLED]]
         scale = np.tile(np.asarray(self.scales[i])[:2], 2)
         size = np.tile(np.array(self.maps.shape[:1:-1]) / self.to_map, 2)
-        boxes = np.clip(found.boxes * scale, 0, size)
-        rois = np.column_stack([np.full(len(found), i), boxes])
+        boxes = np.clip(candidates.boxes * scale, 0, size)
+        rois = np.column_stack([np.full(len(candidates), i), boxes])
         at = torch.as_tensor(rois, dtype=self.maps.dtype, device=self.maps.device)
         pooled = roi_align(self.maps, at, 1, self.to_map).flatten(1).float().cpu().numpy()
-        weights = np.zeros((self.n_categories + 1, len(found)), np.float32)
-        weights[found.labels, np.arange(len(found))] = found.scores
-        weights[-1] = 1 - found.scores
-        return weights @ np.column_stack([pooled, np.ones(len(found), np.float32)])
+        weights = np.zeros((self.n_categories + 1, len(candidates)), np.float32)
+        weights[candidates.labels, np.arange(len(candidates))] = candidates.scores
+        weights[-1] = 1 - candidates.scores
+        return weights @ np.column_stack([pooled, np.ones(len(candidates), np.float32)])
 
 
 @contextmanager

@@ -189,4 +189,6 @@ def _rows_among(rows: Tensor, others: Tensor) -> Tensor:
     too, which shows in the number of them.
     """
     words = zip(*(part.contiguous().view(torch.int64).T for part in (rows, others)), strict=True)
-    return torch.stack([torch.isin(word, known) for word, known in words]).all(dim=0)
+    return torch.stack([torch.isin(word, word_of_others) for word, word_of_others in words]).all(
+        dim=0
+    )

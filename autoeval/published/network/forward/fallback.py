@@ -159,17 +159,17 @@ def guess_hook_points(backbone: nn.Module) -> HookPoints:
     fewer than three strides are found, the last four modules of a list of stages are taken, if
     there are more of those.
     """
-    found = by_resolution(backbone)
-    if found is None or len(found.exits) < ENOUGH:
+    points = by_resolution(backbone)
+    if points is None or len(points.exits) < ENOUGH:
         listed = _by_list(backbone)
-        found = max(filter(None, (found, listed)), key=lambda each: len(each.exits), default=None)
-    if found is None:
+        points = max(filter(None, (points, listed)), key=lambda each: len(each.exits), default=None)
+    if points is None:
         raise InputError(
             f"Cannot find the stages of the backbone {type(backbone).__name__}: no maps of strides "
             f"4 to 32, and none of {', '.join(STAGE_LISTS)}. Name modules of it with stages= "
             "NAME,NAME,..., or run without feature dropout: --preset repeats=0."
         )
-    return found
+    return points
 
 
 def named_hook_points(backbone: nn.Module, names: Sequence[str]) -> HookPoints:
@@ -214,10 +214,10 @@ def _last(calls: list[Call], seen: Trace, is_last: bool) -> Call:
 def _entries(exits: list[Call], seen: Trace) -> list[Call]:
     """Return for each stage the call that reads what the stage before it gave, and hands it on."""
     entries = exits[:1]
-    for before, own in pairwise(exits):
-        readers = [c for c in seen.calls if before.hands_to(c) and c.ended <= own.ended]
-        first = min(filter(seen.goes_on, readers), key=lambda call: call.began, default=own)
-        entries.append(own if own in readers else first)
+    for before, call_out in pairwise(exits):
+        readers = [c for c in seen.calls if before.hands_to(c) and c.ended <= call_out.ended]
+        first = min(filter(seen.goes_on, readers), key=lambda call: call.began, default=call_out)
+        entries.append(call_out if call_out in readers else first)
     return entries
 
 

@@ -153,8 +153,8 @@ class HookedPasses:
         """Yield the boxes under each dropout."""
         for spec in dropouts:
             with feature_dropout(self.points, spec, seeds):
-                found = predict(self.model, batch)
-            yield spec, found
+                detections = predict(self.model, batch)
+            yield spec, detections
 
 
 def choose_passes(model: BaseDetector, stages: Sequence[str] = ()) -> StagedPasses | HookedPasses:

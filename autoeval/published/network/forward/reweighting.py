@@ -36,7 +36,7 @@ def perturbed_weights(model: nn.Module, seed: int, *, step: float = STEP) -> Ite
             weight.copy_(kept)
 
 
-def classified(found: Detections, logits: np.ndarray, n_categories: int) -> Classified:
+def classified(detections: Detections, logits: np.ndarray, n_categories: int) -> Classified:
     """Add the probabilities of all K categories to N boxes: the softmax of their logits.
 
     Logits (N, K), without a column for the background, as heads of sigmoids give them, have 0
@@ -45,4 +45,4 @@ def classified(found: Detections, logits: np.ndarray, n_categories: int) -> Clas
     if logits.shape[1] == n_categories:
         logits = np.pad(logits, ((0, 0), (0, 1)))
     probabilities = softmax(logits.astype(np.float64), axis=1).astype(np.float32)
-    return Classified(found.boxes, found.scores, found.labels, probabilities)
+    return Classified(detections.boxes, detections.scores, detections.labels, probabilities)
