@@ -42,7 +42,7 @@ ESTIMATION = [
     {"score_table", "intervals", "pair_table", "nothing_found"},
     {"observation"},
     {"bayesian_regression", "category_scores", "estimate", "given_boxes", "site", "warnings"}
-    | {"known_site", "panel_prior", "reference_prior", "regression_estimate"},
+    | {"known_site", "panel_prior", "reference_prior"},
     {"modules"},
 ]
 LAYER = {part: layer for layer, parts in enumerate(ESTIMATION) for part in parts}

@@ -15,8 +15,8 @@ from typing_extensions import Self
 
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.estimate import DEFAULT_METHOD, Estimate
-from autoeval.estimation.intervals import MIN_SOURCES, SamplingError, check_level
+from autoeval.estimation.estimate import DEFAULT_METHOD
+from autoeval.estimation.intervals import MIN_SOURCES, check_level
 from autoeval.estimation.known_site import GROUP, SITE, KnownSite
 from autoeval.estimation.nothing_found import (
     nothing_over,
@@ -42,7 +42,6 @@ from autoeval.estimation.reference_prior import (
     WithReference,
     shipped_reference_prior,
 )
-from autoeval.estimation.regression_estimate import NO_SAMPLING_ERROR, estimate_pairs
 from autoeval.estimation.score_table import sources
 from autoeval.features.reference_features import BY_REFERENCE
 from autoeval.regression import (
@@ -159,30 +158,12 @@ class BayesianRegression:
         self._scaling, self._prior = self.reference_.scaling, self.reference_.prior
         self.features_ += (read,)
 
-    def predict_rows(
-        self,
-        rows: pd.DataFrame,
-        *,
-        backbone: str = "ResNet",
-        sampling: SamplingError = NO_SAMPLING_ERROR,
-        unseen: float = 0.0,
-    ) -> Estimate:
-        """Estimate from the scores of one set of images: a category, or the mean over several.
-
-        rows: scores of a new site: of one category, of several in columns ``score/category``, or
-            one row a category with a column ``category``. Of repeats the first is read.
-        sampling: what drawing the images again says of the estimate.
-        """
-        return estimate_pairs(
-            self, self.site_rows(rows), backbone=backbone, sampling=sampling, unseen=unseen
-        )
-
     def prior_effects(self, rows: pd.DataFrame) -> dict[str, float]:
         """Return what the prior adds for the category of each row, in [-1, 1], by its name."""
         return {str(category): self._prior.of_category(category) for category in rows["category"]}
 
     def site_rows(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Lay out the scores of a new site as one row a category; see `predict_rows`."""
+        """Lay out the scores of a new site as one row a category; see `estimate_site_rows`."""
         stacked = pair_rows(rows.assign(kind="seed"))
         if (stacked["category"] == ONLY).all() and self.single:
             stacked = stacked.assign(category=self.categories_[0])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from autoeval.data.wording import listed
+from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import SamplingError
 from autoeval.estimation.known_site import GROUP, SITE
@@ -18,25 +18,25 @@ from autoeval.notices import Notice
 from autoeval.regression import PredictionInterval
 from autoeval.targets import find_target
 
-if TYPE_CHECKING:
-    from autoeval.estimation.bayesian_regression import BayesianRegression
-
 NO_SAMPLING_ERROR = SamplingError()
 UNDEFINED = dict.fromkeys(("value", "lower", "upper"), math.nan)
 
 
-def estimate_pairs(
+def estimate_site_rows(
     regression: BayesianRegression,
     rows: pd.DataFrame,
     *,
-    backbone: str,
-    sampling: SamplingError,
-    unseen: float,
+    backbone: str = "ResNet",
+    sampling: SamplingError = NO_SAMPLING_ERROR,
+    unseen: float = 0.0,
 ) -> Estimate:
-    """Estimate the mean over the categories of one site; see `BayesianRegression.predict_rows`.
+    """Estimate from the scores of one set of images: a category, or the mean over several.
 
-    rows: as `BayesianRegression.site_rows` lays them out.
+    rows: scores of a new site: of one category, of several in columns ``score/category``, or
+        one row a category with a column ``category``. Of repeats the first is read.
+    sampling: what drawing the images again says of the estimate.
     """
+    rows = regression.site_rows(rows)
     n_images = int(rows["n_images"].max())
     rows = sampling.independent(rows)
     interval = regression.predict_mean(rows, unseen=unseen)

@@ -203,7 +203,7 @@ def _estimated(
     unseen: Mapping[str, float],
     known: Mapping[str, str],
 ) -> pd.DataFrame:
-    """Estimate each row, as `BayesianRegression.predict_rows` would on its own."""
+    """Estimate each row, as `estimate_site_rows` would on its own."""
     if rows.empty:
         return pd.DataFrame(columns=[*ESTIMATED, NOTICES])
     sites, values = _sites(regression, rows, unseen, known), []
