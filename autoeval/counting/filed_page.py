@@ -34,8 +34,6 @@ class FiledPage(Page):
         """Add a figure; the parameters are those of `add_figure`, and the name of its files."""
         self.figures[name] = figure
         self.add_figure(figure, caption, image_format=image_format)
-        # That drew it, so that everything has its place: the files need not find it again.
-        figure.set_layout_engine("none")
 
     def file_table(
         self,
@@ -77,7 +75,7 @@ def write_sections(report: Report, folder: Path) -> list[Path]:
         for part in section.parts():
             page.tables[part.name] = part.table
             page.for_people[part.name] = format_cells(part.for_people, part.formats)
-        page.figures |= dict(section.figures())
+        page.figures |= section.charts
     return [*page.write_all(folder), write_json(folder / "result.json", report.to_dict())]
 
 

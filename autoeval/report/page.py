@@ -152,11 +152,13 @@ class Page:
     def add_figure(self, figure: Figure, caption: str = "", *, image_format: str = "svg") -> None:
         """Add a matplotlib figure, drawn now; the caption is also read out in place of the picture.
 
-        The format ``"png"`` keeps a chart of many thousand marks small.
+        The format ``"png"`` keeps a chart of many thousand marks small. The figure keeps the layout
+        that it was drawn with, so that files of it need not be laid out again.
         """
         from autoeval.report.embed import figure_uri
 
         self.blocks.append(Block("figure", figure_uri(figure, image_format), caption))
+        figure.set_layout_engine("none")
 
     def add_scatter(self, chart: ScatterChart, caption: str = "") -> None:
         """Add a scatter plot that names each point, and lets the reader choose the score."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,11 @@ class Section:
     def figures(self) -> Iterable[tuple[str, Figure]]:
         """Draw its pictures, each with the name of its file."""
         return ()
+
+    @cached_property
+    def charts(self) -> Mapping[str, Figure]:
+        """Its pictures by the names of their files, drawn once for the page and for the files."""
+        return dict(self.figures())
 
     def to_dict(self) -> dict[str, Any]:
         """Return values for JSON, see `plain`, under keys that no other section has."""
@@ -90,12 +96,13 @@ class Report:
         """
         page = page or folder / "report.html"
         parts = page.with_suffix("")
+        shown = self.page()  # this finds the place of everything in its figures, see `add_figure`
         for section in self.sections:
             for part in section.parts():
                 part.write(parts)
-            for name, figure in section.figures():
+            for name, figure in section.charts.items():
                 write_figure(parts / f"{name}.png", figure)
-        self.page().write(page)
+        shown.write(page)
         return [page, parts, write_json(folder / "result.json", self.to_dict())]
 
 

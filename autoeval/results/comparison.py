@@ -42,7 +42,7 @@ class Ranking(Section):
         page.add_text(*(result.sentence(row) for row in result.overall.head(1).to_dict("records")))
         if result.about_values:
             page.add_text(result.about_values)
-        for _, figure in self.figures():
+        for figure in self.charts.values():
             page.add_figure(figure, "How far each is behind the first")
         page.add_warnings(result.warnings)
 

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import io
 import json
+import os
 import shlex
 import shutil
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import pytest
 from counting_option_cases import ASK, BUILD, COUNTING_CASES, COUNTING_REFUSED
 from counting_option_world import write_counting
 from labelled_colours import labels_of, write_colours, write_detector, write_task
+from matplotlib.figure import Figure
 from option_cases import CASES, REFUSED
 from other_option_cases import OTHER_CASES
 from predicted_world import write_world
@@ -58,13 +60,21 @@ def outcome_of(words, folder):
         except SystemExit as stopped:
             status = stopped.code
     text = printed.getvalue().replace(str(folder), "WORK_DIR")
-    written = {relative(path, folder): contents(path) for path, _ in files_here().items() - before}
+    paths = [Path(path) for path, _ in files_here().items() - before]
+    written = {relative(path, folder): contents(path) for path in paths}
     return Outcome(status, without_varying(text), errors.getvalue(), tuple(sorted(written.items())))
 
 
-def files_here():
+def files_here(folder="."):
     """The files of the world, each with the time at which it was written."""
-    return {path: path.stat().st_mtime_ns for path in Path().rglob("*") if path.is_file()}
+    times = {}
+    for entry in os.scandir(folder):
+        # without a `Path` of each: thousands of files are listed before and after every call
+        if entry.is_dir(follow_symlinks=False):
+            times |= files_here(entry.path)
+        elif entry.is_file():
+            times[entry.path] = entry.stat().st_mtime_ns
+    return times
 
 
 def relative(path, folder):
@@ -99,6 +109,19 @@ def no_warning_in_the_short_form(monkeypatch):
 @pytest.fixture(autouse=True)
 def short_runs_without_a_clock(monkeypatch):
     make_short(monkeypatch)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pictures_without_drawing():
+    """Make pictures empty files: an outcome holds of a picture only that it is there."""
+
+    def leave_empty(figure, target, **options):
+        if isinstance(target, (str, os.PathLike)):
+            Path(target).write_bytes(b"")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Figure, "savefig", leave_empty)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +225,14 @@ def quietly(words):
 @pytest.fixture(scope="module")
 def base_outcome(world):
     """What a base call leaves; each is run once."""
-    return functools.cache(lambda base: outcome_of(base, Path(f"base_{abs(hash(base))}")))
+    return functools.cache(lambda base: passing_outcome(base, Path(f"base_{abs(hash(base))}")))
+
+
+def passing_outcome(words, folder):
+    """Run a command, and remove the folder that it wrote, so that later calls list fewer files."""
+    found = outcome_of(words, folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    return found
 
 
 def names_in(words):
@@ -237,7 +267,8 @@ def test_every_command_has_cases():
 def test_an_option_acts_or_is_refused(command, option, world, base_outcome, monkeypatch, tmp_path):
     monkeypatch.chdir(world)
     base, more = ALL_CASES[command][option]
-    found = outcome_of(f"{base} {more}", Path("acts") / f"{command}_{option}".replace(" ", "_"))
+    folder = Path("acts") / f"{command}_{option}".replace(" ", "_")
+    found = passing_outcome(f"{base} {more}", folder)
     if found.status == BAD_INPUT:
         assert any(name in found.errors for name in names_in(more)), found.errors
         return

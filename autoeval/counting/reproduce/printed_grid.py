@@ -115,7 +115,7 @@ class DrawnFigure(Section):
     def show(self, page: Page) -> None:
         page.add_heading(self.entry["title"])
         page.add_text(*self._said())
-        for _, figure in self.figures():
+        for figure in self.charts.values():
             page.add_figure(figure, self.about)
         for table in self.tables[:1]:
             table.show(page)

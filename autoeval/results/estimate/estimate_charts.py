@@ -181,7 +181,7 @@ class ReliabilityDiagram(Section):
 
     def show(self, page: Page) -> None:
         page.add_heading("Are boxes right as often as predicted?")
-        for _, figure in self.figures():
+        for figure in self.charts.values():
             page.add_figure(
                 figure,
                 "Share of boxes that are true positives at IoU .5, by the probability that was "
@@ -235,7 +235,7 @@ class ThresholdCurve(Section):
             show_choice(page, self.choice)
         page.add_heading("Precision, recall and F1 by score threshold")
         captions = ("Each measure by threshold", "Precision by recall")
-        for (_, figure), caption in zip(self.figures(), captions, strict=True):
+        for figure, caption in zip(self.charts.values(), captions, strict=True):
             page.add_figure(figure, f"{caption}, all categories together; bands are intervals")
         for part in self.parts():
             part.show(page, "In points of 100")

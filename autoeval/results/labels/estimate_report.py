@@ -126,7 +126,7 @@ class Shrinking(Section):
     def show(self, page: Page) -> None:
         if len(self.estimate.history):
             page.add_heading("How the interval shrinks")
-            for _, figure in self.figures():
+            for figure in self.charts.values():
                 page.add_figure(figure, "Combined estimate and interval by the number of labels")
 
     def parts(self) -> list[Part]:

@@ -126,7 +126,7 @@ class WidthToExpect(Section):
         for part in self.parts():
             level = f"{self.plan.level:.0%} interval of {self.what}"
             part.show(page, f"Expected half-width of the {level}, in points")
-        for _, figure in self.figures():
+        for figure in self.charts.values():
             page.add_figure(figure, "Expected half-width by the number of labels")
 
     def headline(self) -> str:
