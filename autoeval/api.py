@@ -15,9 +15,10 @@ from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import ESTIMATOR, artefact_path
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import fit_files, fit_labelled, fit_sources, join_fits
+from autoeval.estimation.fitting import fit_files, fit_labelled, fit_sources
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.intervals import check_level
+from autoeval.estimation.joining_fits import join_fits
 from autoeval.estimation.labelled_files import read_labels
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.plan_folder import plan_in_folder
@@ -31,8 +32,8 @@ from autoeval.targets import IOUS
 
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
-    from autoeval.estimation.operating_curve import ThresholdChoice
     from autoeval.estimation.site import Categories
+    from autoeval.estimation.threshold_choice import ThresholdChoice
     from autoeval.runtime.shards import Shards
 
 SCORES = "scores.parquet"  # beside the estimator
@@ -304,12 +305,11 @@ def threshold(
     """
     from autoeval.estimation.operating_curve import (
         THRESHOLDS,
-        check_wanted,
-        choose_threshold,
         curve_warnings,
         expected_curve,
         labelled_curve,
     )
+    from autoeval.estimation.threshold_choice import check_wanted, choose_threshold
 
     check_wanted(precision, recall)
     if site.get("score_thr") is not None:

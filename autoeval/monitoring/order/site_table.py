@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression, outside_range
+from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_state import CALIBRATIONS
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.nothing_found import HIGHEST, nothing_found_text, nothing_over_text
 from autoeval.estimation.reference_warnings import reference_at_site
+from autoeval.estimation.regression_estimate import outside_range
 from autoeval.estimation.warnings import estimate_warnings
 from autoeval.features.calibrated_features import REVISION, WEIGHT
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
@@ -168,7 +169,7 @@ def _estimated(
     unseen: Mapping[str, float],
     known: Mapping[str, str],
 ) -> pd.DataFrame:
-    """Estimate each row, as `BayesianRegression.predict_rows` would on its own."""
+    """Estimate each row, as `estimate_site_rows` would on its own."""
     if rows.empty:
         return pd.DataFrame(columns=[*ESTIMATED, NOTICES])
     sites, values = _sites(regression, rows, unseen, known), []
