@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands import run_options, site_options
+from autoeval.commands import given_words, run_options
 from autoeval.runtime.job import Executor
 from autoeval.runtime.shards import Shards
 
@@ -45,7 +45,7 @@ def watch_images(
         plan,
         clock=clock,
         signals=image_signals,
-        categories=site_options.named_categories(args.category),
+        categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
         batch_size=args.batch_size,
         executor=executor,
@@ -71,7 +71,7 @@ def watch_predictions_at(args: argparse.Namespace, estimator: AccuracyEstimator)
         half_size_predictions=args.half_size_predictions,
         reference_predictions=args.reference_predictions,
         images_list=args.images_list,
-        categories=site_options.named_categories(args.category),
+        categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
         names=_words_in(args.names),
         reference_names=_words_in(args.reference_names),
@@ -131,7 +131,7 @@ def compare_with_other(
     if not args.against:
         return None
     candidate = load_estimator(args.against)
-    categories = site_options.named_categories(args.category)
+    categories = given_words.named_categories(args.category)
     lost: tuple[str, ...] = ()
     if args.predictions:
         sites, lost = sites_of_predictions(
@@ -166,7 +166,7 @@ def _of_sites(args: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
     for site, category in args.site_category:
         given.setdefault(site, []).append(category)
     return {
-        site: site_options.named_categories(categories) or {} for site, categories in given.items()
+        site: given_words.named_categories(categories) or {} for site, categories in given.items()
     }
 
 
@@ -180,7 +180,7 @@ def _plan(args: argparse.Namespace) -> WatchPlan:
         args.seed,
         _changes(args),
         args.score_thr,
-        dict(site_options.named_pairs(args.site, "--site", "SITE=NAME, such as gate=gate_2025,")),
+        dict(given_words.named_pairs(args.site, "--site", "SITE=NAME, such as gate=gate_2025,")),
         args.iou,
         args.alarm_below,
     )
@@ -200,7 +200,7 @@ def _changes(args: argparse.Namespace) -> ChangeSettings | None:
     )
     if not args.changes and not args.quiet:
         print(f"note: slopes of change of {model.origin}", file=sys.stderr)
-    labelled = site_options.named_pairs(
+    labelled = given_words.named_pairs(
         args.labelled, "--labelled", "SITE=FILE, such as gate=gate.json,"
     )
     anchors = {site: Anchor.read(path) for site, path in labelled}
