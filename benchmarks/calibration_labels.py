@@ -7,7 +7,7 @@
 and on all, and estimates the sites of other groups; the pairs of the regression are those of the
 whole set, and the priors are fitted without the detector.
 `confidences` checks those of every site, and of subsets of about 100 labelled boxes, as they are
-and shuffled, by what `autoeval.estimation.calibrating` does.
+and shuffled, by what `autoeval.estimation.confidence_check` does.
 """
 
 from __future__ import annotations
@@ -23,13 +23,9 @@ import pandas as pd
 from tqdm import tqdm
 
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import (
-    check_confidences,
-    fit_calibration,
-    labelled_boxes,
-    roc_area,
-)
+from autoeval.estimation.calibrating import fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.confidence_check import check_confidences, labelled_boxes, roc_area
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.known_sites import priors_without

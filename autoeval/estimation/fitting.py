@@ -14,7 +14,8 @@ from autoeval.data.predictions.reading import files_by_place
 from autoeval.data.tasks.task import SeedSetFiles, Task
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
+from autoeval.estimation.calibrating import CalibratedSets
+from autoeval.estimation.confidence_check import ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelled_files import (

@@ -165,7 +165,7 @@ class FitResult:
         where there is too little to leave out.
     by_category: whether groups of categories of the same sites were left out, since there are fewer
         than three groups. That tells nothing of other sites.
-    reliability: see `calibrating.reliability`; None where nothing was calibrated.
+    reliability: see `reliability.reliability`; None where nothing was calibrated.
     """
 
     table: pd.DataFrame

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sized
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,8 +16,20 @@ from autoeval.boxes import box_area, overlapping_pairs
 from autoeval.metrics.average_precision import RankedDetections
 
 IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
+AT_HALF = 0  # index of an IoU of .5 among them
 MAX_DETECTIONS = 100
 _CROWD = 2.0**-10  # exact in floating point, and less than the lowest threshold
+
+
+class Matches(NamedTuple):
+    """What becomes of N detections at ten IoU thresholds, (10, N) bool each."""
+
+    hits: np.ndarray  # true positives
+    ignored: np.ndarray
+
+    def of(self, chosen: np.ndarray) -> Matches:
+        """Return those of some detections, by a mask or indices."""
+        return Matches(self.hits[:, chosen], self.ignored[:, chosen])
 
 
 def top_detections(
@@ -159,10 +171,10 @@ class _Labelled(_Boxes, Protocol):
     def crowd(self) -> np.ndarray: ...
 
 
-def match_categories(detections: _Scored, truth: _Labelled) -> tuple[np.ndarray, np.ndarray]:
+def match_categories(detections: _Scored, truth: _Labelled) -> Matches:
     """Match the 100 best detections of each image and category to labelled boxes of the same.
 
-    Returns two masks (10, N), see `match_detections`; detections beyond the 100 are ignored.
+    See `match_detections`; detections beyond the 100 are ignored.
     """
     top = top_detections(detections.image, detections.label, detections.scores)
     several = 1 + max(detections.label.max(initial=0), truth.label.max(initial=0))
@@ -172,11 +184,11 @@ def match_categories(detections: _Scored, truth: _Labelled) -> tuple[np.ndarray,
     matched[:, top], ignored[:, top] = match_detections(
         detections.boxes[top], group[top], truth.boxes, labelled_group, crowd=truth.crowd
     )
-    return matched, ignored
+    return Matches(matched, ignored)
 
 
 def rank_categories(
-    detections: _Scored, truth: _Labelled, matches: tuple[np.ndarray, np.ndarray] | None = None
+    detections: _Scored, truth: _Labelled, matches: Matches | None = None
 ) -> list[RankedDetections]:
     """Match detections to labelled boxes and rank those of each category by their scores.
 

@@ -98,6 +98,7 @@ class MixedModel:
         for variances, factor, coefficients in self._likely:
             # a pair that was seen, on other images: its effect is shared, its sampling error is not
             reach = self._covariance(cross, variances) + variances.pair * cross.pair
+            # conditional mean and covariance (Rasmussen & Williams 2006, equations 2.25 and 2.26)
             spread = self._covariance(among_new, variances) - reach.T @ cho_solve(factor, reach)
             spread += np.diag(new**2 * (variances.pair + pairs.sampling))
             means.append(average @ (prior + reach.T @ coefficients))
@@ -110,6 +111,8 @@ class MixedModel:
 
         Each column is distributed as `predict` says; what is not known of the line they share.
         """
+        # Through coefficients and effects, not by the covariance of all M pairs: thousands of
+        # cameras would need an (M, M) matrix and its root for each possibility of the variances.
         rng, seen_pairs = np.random.default_rng(seed), self.pairs_
         x_seen, x = self.scaling.apply(seen_pairs.x), self.scaling.apply(pairs.x)
         scale_seen, scale = self._scale(seen_pairs), self._scale(pairs)
@@ -119,14 +122,18 @@ class MixedModel:
         group = np.unique(pairs.group.astype(str), return_inverse=True)[1]
         places = [f"{f}\0{p}" for f, p in zip(pairs.group, pairs.place, strict=True)]
         place = np.unique(places, return_inverse=True)[1]
-        kinds = [f"{f}\0{c}" for f, c in zip(pairs.group, pairs.category, strict=True)]
-        kind = np.unique(kinds, return_inverse=True)[1]
+        in_groups = [f"{f}\0{c}" for f, c in zip(pairs.group, pairs.category, strict=True)]
+        category_in_group = np.unique(in_groups, return_inverse=True)[1]
 
-        def of_each(group: np.ndarray, n: int) -> np.ndarray:
-            """Draw n effects of each group, and return those of its pairs, (n, M)."""
-            return rng.standard_normal((n, int(group.max()) + 1))[:, group]
+        def standard_effects(owner: np.ndarray, n: int) -> np.ndarray:
+            """Draw n standard normal effects of each owner, and return those of its pairs, (n, M).
+
+            owner (M,): number, from 0 on, of the group, place or the like that each pair is of.
+            """
+            return rng.standard_normal((n, int(owner.max()) + 1))[:, owner]
 
         parts = []
+        # Each possibility of the variances gets as many draws as a mixture with these weights.
         for n, (variances, factor, coefficients) in zip(
             rng.multinomial(draws, self.weights_), self._likely, strict=True
         ):
@@ -150,14 +157,17 @@ class MixedModel:
             )
             root = vectors * np.sqrt(np.maximum(values, 0))
             z = seen.T @ coefficients + rng.standard_normal((n, len(values))) @ root.T
-            effects = of_each(group, n) * np.sqrt(variances.group)
+            # The effects of groups and places are new, since none of them is of the fit: they have
+            # their prior distribution. Each slope bends from group to group on its own.
+            effects = standard_effects(group, n) * np.sqrt(variances.group)
             for column in x.T:
-                effects += np.sqrt(variances.bending) * of_each(group, n) * column
-            effects += of_each(place, n) * np.sqrt(variances.place)
-            effects += of_each(kind, n) * np.sqrt(variances.group_category)
+                effects += np.sqrt(variances.bending) * standard_effects(group, n) * column
+            effects += standard_effects(place, n) * np.sqrt(variances.place)
+            effects += standard_effects(category_in_group, n) * np.sqrt(variances.group_category)
             single = rng.standard_normal((n, len(pairs)))
             effects = effects + single * np.sqrt(variances.pair + pairs.sampling)
             parts.append(z @ new.T + scale * effects)
+        # Mixed, so that a part of the draws is one of the whole distribution.
         return self._prior_mean(pairs) + rng.permutation(np.concatenate(parts))
 
     def _prior_mean(self, pairs: Pairs) -> np.ndarray:

@@ -15,7 +15,12 @@ from autoeval.data.predictions import FoundBoxes
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.coco_matching import match_categories, rank_categories, top_detections
+from autoeval.metrics.coco_matching import (
+    Matches,
+    match_categories,
+    rank_categories,
+    top_detections,
+)
 from autoeval.notices import Notice, prefixed
 from autoeval.sites.label_warnings import label_warnings
 from autoeval.sites.pool import Pool
@@ -58,15 +63,13 @@ class LabelledSet:
         return self.boxes.as_pool() if self.stored_pool is None else self.stored_pool
 
     @cached_property
-    def pool_matches(self) -> tuple[np.ndarray, np.ndarray]:
+    def pool_matches(self) -> Matches:
         """The `matches` of the boxes of the pool."""
         clean = self.boxes.clean
-        top = top_detections(clean.image, clean.label, clean.scores)
-        hits, ignored = self.matches
-        return hits[:, top], ignored[:, top]
+        return self.matches.of(top_detections(clean.image, clean.label, clean.scores))
 
     @cached_property
-    def matches(self) -> tuple[np.ndarray, np.ndarray]:
+    def matches(self) -> Matches:
         """Which clean boxes are true positives and which are ignored, (10, N) each."""
         return match_categories(self.boxes.clean, self.truth)
 
@@ -109,8 +112,7 @@ class LabelledSet:
         kept = self.boxes.clean.scores >= np.float32(floor)
         boxes = replace(self.boxes, clean=self.boxes.clean.where(kept))
         made = replace(self, boxes=boxes)
-        hits, ignored = self.matches
-        made.__dict__["matches"] = hits[:, kept], ignored[:, kept]
+        made.__dict__["matches"] = self.matches.of(kept)
         if boxes.reference is not None:
             made.__dict__["reference_rankings"] = self.reference_rankings
         return made
@@ -127,8 +129,7 @@ class LabelledSet:
             if (part := getattr(self, name)) is not None
         }
         made = replace(self, **parts)
-        hits, ignored = self.matches
-        made.__dict__["matches"] = hits[:, kept], ignored[:, kept]
+        made.__dict__["matches"] = self.matches.of(kept)
         return made
 
     def at_most(self, most: int) -> Self:

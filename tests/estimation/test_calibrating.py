@@ -8,18 +8,18 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.estimation.calibrating import (
+from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
+from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.confidence_check import (
     ConfidenceCheck,
     bend,
-    calibrated_rows,
     check_confidences,
-    fit_calibration,
     labelled_boxes,
     roc_area,
 )
-from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.panel_prior import calibration_prior
+from autoeval.metrics.coco_matching import Matches
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.site_boxes import SiteBoxes
 from tests.made_sites import random_found, truth_from
@@ -47,7 +47,7 @@ def test_as_many_boxes_are_expected_to_be_right_as_are():
     sets = [labelled(f"s{k}", k) for k in range(4)]
     calibration = fit_calibration(sets, every_image(sets), PRIOR)
     expected = sum(calibration.at_half(of.boxes.clean.scores).sum() for of in sets)
-    assert expected == pytest.approx(sum(of.matches[0][0].sum() for of in sets), rel=0.05)
+    assert expected == pytest.approx(sum(of.matches.hits[0].sum() for of in sets), rel=0.05)
     low, high = calibration.at_half(np.array([0.1, 0.9]))
     assert low < 0.1 < 0.9 < high
 
@@ -123,7 +123,7 @@ def test_the_order_of_several_boxes_on_an_object_counts_for_nothing():
     columns = {name: getattr(found, name)[four] for name in ("image", "label", "boxes")}
     boxes = SiteBoxes(replace(found, scores=scores, **columns))
     made = labelled_set(boxes, truth_from(found), name="a", everywhere=True)
-    assert roc_area(scores, made.matches[0][0])[0] > 0.7
+    assert roc_area(scores, made.matches.hits[0])[0] > 0.7
     known, hits = labelled_boxes([made])
     area, error = roc_area(known, hits)
     assert abs(area - 0.5) < 3 * error
@@ -133,7 +133,8 @@ def test_few_boxes_by_chance_are_a_warning_and_a_wider_interval():
     """Nine of ten boxes are without a label: of the rest, too few to be sure."""
     full = labelled("a", 3, by=reshuffled)
     few = full.changed(boxes=full.boxes)
-    few.__dict__["matches"] = (full.matches[0], full.matches[1] | (np.arange(600) % 6 > 0))
+    unlabelled = np.arange(600) % 6 > 0
+    few.__dict__["matches"] = Matches(full.matches.hits, full.matches.ignored | unlabelled)
     few.__dict__["rankings"] = full.rankings
     check = check_confidences([few])
     assert 0.05 < check.widening < 0.9 and "may say little" in check.warnings[0]

@@ -13,7 +13,8 @@ from autoeval.data.tasks.seed_set import SeedSet
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
-from autoeval.estimation.calibrating import CalibratedSets, ConfidenceCheck
+from autoeval.estimation.calibrating import CalibratedSets
+from autoeval.estimation.confidence_check import ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import checked_sets, fit_sets
 from autoeval.estimation.intervals import MIN_SOURCES

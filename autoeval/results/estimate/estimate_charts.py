@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.estimation.calibrating import CALIBRATED, CONFIDENCE, calibration_error
 from autoeval.estimation.operating_curve import ENDS
 from autoeval.estimation.protocol import FitResult
+from autoeval.estimation.reliability import CALIBRATED, CONFIDENCE, calibration_error
 from autoeval.estimation.score_table import feature_columns
 from autoeval.estimation.threshold_choice import ThresholdChoice
 from autoeval.report.interactive import SAMPLE_SET, ScatterChart
@@ -175,7 +175,7 @@ def scores_to_plot(
 
 @dataclass(frozen=True)
 class ReliabilityDiagram(Section):
-    """Whether boxes are right as often as predicted; `bins` are from `calibrating.reliability`."""
+    """Whether boxes are right as often as predicted; `bins` are from `reliability.reliability`."""
 
     bins: pd.DataFrame
 
