@@ -107,7 +107,7 @@ def on_common_ground(
     is common, or two detectors found exactly the same boxes.
     """
     images, warnings = _common_images(sites)
-    made = {
+    common_sites = {
         name: replace(
             site,
             boxes=replace(
@@ -119,20 +119,20 @@ def on_common_ground(
         )
         for name, site in sites.items()
     }
-    pool = next(iter(made.values())).boxes.clean
+    pool = next(iter(common_sites.values())).boxes.clean
     labelled: set[str] = set()
     if labels is not None:
         used = categories_with_a_box(labels, pool)
         labelled = {words[word] for word in used if word in words} if words else set(used)
-    names, left = _common_categories(fits, made, labelled)
+    names, of_categories = _common_categories(fits, common_sites, labelled)
     if labels is not None:
         named = all(site.named for site in sites.values())
         chosen = labelled_categories(names, labels, pool, words, named=named)
         names = [*chosen.kept, *chosen.added]
-        left += chosen.warnings
-    made = {name: on_categories(site, names) for name, site in made.items()}
-    _refuse_equal(made)
-    return made, [*warnings, *left]
+        of_categories += chosen.warnings
+    common_sites = {name: on_categories(site, names) for name, site in common_sites.items()}
+    _refuse_equal(common_sites)
+    return common_sites, [*warnings, *of_categories]
 
 
 def on_categories(site: Site, names: Sequence[str]) -> Site:
@@ -150,9 +150,10 @@ def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], li
     first, *others = places.values()
     common = [image for image in first if all(image in numbers for numbers in others)]
     if not common:
-        some = "; ".join(f"{name}: {listed(numbers, most=3)}" for name, numbers in places.items())
+        examples = "; ".join(f"{name}: {listed(ids, most=3)}" for name, ids in places.items())
         raise InputError(
-            f"The detectors have no image in common ({some}). Give predictions of the same images."
+            f"The detectors have no image in common ({examples}). Give predictions of "
+            "the same images."
         )
     warnings: list[str] = [
         Notice(
@@ -205,10 +206,10 @@ def _common_categories(
         for name in without:
             lacking[name].append(category)
     if not kept:
-        some = "; ".join(f"{name}: {listed(sorted(words))}" for name, words in words_of.items())
+        examples = "; ".join(f"{name}: {listed(sorted(words))}" for name, words in words_of.items())
         raise InputError(
-            f"The detectors have no category in common that one of them finds here ({some}). Name "
-            "one with the words of each detector: --category NAME=WORD,WORD."
+            f"The detectors have no category in common that one of them finds here ({examples}). "
+            "Name one with the words of each detector: --category NAME=WORD,WORD."
         )
     warnings += [
         Notice(

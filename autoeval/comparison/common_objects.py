@@ -19,7 +19,7 @@ from autoeval.data.labels.truth import Truth
 from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.metrics.average_precision import RankedDetections, influence_function
-from autoeval.metrics.coco_matching import rank_categories
+from autoeval.metrics.coco_matching import AT_HALF, rank_categories
 from autoeval.sites.site_boxes import SiteBoxes
 
 FEWEST_LIKELY = 3  # boxes that stand for labels
@@ -44,11 +44,12 @@ class Found:
         clean = site.clean
         rows = clean.rows_of(category)
         p = site.calibration.probabilities(clean.scores[rows])
-        kept = p[0] > LEAST
+        kept = p[AT_HALF] > LEAST
         rows, p = rows[kept], p[:, kept]
         image = clean.image[rows]
-        expected = np.bincount(image, p[0], minlength=len(site))
-        n_true = expected + site.calibration.n_missed(p[0], image, len(site))
+        at_half = p[AT_HALF]
+        expected = np.bincount(image, at_half, minlength=len(site))
+        n_true = expected + site.calibration.n_missed(at_half, image, len(site))
         return cls(image, clean.boxes[rows].astype(np.float64), clean.scores[rows], p, n_true)
 
 
@@ -64,16 +65,21 @@ class ExpectedDifference:
 def common_objects(a: Found, b: Found) -> np.ndarray:
     """Return the expected objects of each image by the boxes of both, (N,)."""
     rows, columns, _ = overlapping_pairs(a.boxes, a.image, b.boxes, b.image, least=0.5)
-    both = a.p[0, rows] * b.p[0, columns]
+    p_a, p_b = a.p[AT_HALF], b.p[AT_HALF]
+    both = p_a[rows] * p_b[columns]
+    # One object where each box is the other's best: of three boxes on one object one would
+    # otherwise be counted in two pairs.
     pairs = np.arange(len(rows))
     best_a, best_b = _best(rows, both, len(a.image)), _best(columns, both, len(b.image))
     one = (best_a[rows] == pairs) & (best_b[columns] == pairs)
-    exists, alone = a.p[0].copy(), np.ones(len(b.image), bool)
-    exists[rows[one]] = np.maximum(exists[rows[one]], b.p[0, columns[one]])
+    # An object that both find is as probable as the surer of them says: their errors are alike, so
+    # that the probabilities of independent witnesses would be too high.
+    exists, alone = p_a.copy(), np.ones(len(b.image), bool)
+    exists[rows[one]] = np.maximum(exists[rows[one]], p_b[columns[one]])
     alone[columns[one]] = False
     n = len(a.n_true)
     union = np.bincount(a.image, exists, minlength=n).astype(np.float64)  # int without a box
-    union += np.bincount(b.image[alone], b.p[0, alone], minlength=n)
+    union += np.bincount(b.image[alone], p_b[alone], minlength=n)
     return np.maximum(union, (a.n_true + b.n_true) / 2)
 
 
@@ -85,13 +91,13 @@ def expected_difference(a: Found, b: Found) -> ExpectedDifference:
         for detector in (a, b)
     ]
     images = np.unique(
-        np.concatenate([detector.image[detector.p[0] > FOUND] for detector in (a, b)])
+        np.concatenate([detector.image[detector.p[AT_HALF] > FOUND] for detector in (a, b)])
     )
     if not len(images):
         return ExpectedDifference(0.0, 0.0, np.zeros(len(n_true)))
-    values = [ranking.take(images).average_precision().mean() for ranking in ranked]
+    value_a, value_b = (ranking.take(images).average_precision().mean() for ranking in ranked)
     first, second = (np.nan_to_num(influence_function(ranking)).mean(axis=0) for ranking in ranked)
-    return ExpectedDifference(float(values[0] - values[1]), float(n_true.mean()), first - second)
+    return ExpectedDifference(float(value_a - value_b), float(n_true.mean()), first - second)
 
 
 def _best(index: np.ndarray, probability: np.ndarray, n: int) -> np.ndarray:
@@ -136,8 +142,9 @@ def different_boxes(a: SiteBoxes, b: SiteBoxes) -> np.ndarray:
     mine, other = _likely(a), _likely(b)
     counts = np.bincount(mine.image, minlength=len(a))
     for ranking in rank_categories(mine, _as_labels(other)):
-        same = np.bincount(ranking.image, ranking.hits[0] > 0, minlength=len(a)).astype(np.int64)
-        counts = counts + ranking.n_true - 2 * same
+        found_by_both = ranking.image[ranking.hits[AT_HALF] > 0]
+        # each such box was counted twice, as one of either detector
+        counts = counts + ranking.n_true - 2 * np.bincount(found_by_both, minlength=len(a))
     return counts
 
 

@@ -88,11 +88,10 @@ class PairPrior:
         away = seen_of(away_from_home(pairs, self.fall))
         level = np.where(at_home, away.level, seen.level)
         of_home, variance = self.home.predict(away, self.common.few, self.common.floor)
-        predicted = np.stack(
-            [self.common.predict(seen), self.alone.predict(seen), (of_home, np.sqrt(variance))]
-        )
-        case = np.where(at_home, 2, np.where(on_common_labels, 0, 1))
-        value, errors = predicted[case, :, np.arange(len(case))].T
+        # Each of the three models predicts all rows; of each row that of its case counts.
+        by_labels = np.where(on_common_labels, self.common.predict(seen), self.alone.predict(seen))
+        value, errors = np.where(at_home, (of_home, np.sqrt(variance)), by_labels)
+        # Two accuracies in [0, 1] whose mean is the level differ by no more than this.
         most = 2 * np.minimum(level, 1 - level)
         return [
             ValueWithError(float(v), float(e), self.dof)
@@ -195,6 +194,8 @@ def scaled_difference(level: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
     >>> scaled_difference(np.array([.5, .5]), np.array([2 * half, 0])).round(6)
     array([0.2, 0. ])
     """
+    # With the odds x of the middle, in log-odds, the two shares have the odds x exp(half) and
+    # x exp(-half).
     half = log_odds / 2
     c = np.cosh(half)
     # The odds x of the middle solve (1 - m) x^2 + (1 - 2 m) c x - m = 0.

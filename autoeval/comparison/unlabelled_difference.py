@@ -60,11 +60,12 @@ class Side:
                 f"{fitted.target} of {name} is not defined, so there is no difference: "
                 f"{nothing_over_text(fitted.target)}. Choose a lower threshold, or compare recall."
             )
+        # The model of pairs takes errors as standard deviations of normal distributions.
         unit = quantile(regression.level, np.inf)
         *each, whole = (
             ValueWithError(interval.raw, interval.reach / unit) for interval in intervals
         )
-        plain, home = [interval.raw for interval in intervals[:-1]], math.nan
+        plain, home = [accuracy.value for accuracy in each], math.nan
         if trained_here:
             home = float(regression.rows_[fitted.target].mean())
         if regression.trained_share_:

@@ -88,11 +88,14 @@ class KnownSite:
             and sampling error; its ratio is 1.
         """
         index = {str(self.pairs.category[k]): k for k in np.flatnonzero(self._own)}
+        # -1, the last row, for a category that was not labelled here: whatever is read of it there
+        # is replaced below
         rows_here = np.array([index.get(str(category), -1) for category in new.category])
         seen = rows_here >= 0
         after, before = (x[:, expected_ap] + SMOOTHED for x in (new.x, self.pairs.x[rows_here]))
         ratio = np.where(seen, np.minimum(after / before, MOST), 1.0)
         accuracy = self.rows[self.target].to_numpy(float)[rows_here]
+        # what no score shows may have changed, and what they show is uncertain by a share of itself
         more = CHANGE_STD**2 + (CHANGE_ERROR * (ratio - 1) * accuracy) ** 2
         as_this_site = new.sampling * (self.fitted.sampling / self.pairs.sampling)[rows_here] + more
         names = (str(self.pairs.group[self._own][0]), self.name)
@@ -111,4 +114,6 @@ class KnownSite:
         n, name = self.rows["n_images"].to_numpy(float), f"{self.target}_std"
         stds = self.rows[name].to_numpy(float) if name in self.rows else np.full(len(n), np.nan)
         variances = np.where(np.isfinite(stds), n * stds**2, OF_ONE_IMAGE**2)
+        # the posterior mean of a variance, the usual one counting as `USUAL_IMAGES` images: that of
+        # few labelled images is mostly chance (Gelman et al. 2013, section 2.6)
         return (USUAL_IMAGES * OF_ONE_IMAGE**2 + n * variances) / (USUAL_IMAGES + n)

@@ -10,7 +10,7 @@ from typing_extensions import Self
 from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import CONFIDENT
 from autoeval.metrics.average_precision import RankedDetections, influence_function
-from autoeval.metrics.coco_matching import top_detections
+from autoeval.metrics.coco_matching import AT_HALF, top_detections
 from autoeval.metrics.weighted_matching import match_weighted
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.site_boxes import SiteBoxes
@@ -54,25 +54,21 @@ class ProbableLabels:
 
     def rankings(self, boxes: FoundBoxes) -> list[RankedDetections]:
         """Rank the boxes of a detector in each category, with these as labels."""
-        labels, n_images = self.boxes, len(boxes.images)
-        order = np.lexsort((boxes.image, -boxes.scores, boxes.label))
-        image, label = boxes.image[order], boxes.label[order]
-        n_categories = len(boxes.categories)
-        hits = match_weighted(
-            boxes.boxes[order],
-            n_categories * image + label,
-            labels.boxes,
-            n_categories * labels.image + labels.label,
-            self.probabilities,
-        )
-        scores, numbers = boxes.scores[order], np.arange(n_categories + 1)
-        ends = np.searchsorted(label, numbers)
+        labels, n_images, numbers = self.boxes, len(boxes.images), np.arange(len(boxes.categories))
+        order, hits = self._matched(boxes)
+        image, scores = boxes.image[order], boxes.scores[order]
+        # Sorted by category, so that each is a slice: a mask for each of hundreds of categories
+        # would go over all boxes as often.
+        sorted_labels = boxes.label[order]
+        starts, ends = (np.searchsorted(sorted_labels, numbers, side) for side in ("left", "right"))
         by_label = np.argsort(labels.label, kind="stable")
-        label_ends = np.searchsorted(labels.label[by_label], numbers)
+        label_starts, label_ends = (
+            np.searchsorted(labels.label[by_label], numbers, side) for side in ("left", "right")
+        )
         ranked = []
-        for k in range(n_categories):
-            rows = slice(ends[k], ends[k + 1])
-            mine = by_label[label_ends[k] : label_ends[k + 1]]
+        for k in numbers:
+            rows, mine = slice(starts[k], ends[k]), by_label[label_starts[k] : label_ends[k]]
+            # the expected number of objects of each image: the sum of their probabilities
             n_true = np.bincount(labels.image[mine], self.probabilities[mine], minlength=n_images)
             ranked.append(RankedDetections.of(scores[rows], image[rows], hits[:, rows], n_true))
         return ranked
@@ -84,20 +80,31 @@ class ProbableLabels:
         counts by how much this differs from what the other detector gives it, 0 where that has no
         box there; an unmatched box of the other by its probability.
         """
-        labels, n_images, n_categories = self.boxes, len(boxes.images), len(boxes.categories)
+        labels, n_images = self.boxes, len(boxes.images)
+        order, hits = self._matched(boxes)
+        image, matched = boxes.image[order], hits[AT_HALF]
+        differing = np.bincount(image, np.abs(right[order] - matched), minlength=n_images)
+        there = np.bincount(labels.image, self.probabilities, minlength=n_images)
+        unmatched = there - np.bincount(image, matched, minlength=n_images)
+        return np.asarray(differing + np.maximum(unmatched, 0))
+
+    def _matched(self, boxes: FoundBoxes) -> tuple[np.ndarray, np.ndarray]:
+        """Match the N boxes of a detector to these, those with the highest score first.
+
+        Returned: the order, (N,), by category and score; in it the probability of the label that
+            each box takes at each IoU threshold, 0 without one, (10, N).
+        """
+        labels, n_categories = self.boxes, len(boxes.categories)
         order = np.lexsort((boxes.image, -boxes.scores, boxes.label))
-        matched = match_weighted(
+        # one number for each image and category: only boxes of the same one are matched
+        hits = match_weighted(
             boxes.boxes[order],
             n_categories * boxes.image[order] + boxes.label[order],
             labels.boxes,
             n_categories * labels.image + labels.label,
             self.probabilities,
-        )[0]
-        image = boxes.image[order]
-        differing = np.bincount(image, np.abs(right[order] - matched), minlength=n_images)
-        there = np.bincount(labels.image, self.probabilities, minlength=n_images)
-        unmatched = there - np.bincount(image, matched, minlength=n_images)
-        return np.asarray(differing + np.maximum(unmatched, 0))
+        )
+        return order, hits
 
 
 def control_variates(
@@ -115,6 +122,7 @@ def control_variates(
     if second is None:
         return {MODEL: first}
     other = np.nan_to_num(influence_function(second))
+    # the spread that decides is that of the mean over thresholds, the influence on mAP
     std = other.mean(axis=0).std()
     return {MODEL: first, kind: other * (first.mean(axis=0).std() / std if std > 0 else 0.0)}
 

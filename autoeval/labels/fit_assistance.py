@@ -278,6 +278,8 @@ def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...])
         ]
     )
     y = np.concatenate([_scaled(influence.true, influence) for influence in cross_fitted])
+    # The ridge penalty is further rows whose values are 0. No slope is negative: both predict the
+    # same influence, and one that counted against the other would follow noise.
     penalty = np.sqrt(RIDGE * np.mean(np.sum(x**2, axis=0))) * np.eye(len(names))
     slopes, _ = nnls(np.vstack([x, penalty]), np.append(y, np.zeros(len(names))))
     slopes[0] = max(slopes[0], LEAST_SLOPE) if not slopes.any() else slopes[0]
@@ -291,7 +293,7 @@ def _mixing_weights(cross_fitted: Sequence[CrossFitted], names: tuple[str, ...])
         centred = left - left.mean()
         correlations.append(np.corrcoef(influence.true, sum_of)[0, 1])
         ratios.append(left.var(ddof=1) / sum_of.var(ddof=1))
-        # variance of the logarithm of a sample variance, by the fourth moment
+        # variance of the logarithm of a sample variance, by the fourth moment (delta method)
         kurtosis = np.mean(centred**4) / np.mean(centred**2) ** 2
         noises.append(float((kurtosis - 1) / len(left)))
     return MixingWeights(

@@ -176,16 +176,17 @@ class JointOutlook:
         """Return what k labels will probably say where `held` (C,) images hold each category."""
         free, finite = self.prior.values, 1 - k / self.n_pool
         n_true = held * self.holding.objects
-        if self.seen is not None:
-            seen_objects = self.seen.n_true, self.seen.n_holding
-            n_true = seen_objects[0] + (held - seen_objects[1]) * self.holding.objects
+        seen = self.seen
+        if seen is not None:
+            n_true = seen.n_true + (held - seen.n_holding) * self.holding.objects
         law = object_variance(self.per_object, free, free, n_true, held)
         at, correlations, dof = np.flatnonzero(held), np.eye(len(free)), DOF + held - 1.0
         showing = np.maximum(held - 1, 0)  # as `moderated` will mix the law and the sample variance
         variances = (DOF * law + showing * self.per_image / k) / (DOF + showing)
-        seen = self.seen
         if seen is not None and len(seen.measured.at):
             rows = seen.measured.at
+            # Of categories that labels have shown, their own variance, in proportion to the images
+            # that hold them; the share of the pool without labels is taken into account below.
             variances[rows] = np.diag(seen.measured.covariance) / (1 - seen.k / self.n_pool)
             variances[rows] *= seen.n_holding[rows] / held[rows]
             dof[rows] = seen.measured.dof + held[rows] - seen.n_holding[rows]
