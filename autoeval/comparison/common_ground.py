@@ -124,15 +124,15 @@ def on_common_ground(
     if labels is not None:
         used = categories_with_a_box(labels, pool)
         labelled = {words[word] for word in used if word in words} if words else set(used)
-    names, of_categories = _common_categories(fits, common_sites, labelled)
+    names, category_warnings = _common_categories(fits, common_sites, labelled)
     if labels is not None:
         named = all(site.named for site in sites.values())
         chosen = labelled_categories(names, labels, pool, words, named=named)
         names = [*chosen.kept, *chosen.added]
-        of_categories += chosen.warnings
+        category_warnings += chosen.warnings
     common_sites = {name: on_categories(site, names) for name, site in common_sites.items()}
     _refuse_equal(common_sites)
-    return common_sites, [*warnings, *of_categories]
+    return common_sites, [*warnings, *category_warnings]
 
 
 def on_categories(site: Site, names: Sequence[str]) -> Site:
