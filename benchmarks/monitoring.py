@@ -66,6 +66,7 @@ def measure(n_images: int, n_sites: int, folder: str) -> dict[str, float]:
     from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_categories import SiteCategories
     from autoeval.monitoring.site_records import RecordStore
+    from autoeval.monitoring.watch_plan import WatchPlan
     from autoeval.monitoring.watched import Watched
     from autoeval.results.monitoring.site_board import site_board
     from autoeval.results.monitoring.sites_report import sites_report
@@ -85,9 +86,9 @@ def measure(n_images: int, n_sites: int, folder: str) -> dict[str, float]:
         observe_sites(images, work, store)
     categories = SiteCategories(detector.categories, estimator.expected_categories_)
     with timed(spent, "score, estimate, rank"):
-        table = site_table(store, estimator, categories, backbone=detector.backbone)
+        table = site_table(store, estimator, categories, WatchPlan(), backbone=detector.backbone)
     with timed(spent, "the same, nothing new"):
-        table = site_table(store, estimator, categories, backbone=detector.backbone)
+        table = site_table(store, estimator, categories, WatchPlan(), backbone=detector.backbone)
     with timed(spent, "page"):
         board = site_board(Watched(table, "mAP", "folder"))
         sites_report(Watched(table, "mAP", "folder"), board).write(Path(folder) / "work")

@@ -26,7 +26,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.label_planning import Draw
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.site_reading import observe_site
-from autoeval.monitoring.watch_sites import WatchPlan
+from autoeval.monitoring.watch_plan import WatchPlan
 from autoeval.runtime.job import LocalExecutor
 
 NOWHERE = "no_such_folder"

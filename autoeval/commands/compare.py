@@ -11,10 +11,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands import run_options, site_options
+from autoeval.commands import execution_options, run_options, site_options, value_readers
 from autoeval.commands.next_step import after_compare
-from autoeval.commands.site_options import OF_A_RUN, accuracy_in_points
+from autoeval.commands.site_options import OF_A_RUN
 from autoeval.commands.typed_options import refuse_beside
+from autoeval.commands.value_readers import accuracy_in_points
 from autoeval.errors import InputError
 from autoeval.targets import MEASURES, named_target
 
@@ -82,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         check_points(args.fail_if_worse)
     named, behind = _behind(args.detectors)
     fits = named_estimators(_named(named))
-    with run_options.launched(args) as shards:
+    with execution_options.launched(args) as shards:
         result = compare(
             fits,
             _boxes(args, fits),
@@ -90,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
             labels=args.labels,
             img_dir=args.label_images,
             words=args.words,
-            categories=site_options.named_categories(args.category),
+            categories=value_readers.named_categories(args.category),
             target=args.target and named_target(args.target, args.score_thr, args.iou),
             level=args.level,
             seed=args.seed,
@@ -235,7 +236,7 @@ def _keeping(args: argparse.Namespace, fits: dict[str, Any]) -> dict[str, Any]:
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.observation.kept_observer import Keeping
 
-    executor = run_options.make_executor(args)
+    executor = execution_options.make_executor(args)
     files = args.predictions or [NOT_FILES] * len(fits)
     return {
         name: Keeping(

@@ -7,7 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autoeval.commands import run_options, site_options, task_options
+from autoeval.commands import (
+    execution_options,
+    run_options,
+    site_options,
+    task_options,
+    value_readers,
+)
 from autoeval.commands.given_input import Detail, add_input, yes_or_no
 from autoeval.commands.next_step import after_fit
 from autoeval.commands.typed_options import refuse_all_but, refuse_beside
@@ -91,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     detector = run_options.named_detector(args)
     target = named_target(args.target, args.score_thr, args.iou)
     options: dict[str, Any] = {"target": target, "level": args.level, "work_dir": args.work_dir}
-    with run_options.launched(args) as shards:
+    with execution_options.launched(args) as shards:
         if args.join:
             estimator = join(args.join, **options)
         else:
@@ -100,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
             options["calibrate"] = args.calibrate
             if args.labels:
                 origin: dict[str, Any] = {"img_dir": args.label_images, "group": args.group}
-                origin["categories"] = site_options.named_categories(args.category)
+                origin["categories"] = value_readers.named_categories(args.category)
                 options["trained_here"] = args.trained_here
                 estimator = fit(args.labels, boxes, **origin, **options)
             else:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands import run_options, site_options
+from autoeval.commands import execution_options, run_options, site_options
 from autoeval.commands.given_input import Detail
 from autoeval.commands.monitor_options import ALARM, add_changes, add_outputs, add_sites
 from autoeval.commands.monitor_sites import (
@@ -104,9 +104,9 @@ def run(args: argparse.Namespace) -> int:
         )
     watched: Watched | None
     files: dict[str, Path] = {}
-    with run_options.launched(args) as shards, _quietly(args.quiet) as caught:
+    with execution_options.launched(args) as shards, _quietly(args.quiet) as caught:
         estimator = site_options.load_for_target(args)
-        executor = run_options.make_executor(args)
+        executor = execution_options.make_executor(args)
         if args.predictions:  # files are read by one process
             watched = watch_predictions_at(args, estimator) if shards.leads else None
         else:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands import run_options, site_options
+from autoeval.commands import run_options, value_readers
 from autoeval.runtime.job import Executor
 from autoeval.runtime.shards import Shards
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.monitoring.changes.site_changes import ChangeSettings
     from autoeval.monitoring.site_categories import SiteCategories
-    from autoeval.monitoring.watch_sites import WatchPlan
+    from autoeval.monitoring.watch_plan import WatchPlan
     from autoeval.monitoring.watched import Watched
 
 
@@ -27,7 +27,7 @@ def watch_images(
     """Run the detector on images that it has not seen yet; the path of each by its name, too."""
     from autoeval.data.find_images import find_images
     from autoeval.data.image_folder import ImageFile
-    from autoeval.estimation.observation.reference_boxes import load_reference
+    from autoeval.estimation.given_boxes import Detector
     from autoeval.monitoring.observing.signals import image_signals
     from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_records import RecordStore
@@ -35,23 +35,24 @@ def watch_images(
 
     clock, plan = Clock(args.time), _plan(args)
     listed = find_images(args.images, args.img_dir)
-    load = run_options.named_detector(args, estimator.loading_.get("detector"))
+    spec = run_options.named_detector(args, estimator.loading_.get("detector"))
     files = [image for image in listed.images if isinstance(image, ImageFile)]
     watched = watch_sites(
         files,
         estimator,
-        load() if load else estimator.load_detector(),
+        Detector(
+            spec or estimator.load_detector(),
+            reference=run_options.named_reference(args),
+            batch_size=args.batch_size,
+            executor=executor,
+        ),
         RecordStore(args.work_dir),
         plan,
         clock=clock,
         signals=image_signals,
-        categories=site_options.named_categories(args.category),
+        categories=value_readers.named_categories(args.category),
         site_categories=_of_sites(args),
-        batch_size=args.batch_size,
-        executor=executor,
         shards=shards,
-        load=load,
-        reference=load_reference(run_options.named_reference(args)),
     )
     for skipped in listed.skipped:
         print(f"note: {skipped}", file=sys.stderr)
@@ -60,22 +61,25 @@ def watch_images(
 
 def watch_predictions_at(args: argparse.Namespace, estimator: AccuracyEstimator) -> Watched:
     """Read the files of predictions that have changed."""
+    from autoeval.estimation.given_boxes import Predictions
     from autoeval.monitoring.site_records import RecordStore
     from autoeval.monitoring.watch_sites import watch_predictions
 
     return watch_predictions(
-        args.predictions,
+        Predictions(
+            args.predictions,
+            args.half_size_predictions,
+            args.reference_predictions,
+            args.names or {},
+            complete=args.complete,
+            reference_names=args.reference_names or {},
+        ),
         estimator,
         RecordStore(args.work_dir),
         _plan(args),
-        half_size_predictions=args.half_size_predictions,
-        reference_predictions=args.reference_predictions,
         images_list=args.images_list,
-        categories=site_options.named_categories(args.category),
+        categories=value_readers.named_categories(args.category),
         site_categories=_of_sites(args),
-        names=_words_in(args.names),
-        reference_names=_words_in(args.reference_names),
-        truncated=not args.complete,
         time_form=args.time,
     )
 
@@ -90,7 +94,7 @@ def observe_other(
     from autoeval.api import load_estimator
     from autoeval.data.image_folder import ImageFile
     from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.observation.reference_boxes import load_reference
+    from autoeval.estimation.given_boxes import Detector
     from autoeval.features.reference_features import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.periods import Clock
@@ -103,15 +107,16 @@ def observe_other(
     observe_candidate(
         [ImageFile(name, path) for name, path in files.items()],
         estimator,
-        estimator.load_detector(),
+        Detector(
+            DetectorSpec.from_dict(kept) if kept else estimator.load_detector(),
+            reference=run_options.named_reference(args) if with_one else None,
+            batch_size=args.batch_size,
+            executor=executor,
+        ),
         RecordStore(args.work_dir / CANDIDATE),
         clock=Clock(args.time),
         depth=args.depth,
-        batch_size=args.batch_size,
-        executor=executor,
         shards=shards,
-        load=DetectorSpec.from_dict(kept) if kept else None,
-        reference=load_reference(run_options.named_reference(args)) if with_one else None,
     )
 
 
@@ -131,7 +136,7 @@ def compare_with_other(
     if not args.against:
         return None
     candidate = load_estimator(args.against)
-    categories = site_options.named_categories(args.category)
+    categories = value_readers.named_categories(args.category)
     lost: tuple[str, ...] = ()
     if args.predictions:
         sites, lost = sites_of_predictions(
@@ -166,12 +171,12 @@ def _of_sites(args: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
     for site, category in args.site_category:
         given.setdefault(site, []).append(category)
     return {
-        site: site_options.named_categories(categories) or {} for site, categories in given.items()
+        site: value_readers.named_categories(categories) or {} for site, categories in given.items()
     }
 
 
 def _plan(args: argparse.Namespace) -> WatchPlan:
-    from autoeval.monitoring.watch_sites import WatchPlan
+    from autoeval.monitoring.watch_plan import WatchPlan
 
     return WatchPlan(
         args.by,
@@ -180,7 +185,7 @@ def _plan(args: argparse.Namespace) -> WatchPlan:
         args.seed,
         _changes(args),
         args.score_thr,
-        dict(site_options.named_pairs(args.site, "--site", "SITE=NAME, such as gate=gate_2025,")),
+        dict(value_readers.named_pairs(args.site, "--site", "SITE=NAME, such as gate=gate_2025,")),
         args.iou,
         args.alarm_below,
     )
@@ -200,7 +205,7 @@ def _changes(args: argparse.Namespace) -> ChangeSettings | None:
     )
     if not args.changes and not args.quiet:
         print(f"note: slopes of change of {model.origin}", file=sys.stderr)
-    labelled = site_options.named_pairs(
+    labelled = value_readers.named_pairs(
         args.labelled, "--labelled", "SITE=FILE, such as gate=gate.json,"
     )
     anchors = {site: Anchor.read(path) for site, path in labelled}

@@ -1,22 +1,19 @@
-"""Options of what is run and where: a detector or its predictions, workers, the work dir."""
+"""Options of what is run and where: a detector or its predictions, the work dir, printing."""
 
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoeval.commands.execution_options import add_execution_options, make_executor
 from autoeval.commands.given_input import Detail, add_input, yes_or_no
 from autoeval.commands.typed_options import refuse_beside
+from autoeval.commands.value_readers import positive
 from autoeval.data.wording import listed
 from autoeval.detectors.detector_spec import DetectorSpec, names_python
 from autoeval.errors import InputError
-from autoeval.runtime.job import Executor, LocalExecutor
-from autoeval.runtime.ray_executor import RayExecutor
-from autoeval.runtime.shards import Shards, Undivided, launched_by_torchrun
 
 if TYPE_CHECKING:
     from autoeval.estimation.given_boxes import Detector, Predictions
@@ -59,19 +56,6 @@ PREDICTIONS_DETAILS = (
         "no: go on although boxes with a score under .3 are missing",
         read=yes_or_no,
         default=True,
-    ),
-)
-LAUNCHERS = ("none", "pytorch", "ray")
-RAY_DETAILS = (
-    Detail("address", "of a Ray cluster, or auto (default: this machine alone)", "ray_address"),
-    Detail("workers", "their number (default: as many as memory allows)", "ray_workers", int),
-    Detail("gpus", "of each worker (default: 1 where there are GPUs)", "ray_gpus", float),
-    Detail(
-        "cpus",
-        "of each worker, also its threads (default: 1 with GPUs, else those of this process, so "
-        "that workers round as it does)",
-        "ray_cpus",
-        int,
     ),
 )
 
@@ -252,25 +236,6 @@ def add_work_dir(
     parser.add_argument("--work-dir", type=Path, default=path, metavar="DIR", help=about)
 
 
-def positive(text: str) -> int:
-    """Read a whole number from 1 up."""
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 up but got '{text}'")
-    return number
-
-
-def above_zero(text: str) -> float:
-    """Read a finite number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number above 0 but got '{text}'")
-    return number
-
-
 def add_json(parser: argparse._ActionsContainer) -> None:
     """Declare that the result may be printed as JSON."""
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -307,50 +272,3 @@ def add_run_options(
     add_batch_size(parser)
     add_printing(parser, json=json)
     add_execution_options(parser)
-
-
-def add_execution_options(parser: argparse.ArgumentParser) -> None:
-    """Declare who runs the detector."""
-    add_input(
-        parser,
-        "--launcher",
-        RAY_DETAILS,
-        metavar="|".join(LAUNCHERS),
-        default="none",
-        help="pytorch: the processes of torchrun share sample sets, and images; ray: workers of "
-        "Ray do",
-    )
-
-
-def make_executor(args: argparse.Namespace) -> Executor:
-    """Make the executor that the options ask for."""
-    if args.launcher not in LAUNCHERS:
-        raise InputError(f"Expected --launcher {', '.join(LAUNCHERS)} but got '{args.launcher}'.")
-    given = {detail.name: getattr(args, detail.dest) for detail in RAY_DETAILS}
-    given = {name: value for name, value in given.items() if value is not None}
-    if args.launcher != "ray":
-        if given:
-            raise InputError(f"{next(iter(given))}= is for --launcher ray: leave it out.")
-        return LocalExecutor()
-    for name, value in given.items():
-        if name != "address" and value <= 0:
-            raise InputError(f"Expected {name}= above 0 behind --launcher ray, got {value:g}.")
-    import torch
-
-    return RayExecutor(
-        address=args.ray_address,
-        workers=args.ray_workers,
-        cpus=args.ray_cpus,
-        gpus=args.ray_gpus,
-        cpus_without_gpu=torch.get_num_threads(),
-    )
-
-
-@contextmanager
-def launched(args: argparse.Namespace) -> Iterator[Shards]:
-    """Yield this process's share of a run."""
-    if args.launcher != "pytorch":
-        yield Undivided()
-    else:
-        with launched_by_torchrun() as shards:
-            yield shards

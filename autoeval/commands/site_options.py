@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -11,16 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoeval.commands.execution_options import launched, make_executor
 from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.run_options import (
-    LISTED,
-    launched,
-    make_executor,
-    named_detector,
-    named_predictions,
-    named_reference,
-)
+from autoeval.commands.run_options import LISTED, named_detector, named_predictions, named_reference
 from autoeval.commands.typed_options import refuse_beside
+from autoeval.commands.value_readers import named_categories, word_pairs
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import IOUS, named_target
@@ -77,11 +71,6 @@ def named_images(args: argparse.Namespace) -> Sequence[ImageFile | VideoFrame] |
     return listed.images
 
 
-def word_pairs(text: str) -> dict[str, str] | None:
-    """Read ``WORD=CATEGORY,WORD=CATEGORY``."""
-    return translation(text.split(","), "words=")
-
-
 def add_labels_options(
     group: argparse._ActionsContainer, what: str = "", *, required: bool = False
 ) -> None:
@@ -121,61 +110,6 @@ def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> No
         metavar="PATH",
         help=f"a better detector's boxes: {what}",
     )
-
-
-def named_pairs(texts: Sequence[str], option: str, form: str) -> list[tuple[str, str]]:
-    """Read ``NAME=VALUE ...``; `form` says in the error what an option expects."""
-    pairs = []
-    for text in texts:
-        name, _, value = text.partition("=")
-        if not name or not value:
-            raise InputError(f"Expected {option} {form} but got '{text}'.")
-        pairs.append((name, value))
-    return pairs
-
-
-def accuracy_in_points(text: str, name: str) -> float:
-    """Read a known accuracy in points of 100, which a share such as .312 is not, as in [0, 1]."""
-    try:
-        points = float(text)
-    except ValueError:
-        points = math.nan
-    if not (points == 0 or 1 <= points <= 100):
-        raise InputError(
-            f"Expected {name}=POINTS, the accuracy in points of 100 such as {name}=31.2, but got "
-            f"{name}={text}."
-        )
-    return points / 100
-
-
-def known_at_sites(text: str) -> dict[str, float]:
-    """Read ``SITE=POINTS,SITE=POINTS`` behind ``known=``: the known accuracy at each site."""
-    parts, begun = [], ""
-    for piece in text.split(","):
-        begun += piece
-        if "=" in piece:
-            parts.append(begun)
-            begun = ""
-        else:
-            begun += ","  # of a site with a comma in its name
-    if begun:
-        parts.append(begun.removesuffix(","))
-    pairs = named_pairs(parts, "known=", "SITE=POINTS,..., such as gate=31.2,")
-    accuracies: dict[str, float] = {}
-    for site, points in pairs:
-        value = accuracy_in_points(points, site)
-        if accuracies.setdefault(site, value) != value:
-            raise InputError(f"known= gives the site '{site}' two accuracies: expected one.")
-    return accuracies
-
-
-def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
-    """Read ``WORD=CATEGORY ...``, where a word has one category; None for nothing."""
-    categories: dict[str, str] = {}
-    for word, category in named_pairs(texts, option, "WORD=CATEGORY"):
-        if categories.setdefault(word, category) != category:
-            raise InputError(f"{option} gives the word '{word}' two categories: expected one.")
-    return categories or None
 
 
 def add_category_option(
@@ -241,15 +175,6 @@ def load_for_target(args: argparse.Namespace) -> AccuracyEstimator:
     if args.target is None:
         return estimator
     return estimator.for_target(named_target(args.target, args.score_thr, args.iou))
-
-
-def named_categories(given: list[str] | None) -> dict[str, list[str]] | None:
-    """Read ``vehicle=car,bus`` as a category and the detector's words for it; None for nothing."""
-    categories: dict[str, list[str]] = {}
-    for name, _, words in (text.partition("=") for text in given or []):
-        its_words = categories.setdefault(name, [])
-        its_words += [w for w in words.split(",") or [name] if w and w not in its_words]
-    return {name: words or [name] for name, words in categories.items()} or None
 
 
 def site_facts(

@@ -17,7 +17,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.monitoring.changes.change_model import ChangeModel, write_change_model
 from autoeval.monitoring.changes.condition import CONDITION
 from autoeval.monitoring.changes.slopes import Slopes
-from autoeval.monitoring.watch_sites import WatchPlan
+from autoeval.monitoring.watch_plan import WatchPlan
 
 WORDS = ["thing 0", "thing 1", "thing 2"]
 CATEGORY = f"thing={','.join(WORDS)}"

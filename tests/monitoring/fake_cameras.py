@@ -25,6 +25,7 @@ from autoeval.monitoring.order.site_table import site_table
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import RecordStore
+from autoeval.monitoring.watch_plan import WatchPlan
 
 TASK = Task("cars", ("car",), (), {"car": "car"})
 SIZE = 64
@@ -79,7 +80,8 @@ def observe(images, folder, fitted, by, *, categories=None, estimator=None):
     found, _ = site_images(load_image_folder(images))
     counts = observe_sites(found, work, store, in_batch=5)
     chosen = SiteCategories(by.categories, fitted.expected_categories_, categories)
-    table = site_table(store, estimator or fitted, chosen, backbone=observer.detector.backbone)
+    backbone = observer.detector.backbone
+    table = site_table(store, estimator or fitted, chosen, WatchPlan(), backbone=backbone)
     return table, counts
 
 

@@ -7,7 +7,7 @@ from commands.predicted_world import write_world
 
 import autoeval
 from autoeval.errors import InputError
-from autoeval.monitoring.watch_sites import WatchPlan
+from autoeval.monitoring.watch_plan import WatchPlan
 
 SKILLS = {"north/gate": 0.9, "north/yard": 0.7, "roof": 0.5}
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from autoeval.commands import run_options, site_options, task_options
+from autoeval.commands import execution_options, run_options, site_options, task_options
 from autoeval.commands.given_input import add_input
 from autoeval.commands.task_options import LIGHT
 from autoeval.commands.typed_options import refuse_beside
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     site_options.add_category_option(method)
     meta_set_options.add_pass_options(parser, light=True)
-    run_options.add_execution_options(parser)
+    execution_options.add_execution_options(parser)
     site_options.add_pseudo_label_options(
         method, "a folder with SOURCE.json in COCO; for `label plan --pseudo-labels`"
     )
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     """Fit or load the estimator, estimate, and print."""
     meta_set_options.check_counting_options(args)
     _check(args)
-    with run_options.launched(args) as shards:
+    with execution_options.launched(args) as shards:
         if not args.estimator:
             _assume(args)
         if not args.images:
@@ -145,7 +145,7 @@ def _assume(args: argparse.Namespace) -> None:
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse options that exclude each other, before anything is run."""
-    run_options.make_executor(args)
+    execution_options.make_executor(args)
     if not args.estimator:
         return
     if not args.images:
@@ -183,7 +183,7 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
         run_options.required_detector(args),
         reference=run_options.named_reference(args),
         batch_size=args.batch_size,
-        executor=run_options.make_executor(args),
+        executor=execution_options.make_executor(args),
     )
     if args.target in COUNT_TARGETS and args.preset == LIGHT:
         args.preset = "paper"

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.run_options import load_named_detector, make_executor, required_detector
+from autoeval.commands.execution_options import make_executor
+from autoeval.commands.run_options import load_named_detector, required_detector
 from autoeval.errors import InputError
 from autoeval.published.commands.meta_set_options import pass_settings
 from autoeval.published.commands.running_time import images_a_second

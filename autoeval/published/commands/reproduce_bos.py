@@ -12,13 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from autoeval.commands.execution_options import add_execution_options, launched
 from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.run_options import (
-    add_detector_options,
-    add_execution_options,
-    add_json,
-    launched,
-)
+from autoeval.commands.run_options import add_detector_options, add_json
 from autoeval.commands.task_options import add_metaset_option
 from autoeval.errors import InputError
 from autoeval.published.commands.meta_set_options import STAGES, add_pass_options

@@ -8,7 +8,7 @@ import pytest
 
 from autoeval.errors import InputError
 from autoeval.monitoring.order.site_table import SiteTable, with_alarms_below
-from autoeval.monitoring.watch_sites import WatchPlan
+from autoeval.monitoring.watch_plan import WatchPlan
 from autoeval.monitoring.watched import Watched
 from autoeval.results.monitoring.new_alarms import json_lines, new_alarms, prometheus_text
 from autoeval.results.monitoring.site_board import site_board

@@ -9,7 +9,7 @@ from autoeval.estimation.site import Site
 from autoeval.monitoring.order.site_table import site_table
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
-from autoeval.monitoring.watch_sites import WatchPlan
+from autoeval.monitoring.watch_plan import WatchPlan
 from autoeval.monitoring.watched import Watched
 from autoeval.results.monitoring.new_alarms import prometheus_text
 from autoeval.results.monitoring.site_board import site_board
@@ -36,7 +36,7 @@ def world(tmp_path_factory):
             known = {"stamp": "1", "taken_from": "", "unreadable": "", "observed_s": 0.0}
             rows.append(row_of(record) | known | {"number": k})
     store.rows.write("all", rows)
-    table = site_table(store, estimator, EVERYWHERE, backbone="ResNet", score_thr=0.4)
+    table = site_table(store, estimator, EVERYWHERE, WatchPlan(score_thr=0.4), backbone="ResNet")
     return estimator, table, store
 
 
@@ -73,7 +73,8 @@ def test_a_threshold_outside_0_and_1_is_refused_before_anything_is_observed():
 
 def test_a_threshold_over_every_score_leaves_all_else_as_it_is(world):
     estimator, table, store = world
-    with_it = site_table(store, estimator, EVERYWHERE, backbone="ResNet", score_thr=0.999)
+    plan = WatchPlan(score_thr=0.999)
+    with_it = site_table(store, estimator, EVERYWHERE, plan, backbone="ResNet")
     assert with_it.sites["estimate"].tolist() == table.sites["estimate"].tolist()
     for name in ("recall@0.999", "recall@0.999_lower", "recall@0.999_upper", "false_alarms@0.999"):
         assert with_it.sites[name].tolist() == [0, 0]
@@ -82,6 +83,6 @@ def test_a_threshold_over_every_score_leaves_all_else_as_it_is(world):
 def test_sites_of_recall_0_are_equally_bad(world):
     estimator, _, store = world
     fitted = estimator.for_target("recall@0.999")
-    recall = site_table(store, fitted, EVERYWHERE, backbone="ResNet")
+    recall = site_table(store, fitted, EVERYWHERE, WatchPlan(), backbone="ResNet")
     assert recall.sites["upper"].tolist() == [0, 0]
     assert Watched(recall, "recall@0.999", "folder").neighbours() == [0.5]

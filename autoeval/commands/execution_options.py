@@ -1,0 +1,74 @@
+"""Options of who runs a detector: this process, those of torchrun, or workers of Ray."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from autoeval.commands.given_input import Detail, add_input
+from autoeval.errors import InputError
+from autoeval.runtime.job import Executor, LocalExecutor
+from autoeval.runtime.ray_executor import RayExecutor
+from autoeval.runtime.shards import Shards, Undivided, launched_by_torchrun
+
+LAUNCHERS = ("none", "pytorch", "ray")
+RAY_DETAILS = (
+    Detail("address", "of a Ray cluster, or auto (default: this machine alone)", "ray_address"),
+    Detail("workers", "their number (default: as many as memory allows)", "ray_workers", int),
+    Detail("gpus", "of each worker (default: 1 where there are GPUs)", "ray_gpus", float),
+    Detail(
+        "cpus",
+        "of each worker, also its threads (default: 1 with GPUs, else those of this process, so "
+        "that workers round as it does)",
+        "ray_cpus",
+        int,
+    ),
+)
+
+
+def add_execution_options(parser: argparse.ArgumentParser) -> None:
+    """Declare who runs the detector."""
+    add_input(
+        parser,
+        "--launcher",
+        RAY_DETAILS,
+        metavar="|".join(LAUNCHERS),
+        default="none",
+        help="pytorch: the processes of torchrun share sample sets, and images; ray: workers of "
+        "Ray do",
+    )
+
+
+def make_executor(args: argparse.Namespace) -> Executor:
+    """Make the executor that the options ask for."""
+    if args.launcher not in LAUNCHERS:
+        raise InputError(f"Expected --launcher {', '.join(LAUNCHERS)} but got '{args.launcher}'.")
+    given = {detail.name: getattr(args, detail.dest) for detail in RAY_DETAILS}
+    given = {name: value for name, value in given.items() if value is not None}
+    if args.launcher != "ray":
+        if given:
+            raise InputError(f"{next(iter(given))}= is for --launcher ray: leave it out.")
+        return LocalExecutor()
+    for name, value in given.items():
+        if name != "address" and value <= 0:
+            raise InputError(f"Expected {name}= above 0 behind --launcher ray, got {value:g}.")
+    import torch
+
+    return RayExecutor(
+        address=args.ray_address,
+        workers=args.ray_workers,
+        cpus=args.ray_cpus,
+        gpus=args.ray_gpus,
+        cpus_without_gpu=torch.get_num_threads(),
+    )
+
+
+@contextmanager
+def launched(args: argparse.Namespace) -> Iterator[Shards]:
+    """Yield this process's share of a run."""
+    if args.launcher != "pytorch":
+        yield Undivided()
+    else:
+        with launched_by_torchrun() as shards:
+            yield shards
