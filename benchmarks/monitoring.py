@@ -84,11 +84,14 @@ def measure(n_images: int, n_sites: int, folder: str) -> dict[str, float]:
     spent["of it reading pixels"] = reading_s(images[:: max(1, n_images // 1000)]) * n_images
     with timed(spent, "find nothing new"):
         observe_sites(images, work, store)
-    categories = SiteCategories(detector.categories, estimator.expected_categories_)
+    categories, plan = (
+        SiteCategories(detector.categories, estimator.expected_categories_),
+        WatchPlan(),
+    )
     with timed(spent, "score, estimate, rank"):
-        table = site_table(store, estimator, categories, WatchPlan(), backbone=detector.backbone)
+        table = site_table(store, estimator, categories, plan, backbone=detector.backbone)
     with timed(spent, "the same, nothing new"):
-        table = site_table(store, estimator, categories, WatchPlan(), backbone=detector.backbone)
+        table = site_table(store, estimator, categories, plan, backbone=detector.backbone)
     with timed(spent, "page"):
         board = site_board(Watched(table, "mAP", "folder"))
         sites_report(Watched(table, "mAP", "folder"), board).write(Path(folder) / "work")

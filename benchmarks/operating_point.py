@@ -31,8 +31,9 @@ from tqdm import tqdm
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.operating_curve import choose_threshold, exact_curve
+from autoeval.estimation.operating_curve import exact_curve
 from autoeval.estimation.pair_table import CATEGORY, features_at, with_target
+from autoeval.estimation.threshold_choice import choose_threshold
 from autoeval.features.calibrated_features import FEATURES
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.metrics.average_precision import RankedDetections

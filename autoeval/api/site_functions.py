@@ -21,7 +21,7 @@ from autoeval.runtime.files import PathLike
 from autoeval.targets import IOUS
 
 if TYPE_CHECKING:
-    from autoeval.estimation.operating_curve import ThresholdChoice
+    from autoeval.estimation.threshold_choice import ThresholdChoice
 
 
 def plan_labels(
@@ -149,12 +149,11 @@ def threshold(
     """
     from autoeval.estimation.operating_curve import (
         THRESHOLDS,
-        check_wanted,
-        choose_threshold,
         curve_warnings,
         expected_curve,
         labelled_curve,
     )
+    from autoeval.estimation.threshold_choice import check_wanted, choose_threshold
 
     check_wanted(precision, recall)
     if site.get("score_thr") is not None:

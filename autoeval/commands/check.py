@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from autoeval.commands.run_options import add_json
+from autoeval.commands.run_options import above_zero, add_json
 from autoeval.commands.site_options import named_images
 from autoeval.commands.task_options import LIGHT, add_data_options
 from autoeval.commands.typed_options import refuse_beside
-from autoeval.commands.value_readers import above_zero
 
 if TYPE_CHECKING:
     from autoeval.data.tasks.seed_set import SeedSet

@@ -11,11 +11,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands import execution_options, run_options, site_options, value_readers
+from autoeval.commands import execution_options, given_words, run_options, site_options
+from autoeval.commands.given_words import accuracy_in_points
 from autoeval.commands.next_step import after_compare
 from autoeval.commands.site_options import OF_A_RUN
 from autoeval.commands.typed_options import refuse_beside
-from autoeval.commands.value_readers import accuracy_in_points
 from autoeval.errors import InputError
 from autoeval.targets import MEASURES, named_target
 
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
             labels=args.labels,
             img_dir=args.label_images,
             words=args.words,
-            categories=value_readers.named_categories(args.category),
+            categories=given_words.named_categories(args.category),
             target=args.target and named_target(args.target, args.score_thr, args.iou),
             level=args.level,
             seed=args.seed,

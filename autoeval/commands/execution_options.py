@@ -1,4 +1,4 @@
-"""Options of who runs a detector: this process, those of torchrun, or workers of Ray."""
+"""Options that say where and by how many processes a pass runs, and what they stand for."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from autoeval.runtime.ray_executor import RayExecutor
 from autoeval.runtime.shards import Shards, Undivided, launched_by_torchrun
 
 LAUNCHERS = ("none", "pytorch", "ray")
+
 RAY_DETAILS = (
     Detail("address", "of a Ray cluster, or auto (default: this machine alone)", "ray_address"),
     Detail("workers", "their number (default: as many as memory allows)", "ray_workers", int),

@@ -9,10 +9,10 @@ from typing import Any
 
 from autoeval.commands import (
     execution_options,
+    given_words,
     run_options,
     site_options,
     task_options,
-    value_readers,
 )
 from autoeval.commands.given_input import Detail, add_input, yes_or_no
 from autoeval.commands.next_step import after_fit
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
             options["calibrate"] = args.calibrate
             if args.labels:
                 origin: dict[str, Any] = {"img_dir": args.label_images, "group": args.group}
-                origin["categories"] = value_readers.named_categories(args.category)
+                origin["categories"] = given_words.named_categories(args.category)
                 options["trained_here"] = args.trained_here
                 estimator = fit(args.labels, boxes, **origin, **options)
             else:

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands import run_options, site_options, value_readers
+from autoeval.commands import run_options, site_options
 from autoeval.commands.next_step import larger_plan
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     site_options.add_labels_options(parser, required=True)
     parser.add_argument(
         "--until",
-        type=value_readers.above_zero,
+        type=run_options.above_zero,
         metavar="POINTS",
         help="wanted half-width: say whether it is reached, and how many to label next if not",
     )

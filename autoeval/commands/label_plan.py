@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands import run_options, site_options, value_readers
+from autoeval.commands import given_words, run_options, site_options
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.commands.next_step import after_plan
 from autoeval.commands.typed_options import refuse_beside
@@ -134,7 +134,7 @@ def _plan_difference(
     site = other.read_site(
         args.compare_predictions,
         images=args.images_list or args.images if by_files else site_options.named_images(args),
-        categories=value_readers.named_categories(args.category),
+        categories=given_words.named_categories(args.category),
     )
     return plan_difference(
         {"the detector": estimator, args.compare: other},

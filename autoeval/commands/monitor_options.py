@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autoeval.commands import site_options, value_readers
+from autoeval.commands import given_words, site_options
 from autoeval.commands.given_input import Detail, add_input
 
 ALARM = 3  # status of the command
@@ -100,7 +100,7 @@ def add_changes(parser: argparse.ArgumentParser) -> None:
                 "SITE=POINTS,...: its accuracy at sites where it was measured, of 100; then this "
                 "detector's there follows, with the interval of the difference",
                 "against_known",
-                value_readers.known_at_sites,
+                given_words.known_at_sites,
             ),
         ),
         metavar="FILE",

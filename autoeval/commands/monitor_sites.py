@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands import run_options, value_readers
+from autoeval.commands import given_words, run_options
 from autoeval.runtime.job import Executor
 from autoeval.runtime.shards import Shards
 
@@ -50,7 +50,7 @@ def watch_images(
         plan,
         clock=clock,
         signals=image_signals,
-        categories=value_readers.named_categories(args.category),
+        categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
         shards=shards,
     )
@@ -78,7 +78,7 @@ def watch_predictions_at(args: argparse.Namespace, estimator: AccuracyEstimator)
         RecordStore(args.work_dir),
         _plan(args),
         images_list=args.images_list,
-        categories=value_readers.named_categories(args.category),
+        categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
         time_form=args.time,
     )
@@ -136,7 +136,7 @@ def compare_with_other(
     if not args.against:
         return None
     candidate = load_estimator(args.against)
-    categories = value_readers.named_categories(args.category)
+    categories = given_words.named_categories(args.category)
     lost: tuple[str, ...] = ()
     if args.predictions:
         sites, lost = sites_of_predictions(
@@ -171,7 +171,7 @@ def _of_sites(args: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
     for site, category in args.site_category:
         given.setdefault(site, []).append(category)
     return {
-        site: value_readers.named_categories(categories) or {} for site, categories in given.items()
+        site: given_words.named_categories(categories) or {} for site, categories in given.items()
     }
 
 
@@ -185,7 +185,7 @@ def _plan(args: argparse.Namespace) -> WatchPlan:
         args.seed,
         _changes(args),
         args.score_thr,
-        dict(value_readers.named_pairs(args.site, "--site", "SITE=NAME, such as gate=gate_2025,")),
+        dict(given_words.named_pairs(args.site, "--site", "SITE=NAME, such as gate=gate_2025,")),
         args.iou,
         args.alarm_below,
     )
@@ -205,7 +205,7 @@ def _changes(args: argparse.Namespace) -> ChangeSettings | None:
     )
     if not args.changes and not args.quiet:
         print(f"note: slopes of change of {model.origin}", file=sys.stderr)
-    labelled = value_readers.named_pairs(
+    labelled = given_words.named_pairs(
         args.labelled, "--labelled", "SITE=FILE, such as gate=gate.json,"
     )
     anchors = {site: Anchor.read(path) for site, path in labelled}

@@ -1,8 +1,9 @@
-"""Options of what is run and where: a detector or its predictions, the work dir, printing."""
+"""Options of what is run and where: a detector or its predictions, workers, the work dir."""
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from autoeval.commands.execution_options import add_execution_options, make_executor
 from autoeval.commands.given_input import Detail, add_input, yes_or_no
 from autoeval.commands.typed_options import refuse_beside
-from autoeval.commands.value_readers import positive
 from autoeval.data.wording import listed
 from autoeval.detectors.detector_spec import DetectorSpec, names_python
 from autoeval.errors import InputError
@@ -234,6 +234,25 @@ def add_work_dir(
     """Declare where results go; `default` is None where the command finds a folder."""
     path = None if default is None else Path(default)
     parser.add_argument("--work-dir", type=Path, default=path, metavar="DIR", help=about)
+
+
+def positive(text: str) -> int:
+    """Read a whole number from 1 up."""
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 up but got '{text}'")
+    return number
+
+
+def above_zero(text: str) -> float:
+    """Read a finite number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number above 0 but got '{text}'")
+    return number
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.execution_options import launched, make_executor
 from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.given_words import named_categories, word_pairs
 from autoeval.commands.run_options import LISTED, named_detector, named_predictions, named_reference
 from autoeval.commands.typed_options import refuse_beside
-from autoeval.commands.value_readers import named_categories, word_pairs
 from autoeval.errors import InputError
 from autoeval.runtime.shards import Shards
 from autoeval.targets import IOUS, named_target

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from autoeval.commands import run_options, site_options
 from autoeval.commands.typed_options import refuse_all_but, refuse_beside
@@ -55,15 +55,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the curve, choose, and print."""
-    from autoeval.estimation.operating_curve import check_wanted, choose_threshold
+    from autoeval.estimation.threshold_choice import check_wanted, choose_threshold
 
     check_wanted(args.precision, args.recall)
-    made = _curve(args)
-    if made is None:
+    curve = _curve(args)
+    if curve is None:
         return 0
-    curve, warnings, level, of_fit = made
     choice = choose_threshold(
-        curve, precision=args.precision, recall=args.recall, level=level, warnings=warnings
+        curve.points,
+        precision=args.precision,
+        recall=args.recall,
+        level=curve.level,
+        warnings=curve.warnings,
     )
     # after what can fail: pages take a second to load
     from autoeval.report.sections import Notes, Report
@@ -71,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.results.estimate.about import about, about_section
     from autoeval.results.estimate.estimate_charts import ThresholdCurve
 
-    shown = ThresholdCurve(curve, choice.threshold, choice)
+    shown = ThresholdCurve(curve.points, choice.threshold, choice)
     given = about(
         args.command_line,
         images=args.images or args.images_list,
@@ -81,19 +84,25 @@ def run(args: argparse.Namespace) -> int:
         estimator=args.estimator,
         detector=args.detector,
     )
-    notes = Notes("warnings", warnings, "Warnings")
+    notes = Notes("warnings", curve.warnings, "Warnings")
     report = Report("Score threshold", [shown, notes, about_section(given)])
-    print_report(report, args.work_dir, as_json=args.json, verbose=args.verbose, of_fit=of_fit)
+    print_report(
+        report, args.work_dir, as_json=args.json, verbose=args.verbose, of_fit=curve.warnings_of_fit
+    )
     return 0
 
 
-def _curve(
-    args: argparse.Namespace,
-) -> tuple[pd.DataFrame, Sequence[str], float, Sequence[str]] | None:
-    """Return the curve, warnings of what it rests on, the level of its intervals.
+class _Curve(NamedTuple):
+    """A curve by threshold, and what is said of it."""
 
-    Last come those of the warnings that a fit has printed.
-    """
+    points: pd.DataFrame  # see `autoeval.estimation.operating_curve.expected_curve`
+    warnings: Sequence[str]  # of the boxes and labels that it rests on
+    level: float  # nominal coverage of its intervals
+    warnings_of_fit: Sequence[str] = ()  # those of `warnings` that the fit has printed already
+
+
+def _curve(args: argparse.Namespace) -> _Curve | None:
+    """Make the curve from a plan with labels, an estimator, or a labelled set; None if no site."""
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.labelled_files import labels_with_files, read_labels
     from autoeval.estimation.operating_curve import (
@@ -113,7 +122,7 @@ def _curve(
         if args.iou != plan.iou:
             raise InputError(f"This plan is for an IoU of {plan.iou:g}, not {args.iou:g}.")
         warnings = warnings_with_labels(plan, labels, words=args.words)
-        return labelled_curve(plan, labels, words=args.words), warnings, plan.level, ()
+        return _Curve(labelled_curve(plan, labels, words=args.words), warnings, plan.level)
     if args.estimator:
         refuse_beside(args, OF_LABELS, "beside --estimator, which needs no labels: leave it out.")
         site_options.refuse_of_other_inputs(args)
@@ -124,8 +133,8 @@ def _curve(
         if estimate.site.nothing_found:
             raise InputError(f"There is no threshold to choose: {estimate.width_warning}.")
         curve = expected_curve(estimator, estimate, args.iou)
-        of_fit = estimator.statistics_.warnings
-        return curve, curve_warnings(estimator, estimate), estimator.level, of_fit
+        warnings_of_fit = estimator.statistics_.warnings
+        return _Curve(curve, curve_warnings(estimator, estimate), estimator.level, warnings_of_fit)
     files = run_options.named_predictions(args)
     if not args.labels or files is None:
         raise InputError(
@@ -138,4 +147,4 @@ def _curve(
         "has no use with the --labels and --predictions of a labelled set: leave it out.",
     )
     labelled = labels_with_files(args.labels, files, img_dir=args.label_images)
-    return exact_curve(labelled.rankings, args.iou), labelled.left_out, LEVEL, ()
+    return _Curve(exact_curve(labelled.rankings, args.iou), labelled.left_out, LEVEL)

@@ -5,7 +5,6 @@ Needs no network and no torch.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,13 +15,11 @@ from typing_extensions import Self
 
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
-from autoeval.estimation.estimate import DEFAULT_METHOD, Estimate
-from autoeval.estimation.intervals import MIN_SOURCES, SamplingError, check_level
+from autoeval.estimation.estimate import DEFAULT_METHOD
+from autoeval.estimation.intervals import MIN_SOURCES, check_level
 from autoeval.estimation.known_site import GROUP, SITE, KnownSite
 from autoeval.estimation.nothing_found import (
     nothing_over,
-    nothing_over_text,
-    undefined_at,
     without_boxes,
 )
 from autoeval.estimation.pair_table import (
@@ -46,9 +43,7 @@ from autoeval.estimation.reference_prior import (
     shipped_reference_prior,
 )
 from autoeval.estimation.score_table import sources
-from autoeval.estimation.warnings import estimate_warnings, width_warning
 from autoeval.features.reference_features import BY_REFERENCE
-from autoeval.notices import Notice
 from autoeval.regression import (
     Away,
     MixedModel,
@@ -63,10 +58,8 @@ from autoeval.regression.left_out import leave_one_group_out
 from autoeval.targets import OperatingPoint, find_target
 
 NEW = "\0new"  # a family and a source that no labelled set is called
-NO_SAMPLING_ERROR = SamplingError()
 PRECISION = "precision@"
 HELD_OUT = ["estimate", "lower", "upper", "raw"]
-UNDEFINED = dict.fromkeys(("value", "lower", "upper"), math.nan)
 
 
 class BayesianRegression:
@@ -165,94 +158,12 @@ class BayesianRegression:
         self._scaling, self._prior = self.reference_.scaling, self.reference_.prior
         self.features_ += (read,)
 
-    def predict_rows(
-        self,
-        rows: pd.DataFrame,
-        *,
-        backbone: str = "ResNet",
-        sampling: SamplingError = NO_SAMPLING_ERROR,
-        unseen: float = 0.0,
-    ) -> Estimate:
-        """Estimate from the scores of one set of images: a category, or the mean over several.
-
-        rows: scores of a new site: of one category, of several in columns ``score/category``, or
-            one row a category with a column ``category``. Of repeats the first is read.
-        sampling: what drawing the images again says of the estimate.
-        """
-        rows = self.site_rows(rows)
-        n_images = int(rows["n_images"].max())
-        rows = sampling.independent(rows)
-        interval = self.predict_mean(rows, unseen=unseen)
-        none_over = bool(nothing_over(rows, self.target).all())
-        features = {name: _mean(rows[name]) for name in self.features_}
-        warnings: tuple[str, ...] = ()
-        if none_over:
-            warnings, sampling = (nothing_over_text(self.target),), NO_SAMPLING_ERROR
-        else:
-            warnings = estimate_warnings(
-                interval.value,
-                features,
-                self.training_range_,
-                n_images=n_images,
-                skipped_share=0.0,
-                backbone=backbone,
-                doubtful=find_target(self.target).doubtful,
-            )
-        several = len(rows) > 1
-        each = (
-            [bounds(interval) for interval in self.predict(rows, unseen=unseen)] if several else []
-        )
-        undefined = category_weights(rows, self.target) == 0  # precision of a category without box
-        each = [
-            UNDEFINED if no else interval_bounds
-            for no, interval_bounds in zip(undefined, each, strict=several)
-        ]
-        names = rows["category"].astype(str) if several else ()
-        method = "predictive"
-        if none_over:
-            method = "by definition, no box is over the threshold"
-        elif interval.refused:
-            method = f"none: it would reach {100 * interval.reach:.0f} points to each side"
-        elif GROUP in rows:
-            group = str(rows[GROUP].iloc[0])
-            of_group = self.rows_[self.rows_["family"].astype(str) == group]
-            method += f"; group {group}, in the fit {listed(sorted(set(of_group['source'])))}"
-        elif SITE in rows:
-            site = self.known_site(str(rows[SITE].iloc[0]))
-            labelled = [f"{k} {100 * v:.1f}" for k, v in site.accuracies.items()]
-            method += f"; {self.target} on the labelled images of {site.name}: {listed(labelled)}"
-        elif self._away:
-            home = 100 * self.home_
-            method += f"; trained at the labelled site, {self.target} {home:.1f}"
-        if self.reads_reference(rows).any() and not none_over and not interval.refused:
-            method += f"; reference detector with a weight of {self.reference_weight_:.2f}"
-        effects = {
-            str(category): self._prior.of_category(category) for category in rows["category"]
-        }
-        of_categories = [
-            f"{name} {100 * effect:+.1f}" for name, effect in effects.items() if effect
-        ]
-        if of_categories and not interval.refused:
-            method += f"; prior effect of the category, in points: {listed(of_categories)}"
-        return Estimate(
-            value=interval.value,
-            lower=interval.lower,
-            upper=interval.upper,
-            level=self.level,
-            interval_method=method,
-            target=self.target,
-            n_images=n_images,
-            features=features,
-            warnings=(*outside_range(interval), *warnings, *sampling.warnings),
-            sampling_std=sampling.std,
-            per_category=dict(zip(names, each, strict=True)),
-            raw=interval.raw,
-            width_warning=width_warning(interval, self.target),
-            undefined=(self.target,) if none_over and undefined_at(self.target) else (),
-        )
+    def prior_effects(self, rows: pd.DataFrame) -> dict[str, float]:
+        """Return what the prior adds for the category of each row, in [-1, 1], by its name."""
+        return {str(category): self._prior.of_category(category) for category in rows["category"]}
 
     def site_rows(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Lay out the scores of a new site as one row a category; see `predict_rows`."""
+        """Lay out the scores of a new site as one row a category; see `estimate_site_rows`."""
         stacked = pair_rows(rows.assign(kind="seed"))
         if (stacked["category"] == ONLY).all() and self.single:
             stacked = stacked.assign(category=self.categories_[0])
@@ -271,7 +182,7 @@ class BayesianRegression:
         new = self._new_pairs(rows)
         if SITE not in rows:
             prediction = self._model.predict(new, average=average)
-            away = None if GROUP in rows else self._away
+            away = None if GROUP in rows else self.away_prior_
             return away.predict(prediction, self.home_, self.trained_share_) if away else prediction
         site = self.known_site(str(rows[SITE].iloc[0]))
         model = self._mixed_model().fit(site.fitted, self._true)
@@ -302,7 +213,7 @@ class BayesianRegression:
         return float(self._true[self._trained].mean())
 
     @property
-    def _away(self) -> Away | None:
+    def away_prior_(self) -> Away | None:
         """What corrects predictions of a detector that was trained where it is labelled."""
         return (self.away or away_prior(self.target)) if self.trained_share_ else None
 
@@ -323,7 +234,7 @@ class BayesianRegression:
     def draw(self, rows: pd.DataFrame, *, draws: int, seed: int = 0) -> np.ndarray:
         """Draw the accuracies of rows of new sites together; see `MixedModel.draw`."""
         drawn = self._model.draw(self._new_pairs(rows), draws=draws, seed=seed)
-        away = self._away
+        away = self.away_prior_
         return away.draws(drawn, self.home_, self.trained_share_) if away else drawn
 
     @property
@@ -448,27 +359,3 @@ class BayesianRegression:
         x[lacking, -1] = self.reference_.fill(x[lacking, :-1], pairs.category[lacking])
         sampling[lacking] += self.reference_.lost
         return replace(pairs, x=x, sampling=sampling)
-
-
-def bounds(interval: PredictionInterval) -> dict[str, float]:
-    """Return the ``value``, ``lower`` and ``upper`` of an interval."""
-    return {"value": interval.value, "lower": interval.lower, "upper": interval.upper}
-
-
-def outside_range(interval: PredictionInterval) -> tuple[str, ...]:
-    """Warn where the regression predicts an accuracy below 0 or above 1."""
-    if not interval.outside:
-        return ()
-    edge = "below 0" if interval.outside == "below" else "above 100"
-    return (
-        Notice(
-            "outside-range",
-            f"the regression predicts {100 * interval.raw:.0f} points here, {edge}: these images "
-            "are unlike the labelled ones, so the value is set to the edge and the interval is "
-            "wider by the distance",
-        ),
-    )
-
-
-def _mean(values: pd.Series) -> float:
-    return float(values.mean()) if values.notna().any() else math.nan

@@ -12,6 +12,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.nothing_found import nothing_over
+from autoeval.estimation.regression_estimate import estimate_site_rows
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.prior import OF_ONE_SET, ErrorOfPrior, fit_error_of_prior
@@ -69,7 +70,7 @@ def priors_of_targets(
         if not (estimate.site.known or estimate.site.group):
             error = error_elsewhere(regression.cross_validated_, estimate.level) or OF_ONE_SET
         if target != estimate.target:
-            of_target = regression.predict_rows(rows, unseen=estimate.site.unseen)
+            of_target = estimate_site_rows(regression, rows, unseen=estimate.site.unseen)
         priors |= priors_of(of_target, error)
     return priors
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.bayesian_regression import NEW, BayesianRegression, bounds
+from autoeval.estimation.bayesian_regression import NEW, BayesianRegression
 from autoeval.estimation.known_site import SITE
 from autoeval.estimation.nothing_found import nothing_over, without_boxes
 from autoeval.estimation.pair_table import category_weights
+from autoeval.estimation.regression_estimate import bounds
 from autoeval.labels.value_with_error import quantile
 from autoeval.regression import PredictionInterval, predict_intervals
 

@@ -1,10 +1,8 @@
-"""Precision, recall and F1 by score threshold, and the threshold that reaches what is wanted."""
+"""Precision, recall and F1 by score threshold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,18 +16,11 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.with_labels import estimate_targets
 from autoeval.metrics.average_precision import RankedDetections
 from autoeval.metrics.operating_point import image_counts, value_of
-from autoeval.notices import codes_of
-from autoeval.report.warning_lines import warning_lines
-from autoeval.runtime.json_values import plain
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 THRESHOLDS = np.arange(1, 20) / 20
 FINE = np.arange(1, 100) / 100
 ENDS = ("value", "lower", "upper")
-AS_GOOD = 0.01  # F1 that a threshold may lack and still be as good as the best
 
 
 def expected_curve(
@@ -114,210 +105,6 @@ def exact_curve(rankings: Sequence[RankedDetections], iou: float = IOUS[0]) -> p
     return _table(iter(rows))
 
 
-@dataclass(frozen=True, repr=False)
-class ThresholdChoice:
-    """A score threshold that reaches what is wanted; NaN where none does.
-
-    Parameters
-    ----------
-    wanted : str
-    threshold : float
-    first, last : float
-        Thresholds that may be right: by the ends of the interval of what is wanted, or the edge of
-        the curve; for the best F1 those whose F1 is within a point of it.
-    at : dict of str to dict
-        ``value``, ``lower`` and ``upper`` of each measure at the threshold.
-    curve : DataFrame
-        That it was chosen on; see `expected_curve`.
-    greatest : float
-        The greatest estimate of what is wanted at any threshold; NaN for the best F1.
-    target : str
-        Measure that it is chosen by: ``precision``, ``recall`` or ``f1``.
-    level : float
-        Nominal coverage of the intervals of the curve.
-    warnings : tuple of str
-        Of the boxes and labels behind the curve.
-    """
-
-    wanted: str
-    threshold: float
-    first: float
-    last: float
-    at: dict[str, dict[str, float]]
-    curve: pd.DataFrame = field(compare=False)
-    greatest: float = np.nan
-    target: str = "f1"
-    level: float = 0.9
-    warnings: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return "\n".join([*self.headline(), *warning_lines(self.warnings)])
-
-    def headline(self) -> list[str]:
-        """Return the lines with the threshold and what is reached there, if there is one."""
-        if self.threshold != self.threshold:
-            text = f"no threshold is estimated to reach {self.wanted}"
-            if self.greatest != self.greatest:
-                return [text]
-            interval = self.curve[self.curve["measure"] == self.target]
-            best = interval.loc[interval["value"].idxmax(), "threshold"]
-            return [f"{text}; the greatest estimate at any is {self.greatest:.3g}, at {best:.2f}"]
-        lines = [f"score threshold for {self.wanted}: {self.threshold:.2f}"]
-        if self.first < self.last:
-            lines[0] += f" ({self.first:.2f} to {self.last:.2f})"
-        for measure, interval in self.at.items():
-            around = f" ({100 * interval['lower']:.1f} to {100 * interval['upper']:.1f})"
-            around = around if interval["lower"] < interval["upper"] else ""
-            value = (
-                f"{100 * interval['value']:.1f}"
-                if interval["value"] == interval["value"]
-                else "no estimate"
-            )
-            lines.append(f"  {measure} there: {value}{around}")
-        return lines
-
-    def __repr__(self) -> str:
-        return f"<{str(self).splitlines()[0]}>"
-
-    @property
-    def value(self) -> float:
-        """The threshold."""
-        return self.threshold
-
-    @property
-    def lower(self) -> float:
-        """The lowest threshold that may be right."""
-        return self.first
-
-    @property
-    def upper(self) -> float:
-        """The highest threshold that may be right."""
-        return self.last
-
-    @property
-    def per_category(self) -> dict[str, dict[str, float]]:
-        """Empty: a threshold is chosen for all categories together."""
-        return {}
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the curve: one row for a threshold and a measure."""
-        return self.curve.copy()
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw precision, recall and F1 by threshold, with intervals, in points of 100.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            A new figure by default.
-        """
-        from matplotlib.figure import Figure
-
-        if ax is None:
-            ax = Figure(figsize=(6, 3.6), layout="constrained").subplots()
-        for name, points in self.curve.groupby("measure", sort=False):
-            x, value, lower, upper = (points[column] for column in ("threshold", *ENDS))
-            (line,) = ax.plot(x, 100 * value, label=str(name))
-            ax.fill_between(x, 100 * lower, 100 * upper, color=line.get_color(), alpha=0.15, lw=0)
-        if self.threshold == self.threshold:
-            ax.axvline(self.threshold, color="black", ls=":", label=f"{self.threshold:.2f}")
-        ax.set(xlabel="score threshold", ylabel="points of 100", xlim=(0, 1), ylim=(0, 100))
-        ax.legend(frameon=False)
-        return ax
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, fit for JSON; NaN becomes None."""
-        ends = {name: getattr(self, name) for name in ("threshold", "first", "last")}
-        thresholds = {name: plain(value) for name, value in ends.items()}
-        at = {
-            name: {end: plain(interval[end]) for end in ENDS} for name, interval in self.at.items()
-        }
-        common = {name: plain(getattr(self, name)) for name in ENDS}
-        return {
-            "target": self.target,
-            **common,
-            "level": self.level,
-            "wanted": self.wanted,
-            **thresholds,
-            "greatest": plain(self.greatest),
-            "at": at,
-            "per_category": {},
-            "warnings": list(self.warnings),
-            "warning_codes": codes_of(self.warnings),
-        }
-
-
-def choose_threshold(
-    curve: pd.DataFrame,
-    *,
-    precision: float | None = None,
-    recall: float | None = None,
-    level: float = 0.9,
-    warnings: Sequence[str] = (),
-) -> ThresholdChoice:
-    """Choose the highest threshold with a recall, the lowest with a precision, or that of best F1.
-
-    Between the thresholds of the curve its values are interpolated.
-
-    precision, recall: wanted, over 0 and under 1; without either the best F1 is.
-    level, warnings: of the curve.
-
-    >>> rows = [(t, m, v, v - .1, v + .1) for t, v in ((.2, .9), (.6, .5)) for m in MEASURES]
-    >>> curve = pd.DataFrame(rows, columns=["threshold", "measure", *ENDS])
-    >>> chosen = choose_threshold(curve, recall=.7)
-    >>> chosen.threshold, chosen.first, chosen.last
-    (0.4, 0.3, 0.5)
-    """
-    check_wanted(precision, recall)
-    fine = {name: _fine(curve[curve["measure"] == name], name) for name in MEASURES}
-    if recall is not None:
-        reach = {end: _reached(fine["recall"], end, recall).max() for end in ENDS}
-        nowhere = fine["recall"]["threshold"].min()
-        wanted = f"a recall of {recall:g}"
-    elif precision is not None:
-        reach = {end: _reached(fine["precision"], end, precision).min() for end in ENDS}
-        nowhere = fine["precision"]["threshold"].max()
-        wanted = f"a precision of {precision:g}"
-    else:
-        wanted, nowhere = "the best F1", np.nan
-        best = fine["f1"]["value"].max()
-        near = _reached(fine["f1"], "value", best - AS_GOOD)
-        top = _reached(fine["f1"], "value", best).min()
-        reach = {"value": top, "lower": near.min(), "upper": near.max()}
-    threshold = float(reach["value"])
-    ends = (float(reach[end]) for end in ENDS[1:])
-    bounds = sorted(nowhere if end != end else end for end in ends)
-    at_threshold = {name: values[values["threshold"] == threshold] for name, values in fine.items()}
-    at = {
-        name: {end: float(row[end].iloc[0]) for end in ENDS}
-        for name, row in at_threshold.items()
-        if len(row)
-    }
-    measure = "recall" if recall is not None else "precision" if precision is not None else "f1"
-    greatest = float(fine[measure]["value"].max()) if measure != "f1" else np.nan
-    return ThresholdChoice(
-        wanted,
-        threshold,
-        bounds[0],
-        bounds[1],
-        at,
-        curve,
-        greatest,
-        target=measure,
-        level=level,
-        warnings=tuple(warnings),
-    )
-
-
-def check_wanted(precision: float | None, recall: float | None) -> None:
-    """Refuse what no threshold can be chosen for; see `choose_threshold`."""
-    if precision is not None and recall is not None:
-        raise InputError("Expected a wanted precision or a wanted recall, but got both.")
-    for name, value in (("precision", precision), ("recall", recall)):
-        if value is not None and not 0 < value < 1:
-            raise InputError(f"Expected a {name} over 0 and under 1 but got {value:g}.")
-
-
 def _points(iou: float, thresholds: np.ndarray = THRESHOLDS) -> list[OperatingPoint]:
     return [OperatingPoint(name, float(t), iou) for t in thresholds for name in MEASURES]
 
@@ -338,21 +125,3 @@ def _table(
 ) -> pd.DataFrame:
     records = [(point.score_thr, point.measure, *bounds) for point, bounds in rows]
     return pd.DataFrame(records, columns=["threshold", "measure", *ENDS])
-
-
-def _fine(curve: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Interpolate to hundredths; recall falls with the threshold."""
-    defined = curve.dropna().sort_values("threshold")
-    if not len(defined):
-        return pd.DataFrame(columns=["threshold", *ENDS], dtype=float)
-    x = defined["threshold"].to_numpy()
-    inside = FINE[(x[0] - 1e-9 <= FINE) & (x[-1] + 1e-9 >= FINE)]
-    columns = {end: np.interp(inside, x, defined[end].to_numpy()) for end in ENDS}
-    if measure == "recall":
-        columns = {end: np.minimum.accumulate(values) for end, values in columns.items()}
-    return pd.DataFrame({"threshold": inside, **columns})
-
-
-def _reached(fine: pd.DataFrame, end: str, wanted: float) -> pd.Series:
-    """Return the thresholds at which a value is reached."""
-    return fine.loc[fine[end] >= wanted - 1e-9, "threshold"]

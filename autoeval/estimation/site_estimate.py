@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.bayesian_regression import (
-    UNDEFINED,
-    BayesianRegression,
-    bounds,
-)
+from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import CategoryScores
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import RESAMPLES, SamplingError, bootstrap_std, few_blocks
@@ -29,6 +25,7 @@ from autoeval.estimation.nothing_found import (
 )
 from autoeval.estimation.pair_table import category_weights, values_of
 from autoeval.estimation.reference_warnings import reference_at_site
+from autoeval.estimation.regression_estimate import UNDEFINED, bounds, estimate_site_rows
 from autoeval.estimation.site import Site
 from autoeval.metrics.resampling import resampled_counts
 from autoeval.notices import Notice
@@ -166,8 +163,8 @@ def estimate_site(
         rows = rows.assign(**{GROUP: site.group})
     n_images = len(site.boxes)
     sampling = site_sampling(regression, scores, rows, n_images=n_images, blocks=site.boxes.blocks)
-    estimate = regression.predict_rows(
-        rows, backbone=site.backbone, sampling=sampling, unseen=site.unseen
+    estimate = estimate_site_rows(
+        regression, rows, backbone=site.backbone, sampling=sampling, unseen=site.unseen
     )
     rows = sampling.independent(rows)
     estimate = _with_other_targets(estimate, rows, regression, others, site.unseen)
@@ -225,7 +222,7 @@ def estimate_rows(
     backbone: str = "ResNet",
 ) -> Estimate:
     """Estimate from the scores of one set of images, and of each of its categories."""
-    estimate = regression.predict_rows(rows, backbone=backbone)
+    estimate = estimate_site_rows(regression, rows, backbone=backbone)
     return _with_other_targets(estimate, regression.site_rows(rows), regression, others, 0.0)
 
 

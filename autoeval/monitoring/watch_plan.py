@@ -1,4 +1,4 @@
-"""What is requested of a run over many sites."""
+"""What is requested of the sites that are watched."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ from autoeval.monitoring.observing.site_pass import (
     site_images,
     site_observer,
 )
-from autoeval.monitoring.order.site_table import site_table, with_alarms_below, with_changes
+from autoeval.monitoring.order.alarms import with_alarms_below, with_changes
+from autoeval.monitoring.order.site_table import site_table
 from autoeval.monitoring.periods import AUTO, EXIF, FILE, Clock, time_warnings
 from autoeval.monitoring.site_categories import SiteCategories, check_named_sites
 from autoeval.monitoring.site_records import RecordStore

@@ -12,7 +12,7 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 import autoeval
 from autoeval.cli import main
 from autoeval.commands.compare import WORSE
-from autoeval.commands.value_readers import known_at_sites
+from autoeval.commands.given_words import known_at_sites
 from autoeval.comparison.planning import BY_DIFFERENCE
 from autoeval.labels.plan_file import load_plan
 

@@ -8,7 +8,7 @@ import pytest
 from predicted_world import HEIGHT, WIDTH, write_world
 
 from autoeval.cli import main
-from autoeval.commands.value_readers import word_pairs
+from autoeval.commands.given_words import word_pairs
 from autoeval.errors import InputError
 
 

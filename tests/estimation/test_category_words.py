@@ -3,6 +3,7 @@
 import pytest
 
 from autoeval.estimation.bayesian_regression import BayesianRegression
+from autoeval.estimation.regression_estimate import estimate_site_rows
 from tests.estimation.test_bayesian_regression import pair_table
 
 
@@ -10,7 +11,7 @@ def estimate_of(word):
     table = pair_table()
     table["category"] = table["category"].replace(dict.fromkeys(set(table["category"]), "car"))
     fitted = BayesianRegression().fit(table)
-    return fitted.predict_rows(table.iloc[:1].assign(category=word, kind="seed"))
+    return estimate_site_rows(fitted, table.iloc[:1].assign(category=word, kind="seed"))
 
 
 @pytest.mark.parametrize("word", ["people", "Pedestrian", "human", "PERSON"])

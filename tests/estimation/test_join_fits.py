@@ -8,7 +8,7 @@ import pytest
 from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import join_fits
+from autoeval.estimation.joining_fits import join_fits
 from autoeval.estimation.panel_prior import away_prior
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from tests.estimation.test_bayesian_regression import pair_table

@@ -10,12 +10,12 @@ from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.operating_curve import (
     ENDS,
     THRESHOLDS,
-    choose_threshold,
     exact_curve,
     expected_curve,
     labelled_curve,
 )
 from autoeval.estimation.site import Site
+from autoeval.estimation.threshold_choice import choose_threshold
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_request import PlanRequest

@@ -10,6 +10,7 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.pair_table import REFERENCE_TRUE
 from autoeval.estimation.reference_prior import ReferencePrior, ReferenceStrength
 from autoeval.estimation.reference_warnings import reference_at_site, reference_of_fit
+from autoeval.estimation.regression_estimate import estimate_site_rows
 from autoeval.features.calibrated_features import FEATURES
 from autoeval.features.reference_features import REFERENCE_FEATURES
 from autoeval.regression import Prior, Scaling
@@ -67,7 +68,7 @@ def test_a_reference_that_is_stronger_is_read_and_narrows_the_interval():
     fitted = BayesianRegression(reference_prior=PRIOR).fit(table)
     assert fitted.features_ == (*FEATURES, "reference_ap")
     assert fitted.reference_weight_ == pytest.approx(1)
-    told = fitted.predict_rows(table.iloc[[0]]).interval_method
+    told = estimate_site_rows(fitted, table.iloc[[0]]).interval_method
     assert "reference detector with a weight of 1.00" in told
     asked = table.iloc[[0, 0]].assign(reference_ap=[0.2, 0.5])
     low, high = fitted.predict(asked)

@@ -10,7 +10,8 @@ from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fitting import fit_sets, join_fits
+from autoeval.estimation.fitting import fit_sets
+from autoeval.estimation.joining_fits import join_fits
 from autoeval.estimation.pair_table import features_at
 from autoeval.estimation.panel_prior import calibration_prior, regression_prior
 from autoeval.estimation.score_floors import FLOORS

@@ -80,8 +80,9 @@ def observe(images, folder, fitted, by, *, categories=None, estimator=None):
     found, _ = site_images(load_image_folder(images))
     counts = observe_sites(found, work, store, in_batch=5)
     chosen = SiteCategories(by.categories, fitted.expected_categories_, categories)
-    backbone = observer.detector.backbone
-    table = site_table(store, estimator or fitted, chosen, WatchPlan(), backbone=backbone)
+    table = site_table(
+        store, estimator or fitted, chosen, WatchPlan(), backbone=observer.detector.backbone
+    )
     return table, counts
 
 

@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from autoeval.commands.given_input import Detail
-from autoeval.commands.value_readers import positive
+from autoeval.commands.run_options import positive
 from autoeval.counting.commands.common_options import add_prompts
 
 

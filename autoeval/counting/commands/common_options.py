@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.run_options import add_json, read_cfg_options
+from autoeval.commands.run_options import add_json, positive, read_cfg_options
 from autoeval.commands.typed_options import refuse_beside
-from autoeval.commands.value_readers import positive
 from autoeval.counting import DEFAULT_MODE, MODES
 from autoeval.errors import InputError
 

@@ -13,8 +13,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.run_options import positive
 from autoeval.commands.typed_options import refuse_beside
-from autoeval.commands.value_readers import positive
 from autoeval.counting import mode_line
 from autoeval.counting.commands.common_options import (
     add_counter_options,

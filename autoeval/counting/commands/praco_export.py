@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 
 from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.value_readers import positive
+from autoeval.commands.run_options import positive
 from autoeval.counting.commands.common_options import (
     add_praco_data,
     add_work_dir,

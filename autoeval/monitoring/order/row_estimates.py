@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.bayesian_regression import BayesianRegression, outside_range
+from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.nothing_found import HIGHEST, nothing_over_text
 from autoeval.estimation.reference_warnings import reference_at_site
+from autoeval.estimation.regression_estimate import outside_range
 from autoeval.estimation.warnings import estimate_warnings
 from autoeval.features.calibrated_features import WEIGHT
 from autoeval.sites.score_range import unseen_warning
@@ -32,7 +33,7 @@ def estimate_rows(
     unseen: Mapping[str, float],
     fitted_sites: Mapping[str, str],
 ) -> pd.DataFrame:
-    """Estimate each row, as `BayesianRegression.predict_rows` would on its own."""
+    """Estimate each row, as `estimate_site_rows` would on its own."""
     if rows.empty:
         return pd.DataFrame(columns=[*ESTIMATED, NOTICES])
     sites, values = new_sites(regression, rows, unseen, fitted_sites), []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from autoeval.monitoring.periods import WHOLE
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import CameraImage, RecordStore
 from autoeval.monitoring.watch_plan import WatchPlan
-from autoeval.targets import OperatingPoint, find_target, points_at
+from autoeval.targets import OperatingPoint, points_at
 
 DRAWS = 4000
 
@@ -78,13 +78,13 @@ def site_table(
 
     estimator: for the target by which sites are put in order.
     categories: which are estimated at each site.
-    plan: a score threshold adds recall and false alarms an image there: columns ``recall@0.3``,
-        ``recall@0.3_lower``, ``recall@0.3_upper`` and ``false_alarms@0.3``; recall not where it is
-        the target, as ``estimate`` is it. They do not use the known sites (see `NewSites`).
-        InputError if the fit has no such source, or is joined of several.
     backbone: class name of the detector's backbone, for the warnings.
     unseen: share, in [0, 1], of the range of confidence that is missing, of each site; 0 by
         default.
+    plan: with a score threshold there are recall and false alarms an image, too: columns
+        ``recall@0.3``, ``recall@0.3_lower``, ``recall@0.3_upper`` and ``false_alarms@0.3``; recall
+        not where it is the target, as ``estimate`` is it. They do not use the source of the fit
+        that a site is. InputError if the fit has no such source, or is joined of several.
     """
     unseen = unseen or {}
     _check_fitted_sites(estimator, plan.known)
@@ -144,34 +144,6 @@ def site_table(
     rows = rows.assign(warnings=rows["warnings"].fillna(""))
     rows = _of_one_category(rows)
     return SiteTable(rows, drawn, tuple(whole["group"]), plan.k, level_of, categories, notices)
-
-
-def with_changes(table: SiteTable, changes: pd.DataFrame) -> SiteTable:
-    """Put the changes of sites, see `site_changes`, into their rows."""
-    rows = table.rows.merge(changes.assign(period=WHOLE), on=["group", "period"], how="left")
-    rows["alarm"] = rows["alarm"].eq(True)
-    for name in ("moved", "unwatched", "since_image"):
-        rows[name] = rows[name].fillna("")
-    return replace(table, rows=rows)
-
-
-def with_alarms_below(table: SiteTable, threshold: float, target: str) -> SiteTable:
-    """Note at which sites the interval of the latest period lies below a threshold, in [0, 1].
-
-    The column ``below`` has the reason in words, empty at all others. Without periods the whole
-    site counts. The upper end of a 90 % interval is too low at one in twenty sites.
-    """
-    text = find_target(target).text
-    rows, whole = table.rows, table.rows["period"] == WHOLE
-    seen = rows[rows["n_images"] > 0].assign(part=~whole)
-    latest = seen.sort_values(["part", "first", "period"], kind="stable").groupby("group").tail(1)
-    below = {}
-    for row in latest[latest["upper"] < threshold].to_dict("records"):
-        period = f" in {row['period']}" if row["part"] else ""
-        interval = f"{text(row['lower'])} to {text(row['upper'])}"
-        below[row["group"]] = f"{target} of {interval}{period}, below {text(threshold)}"
-    reasons = rows["group"].where(whole).map(below).fillna("")
-    return replace(table, rows=rows.assign(below=reasons))
 
 
 def _check_fitted_sites(estimator: AccuracyEstimator, fitted_sites: Mapping[str, str]) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from autoeval.commands.given_input import yes_or_no
+from autoeval.commands.given_words import named_pairs
 from autoeval.commands.run_options import DETECTOR_DETAILS, add_work_dir
 from autoeval.commands.typed_options import refuse_beside
-from autoeval.commands.value_readers import named_pairs
 from autoeval.errors import InputError
 from autoeval.published.commands.fit_change import add_site_options
 from autoeval.published.commands.meta_set_options import STAGES

@@ -11,7 +11,9 @@ from typing_extensions import Self
 
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
+from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import MIN_SOURCES, check_level
+from autoeval.estimation.regression_estimate import estimate_site_rows
 from autoeval.estimation.score_table import SEED, sources
 from autoeval.estimation.warnings import estimate_warnings
 from autoeval.published.methods import Method, make_method, readable
@@ -188,6 +190,10 @@ class SourceRegression:
 
 class PairRegression(BayesianRegression):
     """The default regression on a score table with repeats, compared with published methods."""
+
+    def predict_rows(self, rows: pd.DataFrame) -> Estimate:
+        """Estimate from the scores of one set of images."""
+        return estimate_site_rows(self, rows)
 
     def predict_repeats(self, rows: pd.DataFrame) -> np.ndarray:
         """Return the estimate for each repeat: no score that it reads differs between them."""

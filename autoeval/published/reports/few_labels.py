@@ -9,11 +9,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.errors import InputError
-from autoeval.estimation.bayesian_regression import BayesianRegression, bounds
+from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.labelling import error_elsewhere, with_error
 from autoeval.estimation.pair_table import pair_rows
+from autoeval.estimation.regression_estimate import bounds
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.labels.prior import OF_ONE_SET
 from autoeval.labels.pseudo_labels import with_pseudo_labels

@@ -11,9 +11,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from autoeval.estimation.calibrating import CALIBRATED, CONFIDENCE, calibration_error
-from autoeval.estimation.operating_curve import ENDS, ThresholdChoice
+from autoeval.estimation.operating_curve import ENDS
 from autoeval.estimation.protocol import FitResult
 from autoeval.estimation.score_table import feature_columns
+from autoeval.estimation.threshold_choice import ThresholdChoice
 from autoeval.report.interactive import SAMPLE_SET, ScatterChart
 from autoeval.report.page import Page
 from autoeval.report.plots import Cloud, RegressionBand, figure_of, plot_curves, plot_scatter

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from autoeval.errors import InputError
-from autoeval.monitoring.order.site_table import SiteTable, with_alarms_below
+from autoeval.monitoring.order.alarms import with_alarms_below
+from autoeval.monitoring.order.site_table import SiteTable
 from autoeval.monitoring.watch_plan import WatchPlan
 from autoeval.monitoring.watched import Watched
 from autoeval.results.monitoring.new_alarms import json_lines, new_alarms, prometheus_text

@@ -73,8 +73,9 @@ def test_a_threshold_outside_0_and_1_is_refused_before_anything_is_observed():
 
 def test_a_threshold_over_every_score_leaves_all_else_as_it_is(world):
     estimator, table, store = world
-    plan = WatchPlan(score_thr=0.999)
-    with_it = site_table(store, estimator, EVERYWHERE, plan, backbone="ResNet")
+    with_it = site_table(
+        store, estimator, EVERYWHERE, WatchPlan(score_thr=0.999), backbone="ResNet"
+    )
     assert with_it.sites["estimate"].tolist() == table.sites["estimate"].tolist()
     for name in ("recall@0.999", "recall@0.999_lower", "recall@0.999_upper", "false_alarms@0.999"):
         assert with_it.sites[name].tolist() == [0, 0]

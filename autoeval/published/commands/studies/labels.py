@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from autoeval.commands.given_input import Detail, add_input
-from autoeval.commands.value_readers import translation
+from autoeval.commands.given_words import translation
 from autoeval.errors import InputError
 from autoeval.published.commands.studies.inputs import NO_NAMES, TARGET, task_sites
 from autoeval.published.commands.studies.registry import StudyRun, study

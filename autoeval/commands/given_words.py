@@ -1,31 +1,16 @@
-"""From the text of an option to its value: numbers, and ``KEY=VALUE`` of several kinds."""
+"""What words behind options say: pairs, translations, categories, accuracies."""
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Sequence
 
 from autoeval.errors import InputError
 
 
-def positive(text: str) -> int:
-    """Read a whole number from 1 up."""
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 up but got '{text}'")
-    return number
-
-
-def above_zero(text: str) -> float:
-    """Read a finite number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number above 0 but got '{text}'")
-    return number
+def word_pairs(text: str) -> dict[str, str] | None:
+    """Read ``WORD=CATEGORY,WORD=CATEGORY``."""
+    return translation(text.split(","), "words=")
 
 
 def named_pairs(texts: Sequence[str], option: str, form: str) -> list[tuple[str, str]]:
@@ -37,29 +22,6 @@ def named_pairs(texts: Sequence[str], option: str, form: str) -> list[tuple[str,
             raise InputError(f"Expected {option} {form} but got '{text}'.")
         pairs.append((name, value))
     return pairs
-
-
-def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
-    """Read ``WORD=CATEGORY ...``, where a word has one category; None for nothing."""
-    categories: dict[str, str] = {}
-    for word, category in named_pairs(texts, option, "WORD=CATEGORY"):
-        if categories.setdefault(word, category) != category:
-            raise InputError(f"{option} gives the word '{word}' two categories: expected one.")
-    return categories or None
-
-
-def word_pairs(text: str) -> dict[str, str] | None:
-    """Read ``WORD=CATEGORY,WORD=CATEGORY``."""
-    return translation(text.split(","), "words=")
-
-
-def named_categories(given: list[str] | None) -> dict[str, list[str]] | None:
-    """Read ``vehicle=car,bus`` as a category and the detector's words for it; None for nothing."""
-    categories: dict[str, list[str]] = {}
-    for name, _, words in (text.partition("=") for text in given or []):
-        its_words = categories.setdefault(name, [])
-        its_words += [w for w in words.split(",") or [name] if w and w not in its_words]
-    return {name: words or [name] for name, words in categories.items()} or None
 
 
 def accuracy_in_points(text: str, name: str) -> float:
@@ -95,3 +57,21 @@ def known_at_sites(text: str) -> dict[str, float]:
         if accuracies.setdefault(site, value) != value:
             raise InputError(f"known= gives the site '{site}' two accuracies: expected one.")
     return accuracies
+
+
+def translation(texts: Sequence[str], option: str) -> dict[str, str] | None:
+    """Read ``WORD=CATEGORY ...``, where a word has one category; None for nothing."""
+    categories: dict[str, str] = {}
+    for word, category in named_pairs(texts, option, "WORD=CATEGORY"):
+        if categories.setdefault(word, category) != category:
+            raise InputError(f"{option} gives the word '{word}' two categories: expected one.")
+    return categories or None
+
+
+def named_categories(given: list[str] | None) -> dict[str, list[str]] | None:
+    """Read ``vehicle=car,bus`` as a category and the detector's words for it; None for nothing."""
+    categories: dict[str, list[str]] = {}
+    for name, _, words in (text.partition("=") for text in given or []):
+        its_words = categories.setdefault(name, [])
+        its_words += [w for w in words.split(",") or [name] if w and w not in its_words]
+    return {name: words or [name] for name, words in categories.items()} or None
