@@ -87,7 +87,7 @@ def scored(sets: list[LabelledSet]) -> Iterator[pd.DataFrame]:
             }
             for category in rows["category"]
         ]
-        yield rows[["source", "family", "category", "mAP"]].join(
+        yield rows[["source", "group", "category", "mAP"]].join(
             pd.DataFrame(columns, index=rows.index)
         )
 
@@ -117,7 +117,7 @@ def errors(rows: pd.DataFrame) -> dict[str, float]:
     for column in (f"{name}/{scale}" for name in COLUMNS for scale in SCALES):
         x = rows[[column]].fillna(rows[column].min())
         predicted = cross_val_predict(
-            LinearRegression(), x, true, groups=rows["family"], cv=LeaveOneGroupOut()
+            LinearRegression(), x, true, groups=rows["group"], cv=LeaveOneGroupOut()
         )
         found[column] = 100 * float(np.abs(np.clip(predicted, 0, 1) - true).mean())
     return found

@@ -1,10 +1,10 @@
-"""Compare forms of the calibration on the panel, detectors and families left out.
+"""Compare forms of the calibration on the panel, detectors and groups left out.
 
     python -m benchmarks.calibration_forms DATA NAME=PREDICTIONS ...
 
 Every form is fitted on the `val` images of ``all/coco_mini`` (there cross-fitted in four folds),
 the scores of all sites follow from it, and the prior of the regression is fitted again for each
-form on the other detectors and families, as in `benchmarks/panel.py evaluate`. "none" is the mean
+form on the other detectors and groups, as in `benchmarks/panel.py evaluate`. "none" is the mean
 calibration of the other detectors, with the prior of the beta form. The last column is a nested
 choice: for each detector the form that has the lowest MAE on the others.
 """

@@ -4,7 +4,7 @@
     python -m benchmarks.calibration_labels confidences DATA NAME=PREDICTIONS ... [--out FILE]
 
 `curve` calibrates on images of the labelled set drawn until they hold 50, 100, 300 or 1,000 boxes,
-and on all, and estimates the sites of other families; the pairs of the regression are those of the
+and on all, and estimates the sites of other groups; the pairs of the regression are those of the
 whole set, and the priors are fitted without the detector.
 `confidences` checks those of every site, and of subsets of about 100 labelled boxes, as they are
 and shuffled, by what `autoeval.estimation.calibrating` does.

@@ -6,10 +6,10 @@
     python -m benchmarks.compare labels DATA NAME=PREDICTIONS ... [--held-out NAME=DATA] [--draws N]
 
 `table` compares every two detectors at the labelled sites under DATA, each estimated by a prior
-that has seen neither the detector nor the site's family (`benchmarks/panel.py`), and writes
+that has seen neither the detector nor the site's group (`benchmarks/panel.py`), and writes
 ``meta_sets/panel/pairs.csv``. `prior` fits ``configs/compare_prior.json`` on it and on the pairs of
 `benchmarks/fine_tuned_pairs.py`. `evaluate` fits it for each pair of detectors on pairs of others,
-without a quarter of the families in turn (`benchmarks/pair_fit.py`), and prints the errors there
+without a quarter of the groups in turn (`benchmarks/pair_fit.py`), and prints the errors there
 without labels; `labels` does so with 5 to 50 labelled images. Detectors whose
 names begin alike up to ``_`` are kin: left out together. Of a detector whose name ends in ``_root``
 the square roots of the scores are taken, which changes no average precision; it is compared with
@@ -137,7 +137,7 @@ def main() -> None:
 def print_tables(found: pd.DataFrame) -> None:
     """Print the summary over all pairs, and over those of each kind."""
     groups = pd.read_csv(PAIRS).drop_duplicates(["source", "category"])
-    of_pair = groups.set_index(["source", "category"])["group"]
+    of_pair = groups.set_index(["source", "category"])["category_group"]
     other = (found[["site", "category"]].agg(tuple, axis=1).map(of_pair) == "other").to_numpy()
     same = found["b"].str.endswith(ROOTS)
     related = (found["a"].map(kin) == found["b"].map(kin)) & ~same
@@ -184,11 +184,11 @@ def read_detector(name: str, data: Path, predictions: Path) -> Scored:
     pairs = pairs[common(pairs) & enough(pairs)]
     estimates = []
     for fold in folds():
-        own = pairs[pairs["family"].isin(fold)]
+        own = pairs[pairs["group"].isin(fold)]
         if len(own):
             _, scaling, prior = panel_prior(kin(name), tuple(fold))
             values = evaluated(rows, own, scaling, prior)
-            columns = ["family", "n_images", "n_boxes"]
+            columns = ["group", "n_images", "n_boxes"]
             estimates.append(values.assign(**{c: own[c].to_numpy() for c in columns}))
     return Scored(name, every, rows, calibration, pd.concat(estimates))
 
@@ -212,16 +212,16 @@ def compared(a: str, b: str) -> bool:
 
 
 @cache
-def panel_prior(without: str, families: tuple[str, ...]) -> tuple:
-    """Fit the prior of single detectors without kin and families."""
+def panel_prior(without: str, groups: tuple[str, ...]) -> tuple:
+    """Fit the prior of single detectors without kin and groups."""
     rows = panel_rows()
-    return fit_prior(rows[(rows["detector"].map(kin) != without) & ~rows["family"].isin(families)])
+    return fit_prior(rows[(rows["detector"].map(kin) != without) & ~rows["group"].isin(groups)])
 
 
 def pair_rows(a: Scored, b: Scored) -> pd.DataFrame:
     """Compare two detectors at every site and category that both are evaluated on."""
     key = ["source", "category"]
-    columns = [*key, "family", "group", "n_images", "n_boxes", "true", "estimate"]
+    columns = [*key, "group", "category_group", "n_images", "n_boxes", "true", "estimate"]
     both = a.estimates[columns].merge(
         b.estimates[[*key, "true", "estimate"]], on=key, suffixes=("_a", "_b")
     )
@@ -297,7 +297,7 @@ def predicted_pairs() -> tuple[pd.DataFrame, list[ValueWithError], list[PairPrio
 def carried_errors(rows: pd.DataFrame) -> pd.Series:
     """Return the spread of the errors of the difference carried over, in other rows than each.
 
-    In the fit, of other detectors and families.
+    In the fit, of other detectors and groups.
     """
     squares = (rows["true_a"] - rows["true_b"] - rows["carried"]) ** 2
     names = [" ".join(sorted({kin(a), kin(b)})) for a, b in zip(rows["a"], rows["b"], strict=True)]

@@ -52,7 +52,7 @@ def main() -> None:
     args = parser.parse_args()
     table = pd.read_csv(TABLE)
     found = pd.DataFrame([row for home in tqdm(HOMES) for row in changes(args, home, table)])
-    rows = predictions(table, ["mAP"]).rename(columns={"group": "category"})
+    rows = predictions(table, ["mAP"]).rename(columns={"category_group": "category"})
     for name, own in (("declared", left_out(rows)), ("undeclared", with_intervals(rows, None))):
         found = found.merge(own[[*KEY, "estimate", "lower", "upper"]], on=KEY)
         for column in ("estimate", "lower", "upper"):

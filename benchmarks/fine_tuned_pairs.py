@@ -47,9 +47,9 @@ from benchmarks.panel import (
     common,
     enough,
     evaluated,
-    family,
     fit_calibration_prior,
     fit_prior,
+    group_of,
     kin,
     read_panel,
     with_held,
@@ -107,7 +107,7 @@ def main() -> None:
 def evaluated_pairs(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the errors of predicted differences by kind of comparison, in points of 100.
 
-    Each by a prior without both detectors, their kin and parent, and its quarter of families.
+    Each by a prior without both detectors, their kin and parent, and its quarter of groups.
     """
     predicted, priors = left_out(rows)
     forgotten = [
@@ -183,8 +183,8 @@ def pairs(args: argparse.Namespace) -> Iterator[tuple[Scored, Scored, str]]:
         for home in tqdm(homes, ", ".join(names)):
             scored = [fitted(name, sets, home) for name, sets in detectors.items()]
             for a, b in itertools.combinations([of for of in scored if of], 2):
-                away = {family(of.name.removeprefix(TUNED)) for of in (a, b)}
-                kept = ~a.estimates["family"].isin(away)
+                away = {group_of(of.name.removeprefix(TUNED)) for of in (a, b)}
+                kept = ~a.estimates["group"].isin(away)
                 yield replace_estimates(a, kept), b, home
 
 
@@ -231,12 +231,12 @@ def fitted(name: str, sets: dict[str, LabelledSet], home: str) -> Scored | None:
     table = pd.concat(parts, ignore_index=True)
     table = table[common(table) & enough(table)]
     estimates = []
-    for fold, families in enumerate(folds()):
-        asked = table[table["family"].isin([*families, *(["coco"] if fold == 0 else [])])]
+    for fold, groups in enumerate(folds()):
+        asked = table[table["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
         if len(asked):
             _, scaling, prior = prior_without(without, own.group, fold)
             values = evaluated(rows, asked, scaling, prior)
-            columns = ["family", "n_images", "n_boxes"]
+            columns = ["group", "n_images", "n_boxes"]
             estimates.append(values.assign(**{c: asked[c].to_numpy() for c in columns}))
     return Scored(name, sets, rows, calibration, pd.concat(estimates, ignore_index=True))
 
@@ -249,11 +249,11 @@ def calibration_without(without: str) -> CalibrationPrior:
 
 
 @cache
-def prior_without(without: str, home_family: str, fold: int) -> tuple:
+def prior_without(without: str, home_group: str, fold: int) -> tuple:
     """Fit the prior of single detectors without kin, a home's group and a quarter of the groups."""
     rows = read_panel()[0]
-    left_out = {home_family, *folds()[fold]}
-    return fit_prior(rows[(rows["detector"].map(kin) != without) & ~rows["family"].isin(left_out)])
+    left_out = {home_group, *folds()[fold]}
+    return fit_prior(rows[(rows["detector"].map(kin) != without) & ~rows["group"].isin(left_out)])
 
 
 if __name__ == "__main__":

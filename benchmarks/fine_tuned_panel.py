@@ -49,9 +49,9 @@ from benchmarks.panel import (
     common,
     enough,
     evaluated,
-    family,
     fit_calibration_prior,
     fit_prior,
+    group_of,
     kin,
     read_panel,
     tabulated,
@@ -107,7 +107,7 @@ def read_sets(data: Path, folder: Path, categories: Sequence[str]) -> Iterator[L
         found, truth = found.on_images(kept), truth.on_images(kept)
         name = Path(site).name
         try:
-            yield labelled_set(found, truth, name=name, group=family(name), everywhere=True)
+            yield labelled_set(found, truth, name=name, group=group_of(name), everywhere=True)
         except InputError as error:
             print(f"{file}: {error}")
 
@@ -137,7 +137,7 @@ def scored(data: Path, boxes: Path, home: str) -> pd.DataFrame:
         found = with_held(of, labelled_rows(of, calibration))
         parts.append(found[common(found)])
     table = pd.concat(parts, ignore_index=True).assign(detector=f"tuned_{own.name}")
-    columns = ["detector", "kind", "family", "source", "category", "n_images", "n_held", "n_boxes"]
+    columns = ["detector", "kind", "group", "source", "category", "n_images", "n_held", "n_boxes"]
     columns += [*FEATURES, "mAP", "mAP50", "mAP75"]
     for target in (name for at in THRESHOLDS for name in points_at(at)):
         table = with_target(table, target)
@@ -146,13 +146,13 @@ def scored(data: Path, boxes: Path, home: str) -> pd.DataFrame:
 
 
 @cache
-def priors(home_family: str, fold: int) -> dict[str, tuple[Sequence[str], Scaling, Prior]]:
+def priors(home_group: str, fold: int) -> dict[str, tuple[Sequence[str], Scaling, Prior]]:
     """Fit the priors of all targets without YOLOX, a home's group and a quarter of the groups."""
     panel, points = read_panel()[0], pd.read_csv(OPERATING_POINTS)
     found = {}
-    left_out = {home_family, *folds()[fold]}
+    left_out = {home_group, *folds()[fold]}
     panel, points = (
-        of[(of["detector"].map(kin) != PARENT) & ~of["family"].isin(left_out)]
+        of[(of["detector"].map(kin) != PARENT) & ~of["group"].isin(left_out)]
         for of in (panel, points)
     )
     for target in AP_TARGETS:
@@ -166,9 +166,9 @@ def priors(home_family: str, fold: int) -> dict[str, tuple[Sequence[str], Scalin
 @cache
 def folds() -> list[list[str]]:
     """Divide the groups of the panel as `benchmarks/panel.py` does."""
-    families = sorted(set(read_panel()[0]["family"]) - {"coco"})
-    np.random.default_rng(0).shuffle(families)
-    return [families[k::GROUPS] for k in range(GROUPS)]
+    groups = sorted(set(read_panel()[0]["group"]) - {"coco"})
+    np.random.default_rng(0).shuffle(groups)
+    return [groups[k::GROUPS] for k in range(GROUPS)]
 
 
 def nested(rows: pd.DataFrame, **options: Any) -> pd.DataFrame:
@@ -177,13 +177,13 @@ def nested(rows: pd.DataFrame, **options: Any) -> pd.DataFrame:
     for name, own in tqdm(rows.groupby("detector", sort=False), "detectors"):
         home, others = own[own["kind"] == CATEGORY], own[own["kind"] != CATEGORY]
         others = others[enough(others)]
-        for fold, families in enumerate(folds()):
-            requested = others[others["family"].isin(families)]
+        for fold, groups in enumerate(folds()):
+            requested = others[others["group"].isin(groups)]
             if fold == 0:
-                requested = others[others["family"].isin(families) | (others["family"] == "coco")]
+                requested = others[others["group"].isin(groups) | (others["group"] == "coco")]
             if requested.empty:
                 continue
-            for target, (_, scaling, prior) in priors(home["family"].iloc[0], fold).items():
+            for target, (_, scaling, prior) in priors(home["group"].iloc[0], fold).items():
                 if target not in TARGETS:
                     continue
                 known = requested.dropna(subset=[target])

@@ -81,9 +81,9 @@ def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.Dat
     for name, own in tqdm(table.groupby("detector", sort=False), "detectors"):
         home, others = own[own["kind"] == CATEGORY], own[own["kind"] != CATEGORY]
         others = others[enough(others)]
-        for fold, families in enumerate(folds()):
-            asked = others[others["family"].isin([*families, *(["coco"] if fold == 0 else [])])]
-            of_fold = priors(home["family"].iloc[0], fold) if len(asked) else {}
+        for fold, groups in enumerate(folds()):
+            asked = others[others["group"].isin([*groups, *(["coco"] if fold == 0 else [])])]
+            of_fold = priors(home["group"].iloc[0], fold) if len(asked) else {}
             for target in targets if len(asked) else ():
                 _, scaling, prior = of_fold[target]
                 features = features_at(target) if OperatingPoint.of(target) else FEATURES
@@ -101,7 +101,7 @@ def predictions(table: pd.DataFrame, targets: Sequence[str] = TARGETS) -> pd.Dat
                             "measure": target.partition("@")[0],
                             "target": target,
                             "detector": name,
-                            "group": category if usual else "other",
+                            "category_group": category if usual else "other",
                             "source": row["source"].iloc[0],
                             "mean": float(predicted.mean[0]),
                             "std": float(predicted.std[0]),

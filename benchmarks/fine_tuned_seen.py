@@ -21,7 +21,7 @@ from sklearn.metrics import roc_auc_score
 from autoeval.report.tables import to_markdown
 from benchmarks.pair_fit import OF_PANEL, TUNED, accuracies_at_home, alike, read_rows
 
-COLUMNS = ["source", "category", "fold", "group"]
+COLUMNS = ["source", "category", "fold", "category_group"]
 SMALL = 0.02  # added where log-odds are taken
 
 
@@ -58,7 +58,7 @@ def single_estimates() -> pd.DataFrame:
     rows = read_rows()
     rows = rows[(rows["labelled"] != OF_PANEL) & rows["usual"]]
     parts = []
-    for (labelled, _), own in rows.groupby(["labelled", "group"]):
+    for (labelled, _), own in rows.groupby(["labelled", "category_group"]):
         name = TUNED + str(labelled).rpartition("/")[2]
         at_home = float(accuracies_at_home()[name])
         for of, other, sign in (("a", "b", 1), ("b", "a", -1)):

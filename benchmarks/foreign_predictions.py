@@ -28,7 +28,7 @@ from autoeval.metrics.coco_matching import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.sites.site_boxes import SiteBoxes
-from benchmarks.panel import family
+from benchmarks.panel import group_of
 
 WORDS = {"car": "vehicle", "bus": "vehicle", "truck": "vehicle", "person": "person"}
 EVALUATED = {"car", "bus", "truck", "person"}
@@ -52,7 +52,7 @@ def sites(data: Path, predictions: Path, half_size: Path | None) -> list[Labelle
                 folder and read(folder / task / path.name, content, categories, WORDS)
                 for folder in (predictions, half_size)
             )
-            name = {"name": path.stem, "family": family(path.stem)}
+            name = {"name": path.stem, "group": group_of(path.stem)}
             truth = Truth.of(content, categories)
             sets.append(labelled_set(SiteBoxes(found, half), truth, everywhere=True, **name))
     return sets
@@ -90,10 +90,10 @@ def estimated(training: pd.DataFrame, requested: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def without_families(
+def without_groups(
     sets: Sequence[LabelledSet], further: Sequence[LabelledSet] = ()
 ) -> pd.DataFrame:
-    """Estimate every pair without its family, by the others and further sets."""
+    """Estimate every pair without its group, by the others and further sets."""
     parts = []
     for name in dict.fromkeys(of.group for of in sets):
         known, calibration = calibrated_rows([of for of in (*sets, *further) if of.group != name])
@@ -103,11 +103,9 @@ def without_families(
 
 
 def constant(table: pd.DataFrame) -> pd.DataFrame:
-    """Estimate every pair by the mean of its category in other families."""
+    """Estimate every pair by the mean of its category in other groups."""
     means = [
-        table.loc[
-            (table["family"] != row.family) & (table["category"] == row.category), "mAP"
-        ].mean()
+        table.loc[(table["group"] != row.group) & (table["category"] == row.category), "mAP"].mean()
         for row in table.itertuples()
     ]
     return table.assign(estimate=means, lower=np.nan, upper=np.nan)
@@ -177,8 +175,8 @@ def main() -> None:
     rows = [
         figures(f"{len(known)} categories of coco_mini `val` alone", estimated(known, table)),
         figures("the same without car, bus, truck, person", estimated(others, table)),
-        figures("the other sites, groups left out", without_families(sets)),
-        figures("both, groups left out", without_families(sets, [labelled])),
+        figures("the other sites, groups left out", without_groups(sets)),
+        figures("both, groups left out", without_groups(sets, [labelled])),
         figures("constant: mean of the other sites of the category", constant(table)),
     ]
     shown = pd.DataFrame(rows)

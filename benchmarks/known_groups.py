@@ -47,7 +47,7 @@ def main() -> None:
     )
     if args.out:
         estimates.to_csv(args.out, index=False)
-    for by in ("categories", "detector", "family"):
+    for by in ("categories", "detector", "group"):
         rows = estimates if by == "categories" else estimates[estimates["carried"].notna()]
         table = tabulated(rows, [by, "way"], "carried over", rows["carried"])
         print(to_markdown(table.reindex(WAYS, level="way").round(1).reset_index()), "\n")
@@ -57,17 +57,17 @@ def of_detector(rows: pd.DataFrame, detector: str) -> pd.DataFrame:
     """Estimate the sites of all groups that have several, for one detector."""
     own, parts = rows[rows["detector"] == detector], []
     others = rows[rows["detector"].map(kin) != kin(detector)]
-    n_sites = own.groupby("family")["source"].nunique()
+    n_sites = own.groupby("group")["source"].nunique()
     for group in n_sites.index[n_sites > 1]:
-        _, scaling, prior = fit_prior(others[others["family"] != group])
-        parts.append(of_group(own, group, scaling, prior).assign(detector=detector, family=group))
+        _, scaling, prior = fit_prior(others[others["group"] != group])
+        parts.append(of_group(own, group, scaling, prior).assign(detector=detector, group=group))
     return pd.concat(parts, ignore_index=True)
 
 
 def of_group(own: pd.DataFrame, group: str, scaling: Scaling, prior: Prior) -> pd.DataFrame:
     """Estimate each site of a group by fits that hold each other one."""
     labelled = own[own["kind"] == CATEGORY]
-    sites, parts = own[own["family"] == group], []
+    sites, parts = own[own["group"] == group], []
     for first in sites["source"].unique():
         known = sites[sites["source"] == first]
         fits = [labelled, pd.concat([labelled, known]), pd.concat([labelled, known]), known]

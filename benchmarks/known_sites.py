@@ -35,9 +35,9 @@ from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes
 from benchmarks.panel import (
     add_detectors,
-    family,
     fit_calibration_prior,
     fit_prior,
+    group_of,
     read_calibration_prior,
     read_panel,
     read_sets,
@@ -147,7 +147,7 @@ def observed_sites(work_dir: Path) -> list[dict[str, LabelledSet]]:
         ]
         name, truth = str(first["source"]), truth_of_samples(boxes.clean, labels)
         made = LabelledSet(
-            name, family(name), boxes, truth, ReferenceStatistics.of(boxes.clean), everywhere=True
+            name, group_of(name), boxes, truth, ReferenceStatistics.of(boxes.clean), everywhere=True
         )
         sites.setdefault(name, {})[str(first["transforms"])] = made
     return [of for of in sites.values() if "" in of]
@@ -187,7 +187,7 @@ def estimated(model: BayesianRegression, rows: pd.DataFrame, site: str) -> pd.Da
     parts = (
         {
             "named": model.predict(rows.assign(**{SITE: site})),
-            "new": model.predict(rows.drop(columns=["family", "source"])),
+            "new": model.predict(rows.drop(columns=["group", "source"])),
         }
         if len(rows)
         else {}

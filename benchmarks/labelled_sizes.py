@@ -52,8 +52,8 @@ def main() -> None:
     estimates = pd.concat(parts, ignore_index=True)
     if args.out:
         estimates.to_csv(args.out, index=False)
-    mean = estimates.groupby(["group", "detector"])["true"].transform("mean")
-    for by in (["images"], ["images", "group"], ["images", "detector"]):
+    mean = estimates.groupby(["category_group", "detector"])["true"].transform("mean")
+    for by in (["images"], ["images", "category_group"], ["images", "detector"]):
         table = tabulated(estimates, by, "constant", mean)
         print(to_markdown(table.round(1).reset_index()) + "\n")
 
@@ -63,7 +63,7 @@ def of_detector(name: str, sets: Sequence[LabelledSet]) -> pd.DataFrame:
     panel, (_, _, of_boxes) = read_panel()[0], priors_without(name)
     quarter = quarters(panel)
     others = panel[panel["detector"].map(kin) != kin(name)]
-    priors = [fit_prior(others[others["family"].map(quarter) != k])[1:] for k in range(GROUPS)]
+    priors = [fit_prior(others[others["group"].map(quarter) != k])[1:] for k in range(GROUPS)]
     (labelled,) = (of for of in sets if of.name == LABELLED)
     parts = []
     for images, draw, part in tqdm([*drawn(labelled)], name):
@@ -72,7 +72,7 @@ def of_detector(name: str, sets: Sequence[LabelledSet]) -> pd.DataFrame:
         rows = pd.concat([evaluable(of, labelled_rows(of, calibration)) for of in sites])
         rows = rows[enough(rows)]
         for k, (scaling, prior) in enumerate(priors):
-            found = evaluated(known, rows[rows["family"].map(quarter) == k], scaling, prior)
+            found = evaluated(known, rows[rows["group"].map(quarter) == k], scaling, prior)
             parts.append(found.assign(images=images, draw=draw, detector=name))
     return pd.concat(parts, ignore_index=True)
 

@@ -5,7 +5,7 @@
 
 DATA and PREDICTIONS are laid out as `benchmarks/panel.py` reads them. What is used is fitted on the
 `val` images of coco_mini; and on single sites of one category in turn, the three largest of
-different families for each category. For labelled sets and sites of your own:
+different groups for each category. For labelled sets and sites of your own:
 ``autoeval study labels --sites TASK PREDICTIONS --labels LABELS predictions=FILE``.
 """
 
@@ -27,7 +27,7 @@ FIRST = 3  # sites of each category that are fitted on
 
 
 def single_sites(sites: Sequence[LabelledSet]) -> list[LabelledSet]:
-    """Choose the largest sites of each category, one of a family."""
+    """Choose the largest sites of each category, one of a group."""
     chosen: list[LabelledSet] = []
     for category in CATEGORIES:
         own = [site for site in sites if site.truth.categories == (category,)]

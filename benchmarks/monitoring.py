@@ -140,7 +140,7 @@ def made_estimator():
     for k, level in enumerate(rng.uniform(0.1, 0.8, 30)):
         middle = {"expected_ap": level, "likely_share": level, "box_size": -1.8}
         scores = {name: float(at + rng.normal(0, 0.05)) for name, at in middle.items()}
-        row = {"source": f"s{k}", "family": f"s{k}", "kind": "seed", "sample_set": "", "repeat": 0}
+        row = {"source": f"s{k}", "group": f"s{k}", "kind": "seed", "sample_set": "", "repeat": 0}
         value = {name: float(level) for name in ("mAP", "mAP50", "mAP75")}
         rows.append({**row, "n_images": 100, **scores, **value})
     task = Task("cars", ("car",), (), {"car": "car"})

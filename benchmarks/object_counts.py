@@ -4,7 +4,7 @@
 
 DATA and PREDICTIONS as in ``benchmarks/panel.py``; all is fitted on the `val` images of coco_mini.
 The intervals are of the logarithm of the true number over the estimated one, whose mean and spread
-are those of the other detectors at the other families, a quarter left out in turn. `count_mae` is
+are those of the other detectors at the other groups, a quarter left out in turn. `count_mae` is
 the mean absolute error of the number of boxes over .3 as a count; its estimate is the mean of
 the expected distance of a normal number of objects, by the same model.
 """
@@ -75,7 +75,7 @@ def pairs_of(name: str, data: Path, predictions: Path) -> pd.DataFrame:
     for of in (of for of in sets if of.name != LABELLED):
         expected = model.rankings(of.at_most(MOST_IMAGES).pool)
         for category, true, other in zip(of.truth.categories, of.rankings, expected, strict=True):
-            about = {"detector": name, "family": of.group, "source": of.name, "kind": "seed"}
+            about = {"detector": name, "group": of.group, "source": of.name, "kind": "seed"}
             numbers = numbers_of(true, other, threshold, ratio)
             rows.append(about | {"category": category} | numbers | errors_of(true, other))
     table = pd.DataFrame(rows)
@@ -113,7 +113,7 @@ def errors_of(true: RankedDetections, expected: RankedDetections) -> dict[str, f
 
 
 def intervals(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Correct each count and give it an interval, from other detectors at other families."""
+    """Correct each count and give it an interval, from other detectors at other groups."""
     for name, kin, held_out in left_out(rows):
         requested = rows[(rows["detector"] == name) & held_out]
         for count in COUNTS:
@@ -131,13 +131,13 @@ def counts_table(rows: pd.DataFrame) -> pd.DataFrame:
     every = pd.concat(intervals(rows))
     group = every["category"].where(every["category"].isin(["person", "vehicle"]), "other")
     found = every.assign(
-        group=group,
+        category_group=group,
         error=100 * (every["raw"] / every["true"] - 1).abs(),
         corrected=100 * (every["corrected"] / every["true"] - 1).abs(),
         coverage=100.0 * every["true"].between(every["lower"], every["upper"]),
         n=1,
     )
-    groups = found.groupby(["count", "group"], sort=False)
+    groups = found.groupby(["count", "category_group"], sort=False)
     means = groups[["error", "corrected", "coverage", "factor"]].mean()
     medians = groups["error"].median().rename("median_error")
     return means.join(medians).join(groups["n"].sum())

@@ -38,13 +38,13 @@ from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.score_range import unseen_share, unseen_warning
 from autoeval.sites.site_boxes import SiteBoxes, check_floor
 from benchmarks.foreign_predictions import TASKS, WORDS, read, split
-from benchmarks.panel import family
+from benchmarks.panel import group_of
 
 Change = Callable[[FoundBoxes], FoundBoxes]
 DRAWS, FEW, MORE = 10, 3, 8
 ALIKE = "The labelled set alone, changed as the sites are"
 UNLIKE = "The labelled set as it is, the sites changed"
-OF_LABELS = "coco"  # family of the labelled set, whose sites are never evaluated
+OF_LABELS = "coco"  # group of the labelled set, whose sites are never evaluated
 CALIBRATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "as they are": lambda s: s,
     "squared": lambda s: s**2,
@@ -104,7 +104,7 @@ class Site:
         """Return it after a change of its confidences."""
         boxes, name = SiteBoxes(change(self.found)), self.name
         return labelled_set(
-            boxes, self.truth, name=name, group=family(name), everywhere=self.everywhere
+            boxes, self.truth, name=name, group=group_of(name), everywhere=self.everywhere
         )
 
     def fit(self, change: Change) -> tuple[pd.DataFrame, ScoreCalibration]:
@@ -142,13 +142,13 @@ def estimated(training: pd.DataFrame, pairs: pd.DataFrame, *, widened: bool) -> 
     return pairs.assign(**{c: [getattr(of, n) for of in found] for c, n in columns.items()})
 
 
-def by_families(table: pd.DataFrame, n_families: int, *, widened: bool) -> pd.DataFrame:
+def by_groups(table: pd.DataFrame, n_groups: int, *, widened: bool) -> pd.DataFrame:
     """Estimate by some groups of sites all pairs of the others, drawn again and again."""
     rng = np.random.default_rng(0)
-    names = table["family"].unique()
+    names = table["group"].unique()
     parts = []
     for _ in range(DRAWS):
-        known = table["family"].isin(rng.choice(names, n_families, replace=False))
+        known = table["group"].isin(rng.choice(names, n_groups, replace=False))
         parts.append(estimated(table[known], table[~known], widened=widened))
     return pd.concat(parts)
 
@@ -236,7 +236,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("predictions", type=Path)
     args = parser.parse_args()
-    there = [of for of in sites(args.data, args.predictions) if family(of.name) != OF_LABELS]
+    there = [of for of in sites(args.data, args.predictions) if group_of(of.name) != OF_LABELS]
     labelled, _, truth = split(args.data, args.predictions, None, "val")
     val = Site(OF_LABELS, labelled, truth, everywhere=False)
     fits = fits_at_floors(val)
@@ -249,8 +249,8 @@ def main() -> None:
         found = [change(site.found) for site in there]
         ways = {
             ALIKE: (partial(estimated, known, alike), warnings_of_fit(val, change)),
-            f"{FEW} groups of sites, all changed": (partial(by_families, alike, FEW), {}),
-            f"{MORE} groups of sites, all changed": (partial(by_families, alike, MORE), {}),
+            f"{FEW} groups of sites, all changed": (partial(by_groups, alike, FEW), {}),
+            f"{MORE} groups of sites, all changed": (partial(by_groups, alike, MORE), {}),
             UNLIKE: (partial(unlike, fits, statistics, there, change), noticed(statistics, found)),
         }
         for title, (way, more) in ways.items():

@@ -10,7 +10,7 @@ PREDICTIONS as in ``benchmarks/panel.py``) and puts them into
 ``meta_sets/panel/operating_points.csv``; those of files cut at the floors of the panel into
 ``operating_points_floors.csv``.
 `prior` fits ``configs/operating_point_prior.json`` on them. `evaluate` fits it for each detector on
-the others, without a quarter of the families in turn, and prints the errors there. `thresholds`
+the others, without a quarter of the groups in turn, and prints the errors there. `thresholds`
 compares the score threshold that is chosen at each site, without labels and with 20, with that of
 the labelled set.
 """
@@ -101,14 +101,16 @@ def main() -> None:
     elif args.command == "thresholds":
         found = [chosen(name, args.data, folder) for name, folder in tqdm(args.detectors)]
         rows = pd.concat(found)
-        groups = rows.groupby(["wanted", "group", "detector", "by"], sort=False)
+        groups = rows.groupby(["wanted", "category_group", "detector", "by"], sort=False)
         print(to_markdown(groups["lost"].mean().unstack("by").round(1).reset_index()))
     else:
         estimates = nested(pd.read_csv(TABLE))
         if args.out:
             estimates.to_csv(args.out, index=False)
         every = summary(estimates)
-        by_group = every.groupby(["measure", "threshold", "group"]).mean().drop(columns=["n"])
+        by_group = (
+            every.groupby(["measure", "threshold", "category_group"]).mean().drop(columns=["n"])
+        )
         used = every[every.index.get_level_values("threshold").isin(USED)]
         for table in (used.loc[["recall"]], by_group):
             print(to_markdown(table.round(1).reset_index()) + "\n")
@@ -149,7 +151,7 @@ def pairs_of(
         ],
         ignore_index=True,
     ).assign(detector=name)
-    columns = ["detector", "kind", "family", "source", "category", "n_images", "n_held", "n_boxes"]
+    columns = ["detector", "kind", "group", "source", "category", "n_images", "n_held", "n_boxes"]
     columns += FEATURES[1:]
     for target in (name for threshold in thresholds for name in points_at(threshold)):
         rows = with_target(rows, target)
@@ -177,7 +179,7 @@ def prior_of(
 
 
 def nested(rows: pd.DataFrame) -> pd.DataFrame:
-    """Estimate every site by a prior that has seen neither the detector nor its family."""
+    """Estimate every site by a prior that has seen neither the detector nor its group."""
     parts = []
     for name, kin, held_out in left_out(rows):
         own = rows[rows["detector"] == name]
@@ -228,7 +230,7 @@ def chosen(name: str, data: Path, predictions: Path) -> pd.DataFrame:
             truth = exact_curve([of.rankings[k]])
             group = category if category in ("person", "vehicle") else "other"
             rows += [
-                {"detector": name, "group": group, "by": by, **lost}
+                {"detector": name, "category_group": group, "by": by, **lost}
                 for by, curve in curves.items()
                 for lost in losses(curve, truth)
             ]
@@ -284,7 +286,7 @@ def summary(estimates: pd.DataFrame) -> pd.DataFrame:
     ``constant`` is the mean of the group, ``carried`` the mean of the labelled set. ``none`` counts
     the pairs that got no estimate because the interval would be too wide.
     """
-    by = ["measure", "threshold", "group", "detector"]
+    by = ["measure", "threshold", "category_group", "detector"]
     mean = estimates.groupby(by)["true"].transform("mean")
     given = estimates["estimate"].notna()
     rows = estimates.assign(

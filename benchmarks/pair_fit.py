@@ -63,14 +63,14 @@ def read_rows() -> pd.DataFrame:
     tuned = pd.read_csv(TUNED_PAIRS).dropna(subset=["estimate_a", "estimate_b"])
     rows = pd.concat([pd.read_csv(PAIRS).assign(labelled=OF_PANEL), tuned], ignore_index=True)
     of_fold = {name: k for k, names in enumerate(folds()) for name in names}
-    rows["fold"] = [of_fold.get(name, 0) for name in rows["family"]]
+    rows["fold"] = [of_fold.get(name, 0) for name in rows["group"]]
     rows["tuned"] = sum(rows[of].str.startswith(TUNED).astype(int) for of in "ab")
     for of in "ab":
         rows[f"home_{of}"] = [home(*pair) for pair in zip(rows[of], rows["labelled"], strict=True)]
     run = rows[["home_a", "home_b"]].notna().all(axis=1)  # checkpoints of one run, undeclared
     rows.loc[run, ["home_a", "home_b"]] = np.nan
     rows["objects"] = rows["n_true"] * rows["n_pool"]
-    rows["usual"] = rows["group"] != "other"
+    rows["usual"] = rows["category_group"] != "other"
     return rows
 
 
@@ -90,10 +90,10 @@ def accuracies_at_home() -> pd.Series:
 
 @cache
 def folds() -> list[list[str]]:
-    """Divide the families as `benchmarks/panel.py` does."""
-    families = sorted(set(read_panel()[0]["family"]) - {"coco"})
-    np.random.default_rng(0).shuffle(families)
-    return [families[k::GROUPS] for k in range(GROUPS)]
+    """Divide the groups as `benchmarks/panel.py` does."""
+    groups = sorted(set(read_panel()[0]["group"]) - {"coco"})
+    np.random.default_rng(0).shuffle(groups)
+    return [groups[k::GROUPS] for k in range(GROUPS)]
 
 
 def alike(name: str) -> str:
@@ -118,7 +118,7 @@ def in_fit(rows: pd.DataFrame) -> pd.Series:
 def left_out(
     rows: pd.DataFrame, *, progress: bool = True
 ) -> tuple[list[ValueWithError], list[PairPrior]]:
-    """Predict every row by a prior without both detectors, their kin, and its quarter of families.
+    """Predict every row by a prior without both detectors, their kin, and its quarter of groups.
 
     Without the parent of detectors that were trained on one site, too.
     """

@@ -12,7 +12,7 @@ calibrated on the `val` images of ``all/coco_mini``, and writes ``meta_sets/pane
 ``calibrations.json``; detectors that are there already are kept or replaced. `prior` fits
 ``configs/panel_prior.json`` on them, and writes the pairs that it is fitted on, numbers alone, to
 ``configs/panel_pairs.json``, which pages show. `evaluate` fits it for each detector on the others,
-without a quarter of the families in turn, and prints the errors there. `widths` does the same with
+without a quarter of the groups in turn, and prints the errors there. `widths` does the same with
 a width of intervals that is chosen by their score, without the detector and the quarter, too (ten
 minutes). `sites` fits on one site of one category in turn, the calibration learned there, too.
 """
@@ -77,7 +77,7 @@ WEAK = CalibrationPrior(
     Usual(np.array([-1.0, -2.0, 3.0]), np.eye(3), 1e-9 * np.eye(3)),
 )
 FEWEST_LABELS = 100  # of a site whose calibration is fitted alone
-EFFECTS = ("family", "place", "category", "pair", "bending")
+EFFECTS = ("group", "place", "category", "pair", "bending")
 USUAL = np.log([0.06, 0.04, 0.04, 0.07, 0.02, 0.05, 0.02])  # with the intercept and the slopes
 HYPER_STD = 0.6  # of these logarithms
 SLOPE_STD, MEAN_STD = 0.08, 0.08
@@ -145,7 +145,7 @@ def main() -> None:
             print(to_markdown(table.round(1).reset_index()) + "\n")
 
 
-def family(site: str) -> str:
+def group_of(site: str) -> str:
     """Name the origin that a site shares with others."""
     return next((origin for origin in ORIGINS if site.startswith(origin)), site)
 
@@ -168,12 +168,12 @@ def read_sets(data: Path, predictions: Path) -> Iterator[LabelledSet]:
                 entries = json.loads(file.read_bytes())["images"]
                 kept = np.flatnonzero([entry["coco_split"] == "val" for entry in entries])
                 boxes, truth = boxes.on_images(kept), truth.on_images(kept)
-            elif family(path.stem) == "coco":
+            elif group_of(path.stem) == "coco":
                 continue
             site = path.stem != LABELLED
             try:
                 yield labelled_set(
-                    boxes, truth, name=path.stem, group=family(path.stem), everywhere=site
+                    boxes, truth, name=path.stem, group=group_of(path.stem), everywhere=site
                 )
             except InputError as error:
                 print(f"{path}: {error}")
@@ -198,7 +198,7 @@ def add_detector(name: str, data: Path, predictions: Path) -> None:
     known, calibrations = read_panel() if (FOLDER / "scores.csv").exists() else (None, {})
     if known is not None:
         table = pd.concat([known[known["detector"] != name], table], ignore_index=True)
-    columns = ["detector", "kind", "family", "source", "category", "n_images", "n_held", "n_boxes"]
+    columns = ["detector", "kind", "group", "source", "category", "n_images", "n_held", "n_boxes"]
     columns += [*FEATURES, "mAP", "mAP50", "mAP75"]
     FOLDER.mkdir(parents=True, exist_ok=True)
     table.reindex(columns=columns).to_csv(FOLDER / "scores.csv", index=False, float_format="%.5f")
@@ -266,8 +266,8 @@ def fit_prior(
     """Fit the prior by the marginal likelihood of the accuracies of all detectors.
 
     Each detector is a draw of an intercept and of slopes; effects are particular to it. What sites
-    of one family have in common for a category is fitted last, see `fit_alike`, so that it changes
-    no estimate where no family of a fit has two sites.
+    of one group have in common for a category is fitted last, see `fit_alike`, so that it changes
+    no estimate where no group of a fit has two sites.
     """
     rows = fitted_rows(rows, features)
     location, scale = (rows[list(features)].agg(of).to_numpy() for of in ("mean", "std"))
@@ -299,8 +299,8 @@ def fit_prior(
             total += 0.5 * residual @ solved + np.log(np.diag(factor[0])).sum()
             # Rasmussen & Williams 2006, equation 5.9
             rest = cho_solve(factor, np.eye(len(y))) - np.outer(solved, solved)
-            same = (shared.family, shared.place, shared.category, np.diag(scale**2))
-            parts = (*same, shared.line * shared.family, np.ones_like(rest), shared.line)
+            same = (shared.group, shared.place, shared.category, np.diag(scale**2))
+            parts = (*same, shared.line * shared.group, np.ones_like(rest), shared.line)
             gradient[: 2 + n] -= terms.T @ solved
             gradient[2 + n :] += [np.sum(rest * of) for of in parts] * np.exp(2 * logs)
         return total, gradient
@@ -318,7 +318,7 @@ def fit_prior(
         lines = [found[0] + found[1] * named + x @ found[2 : 2 + n] for _, x, named, _ in blocks]
         scales[:] = [level_scale(line, widths.level_power) for line in lines]
     variances, intercept_std = variances_of(found[2 + n :])
-    effects = [variances.family, variances.place, variances.category, variances.pair]
+    effects = [variances.group, variances.place, variances.category, variances.pair]
     total = sum(effects)
     prior = Prior(
         tuple(found[2 : 2 + n].tolist()),
@@ -458,22 +458,22 @@ def enough(rows: pd.DataFrame) -> pd.Series:
 
 
 def quarters(rows: pd.DataFrame) -> dict[str, int]:
-    """Return, for each family, the number of the quarter that it is left out with."""
-    families = sorted(set(rows["family"]) - {"coco"})
-    np.random.default_rng(0).shuffle(families)
-    return {name: k % GROUPS for k, name in enumerate(families)}
+    """Return, for each group, the number of the quarter that it is left out with."""
+    groups = sorted(set(rows["group"]) - {"coco"})
+    np.random.default_rng(0).shuffle(groups)
+    return {name: k % GROUPS for k, name in enumerate(groups)}
 
 
 def left_out(rows: pd.DataFrame) -> Iterator[tuple[str, pd.Series, pd.Series]]:
-    """Yield each detector, rows of its kin, and rows of a quarter of the families in turn."""
-    quarter = rows["family"].map(quarters(rows))
+    """Yield each detector, rows of its kin, and rows of a quarter of the groups in turn."""
+    quarter = rows["group"].map(quarters(rows))
     folds = [(name, k) for name in dict.fromkeys(rows["detector"]) for k in range(GROUPS)]
-    for name, k in tqdm(folds, "leaving detectors and families out"):
+    for name, k in tqdm(folds, "leaving detectors and groups out"):
         yield name, rows["detector"].map(kin) == kin(name), quarter == k
 
 
 class Nested:
-    """Estimates of every site by priors that have seen neither the detector nor its family.
+    """Estimates of every site by priors that have seen neither the detector nor its group.
 
     rows: table of the panel. panel: rows of the same pairs that the priors are fitted on, where
         they are others. Fits are kept, since the choice of widths needs each several times.
@@ -482,18 +482,18 @@ class Nested:
     def __init__(self, rows: pd.DataFrame, panel: pd.DataFrame | None = None) -> None:
         self.rows, self.panel = rows, rows if panel is None else panel
         self.names = list(dict.fromkeys(rows["detector"]))
-        of_families = quarters(rows)
-        self.quarter = rows["family"].map(of_families)
+        of_groups = quarters(rows)
+        self.quarter = rows["group"].map(of_groups)
         self.kins, self.quarters = (
             self.panel["detector"].map(kin),
-            self.panel["family"].map(of_families),
+            self.panel["group"].map(of_groups),
         )
         self.fitted: dict[tuple, tuple[Scaling, Prior]] = {}
 
     def estimate(
         self, name: str, k: int, widths: Widths, without: Sequence[tuple[str, int]] = ()
     ) -> pd.DataFrame:
-        """Estimate a quarter of the families for one detector.
+        """Estimate a quarter of the groups for one detector.
 
         without: kinds of detectors and quarters that the prior has not seen either.
         """
@@ -526,10 +526,10 @@ class Nested:
         )
 
     def every(self, *, choose: bool = False) -> pd.DataFrame:
-        """Estimate all; with `choose` by widths that were chosen without detector and family."""
+        """Estimate all; with `choose` by widths that were chosen without detector and group."""
         parts = []
         folds = [(name, k) for name in self.names for k in range(GROUPS)]
-        for name, k in tqdm(folds, "leaving detectors and families out"):
+        for name, k in tqdm(folds, "leaving detectors and groups out"):
             widths = self.choose(kin(name), k) if choose else DEFAULT
             parts.append(self.estimate(name, k, widths).assign(**asdict(widths)))
         return pd.concat(parts, ignore_index=True)
@@ -581,7 +581,7 @@ def evaluated(
     group = np.where(new["category"].isin(["person", "vehicle"]), new["category"], "other")
     return pd.DataFrame(
         {
-            "group": group,
+            "category_group": group,
             "source": new["source"].to_numpy(),
             "category": new["category"].to_numpy(),
             "true": new[target].to_numpy(),
@@ -596,27 +596,29 @@ def evaluated(
 
 def summary(estimates: pd.DataFrame) -> pd.DataFrame:
     """Tabulate errors, that of a constant, coverage and half-widths, in points."""
-    by = ["group", "detector"]
+    by = ["category_group", "detector"]
     mean = estimates.groupby(by)["true"].transform("mean")
     return tabulated(estimates, by, "constant", mean)
 
 
 def of_classes(estimates: pd.DataFrame) -> pd.DataFrame:
     """Tabulate the same by kind of category and by estimate."""
-    kinds = np.where(estimates["group"] == "other", "other", "vehicle, person")
+    kinds = np.where(estimates["category_group"] == "other", "other", "vehicle, person")
     rows = estimates.assign(categories=kinds, points=by_estimate(estimates))
     by = ["categories", "points"]
-    mean = rows.groupby("group")["true"].transform("mean")
+    mean = rows.groupby("category_group")["true"].transform("mean")
     return tabulated(rows, by, "constant", mean)
 
 
 def scored(estimates: pd.DataFrame) -> pd.DataFrame:
     """Tabulate the interval score, in points, and what it weighs by group and of all pairs."""
-    mean = estimates.groupby(["group", "detector"])["true"].transform("mean")
-    rows = pd.concat([estimates, estimates.assign(group="all")], ignore_index=True)
+    mean = estimates.groupby(["category_group", "detector"])["true"].transform("mean")
+    rows = pd.concat([estimates, estimates.assign(category_group="all")], ignore_index=True)
     rows = rows.assign(score=100 * interval_score(rows))
-    table = tabulated(rows, ["group"], "constant", pd.concat([mean, mean], ignore_index=True))
-    return table.join(rows.groupby("group")["score"].mean())
+    table = tabulated(
+        rows, ["category_group"], "constant", pd.concat([mean, mean], ignore_index=True)
+    )
+    return table.join(rows.groupby("category_group")["score"].mean())
 
 
 def tabulated(

@@ -72,7 +72,7 @@ def main() -> None:
         found.to_csv(args.out, index=False)
     print(to_markdown(compared(found).round(1).reset_index()) + "\n")
     shipped = found[found["form"] == "none"]
-    kinds = np.where(shipped["group"] == "other", "other", "vehicle, person")
+    kinds = np.where(shipped["category_group"] == "other", "other", "vehicle, person")
     cells = shipped.assign(categories=kinds, points=by_estimate(shipped))
     print(to_markdown(bounds_of_cells(cells).round(1).reset_index()) + "\n")
     print(to_markdown(mean_bounds(cells).round(1).reset_index()))
@@ -163,7 +163,9 @@ def held_out_score(form: Form, train: pd.DataFrame) -> float:
                 intervals = form(train[~own & ~of])(held).intervals()
                 parts.append(held.assign(**intervals))
     found = pd.concat(parts)
-    return float(interval_score(found).groupby([found["group"], found["detector"]]).mean().mean())
+    return float(
+        interval_score(found).groupby([found["category_group"], found["detector"]]).mean().mean()
+    )
 
 
 def with_known(
@@ -172,7 +174,7 @@ def with_known(
     """Add what is known of each pair without labels there; NaN where its boxes are not given."""
     features = list(FEATURES)
     of_sites = rows[rows["kind"] == "seed"].set_index(PAIR)
-    found = estimates.join(of_sites[["family", "n_images", *features]], on=PAIR)
+    found = estimates.join(of_sites[["group", "n_images", *features]], on=PAIR)
     distance, labelled = np.zeros(len(found)), np.zeros(len(found))
     for name, own in rows[rows["kind"] == "category"].groupby("detector"):
         of = (found["detector"] == name).to_numpy()
@@ -185,7 +187,7 @@ def with_known(
     found = found.assign(
         kin=found["detector"].map(kin),
         room=np.log(4 * room * (1 - room)),  # see `autoeval.regression.variances.level_scale`
-        other=(found["group"] == "other").astype(float),
+        other=(found["category_group"] == "other").astype(float),
         log_images=np.log(found["n_images"]),
         log_labelled=np.log1p(labelled),
         log_distance=np.log(distance + NEAR),
@@ -222,13 +224,13 @@ def compared(found: pd.DataFrame) -> pd.DataFrame:
     before = interval_score(found[found["form"] == "none"]).to_numpy()
     for form, own in found.groupby("form", sort=False):
         inside = 100.0 * own["true"].between(own["lower"], own["upper"])
-        kinds = [own["group"] == "other", by_estimate(own)]
+        kinds = [own["category_group"] == "other", by_estimate(own)]
         cells = inside.groupby(kinds, observed=True).agg(["mean", "size"])
         score = interval_score(own).to_numpy()
         table[form] = {
             "score": 100 * score.mean(),
             "difference": 100 * (score - before).mean(),
-            "error": 100 * clustered_error(score - before, own["kin"], own["family"]),
+            "error": 100 * clustered_error(score - before, own["kin"], own["group"]),
             "coverage": inside.mean(),
             "lowest": cells.loc[cells["size"] > FEWEST, "mean"].min(),
             "half_width": 50 * (own["upper"] - own["lower"]).mean(),

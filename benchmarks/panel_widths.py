@@ -38,14 +38,14 @@ class Widths:
         return replace(
             prior,
             spread=self.wider * prior.spread,
-            bending=prior.bending / self.wider**2,  # the slopes of a family keep their variance
+            bending=prior.bending / self.wider**2,  # the slopes of a group keep their variance
             spread_log_std=self.spread_log_std,
             nodes=self.nodes,
         )
 
 
 DEFAULT = Widths(level_power=0.0, wider=1.3, spread_log_std=0.05, nodes=0)
-"""Of the shipped priors, by what coverage on detectors and families left out asked for."""
+"""Of the shipped priors, by what coverage on detectors and groups left out asked for."""
 CHOICES = tuple(Widths(*of) for of in product((0.0, 0.25, 0.5), (1.0, 1.15, 1.3), (0.05, 0.2)))
 
 
@@ -74,7 +74,7 @@ def choose_widths(estimate: Callable[[Widths], pd.DataFrame]) -> Widths:
 
     def loss(widths: Widths) -> float:
         estimates = estimate(widths)
-        cells = [estimates["group"], estimates["detector"]]
+        cells = [estimates["category_group"], estimates["detector"]]
         return float(interval_score(estimates).groupby(cells).mean().mean())
 
     return min(CHOICES, key=loss)

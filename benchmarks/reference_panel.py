@@ -113,7 +113,7 @@ def main() -> None:
     args = parse_args()
     if args.command == "table":
         detectors = {n: CalibratedDetector.read(args.data, of) for n, of in args.detectors}
-        columns = [*PAIR, "kind", "family", "source", "category", "n_images", "n_held", "n_boxes"]
+        columns = [*PAIR, "kind", "group", "source", "category", "n_images", "n_held", "n_boxes"]
         columns += [*FEATURES, *REFERENCE_FEATURES, REFERENCE_TRUE, "mAP", "mAP50", "mAP75"]
         parts = [
             student.rows_with(detectors[other]).assign(student=name, reference=other)
@@ -153,20 +153,20 @@ def estimated(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         and `narrower`, NaN without the reference.
     """
     panel, _ = read_panel()
-    families = sorted(set(rows["family"]) - {"coco"})
-    np.random.default_rng(0).shuffle(families)
+    groups = sorted(set(rows["group"]) - {"coco"})
+    np.random.default_rng(0).shuffle(groups)
     known: dict[tuple[frozenset[str], int], tuple[Scaling, Prior]] = {}
     for (student, reference), own in tqdm([*rows.groupby(PAIR)], "pairs", disable=None):
         labelled, sites = own[own["kind"] == CATEGORY], own[own["kind"] != CATEGORY]
         sites = sites[enough(own).loc[sites.index]]
         left, strength = frozenset(map(kin, (student, reference))), ReferenceStrength.of(labelled)
         for fold in range(GROUPS):
-            held = sites[sites["family"].isin(families[fold::GROUPS])]
+            held = sites[sites["group"].isin(groups[fold::GROUPS])]
             if held.empty:
                 continue
             if (left, fold) not in known:
                 others = ~panel["detector"].map(kin).isin(left)
-                others &= ~panel["family"].isin(families[fold::GROUPS])
+                others &= ~panel["group"].isin(groups[fold::GROUPS])
                 known[left, fold] = fit_prior(panel[others])[1:]
             named = {"student": student, "reference": reference, "fold": fold}
             named["stronger"] = strength is not None and strength.stronger
@@ -196,7 +196,7 @@ def predicted(
     common = held["category"].isin(["person", "vehicle"])
     return pd.DataFrame(
         {
-            "group": np.where(common, held["category"], "other"),
+            "category_group": np.where(common, held["category"], "other"),
             "source": held["source"].to_numpy(),
             "category": held["category"].to_numpy(),
             "true": held["mAP"].to_numpy(),
@@ -223,7 +223,7 @@ def chosen(cells: pd.DataFrame) -> ReferencePrior:
         interval=cells["upper"] - cells["lower"] + 2 / (1 - LEVEL) * outside,
     )
     by = ["start", "full", "narrower"]
-    means = scored.groupby([*by, *PAIR, "group"])[["error", "interval"]].mean()
+    means = scored.groupby([*by, *PAIR, "category_group"])[["error", "interval"]].mean()
     means = means.groupby(level=by).mean()
     start, full = means["error"].groupby(level=by[:2]).mean().idxmin()
     narrower = means["interval"].loc[start, full].idxmin()
@@ -252,7 +252,7 @@ def summary(estimates: pd.DataFrame) -> pd.DataFrame:
     fitted on them, leaving out none.
     """
     rows = estimates[estimates["stronger"]].copy()
-    rows["kind"] = np.where(rows["group"] == "other", "other", "vehicles, persons")
+    rows["kind"] = np.where(rows["category_group"] == "other", "other", "vehicles, persons")
     for name in ("", "_without"):
         rows[f"mae{name}"] = 100 * (rows[f"estimate{name}"] - rows["true"]).abs()
         inside = rows["true"].between(rows[f"lower{name}"], rows[f"upper{name}"])
@@ -274,7 +274,7 @@ def of_two(estimates: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     names = ["mAP", REFERENCE_TRUE, REFERENCE_FEATURES[0]]
     strength = labelled.dropna(subset=names).groupby(PAIR)[REFERENCE_TRUE].mean()
     rows = estimates[estimates["stronger"]]
-    kind = np.where(rows["group"] == "other", "other", "vehicles, persons")
+    kind = np.where(rows["category_group"] == "other", "other", "vehicles, persons")
     by = ["source", "category"]
     parts = []
     for (of_kind, student), own in rows.groupby([kind, "student"]):

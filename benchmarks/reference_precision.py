@@ -72,8 +72,8 @@ def main() -> None:
     estimates = chosen(pd.concat(nested(), ignore_index=True))
     if args.out:
         estimates.to_csv(args.out, index=False)
-    of_persons = estimates[estimates["group"] == "person"]
-    for rows, by in ((estimates, ["group"]), (of_persons, PAIR)):
+    of_persons = estimates[estimates["category_group"] == "person"]
+    for rows, by in ((estimates, ["category_group"]), (of_persons, PAIR)):
         print(to_markdown(summary(rows, ["target", *by]).round(1).reset_index()) + "\n")
 
 
@@ -102,18 +102,18 @@ def nested() -> Iterator[pd.DataFrame]:
     rows = panel.rename(columns={"detector": "student"}).merge(ap, on=["student", *SITE])
     rows = rows.merge(agreed, on=[*PAIR, *SITE]).assign(**{REFERENCE_COUNTS: None})
     priors: dict[tuple, tuple[Scaling, Prior]] = {}
-    of_families = quarters(panel)
+    of_groups = quarters(panel)
     for (student, reference), own in tqdm([*rows.groupby(PAIR)], "pairs", disable=None):
         labelled, left = own[own["kind"] == CATEGORY], frozenset(map(kin, (student, reference)))
         strength = ReferenceStrength.of(labelled)
         if not shipped_reference_prior().weight(strength):
             continue
         sites = own[(own["kind"] != CATEGORY) & enough(own)]
-        for fold in sorted(set(of_families.values())):
-            held = sites[sites["family"].map(of_families) == fold]
+        for fold in sorted(set(of_groups.values())):
+            held = sites[sites["group"].map(of_groups) == fold]
             if (left, fold) not in priors:
                 seen = ~panel["detector"].map(kin).isin(left)
-                seen &= panel["family"].map(of_families) != fold
+                seen &= panel["group"].map(of_groups) != fold
                 priors[left, fold] = prior_of("precision", panel[seen])[1:]
             for target in TARGETS:
                 new = held.dropna(subset=[target])
@@ -133,7 +133,7 @@ def estimated(
     common = new["category"].isin(["person", "vehicle"])
     columns = {
         "target": target,
-        "group": np.where(common, new["category"], "other"),
+        "category_group": np.where(common, new["category"], "other"),
         "source": new["source"].to_numpy(),
         "true": new[target].to_numpy(),
     }
@@ -148,15 +148,15 @@ def estimated(
 
 def chosen(estimates: pd.DataFrame) -> pd.DataFrame:
     """Add whether each kind of category reads the reference, by the other estimates."""
-    group = estimates.groupby(["target", "group", *PAIR])["true"]
+    group = estimates.groupby(["target", "category_group", *PAIR])["true"]
     rows = estimates.assign(constant=group.transform("mean"))
     for name in ("constant", "estimate", "estimate_without"):
         rows[f"error_{name}"] = (rows[name] - rows["true"]).abs()
     student, reference = rows["student"].map(kin), rows["reference"].map(kin)
     parts = []
-    for (one, other, fold, kind), own in rows.groupby([*PAIR, "fold", "group"]):
+    for (one, other, fold, kind), own in rows.groupby([*PAIR, "fold", "category_group"]):
         apart = (student != kin(one)) & (reference != kin(other)) & (rows["fold"] != fold)
-        seen = rows[apart & (rows["group"] == kind)]
+        seen = rows[apart & (rows["category_group"] == kind)]
         error = {name: seen[f"error_{name}"].mean() for name in ("constant", "estimate_without")}
         reads = bool(seen["error_estimate"].mean() < min(error.values()))
         parts.append(own.assign(reads=100.0 * reads))

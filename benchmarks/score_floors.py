@@ -7,7 +7,7 @@ DATA and PREDICTIONS are those of ``benchmarks/panel.py``. `table` cuts all boxe
 at the scores of `FLOORS`, scores the sites as ``panel.py table`` does, and puts the rows into
 ``meta_sets/panel/floors.csv`` and the calibrations of missed objects into
 ``meta_sets/panel/missed.json``; ``panel.py prior`` reads both. `evaluate` fits the prior for each
-detector on the others, without a quarter of the families in turn, at each floor: with labelled
+detector on the others, without a quarter of the groups in turn, at each floor: with labelled
 files and sites cut alike, and with labelled files from the lowest score on (*mixed*).
 """
 
@@ -45,7 +45,7 @@ from benchmarks.panel import (
     tabulated,
 )
 
-COLUMNS = ["detector", "kind", "family", "source", "category", "n_images", "n_held", "n_boxes"]
+COLUMNS = ["detector", "kind", "group", "source", "category", "n_images", "n_held", "n_boxes"]
 COLUMNS += ["floor", *FEATURES, "mAP", "mAP50", "mAP75"]
 
 
@@ -70,8 +70,8 @@ def main() -> None:
         estimates = evaluated_at_floors(args.data, args.detectors)
         if args.out:
             estimates.to_csv(args.out, index=False)
-        by = ["fitted", "floor", "group"]
-        mean = estimates.groupby(["floor", "group", "detector"])["true"].transform("mean")
+        by = ["fitted", "floor", "category_group"]
+        mean = estimates.groupby(["floor", "category_group", "detector"])["true"].transform("mean")
         for keys in (by, by[:2]):
             table = tabulated(estimates, keys, "constant", mean).round(1)
             print(to_markdown(table.reset_index()) + "\n")

@@ -15,7 +15,7 @@ def bounds_of_cells(cells: pd.DataFrame) -> pd.DataFrame:
     wide = cells.groupby(["categories", "points"], observed=True).filter(
         lambda of: len(of) > FEWEST
     )
-    by_group = {("each group", name): own for name, own in cells.groupby("group")}
+    by_group = {("each group", name): own for name, own in cells.groupby("category_group")}
     by_points = dict([*wide.groupby(["categories", "points"], observed=True)])
     table = {of: described(own) for of, own in (by_points | by_group).items()}
     return pd.DataFrame(table).T.astype({"n": int}).rename_axis(["categories", "cell"])

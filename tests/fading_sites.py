@@ -26,5 +26,5 @@ class FadingDetector(RectangleDetector):
 
 
 def fading_task(folder, *, n_images=30):
-    """Write five places, each a family of its own."""
+    """Write five places, each a group of its own."""
     return rectangle_task(folder, BRIGHTNESS, n_images=n_images)

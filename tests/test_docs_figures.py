@@ -62,7 +62,7 @@ def differing(shown, figures, columns):
         ("places", "question", 0, "places/place_order_skill", SKILL),
         ("places", "question", 1, "places/place_order", ORDER),
         ("transfer", "fitted on", 0, "transfer/transfer", TOLD),
-        ("transfer", "families", 0, "transfer/transfer_sizes", TOLD),
+        ("transfer", "groups", 0, "transfer/transfer_sizes", TOLD),
     ],
 )
 def test_the_table_is_that_of_the_file(page, first, which, file, columns):

@@ -100,7 +100,7 @@ def test_a_correction_reads_no_truth_of_its_detector_or_of_the_groups_it_is_appl
         "bands": [by_bands(5.0), by_bands(20.0)],
     }
     before = corrected_fold(Nested(rows), "nanodet", 1, forms)
-    hidden = rows["family"].map(quarters(rows)) == 1
+    hidden = rows["group"].map(quarters(rows)) == 1
     hidden |= (rows["detector"].map(kin) == "nanodet") & (rows["kind"] == "seed")
     after = corrected_fold(
         Nested(rows.assign(mAP=rows["mAP"].mask(hidden, 0.5))), "nanodet", 1, forms
@@ -145,10 +145,12 @@ def test_bounds_are_the_smallest_widths_that_hold_nine_of_ten():
     assert found["shifted"] == pytest.approx(0)
     assert found["coverage"] == 0 and found["bias"] == pytest.approx(-12)
     wide = estimates(np.full(20, 0.6), 0.6 + errors / 2).assign(points="b")
-    cells = pd.concat([own.assign(points="a"), wide]).assign(categories="all of them", group="g")
+    cells = pd.concat([own.assign(points="a"), wide]).assign(
+        categories="all of them", category_group="g"
+    )
     table = mean_bounds(cells).loc["all"]
     assert table["bound"] == pytest.approx((7.5 + 5) / 2)
     assert [*bounds_of_cells(cells)["n"]] == [20, 20, 40]
     few = pd.concat([own.assign(points="a"), wide[:15]])
-    few = few.assign(categories="all of them", group="g")
+    few = few.assign(categories="all of them", category_group="g")
     assert [*bounds_of_cells(few)["n"]] == [20, 35]

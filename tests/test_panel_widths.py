@@ -26,7 +26,13 @@ def test_the_best_width_for_normal_errors_is_that_of_their_quantiles():
 
     def estimate(widths):
         reach = 0.1 * widths.wider * stats.norm.ppf(0.95) / CHOICES[2].wider
-        rows = {"true": errors, "lower": -reach, "upper": reach, "group": "a", "detector": "b"}
+        rows = {
+            "true": errors,
+            "lower": -reach,
+            "upper": reach,
+            "category_group": "a",
+            "detector": "b",
+        }
         return pd.DataFrame(rows)
 
     assert choose_widths(estimate).wider == CHOICES[2].wider
@@ -43,7 +49,7 @@ def test_classes_of_estimates_hold_their_lower_end(estimate, name):
 def test_an_estimate_reads_no_accuracy_of_its_detector_elsewhere_or_of_its_groups():
     rows = read_panel()[0]
     before = Nested(rows).estimate("nanodet", 1, DEFAULT)
-    hidden = rows["family"].map(quarters(rows)) == 1
+    hidden = rows["group"].map(quarters(rows)) == 1
     hidden |= (rows["detector"].map(kin) == "nanodet") & (rows["kind"] == "seed")
     assert hidden.sum() > 50
     changed = rows.assign(mAP=rows["mAP"].mask(hidden, 0.5))

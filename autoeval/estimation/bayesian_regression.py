@@ -42,7 +42,7 @@ from autoeval.estimation.reference_prior import (
     WithReference,
     shipped_reference_prior,
 )
-from autoeval.estimation.score_table import sources
+from autoeval.estimation.score_table import sources, with_group_column
 from autoeval.features.reference_features import BY_REFERENCE
 from autoeval.regression import (
     Away,
@@ -57,7 +57,7 @@ from autoeval.regression import (
 from autoeval.regression.left_out import leave_one_group_out
 from autoeval.targets import OperatingPoint, find_target
 
-NEW = "\0new"  # a family and a source that no labelled set is called
+NEW = "\0new"  # a group and a source that no labelled set is called
 PRECISION = "precision@"
 HELD_OUT = ["estimate", "lower", "upper", "raw"]
 
@@ -111,6 +111,7 @@ class BayesianRegression:
                 f"threshold, not {self.target}: use one of the other methods for it."
             )
         check_level(self.level)
+        table = with_group_column(table)  # of a table that a user read
         rows = with_target(pair_rows(table), self.target)
         self.features_ = tuple(self.features or features_at(self.target))
         if self.prior is None or self.scaling is None:
@@ -130,7 +131,7 @@ class BayesianRegression:
         self.rows_ = rows[measured].reset_index(drop=True)
         self.sources_ = sources(table) if "source" in table else []
         self.categories_ = list(dict.fromkeys(self.rows_["category"].astype(str)))
-        self.families_ = list(dict.fromkeys(self.rows_["family"].astype(str)))
+        self.groups_ = list(dict.fromkeys(self.rows_["group"].astype(str)))
         self._pairs = self._arrays(self.rows_)
         self.training_range_ = {
             name: (float(self.rows_[name].min()), float(self.rows_[name].max()))
@@ -175,7 +176,7 @@ class BayesianRegression:
         """Predict rows of a new site, or averages over them; see `MixedModel.predict`.
 
         rows: one row a category: ``category``, ``n_images`` and the scores. All are taken to be of
-            one new site, unless ``family`` and ``source`` begin with `NEW`, or `SITE` names one of
+            one new site, unless ``group`` and ``source`` begin with `NEW`, or `SITE` names one of
             the fit. `GROUP` names a group of the fit that the site belongs to.
         average (K, M)
         """
@@ -223,10 +224,10 @@ class BayesianRegression:
 
     def check_group(self, name: str) -> None:
         """Make sure that the fit has a group of this name."""
-        if name in self.families_:
+        if name in self.groups_:
             return
         raise InputError(
-            f"This estimator was fitted on no group {name!r}. It has {listed(self.families_, 50)}. "
+            f"This estimator was fitted on no group {name!r}. It has {listed(self.groups_, 50)}. "
             "Name one of these with --group, or leave --group out. A labelled set has the group "
             "that it was fitted with (`fit --labels PATH group=NAME`), by default its own name."
         )
@@ -274,17 +275,17 @@ class BayesianRegression:
 
     @cached_property
     def cross_validated_(self) -> pd.DataFrame:
-        """Estimate of every pair by the other families (leave-one-group-out).
+        """Estimate of every pair by the other groups (leave-one-group-out).
 
-        One row a pair: ``source``, ``family``, ``category``, ``n_images``, ``true``, ``estimate``,
-        ``lower``, ``upper``, ``raw``; empty with a single family.
+        One row a pair: ``source``, ``group``, ``category``, ``n_images``, ``true``, ``estimate``,
+        ``lower``, ``upper``, ``raw``; empty with a single group.
         """
-        if len(self.families_) < 2:
+        if len(self.groups_) < 2:
             return pd.DataFrame()
         parts, pairs, true = [], self._pairs, self._true
-        for rest, left_out in leave_one_group_out(pairs.family):
+        for rest, left_out in leave_one_group_out(pairs.group):
             predicted = self._mixed_model().fit(pairs[rest], true[rest]).predict(pairs[left_out])
-            rows = self.rows_.iloc[left_out][["source", "family", "category", "n_images"]]
+            rows = self.rows_.iloc[left_out][["source", "group", "category", "n_images"]]
             estimates = pd.DataFrame(predict_intervals(predicted, self.level), index=rows.index)
             estimates = estimates.rename(columns={"value": "estimate"})
             parts.append(rows.assign(true=true[left_out]).join(estimates[HELD_OUT]))
@@ -292,28 +293,28 @@ class BayesianRegression:
 
     @property
     def residuals_(self) -> np.ndarray:
-        """Mean absolute error of each left-out family; empty with fewer than three."""
-        if len(self.families_) < MIN_SOURCES:
+        """Mean absolute error of each left-out group; empty with fewer than three."""
+        if len(self.groups_) < MIN_SOURCES:
             return np.zeros(0)
         rows = self.cross_validated_
         errors = (rows["raw"].clip(0, 1) - rows["true"]).abs()
-        return errors.groupby(rows["family"], sort=False).mean().to_numpy()
+        return errors.groupby(rows["group"], sort=False).mean().to_numpy()
 
     def predict_left_out(self) -> np.ndarray:
-        """Estimate each row of `table_` without its family, shape (N,).
+        """Estimate each row of `table_` without its group, shape (N,).
 
-        NaN with a single family, and in a table whose rows hold several categories.
+        NaN with a single group, and in a table whose rows hold several categories.
         """
         estimates = np.full(len(self.table_), np.nan)
         if any("/" in str(name) for name in self.table_):
             return estimates
-        families = self.table_["source"]
-        if "family" in self.table_:
-            families = self.table_["family"].fillna(families)
-        rows = self.table_.assign(family=families)
-        if families.nunique() < 2:
+        groups = self.table_["source"]
+        if "group" in self.table_:
+            groups = self.table_["group"].fillna(groups)
+        rows = self.table_.assign(group=groups)
+        if groups.nunique() < 2:
             return estimates
-        for rest, left_out in leave_one_group_out(families):
+        for rest, left_out in leave_one_group_out(groups):
             regression = BayesianRegression(
                 target=self.target,
                 level=self.level,
@@ -330,8 +331,8 @@ class BayesianRegression:
         return np.clip(estimates, 0, 1)
 
     def _new_pairs(self, rows: pd.DataFrame) -> Pairs:
-        named = "family" in rows and rows["family"].astype(str).str.startswith(NEW).all()
-        rows = rows if named else rows.assign(family=rows.get(GROUP, NEW), source=NEW)
+        named = "group" in rows and rows["group"].astype(str).str.startswith(NEW).all()
+        rows = rows if named else rows.assign(group=rows.get(GROUP, NEW), source=NEW)
         rows = with_target(rows, self.target)
         if "category" not in rows or self.categories_ == [ONLY]:  # fitted without their names
             rows = rows.assign(category=self.categories_[0] if self.single else NEW)

@@ -180,7 +180,7 @@ def calibrated_rows(
     """Calibrate on labelled sets, and score them by probabilities that have not seen their labels.
 
     The expected false negatives, three coefficients, are those of the fit on all sets. Sets are
-    cross-fitted in four folds: of families, or of the images of a single family at random.
+    cross-fitted in four folds: of groups, or of the images of a single group at random.
 
     calibrate: without it, the usual calibration of detectors stands for that of this one.
     prior: by default that of the panel of detectors.

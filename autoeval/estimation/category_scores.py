@@ -234,7 +234,7 @@ def labelled_rows(
         rows.append({**row, "n_boxes": int(ranking.n_true.sum()), **precision, **counts})
     kind = SEED if labelled.everywhere else CATEGORY
     trained = {TRAINED_HERE: True} if labelled.trained_here else {}
-    named = {"source": labelled.name, "family": labelled.group, "sample_set": labelled.name}
+    named = {"source": labelled.name, "group": labelled.group, "sample_set": labelled.name}
     return pd.DataFrame(rows).assign(**named, **trained, kind=kind, repeat=0)
 
 

@@ -28,7 +28,7 @@ from autoeval.estimation.pair_table import CONFIDENCE, with_pairs
 from autoeval.estimation.protocol import (
     FitResult,
     evaluate_pairs,
-    has_families,
+    has_groups,
     worse_than_constant,
 )
 from autoeval.estimation.reference_calibrating import (
@@ -233,7 +233,7 @@ def fit_table(
         estimator.table_,
         results,
         (*warnings, *unread),
-        by_category=not has_families(pairs),
+        by_category=not has_groups(pairs),
         reliability=bins,
     )
     return estimator

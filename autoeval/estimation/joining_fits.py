@@ -133,8 +133,8 @@ def names_of_sources(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, 
 
 
 def _with_names(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    """Give sources, and families that bear their name, other names."""
-    columns = [name for name in ("source", "family") if name in table]
+    """Give sources, and groups that bear their name, other names."""
+    columns = [name for name in ("source", "group") if name in table]
     return table.assign(**{name: table[name].replace(dict(names)) for name in columns})
 
 

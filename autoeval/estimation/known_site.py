@@ -95,11 +95,11 @@ class KnownSite:
         accuracy = self.rows[self.target].to_numpy(float)[rows_here]
         more = CHANGE_STD**2 + (CHANGE_ERROR * (ratio - 1) * accuracy) ** 2
         as_this_site = new.sampling * (self.fitted.sampling / self.pairs.sampling)[rows_here] + more
-        names = (str(self.pairs.family[self._own][0]), self.name)
+        names = (str(self.pairs.group[self._own][0]), self.name)
         x = np.where(seen[:, None], self.pairs.x[rows_here], new.x)
         sampling = np.where(seen, as_this_site, new.sampling)
-        family, place = (np.full(len(new), name, object) for name in names)
-        return Pairs(x, sampling, family, place, new.category), ratio
+        group, place = (np.full(len(new), name, object) for name in names)
+        return Pairs(x, sampling, group, place, new.category), ratio
 
     @cached_property
     def _own(self) -> np.ndarray:

@@ -20,7 +20,7 @@ from autoeval.labels.value_with_error import NOTHING, ValueWithError, quantile
 from autoeval.notices import Notice
 from autoeval.sites.labelled_set import LabelledSet
 
-FEWEST_FAMILIES = 5
+FEWEST_GROUPS = 5
 
 
 def assistance_of(
@@ -93,15 +93,15 @@ def with_error(
 def error_elsewhere(held_out: pd.DataFrame, level: float) -> ErrorOfPrior | None:
     """Learn from pairs of place and category how far estimates are off, by what they state.
 
-    Returned: None with fewer than `FEWEST_FAMILIES` families.
+    Returned: None with fewer than `FEWEST_GROUPS` groups.
     """
     if not len(held_out):
         return None
     rows = held_out.rename(columns={"estimate": "value"}).to_dict("records")
     with_prior = [(row, prior) for row in rows if (prior := with_error(row, level)).known]
-    families = [str(row["family"]) for row, _ in with_prior]
-    if len(set(families)) < FEWEST_FAMILIES:
+    groups = [str(row["group"]) for row, _ in with_prior]
+    if len(set(groups)) < FEWEST_GROUPS:
         return None
     figures = [(prior.value, row["true"], prior.error) for row, prior in with_prior]
     estimates, truths, stated = pd.DataFrame(figures).to_numpy(float).T
-    return fit_error_of_prior(estimates, truths, families, stated=stated)
+    return fit_error_of_prior(estimates, truths, groups, stated=stated)

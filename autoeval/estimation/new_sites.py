@@ -21,7 +21,7 @@ AT_ONCE = 32  # pairs whose covariance is looked at together, where they may be 
 class NewSites:
     """The accuracies at K new sites, each the mean over its categories.
 
-    Each site counts as a family of its own: what is particular to it is independent of the others,
+    Each site counts as a group of its own: what is particular to it is independent of the others,
     the uncertainty of the line through the known sites is shared. Cameras of one owner may be more
     alike than that; the order is then less certain than it could be.
 
@@ -118,7 +118,7 @@ class NewSites:
     def _of(self, names: list[str]) -> pd.DataFrame:
         rows = self._rows[self._rows["site"].isin(names)]
         place = NEW + rows["site"].astype(str)
-        return rows.assign(family=place, source=place)
+        return rows.assign(group=place, source=place)
 
     def _average(self, rows: pd.DataFrame) -> np.ndarray | None:
         """Return the weights (K, M) of rows at each site; None where all have one row."""

@@ -1,7 +1,7 @@
 """The pair table: one row for each place and category, the observation of the regression.
 
 Columns: ``kind`` (``"seed"``: a place's images as they come; ``"category"``: the images of a
-labelled set that hold the category), ``source`` (place), ``family`` (sources of one origin),
+labelled set that hold the category), ``source`` (place), ``group`` (sources of one origin),
 ``category``, ``n_images``, one column a score, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1], here of
 the category alone. ``counts``, ``expected_counts`` and ``reference_counts`` hold a `CountCurve`
 each as bytes, from which precision, recall and F1 at any threshold follow. ``trained_here`` is true
@@ -39,7 +39,7 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
     """Take the pairs out of a score table: all but its transformed sample sets.
 
     Repeats differ in scores of perturbed passes alone, so the first stands for all. A source
-    without a family is its own; a table of several categories, with columns ``score/category``, is
+    without a group is its own; a table of several categories, with columns ``score/category``, is
     stacked.
     """
     rows = table[table["kind"] != SAMPLE] if "kind" in table else table
@@ -47,10 +47,10 @@ def pair_rows(table: pd.DataFrame) -> pd.DataFrame:
     if "category" not in rows:
         categories = dict.fromkeys(str(n).partition("/")[2] for n in rows if "/" in str(n))
         rows = stack_categories(rows, categories) if categories else rows.assign(category=ONLY)
-    if "family" not in rows:
-        rows = rows.assign(family=rows.get("source", ""))
-    rows = rows.assign(family=rows["family"].fillna(rows.get("source", "")))
-    _check_families(rows)
+    if "group" not in rows:
+        rows = rows.assign(group=rows.get("source", ""))
+    rows = rows.assign(group=rows["group"].fillna(rows.get("source", "")))
+    _check_groups(rows)
     return rows.reset_index(drop=True)
 
 
@@ -167,7 +167,7 @@ def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -
     x = values_of(rows, features).to_numpy(np.float64)
     names = [
         rows[name].astype(str).to_numpy(object) if name in rows else np.full(len(rows), "", object)
-        for name in ("family", "source", "category")
+        for name in ("group", "source", "category")
     ]
     sampling = of_one_image**2 / rows["n_images"].to_numpy(np.float64)
     return Pairs(x, sampling, *names)
@@ -201,18 +201,18 @@ def _check_measured(rows: pd.DataFrame, features: Sequence[str]) -> None:
             )
 
 
-def _check_families(rows: pd.DataFrame) -> None:
-    """Make sure that a place is in one family; the categories of a set may be divided."""
+def _check_groups(rows: pd.DataFrame) -> None:
+    """Make sure that a place is in one group; the categories of a set may be divided."""
     if "source" not in rows:
         return
     places = rows[rows["kind"] != CATEGORY] if "kind" in rows else rows
-    families = places.groupby("source", sort=False)["family"].unique()
-    twice = families[families.map(len) > 1]
+    groups = places.groupby("source", sort=False)["group"].unique()
+    twice = groups[groups.map(len) > 1]
     if len(twice):
         raise InputError(
-            f"The source {twice.index[0]} is in the families {', '.join(map(str, twice.iloc[0]))}: "
+            f"The source {twice.index[0]} is in the groups {', '.join(map(str, twice.iloc[0]))}: "
             "a source has one, or leaving that out would leave its own pairs in. Give all its rows "
-            "the same family, or each of two places a name of its own."
+            "the same group, or each of two places a name of its own."
         )
 
 

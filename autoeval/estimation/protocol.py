@@ -17,7 +17,7 @@ from autoeval.estimation.pair_table import CATEGORY
 from autoeval.notices import Notice
 
 BASELINE = "constant"
-FEWEST_FAMILIES = 3
+FEWEST_GROUPS = 3
 GROUPS = 10
 
 
@@ -25,7 +25,7 @@ GROUPS = 10
 class LeaveOneSourceOut:
     """Held-out results of one method.
 
-    per_source: one row a source: ``source``, ``family``, ``n_images``, ``true``, ``estimate`` (mean
+    per_source: one row a source: ``source``, ``group``, ``n_images``, ``true``, ``estimate`` (mean
         over repeats), ``std`` (over repeats), ``error`` (mean over repeats of the absolute error),
         ``error_std`` (its standard deviation; NaN with one), ``lower``, ``upper``,
         ``interval_method``, ``missing`` (the estimate is the constant's, since the method has none
@@ -42,7 +42,7 @@ class LeaveOneSourceOut:
     correlation: dict[str, float]
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures over all sources; means count each family once.
+        """Return the figures over all sources; means count each group once.
 
         ``std`` of the mean absolute error is over repeats (the paper's "Avg. RMSE"); ``r2`` is the
         coefficient of determination of the held-out estimates, negative when worse than their own
@@ -67,8 +67,8 @@ class LeaveOneSourceOut:
         }
 
     def _mean(self, values: pd.Series) -> float:
-        """Average over sources, those of a family first."""
-        groups = self.per_source["family" if "family" in self.per_source else "source"]
+        """Average over sources, those of a group first."""
+        groups = self.per_source["group" if "group" in self.per_source else "source"]
         return float(values.groupby(groups, sort=False).mean().mean())
 
 
@@ -88,27 +88,25 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
 def evaluate_pairs(
     table: pd.DataFrame, *, target: str, level: float
 ) -> tuple[LeaveOneSourceOut, ...]:
-    """Estimate every pair without its family; with few families, without its group of categories.
+    """Estimate every pair without its group; with few groups, without its group of categories.
 
-    table: a pair table. With fewer than three families its rows are dealt into ten groups in turn:
+    table: a pair table. With fewer than three groups its rows are dealt into ten groups in turn:
         the result then holds for other categories of the same sites, not for other sites.
     Returned: of the default method and of the constant (the mean of the others), one row a pair;
         empty for fewer than three pairs.
     """
     rows = table[np.isfinite(table[target].to_numpy(float))].reset_index(drop=True)
     groups = rows
-    if not has_families(rows):
+    if not has_groups(rows):
         dealt = [f"group {k % GROUPS}" for k in range(len(rows))]
-        groups = rows.assign(family=dealt, kind=CATEGORY)  # the pairs of a source may be divided
-    if groups["family"].nunique() < FEWEST_FAMILIES:
+        groups = rows.assign(group=dealt, kind=CATEGORY)  # the pairs of a source may be divided
+    if groups["group"].nunique() < FEWEST_GROUPS:
         return ()
     held_out = BayesianRegression(target=target, level=level).fit(groups).cross_validated_
-    means = [
-        float(held_out.loc[held_out["family"] != f, "true"].mean()) for f in held_out["family"]
-    ]
+    means = [float(held_out.loc[held_out["group"] != f, "true"].mean()) for f in held_out["group"]]
     shared = held_out[["n_images", "true"]].assign(
         source=_names(held_out),
-        family=held_out["family"] if has_families(rows) else _names(held_out),
+        group=held_out["group"] if has_groups(rows) else _names(held_out),
         std=0.0,
         missing=False,
         interval_method="predictive",
@@ -123,9 +121,9 @@ def evaluate_pairs(
     )
 
 
-def has_families(table: pd.DataFrame) -> bool:
-    """Return whether there are enough families to leave one out."""
-    return table["family"].nunique() >= FEWEST_FAMILIES
+def has_groups(table: pd.DataFrame) -> bool:
+    """Return whether there are enough groups to leave one out."""
+    return table["group"].nunique() >= FEWEST_GROUPS
 
 
 def worse_than_constant(results: tuple[LeaveOneSourceOut, ...]) -> tuple[str, ...]:
@@ -166,7 +164,7 @@ class FitResult:
     cross_validation: results of the estimator's method first, those of the constant last; empty
         where there is too little to leave out.
     by_category: whether groups of categories of the same sites were left out, since there are fewer
-        than three families. That tells nothing of other sites.
+        than three groups. That tells nothing of other sites.
     reliability: see `calibrating.reliability`; None where nothing was calibrated.
     """
 

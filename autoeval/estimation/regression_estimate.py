@@ -97,7 +97,7 @@ def _basis(
         method = f"none: it would reach {100 * interval.reach:.0f} points to each side"
     elif GROUP in rows:
         group = str(rows[GROUP].iloc[0])
-        of_group = regression.rows_[regression.rows_["family"].astype(str) == group]
+        of_group = regression.rows_[regression.rows_["group"].astype(str) == group]
         method += f"; group {group}, in the fit {listed(sorted(set(of_group['source'])))}"
     elif SITE in rows:
         site = regression.known_site(str(rows[SITE].iloc[0]))

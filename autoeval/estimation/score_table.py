@@ -1,6 +1,6 @@
 """The score table: one row for each sample set and dropout repeat.
 
-Columns: ``source`` (seed set), ``family`` (optional: sources of one origin), ``sample_set`` (recipe
+Columns: ``source`` (seed set), ``group`` (optional: sources of one origin), ``sample_set`` (recipe
 id), ``kind`` (``"seed"`` for a source's own images, ``"sample"`` for a transformed subset),
 ``repeat``, ``n_images``, one column a feature, and ``mAP``, ``mAP50``, ``mAP75`` in [0, 1].
 """
@@ -9,16 +9,34 @@ from __future__ import annotations
 
 import pandas as pd
 
+from autoeval.errors import InputError
 from autoeval.targets import TARGETS
 
 SEED, SAMPLE = "seed", "sample"
 REQUIRED = ("source", "sample_set", "kind", "repeat", "n_images")
 _COUNTS = ("n_boxes", "n_unreadable")
+GROUP, FORMER_GROUP = "group", "family"  # column of groups now, and in tables of earlier versions
 
 
 def sources(table: pd.DataFrame) -> list[str]:
     """Return the names of the sources, in order of appearance."""
     return list(dict.fromkeys(table["source"]))
+
+
+def with_group_column(table: pd.DataFrame) -> pd.DataFrame:
+    """Name the column of groups of a table of an earlier version as it is named now.
+
+    Read under another name, sources of one origin would no longer be left out together.
+
+    >>> with_group_column(pd.DataFrame({"source": ["a"], "family": ["f"]})).columns.tolist()
+    ['source', 'group']
+    """
+    if FORMER_GROUP in table and GROUP in table:
+        raise InputError(
+            f"Expected one column of groups but got `{GROUP}` and `{FORMER_GROUP}`, its former "
+            "name: leave one of them out."
+        )
+    return table.rename(columns={FORMER_GROUP: GROUP})
 
 
 def feature_columns(table: pd.DataFrame) -> list[str]:

@@ -81,7 +81,7 @@ def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
 
     Of a set with more than `MOST_IMAGES` images as many are drawn by a fixed seed.
 
-    The second is by cross-validation in `FOLDS` folds: of families, or, with a single family, of
+    The second is by cross-validation in `FOLDS` folds: of groups, or, with a single group, of
     the images of each site at random. Raises InputError if no category has labels enough.
     """
     sites = [site.at_most(MOST_IMAGES) for site in sets]
@@ -105,14 +105,14 @@ def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
     return fitted
 
 
-def image_folds(families: Sequence[str], n_images: Sequence[int]) -> list[np.ndarray]:
+def image_folds(groups: Sequence[str], n_images: Sequence[int]) -> list[np.ndarray]:
     """Return the fold, 0 to `FOLDS` - 1, of each image of each labelled set.
 
-    Folds are of whole families; with a single family of the images of each set at random.
+    Folds are of whole groups; with a single group of the images of each set at random.
     """
-    different = sorted(set(families))
+    different = sorted(set(groups))
     if len(different) > 1:
-        numbers = [different.index(family) % FOLDS for family in families]
+        numbers = [different.index(group) % FOLDS for group in groups]
         return [np.full(n, fold) for n, fold in zip(n_images, numbers, strict=True)]
     return [np.random.default_rng(k).permutation(n) % FOLDS for k, n in enumerate(n_images)]
 

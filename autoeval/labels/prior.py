@@ -26,7 +26,7 @@ class ErrorOfPrior:
 
     scale: float  # τ, of the first or the second form
     by_level: bool  # whether it is the second
-    dof: float  # number of families less one
+    dof: float  # number of groups less one
 
     def at(self, estimate: float, stated: float = 1.0) -> ValueWithError:
         """Return a label-free estimate with its error."""
@@ -94,27 +94,27 @@ def combine(
 def fit_error_of_prior(
     estimates: np.ndarray,
     truths: np.ndarray,
-    families: Sequence[str],
+    groups: Sequence[str],
     *,
     stated: np.ndarray | None = None,
     errors: np.ndarray | None = None,
 ) -> ErrorOfPrior:
     """Fit τ to S left-out sources, constant or by level, whichever their likelihood prefers.
 
-    The likelihood of each family is by the τ of the others; each family has the same weight.
-    `estimates` (S,) in [0, 1] are by a regression that has not seen the source's family. `stated`
+    The likelihood of each group is by the τ of the others; each group has the same weight.
+    `estimates` (S,) in [0, 1] are by a regression that has not seen the source's group. `stated`
     (S,) is the error that each states, by default equal; `errors` (S,) is the standard error of
     each truth, where it stands for more than its own images.
     """
-    groups = np.unique(np.asarray(families), return_inverse=True)[1]
+    group_numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
     residuals = truths - estimates
     flat = np.ones(len(estimates)) if stated is None else stated
     errors = np.zeros(len(estimates)) if errors is None else errors
     curved = flat * _shape(estimates)
-    losses = [_held_out_loss(residuals, errors, shape, groups) for shape in (flat, curved)]
+    losses = [_held_out_loss(residuals, errors, shape, group_numbers) for shape in (flat, curved)]
     by_level = losses[1] < losses[0]
-    scale = _scale(residuals, errors, curved if by_level else flat, groups)
-    return ErrorOfPrior(scale, by_level, float(max(groups.max(), 1)))
+    scale = _scale(residuals, errors, curved if by_level else flat, group_numbers)
+    return ErrorOfPrior(scale, by_level, float(max(group_numbers.max(), 1)))
 
 
 def _shape(estimates: np.ndarray) -> np.ndarray:
@@ -134,7 +134,7 @@ def _scale(
 def _held_out_loss(
     residuals: np.ndarray, errors: np.ndarray, shape: np.ndarray, groups: np.ndarray
 ) -> float:
-    """Return the negative normal log-likelihood of each family by the others, families alike."""
+    """Return the negative normal log-likelihood of each group by the others, groups alike."""
     total = 0.0
     for group in range(groups.max() + 1):
         left_out = groups == group

@@ -48,12 +48,10 @@ def measure_small_sample_bias(
     return float(excess), float(scale)
 
 
-def fit_small_sample_bias(
-    measured: Sequence[tuple[float, float]], families: Sequence[str]
-) -> float:
-    """Fit b to the excess measured at several sites; each family has the same weight.
+def fit_small_sample_bias(measured: Sequence[tuple[float, float]], groups: Sequence[str]) -> float:
+    """Fit b to the excess measured at several sites; each group has the same weight.
 
-    With a single family it is shrunk to `USUAL`: where images hold many objects, the excess is
+    With a single group it is shrunk to `USUAL`: where images hold many objects, the excess is
     small, is mostly not in proportion to 1 / G, and a b from there is wrong elsewhere.
 
     Examples
@@ -63,7 +61,7 @@ def fit_small_sample_bias(
     >>> round(fit_small_sample_bias([(.02, .05)], ["a"]), 3)  # between .4 and .35
     0.375
     """
-    _, at, counts = np.unique(np.asarray(families), return_inverse=True, return_counts=True)
+    _, at, counts = np.unique(np.asarray(groups), return_inverse=True, return_counts=True)
     excess, scale = np.array(measured).T
     weights = 1 / counts[at]
     if len(counts) == 1:

@@ -1,11 +1,11 @@
 r"""Bayesian linear regression of accuracy on scores, with random effects.
 
-Pair i, in family f, place p and category c, with scores x_i in units of their scale:
+Pair i, in group f, place p and category c, with scores x_i in units of their scale:
 
 .. math:: y_i = a + x_i^T b + u_f + x_i^T b_f + v_p + w_c + g_{fc} + e_i + s_i
 
-with a and slopes b normal as a `Prior` has them, the effects of a family (u and the slopes b_f), a
-place (v), a category (w, whose mean is known for some), a category in a family (g) and the pair (e)
+with a and slopes b normal as a `Prior` has them, the effects of a group (u and the slopes b_f), a
+place (v), a category (w, whose mean is known for some), a category in a group (g) and the pair (e)
 normal with the variances of a `Variances`, and s the sampling error of few images.
 
 Given the variances everything is jointly normal, and so are the accuracies of new pairs (Rasmussen
@@ -85,7 +85,7 @@ class MixedModel:
     def predict(self, pairs: Pairs, *, average: np.ndarray | None = None) -> Mixture:
         """Predict the accuracies of M pairs, or of averages over them, with their sampling error.
 
-        pairs: a family, place, category or pair that was seen in `fit` shares its effect.
+        pairs: a group, place, category or pair that was seen in `fit` shares its effect.
         average (K, M): weights of pairs in each of K averages; by default each pair on its own.
             What the pairs share does not average out.
         """
@@ -106,7 +106,7 @@ class MixedModel:
         return Mixture(self.weights_, np.array(means), np.array(stds))
 
     def draw(self, pairs: Pairs, *, draws: int, seed: int = 0) -> np.ndarray:
-        """Draw the accuracies of M pairs, none of a family of the fit, together: (draws, M).
+        """Draw the accuracies of M pairs, none of a group of the fit, together: (draws, M).
 
         Each column is distributed as `predict` says; what is not known of the line they share.
         """
@@ -116,10 +116,10 @@ class MixedModel:
         names = np.array(sorted({*map(str, seen_pairs.category), *map(str, pairs.category)}))
         category_seen = scale_seen[:, None] * (seen_pairs.category.astype(str)[:, None] == names)
         category = scale[:, None] * (pairs.category.astype(str)[:, None] == names)
-        family = np.unique(pairs.family.astype(str), return_inverse=True)[1]
-        places = [f"{f}\0{p}" for f, p in zip(pairs.family, pairs.place, strict=True)]
+        group = np.unique(pairs.group.astype(str), return_inverse=True)[1]
+        places = [f"{f}\0{p}" for f, p in zip(pairs.group, pairs.place, strict=True)]
         place = np.unique(places, return_inverse=True)[1]
-        kinds = [f"{f}\0{c}" for f, c in zip(pairs.family, pairs.category, strict=True)]
+        kinds = [f"{f}\0{c}" for f, c in zip(pairs.group, pairs.category, strict=True)]
         kind = np.unique(kinds, return_inverse=True)[1]
 
         def of_each(group: np.ndarray, n: int) -> np.ndarray:
@@ -150,11 +150,11 @@ class MixedModel:
             )
             root = vectors * np.sqrt(np.maximum(values, 0))
             z = seen.T @ coefficients + rng.standard_normal((n, len(values))) @ root.T
-            effects = of_each(family, n) * np.sqrt(variances.family)
+            effects = of_each(group, n) * np.sqrt(variances.group)
             for column in x.T:
-                effects += np.sqrt(variances.bending) * of_each(family, n) * column
+                effects += np.sqrt(variances.bending) * of_each(group, n) * column
             effects += of_each(place, n) * np.sqrt(variances.place)
-            effects += of_each(kind, n) * np.sqrt(variances.family_category)
+            effects += of_each(kind, n) * np.sqrt(variances.group_category)
             single = rng.standard_normal((n, len(pairs)))
             effects = effects + single * np.sqrt(variances.pair + pairs.sampling)
             parts.append(z @ new.T + scale * effects)

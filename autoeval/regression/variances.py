@@ -27,9 +27,9 @@ class Prior:
     categories: what is known of categories by name, in lower case: the mean of their effect.
     spread, spread_log_std: standard deviation of pairs around the line, all effects together:
         median and standard deviation of the logarithm of a log-normal distribution.
-    shares (tuple of (family, place, category, pair)): how the square of that spread divides.
-    alike: share of the last that places of one family have in common for a category.
-    bending: variance of each slope from family to family, as a share of that square.
+    shares (tuple of (group, place, category, pair)): how the square of that spread divides.
+    alike: share of the last that places of one group have in common for a category.
+    bending: variance of each slope from group to group, as a share of that square.
     of_one_image: standard deviation of average precision because it is measured on one image.
     guess: number of pairs that the first guess of the spread of accuracies counts as.
     level_power: how the spread and the sampling error depend on the accuracy; see `level_scale`.
@@ -66,20 +66,20 @@ class Prior:
 class Variances:
     """Variances of what makes the accuracy of a pair differ from the line.
 
-    family, place, category: of effects that all pairs of a family, of a place, of a category share.
-    family_category: of what the pairs of one category in a family share.
+    group, place, category: of effects that all pairs of a group, of a place, of a category share.
+    group_category: of what the pairs of one category in a group share.
     pair: of each pair on its own, beyond its sampling error.
-    slope, bending: of the prior of each slope, and of how it differs from family to family.
+    slope, bending: of the prior of each slope, and of how it differs from group to group.
     log_prior: logarithm of the prior weight, up to a constant.
     """
 
-    family: float
+    group: float
     place: float
     category: float
     pair: float
     slope: float
     bending: float = 0.0
-    family_category: float = 0.0
+    group_category: float = 0.0
     log_prior: float = 0.0
 
 
@@ -99,16 +99,16 @@ def possible_variances(
     else:
         spreads = SPREADS if spreads is None else spreads
         logs = -0.5 * (np.log(np.array(spreads) / prior.spread) / prior.spread_log_std) ** 2
-    family, place, category, pair = prior.shares
+    group, place, category, pair = prior.shares
     return tuple(
         Variances(
-            family=spread**2 * family,
+            group=spread**2 * group,
             place=spread**2 * place,
             category=spread**2 * category,
             pair=(1 - prior.alike) * spread**2 * pair,
             slope=prior.slope_std**2,
             bending=prior.bending * spread**2,
-            family_category=prior.alike * spread**2 * pair,
+            group_category=prior.alike * spread**2 * pair,
             log_prior=float(log),
         )
         for spread, log in zip(spreads, logs, strict=True)
@@ -139,17 +139,17 @@ class Shared:
     """What N pairs have in common with M others: everything but the variances.
 
     line (N, M): products of scores, in units of their scale.
-    family, place, category, pair, family_category (N, M): bool, whether they share one; with scales
+    group, place, category, pair, group_category (N, M): bool, whether they share one; with scales
         the product of theirs where they do, else 0. A pair is shared by other images of a place and
         category.
     """
 
     line: np.ndarray
-    family: np.ndarray
+    group: np.ndarray
     place: np.ndarray
     category: np.ndarray
     pair: np.ndarray
-    family_category: np.ndarray
+    group_category: np.ndarray
 
     @classmethod
     def of(
@@ -160,15 +160,15 @@ class Shared:
         scales: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Shared:
         """Compare pairs, given scaled scores `x` (N, P) and (M, P), and `level_scale` of both."""
-        family = same(a.family, b.family)
-        place = family & same(a.place, b.place)
+        group = same(a.group, b.group)
+        place = group & same(a.place, b.place)
         category = same(a.category, b.category)
         effects = {
-            "family": family,
+            "group": group,
             "place": place,
             "category": category,
             "pair": place & category,
-            "family_category": family & category,
+            "group_category": group & category,
         }
         x_a, x_b = x
         line = x_a @ x_b.T
@@ -182,8 +182,8 @@ class Shared:
         return (
             intercept
             + variances.slope * self.line
-            + (variances.family + variances.bending * self.line) * self.family
+            + (variances.group + variances.bending * self.line) * self.group
             + variances.place * self.place
             + variances.category * self.category
-            + variances.family_category * self.family_category
+            + variances.group_category * self.group_category
         )

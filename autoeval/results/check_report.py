@@ -25,12 +25,12 @@ FEW_IMAGES = 50
 class Plan(Section):
     """The size of a run.
 
-    `n_families` groups of the sources can be used; the detector runs on `n_observed` images, the
+    `n_groups` groups of the sources can be used; the detector runs on `n_observed` images, the
     new ones among them; `n_read` images were read here in `read_s` seconds; `rate` is in images a
     second with the detector.
     """
 
-    n_families: int
+    n_groups: int
     n_sets: int
     n_observed: int
     n_read: int
@@ -38,26 +38,26 @@ class Plan(Section):
     rate: float | None = None
 
     def text(self) -> str:
-        return "\n".join([self._size(), self._time(), _interval_at_best(self.n_families)])
+        return "\n".join([self._size(), self._time(), _interval_at_best(self.n_groups)])
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "n_families": self.n_families,
+            "n_groups": self.n_groups,
             "n_sample_sets": self.n_sets,
             "n_images_to_observe": self.n_observed,
             "read_images_per_s": self._read_rate(),
             "hours": self.n_observed / self.rate / 3600 if self.rate else None,
-            "interval": _interval_at_best(self.n_families),
+            "interval": _interval_at_best(self.n_groups),
         }
 
     def _read_rate(self) -> float | None:
         return self.n_read / self.read_s if self.read_s > 0 and self.n_read else None
 
     def _size(self) -> str:
-        families = counted(self.n_families, "family", "families")
+        groups = counted(self.n_groups, "group")
         return (
             f"A run observes {counted(self.n_observed, 'image')}: "
-            f"{counted(self.n_sets, 'sample set')} of {families}, and the new images. "
+            f"{counted(self.n_sets, 'sample set')} of {groups}, and the new images. "
             "Each is seen once as it is, once at half the size, and again in each repeat."
         )
 
@@ -70,7 +70,7 @@ class Plan(Section):
         return f"How long that takes is the detector's matter: give its rate with --rate.{least}"
 
 
-def _interval_at_best(n_families: int) -> str:
+def _interval_at_best(n_groups: int) -> str:
     """Return the width of an interval by group, and the error on groups left out.
 
     It is ±t(m - 1) times the root of the mean squared error where groups are too few for the
@@ -79,15 +79,15 @@ def _interval_at_best(n_families: int) -> str:
     >>> _interval_at_best(2)
     'Fewer than 3 groups: there will be no interval.'
     """
-    if n_families < MIN_SOURCES:
+    if n_groups < MIN_SOURCES:
         return f"Fewer than {MIN_SOURCES} groups: there will be no interval."
-    factor = float(stdtrit(n_families - 1, (1 + LEVEL) / 2))
+    factor = float(stdtrit(n_groups - 1, (1 + LEVEL) / 2))
     ideal = float(ndtri((1 + LEVEL) / 2))
     needed = " and ".join(
         f"±{100 * aim:.0f} points needs errors of {100 * aim / factor:.1f}" for aim in _AIMS
     )
     return (
-        f"With {n_families} groups the {LEVEL:.0%} interval is about ±{factor:.2f} times the "
+        f"With {n_groups} groups the {LEVEL:.0%} interval is about ±{factor:.2f} times the "
         f"typical error on a group left out (±{ideal:.2f} with very many): {needed}."
     )
 

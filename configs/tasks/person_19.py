@@ -1,4 +1,4 @@
-# People in 19 environments of 15 families.
+# People in 19 environments of 15 groups.
 name = "person_19"
 categories = ["person"]
 

@@ -1,4 +1,4 @@
-# Vehicles in 22 environments of 15 families.
+# Vehicles in 22 environments of 15 groups.
 name = "vehicle_22"
 categories = ["vehicle"]
 

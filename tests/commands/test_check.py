@@ -91,12 +91,12 @@ def test_no_network_is_needed(worlds, capsys, monkeypatch):
     assert code == 1 and "A run observes 72 images" in shown
 
 
-def test_a_light_run_has_no_sample_sets_and_a_family_counts_once(worlds, capsys):
+def test_a_light_run_has_no_sample_sets_and_a_group_counts_once(worlds, capsys):
     task = worlds.parent / "task.py"
-    task.write_text(TASK.replace("dict(name=n,", "dict(name=n, family='f' if n < 'w2' else None,"))
+    task.write_text(TASK.replace("dict(name=n,", "dict(name=n, group='f' if n < 'w2' else None,"))
     main(["check", "--task", str(task), "--json"])
     plan = json.loads(capsys.readouterr().out)
-    assert plan["n_families"] == 3
+    assert plan["n_groups"] == 3
     assert plan["n_sample_sets"] == 4 and plan["n_images_to_observe"] == 4 * 6
     main(["check", "--task", str(task), "--preset", "paper", "--json"])
     assert json.loads(capsys.readouterr().out)["n_sample_sets"] == 4 * 51

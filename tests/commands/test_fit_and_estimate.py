@@ -71,11 +71,11 @@ def test_fit_leaves_out_each_category_and_beats_a_constant(world):
         assert row["true"] == pytest.approx(truth[row["source"]], abs=0.05)  # on fewer images
 
 
-def test_the_estimator_knows_the_family_of_its_labels(world, tmp_path):
+def test_the_estimator_knows_the_group_of_its_labels(world, tmp_path):
     files = world / "val_labels.json", world / "val_predictions.json"
     assert fit(tmp_path, *files, "--labels", "group=town") == 0
     saved = AccuracyEstimator.load(tmp_path / "estimator.parquet").regression_.rows_
-    assert set(saved["family"]) == {"town"} and set(saved["source"]) == {"val_labels"}
+    assert set(saved["group"]) == {"town"} and set(saved["source"]) == {"val_labels"}
     pd.testing.assert_frame_equal(saved, pd.read_parquet(tmp_path / "scores.parquet"))
 
 

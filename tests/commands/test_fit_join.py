@@ -33,7 +33,7 @@ def test_three_labelled_sets_are_left_out_in_turn_and_no_row_is_lost(tmp_path):
     pd.testing.assert_frame_equal(joined.regression_.rows_[columns], expected)
     result = json.loads((tmp_path / "all/result.json").read_text())
     assert len(result["per_source"]["bayes"]) == len(expected)
-    assert set(joined.regression_.families_) == {"a_labels", "b_labels", "c_labels"}
+    assert set(joined.regression_.groups_) == {"a_labels", "b_labels", "c_labels"}
     new = ["--predictions", str(tmp_path / "a_predictions.json"), "--work-dir", str(tmp_path / "n")]
     assert main(["estimate", "--estimator", str(tmp_path / "all/estimator.parquet"), *new]) == 0
 

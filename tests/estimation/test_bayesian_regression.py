@@ -14,13 +14,13 @@ from autoeval.regression import Prior, Scaling
 
 
 def pair_table(n=24, seed=0, noise=0.04, categories=("car", "van")):
-    """Pairs of two places a family, whose accuracy is the expected AP and 0.05, up to noise."""
+    """Pairs of two places a group, whose accuracy is the expected AP and 0.05, up to noise."""
     rng = np.random.default_rng(seed)
     score = rng.uniform(0.1, 0.6, n)
     return pd.DataFrame(
         {
             "source": [f"place{k // 2}" for k in range(n)],
-            "family": [f"family{k // 4}" for k in range(n)],
+            "group": [f"group{k // 4}" for k in range(n)],
             "category": [categories[k % len(categories)] for k in range(n)],
             "n_images": 100,
             "expected_ap": score,
@@ -49,12 +49,12 @@ def test_a_mean_over_categories_of_one_place_keeps_what_they_share():
     assert 0.5 * one.reach < mean.reach < one.reach
 
 
-def test_held_out_pairs_are_estimated_without_their_family():
-    """Turning the accuracies of a family upside down changes nothing of its own estimates."""
+def test_held_out_pairs_are_estimated_without_their_group():
+    """Turning the accuracies of a group upside down changes nothing of its own estimates."""
     table = pair_table()
-    other = table.assign(mAP=table["mAP"].where(table["family"] != "family1", 1 - table["mAP"]))
+    other = table.assign(mAP=table["mAP"].where(table["group"] != "group1", 1 - table["mAP"]))
     before, after = (BayesianRegression().fit(t).cross_validated_ for t in (table, other))
-    own = before["family"] == "family1"
+    own = before["group"] == "group1"
     np.testing.assert_allclose(before.loc[own, "estimate"], after.loc[own, "estimate"])
     assert not np.allclose(before.loc[~own, "estimate"], after.loc[~own, "estimate"])
 
@@ -67,7 +67,7 @@ def test_tables_of_several_categories_are_stacked():
     rows = pair_rows(wide).set_index("category")
     assert rows["ac"].to_dict() == {"car": 0.4, "van": 0.2}
     assert rows["mAP"].to_dict() == {"car": 0.5, "van": 0.1}
-    assert set(rows["family"]) == {"a"}
+    assert set(rows["group"]) == {"a"}
 
 
 def test_a_score_that_is_undefined_counts_as_the_least_that_it_can_be():
@@ -147,26 +147,26 @@ def test_an_interval_too_wide_to_act_on_is_printed_below_the_value():
     assert sum(line.startswith("warning: too wide to act on: ±") for line in rest) == 1
 
 
-def test_sources_of_a_family_are_left_out_together():
+def test_sources_of_a_group_are_left_out_together():
     table = score_table()
     other = table.assign(mAP=table["mAP"].where(table["source"] != "place5", 1 - table["mAP"]))
     before, after = (
         leave_one_source_out(t, "bayes").per_source.set_index("source") for t in (table, other)
     )
-    assert before.loc["place5", "family"] == "family1"
-    same = before["family"] == "family1"
+    assert before.loc["place5", "group"] == "group1"
+    same = before["group"] == "group1"
     np.testing.assert_allclose(before.loc[same, "estimate"], after.loc[same, "estimate"])
     assert not np.allclose(before.loc[~same, "estimate"], after.loc[~same, "estimate"])
 
 
-def test_a_family_counts_once():
+def test_a_group_counts_once():
     table = score_table(n=12)
     result = leave_one_source_out(table, "constant")
-    errors = result.per_source.groupby("family")["error"].mean()
+    errors = result.per_source.groupby("group")["error"].mean()
     assert len(errors) == 3
     assert result.summary()["mean_absolute_error"] == pytest.approx(errors.mean())
-    # a fourth source like the first ones of its family, however often, moves it little
-    crowd = [table.assign(source=table["source"] + f"-{k}", family="crowd") for k in range(2)]
+    # a fourth source like the first ones of its group, however often, moves it little
+    crowd = [table.assign(source=table["source"] + f"-{k}", group="crowd") for k in range(2)]
     many = leave_one_source_out(pd.concat([table, *crowd]), "constant").summary()
     few = leave_one_source_out(pd.concat([table, crowd[0]]), "constant").summary()
     assert many["mean_absolute_error"] == pytest.approx(few["mean_absolute_error"], abs=0.02)
@@ -178,8 +178,8 @@ def test_bad_input():
         BayesianRegression().fit(table.assign(mAP=np.nan))
     with pytest.raises(InputError, match="column mAP75"):
         BayesianRegression(target="mAP75").fit(table)
-    twice = table.assign(family=[f"family{k}" for k in range(len(table))])
-    with pytest.raises(InputError, match="place0 is in the families family0, family1"):
+    twice = table.assign(group=[f"group{k}" for k in range(len(table))])
+    with pytest.raises(InputError, match="place0 is in the groups group0, group1"):
         BayesianRegression().fit(twice)
     with pytest.raises(InputError, match=r"columns expected_ap but"):
         BayesianRegression().fit(table).predict(table.drop(columns="expected_ap"))
@@ -196,5 +196,5 @@ def test_bad_input():
         BayesianRegression(target="count_mae").fit(score_table())
     with pytest.raises(InputError, match="over 0 and under 1"):
         BayesianRegression(level=1.5).fit(score_table())
-    with pytest.raises(InputError, match=r"3 families of sources.*got 2"):
+    with pytest.raises(InputError, match=r"3 groups of sources.*got 2"):
         leave_one_source_out(score_table(n=8), "bayes")

@@ -61,7 +61,7 @@ def test_images_that_are_left_out_have_no_part_in_it():
     assert fit_calibration(sets, every_image(sets), PRIOR).to_dict() != one.to_dict()
 
 
-def test_a_family_is_scored_by_probabilities_from_the_others():
+def test_a_group_is_scored_by_probabilities_from_the_others():
     """Other labels of it change its accuracy, but not which of its boxes are likely."""
     rest = [labelled("b", 1), labelled("c", 2)]
     before, after = (

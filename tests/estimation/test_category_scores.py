@@ -112,7 +112,7 @@ def test_a_pair_is_evaluated_on_the_images_that_hold_its_category_and_scored_whe
     truth = truth_from(found)
     table = labelled_rows(training(found, truth), USUAL)
     assert table["n_boxes"].tolist() == np.bincount(truth.label).tolist()
-    assert set(table["kind"]) == {"category"} and set(table["family"]) == {"val"}
+    assert set(table["kind"]) == {"category"} and set(table["group"]) == {"val"}
     everywhere = labelled_rows(training(found, truth, everywhere=True), USUAL)
     assert set(everywhere["kind"]) == {"seed"}
     # false positives on images without the category lower the precision only there

@@ -20,7 +20,7 @@ CONTEXT = {"detector": {"name": "one"}, "pass": {"stability": 0.5}, "boxes": BOX
 def fit(name, *, assistance=None, boxes=BOXES, calibration=None, **of_pass):
     table = pair_table().assign(kind="seed", repeat=0)
     table["n_images"] = table["n_images"] + ord(name)  # a set of its own
-    table["source"], table["family"] = name + table["source"], name + table["family"]
+    table["source"], table["group"] = name + table["source"], name + table["group"]
     described = {**CONTEXT["pass"], **of_pass}
     context = {**CONTEXT, "pass": described, "boxes": boxes.to_dict(), "task": {"name": name}}
     return AccuracyEstimator().fit_rows(
@@ -106,12 +106,12 @@ def test_sets_of_one_name_with_other_labels_are_named_after_their_fits():
     calibration = ScoreCalibration(np.zeros((10, 3)), np.zeros(3))
     one, other = fit("a", calibration=calibration), fit("b", calibration=calibration)
     for fitted in (one, other):
-        named = fitted.table_.assign(source="annotations", family="annotations", kind="category")
+        named = fitted.table_.assign(source="annotations", group="annotations", kind="category")
         fitted.fit_rows(named.iloc[:2], context=fitted.context_, calibration=calibration)
     paths = ("/runs/a/estimator.parquet", "/runs/b/estimator.parquet")
     joined = join_fits(dict(zip(paths, (one, other), strict=True)))
     assert joined.regression_.sources_ == ["a/annotations", "b/annotations"]
-    assert joined.regression_.families_ == ["a/annotations", "b/annotations"]
+    assert joined.regression_.groups_ == ["a/annotations", "b/annotations"]
     assert set(joined.context_["calibrations"]) == {"a/annotations", "b/annotations"}
     with pytest.raises(InputError, match="in more than one of"):
         join_fits({"a": one, "b": one})

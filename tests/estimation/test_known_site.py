@@ -53,7 +53,7 @@ def table(**columns):
     rows = {
         "kind": "seed",
         "source": ["a", "a", "b"],
-        "family": ["f", "f", "g"],
+        "group": ["f", "f", "g"],
         "category": ["car", "dog", "car"],
         "n_images": 40,
         "likely_share": 0.3,
@@ -65,7 +65,7 @@ def table(**columns):
 
 
 def asked(**columns):
-    rows = table().iloc[:1].drop(columns=["family", "source", "mAP", "mAP_std"])
+    rows = table().iloc[:1].drop(columns=["group", "source", "mAP", "mAP_std"])
     return rows.assign(**columns)
 
 

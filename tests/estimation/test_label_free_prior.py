@@ -32,12 +32,12 @@ def test_a_category_has_the_error_that_places_show_and_the_mean_its_own():
     assert found["mAP/car"].dof == 7
 
 
-def held_out(n, error, *, families=None):
+def held_out(n, error, *, groups=None):
     rng = np.random.default_rng(0)
     estimate, stated = rng.uniform(0.1, 0.9, n), 0.1
     return pd.DataFrame(
         {
-            "family": [str(k % (families or n)) for k in range(n)],
+            "group": [str(k % (groups or n)) for k in range(n)],
             "true": estimate + error(estimate) * rng.normal(size=n),
             "estimate": estimate,
             "lower": estimate - REACH * stated,
@@ -67,6 +67,6 @@ def test_a_place_that_states_more_has_more():
     assert far == pytest.approx(3 * near)
 
 
-def test_four_families_teach_nothing():
-    assert error_elsewhere(held_out(40, lambda g: 0.05, families=4), 0.9) is None
+def test_four_groups_teach_nothing():
+    assert error_elsewhere(held_out(40, lambda g: 0.05, groups=4), 0.9) is None
     assert error_elsewhere(pd.DataFrame(), 0.9) is None

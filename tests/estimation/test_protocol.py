@@ -107,7 +107,7 @@ def test_a_source_of_unknown_accuracy_is_left_out_for_all_methods():
 
 
 def test_two_sources_cannot_be_judged():
-    with pytest.raises(InputError, match="at least 3 families"):
+    with pytest.raises(InputError, match="at least 3 groups"):
         leave_one_source_out(make_table({"a": 0.2, "b": 0.4}), "bos")
 
 

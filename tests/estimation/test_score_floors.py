@@ -184,7 +184,7 @@ def test_detectors_are_compared_each_at_its_floor(fitted):
 
 def test_left_out_estimates_use_the_prior_of_the_floor(fitted):
     rows = fitted.at_floor(0.3).table_
-    rows = rows.assign(kind="seed", family=[f"f{k}" for k in range(len(rows))])
-    rows["source"] = rows["family"]
+    rows = rows.assign(kind="seed", group=[f"f{k}" for k in range(len(rows))])
+    rows["source"] = rows["group"]
     at, full = (BayesianRegression(floor=of).fit(rows).predict_left_out() for of in (0.3, 0.0))
     assert np.abs(at - full).max() > 1e-4

@@ -58,7 +58,7 @@ def test_a_category_is_learned_from_the_images_that_hold_or_show_it():
     assert correlation(fit_assistance([site]), make_site(77, n_images=120)) > 0.2
 
 
-def test_labelled_sets_of_one_family_are_divided_by_images():
+def test_labelled_sets_of_one_group_are_divided_by_images():
     sites = [replace(make_site(seed), group="one") for seed in (1, 2)]
     assert fit_assistance(sites).sites == ("site1", "site2")
 

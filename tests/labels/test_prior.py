@@ -52,9 +52,9 @@ def test_the_form_of_the_error_is_found(by_level):
         assert fitted.at(0.05).error < 0.5 * fitted.at(0.5).error
 
 
-def test_a_family_counts_once():
+def test_a_group_counts_once():
     estimates = np.full(11, 0.5)
-    truths = np.append(np.full(10, 0.7), 0.5)  # ten sources of one family, all missed alike
+    truths = np.append(np.full(10, 0.7), 0.5)  # ten sources of one group, all missed alike
     fitted = fit_error_of_prior(estimates, truths, ["a"] * 10 + ["b"])
     shape = 0.5 if fitted.by_level else 1.0
     assert fitted.scale * shape == pytest.approx(math.sqrt(0.5 * 0.2**2))

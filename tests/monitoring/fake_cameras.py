@@ -105,7 +105,7 @@ def estimator(path=None, name="fake", *, counts=True):
         rows.append(
             dict(
                 source=f"s{k}",
-                family=f"s{k}",
+                group=f"s{k}",
                 kind="seed",
                 category="car",
                 sample_set=f"s{k}",

@@ -70,9 +70,9 @@ def test_the_possibilities_are_one_spread_divided_and_weighted_by_its_log_normal
     prior = Prior((0.1,), spread=0.1, spread_log_std=0.5, slope_std=0.02, bending=0.03)
     every = possible_variances(replace(prior, shares=(0.4, 0.1, 0.2, 0.3)))
     for variances in every:
-        square = variances.family + variances.place + variances.category + variances.pair
+        square = variances.group + variances.place + variances.category + variances.pair
         shares = (
-            np.array([variances.family, variances.place, variances.category, variances.pair])
+            np.array([variances.group, variances.place, variances.category, variances.pair])
             / square
         )
         np.testing.assert_allclose(shares, [0.4, 0.1, 0.2, 0.3])
@@ -83,7 +83,7 @@ def test_the_possibilities_are_one_spread_divided_and_weighted_by_its_log_normal
         assert variances.log_prior == pytest.approx(
             stats.norm.logpdf(np.log(square) / 2, np.log(0.1), 0.5) - stats.norm.logpdf(0, 0, 0.5)
         )
-    spreads = np.log([variances.family for variances in every])
+    spreads = np.log([variances.group for variances in every])
     np.testing.assert_allclose(np.diff(spreads), np.diff(spreads)[0])
 
 
@@ -92,7 +92,7 @@ def test_the_rule_has_the_moments_of_the_log_normal_prior_of_the_spread():
     logs = (
         np.log(
             [
-                variances.family + variances.place + variances.category + variances.pair
+                variances.group + variances.place + variances.category + variances.pair
                 for variances in every
             ]
         )
@@ -132,8 +132,8 @@ def test_errors_of_low_accuracies_are_smaller_and_weigh_more():
     two = Pairs(x[:2], np.zeros(2), names, np.array(["a", "b"]), np.array(["car", "bus"]))
     drawn = model.draw(two, draws=100_000)
     np.testing.assert_allclose(drawn.std(axis=0), [0.06, 0.1], rtol=0.02)
-    assert np.corrcoef(drawn.T)[0, 1] == pytest.approx(0.25, abs=0.01)  # of their family
-    # a family whose pair at .1 is .06 too high, a standard deviation, is a quarter of one too high
+    assert np.corrcoef(drawn.T)[0, 1] == pytest.approx(0.25, abs=0.01)  # of their group
+    # a group whose pair at .1 is .06 too high, a standard deviation, is a quarter of one too high
     seen = MixedModel(UNIT, prior, variances=[variances]).fit(two[:1], np.array([0.16]))
     assert seen.predict(two[1:]).mean[0] == pytest.approx(0.5 + 0.25 * 0.1)
 
@@ -160,28 +160,28 @@ def test_what_categories_share_does_not_average_out():
     assert mean.std[0] == pytest.approx(np.sqrt(0.006 + 0.004 / 50), rel=0.02)
 
 
-def world(rng, n_families, variances):
-    """Draw pairs of two categories in families of one to three places, from the model itself."""
-    family = np.repeat(np.arange(n_families), rng.integers(1, 4, n_families)).astype(str)
-    place, category = np.arange(len(family)).astype(str), rng.choice(["car", "van"], len(family))
-    x = rng.normal(size=(len(family), 2))
-    effects = [variances.family, variances.place, variances.category]
+def world(rng, n_groups, variances):
+    """Draw pairs of two categories in groups of one to three places, from the model itself."""
+    group = np.repeat(np.arange(n_groups), rng.integers(1, 4, n_groups)).astype(str)
+    place, category = np.arange(len(group)).astype(str), rng.choice(["car", "van"], len(group))
+    x = rng.normal(size=(len(group), 2))
+    effects = [variances.group, variances.place, variances.category]
     y = 0.5 + x @ rng.normal(SLOPES, np.sqrt(variances.slope))
-    for names, variance in zip((family, place, category), effects, strict=True):
+    for names, variance in zip((group, place, category), effects, strict=True):
         each, index = np.unique(names, return_inverse=True)
         y = y + rng.normal(0, np.sqrt(variance), len(each))[index]
     y = y + rng.normal(0, np.sqrt(variances.pair), len(y))
-    return Pairs(x, np.zeros(len(y)), family, place, category), y
+    return Pairs(x, np.zeros(len(y)), group, place, category), y
 
 
-@pytest.mark.parametrize("n_families", [3, 8])
-def test_nominal_coverage_in_worlds_of_the_model(n_families):
-    rng = np.random.default_rng(n_families)
+@pytest.mark.parametrize("n_groups", [3, 8])
+def test_nominal_coverage_in_worlds_of_the_model(n_groups):
+    rng = np.random.default_rng(n_groups)
     truth = Variances(0.004, 0.002, 0.001, 0.003, 0.0064)
     inside = []
     for _ in range(80):
-        pairs, y = world(rng, n_families + 1, truth)
-        left_out = pairs.family == str(n_families)
+        pairs, y = world(rng, n_groups + 1, truth)
+        left_out = pairs.group == str(n_groups)
         model = MixedModel(UNIT, WIDE)
         predicted = model.fit(pairs[~left_out], y[~left_out]).predict(pairs[left_out])
         low, high = predicted.quantile(0.05), predicted.quantile(0.95)
@@ -227,13 +227,13 @@ def test_bad_input():
         MixedModel(UNIT, PRIOR).fit(alone(np.zeros((0, 2))), np.zeros(0))
 
 
-def test_a_category_of_a_family_shares_what_is_alike_there():
+def test_a_category_of_a_group_shares_what_is_alike_there():
     """Two pairs of one category with variance .01, .006 of it in common: the second is .6 of it."""
-    variances = Variances(0.0, 0.0, 0.0, 0.004, 0.0, family_category=0.006)
+    variances = Variances(0.0, 0.0, 0.0, 0.004, 0.0, group_category=0.006)
     prior = Prior((0.0, 0.0), intercept=0.3, intercept_std=1e-9, calibration_std=0.0)
 
-    def pair(place, category, family="f"):
-        names = (np.array([name]) for name in (family, place, category))
+    def pair(place, category, group="f"):
+        names = (np.array([name]) for name in (group, place, category))
         return Pairs(np.zeros((1, 2)), np.zeros(1), *names)
 
     model = MixedModel(UNIT, prior, variances=[variances]).fit(pair("a", "car"), np.array([0.4]))
@@ -248,8 +248,8 @@ def test_a_category_of_a_family_shares_what_is_alike_there():
         assert mixture.std[0] == pytest.approx(0.1)
 
 
-def test_draws_of_a_family_have_its_categories_in_common():
-    variances = Variances(0.0, 0.0, 0.0, 0.004, 0.0, family_category=0.006)
+def test_draws_of_a_group_have_its_categories_in_common():
+    variances = Variances(0.0, 0.0, 0.0, 0.004, 0.0, group_category=0.006)
     prior = Prior((0.0, 0.0), intercept=0.3, intercept_std=1e-9, calibration_std=0.0)
     model = MixedModel(UNIT, prior, variances=[variances]).fit(
         alone(np.zeros((1, 2))), np.array([0.4])

@@ -28,10 +28,10 @@ def dense(a, b):
     of_calibration = PRIOR.calibration_std**2 / N_KNOWN
     for i in range(len(a)):
         for j in range(len(b)):
-            same = float(a.family[i] == b.family[j])
+            same = float(a.group[i] == b.group[j])
             line = a.x[i] @ b.x[j]
             result[i, j] = PRIOR.intercept_std**2 + of_calibration + v.slope * line
-            result[i, j] += same * (v.family + v.bending * line)
+            result[i, j] += same * (v.group + v.bending * line)
             result[i, j] += same * v.place + v.category * (a.category[i] == b.category[j])
     return result
 

@@ -15,9 +15,9 @@ class Slopes:
     """Slopes of the change of accuracy on changes of P quantities, with their uncertainty.
 
     mean (P,): of the shared slopes, per unit of each quantity.
-    covariance (P, P): of the slopes of a new family under a new kind of change.
+    covariance (P, P): of the slopes of a new group under a new kind of change.
     widening: factor of standard deviations that gives intervals their nominal coverage where
-        families and kinds are left out.
+        groups and kinds are left out.
     """
 
     mean: np.ndarray

@@ -1,4 +1,4 @@
-"""Fitting a `ChangeModel`, and its errors on families and kinds of change left out."""
+"""Fitting a `ChangeModel`, and its errors on groups and kinds of change left out."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def fit_change(
 ) -> ChangeModel:
     """Fit slopes within sites: the change of mAP on the changes of scores.
 
-    The interval is widened or narrowed until, with every family and the kind of change both left
+    The interval is widened or narrowed until, with every group and the kind of change both left
     out, 90 % of the true changes are inside.
     """
     bounds = bounds_of(inputs.slopes)
-    x, y, family, kind = arrays(changes, inputs.slopes, bounds)
-    slopes = fit_slopes(x, y, family, kind)
-    mean, std = left_out(x, y, family, kind)
+    x, y, group, kind = arrays(changes, inputs.slopes, bounds)
+    slopes = fit_slopes(x, y, group, kind)
+    mean, std = left_out(x, y, group, kind)
     widened = replace(slopes, widening=widening_of(np.abs(y - mean) / std))
     weights = fit_image_weights(products_of(changes).sum(axis=0), inputs.series)
     every_change = np.ones(len(changes), bool)
@@ -99,26 +99,26 @@ def whitening_of(changes: KnownChanges, chosen: np.ndarray) -> np.ndarray:
 def arrays(
     changes: KnownChanges, read: Sequence[str], bounds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return what slopes are fitted to: x (N, P), y (N,), family (N,), kind (N,)."""
+    """Return what slopes are fitted to: x (N, P), y (N,), group (N,), kind (N,)."""
     rows = changes.rows
     difference = condition(changes.after) - condition(changes.before)
     x = scaled_moves(difference, read, bounds, rows["level"].to_numpy(np.float64))
     y = rows["true"].to_numpy(np.float64)
-    return x, y, rows["family"].to_numpy(str), rows["kind"].to_numpy(str)
+    return x, y, rows["group"].to_numpy(str), rows["kind"].to_numpy(str)
 
 
 def left_out(
-    x: np.ndarray, y: np.ndarray, family: np.ndarray, kind: np.ndarray, *, kinds: bool = True
+    x: np.ndarray, y: np.ndarray, group: np.ndarray, kind: np.ndarray, *, kinds: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Predict every change by slopes that have seen neither its family nor, with `kinds`, its kind.
+    """Predict every change by slopes that have seen neither its group nor, with `kinds`, its kind.
 
     Returned: mean, std (N,).
     """
     mean, std = np.full(len(y), np.nan), np.full(len(y), np.nan)
-    for one_family in np.unique(family):
-        kinds_left_out = np.unique(kind[family == one_family]) if kinds else (NO_KIND,)
-        for one, slopes in slopes_without(x, y, family, kind, one_family, kinds_left_out):
-            rows = (family == one_family) & ((kind == one) | (one == NO_KIND))
+    for one_group in np.unique(group):
+        kinds_left_out = np.unique(kind[group == one_group]) if kinds else (NO_KIND,)
+        for one, slopes in slopes_without(x, y, group, kind, one_group, kinds_left_out):
+            rows = (group == one_group) & ((kind == one) | (one == NO_KIND))
             mean[rows], std[rows] = slopes.predict(x[rows])
     return mean, std
 
@@ -126,20 +126,20 @@ def left_out(
 def slopes_without(
     x: np.ndarray,
     y: np.ndarray,
-    family: np.ndarray,
+    group: np.ndarray,
     kind: np.ndarray,
     left_out: str,
     kinds: Iterable[str],
 ) -> Iterator[tuple[str, Slopes]]:
-    """Yield slopes fitted without a family and without each of some kinds; `NO_KIND` keeps all.
+    """Yield slopes fitted without a group and without each of some kinds; `NO_KIND` keeps all.
 
-    The five standard deviations are fitted once, without the family.
+    The five standard deviations are fitted once, without the group.
     """
-    others = family != left_out
-    logs = fit_deviations(x[others], y[others], family[others], kind[others])
+    others = group != left_out
+    logs = fit_deviations(x[others], y[others], group[others], kind[others])
     for one in kinds:
         fitted = others & (kind != one)
-        yield str(one), fit_slopes(x[fitted], y[fitted], family[fitted], kind[fitted], logs=logs)
+        yield str(one), fit_slopes(x[fitted], y[fitted], group[fitted], kind[fitted], logs=logs)
 
 
 def widening_of(strayed: np.ndarray) -> float:
@@ -150,27 +150,27 @@ def widening_of(strayed: np.ndarray) -> float:
 def evaluated_changes(
     changes: KnownChanges, levels: pd.DataFrame, read: Sequence[str] = READ
 ) -> pd.DataFrame:
-    """Estimate every known change in several ways, none of which has seen its family.
+    """Estimate every known change in several ways, none of which has seen its group.
 
     Returned: `KnownChanges.rows` with ``estimate``, ``lower``, ``upper`` (the kind of change has
-        not been seen either), ``kind_known`` (it has been, at other families), ``labelled`` (the
+        not been seen either), ``kind_known`` (it has been, at other groups), ``labelled`` (the
         level before is known, the kind not seen), ``with_signals`` (signals of the camera are read
         too; the kind not seen) and ``nothing`` (no change), all in [-1, 1]; ``widening``, the
         factor of the interval.
     """
     rows, more = changes.rows, (*read, *SIGNALS)
-    x, y, family, kind = arrays(changes, read, bounds_of(read))
-    mean, std = left_out(x, y, family, kind)
-    standardised = np.abs(y - mean) / std  # of each row by the errors of the other families
-    factors = {name: widening_of(standardised[family != name]) for name in np.unique(family)}
-    widening = np.array([factors[name] for name in family])
+    x, y, group, kind = arrays(changes, read, bounds_of(read))
+    mean, std = left_out(x, y, group, kind)
+    standardised = np.abs(y - mean) / std  # of each row by the errors of the other groups
+    factors = {name: widening_of(standardised[group != name]) for name in np.unique(group)}
+    widening = np.array([factors[name] for name in group])
     half = float(norm.ppf((1 + LEVEL) / 2)) * std * widening
     true_levels = levels.set_index(["site", "category"])["true"]
     true_level = true_levels.loc[list(zip(rows["site"], rows["category"], strict=True))].to_numpy()
     anchored = replace(changes, rows=rows.assign(level=true_level))
     estimates = {
         "estimate": mean,
-        "kind_known": left_out(x, y, family, kind, kinds=False)[0],
+        "kind_known": left_out(x, y, group, kind, kinds=False)[0],
         "with_signals": left_out(*arrays(changes, more, bounds_of(more)))[0],
     }
     estimates = {

@@ -34,7 +34,7 @@ from autoeval.sites.labelled_set import LabelledSet, labelled_set, truth_of_samp
 from autoeval.sites.site_boxes import SiteBoxes
 
 TRUE_BOXES, TRUE_LABELS, TRUE_CROWDS = "true/boxes", "true/labels", "true/crowds"
-KEYS = ["site", "family", "category"]
+KEYS = ["site", "group", "category"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class ChangedImages:
     """
 
     site: str
-    family: str
+    group: str
     change: str
     severity: int
     records: tuple[CameraImage, ...]
@@ -109,10 +109,10 @@ def observe_changes(
 
     counts = run_jobs(jobs, work, store, what="observing changed images")
     warnings = [f"{key}: {error}" for key, error in counts.failed.items()]
-    families = observer.task.groups
+    groups = observer.task.groups
     tables = [(recipe, store.table([job.key])) for recipe, job in zip(recipes, jobs, strict=True)]
     observed = [
-        _changed(recipe, rows, families[recipe.seed_set])
+        _changed(recipe, rows, groups[recipe.seed_set])
         for recipe, rows in tables
         if len(rows) and (rows["status"] == OK).all()
     ]
@@ -148,7 +148,7 @@ def _row(sample: Sample, clean: Detections, half_size: Detections | None) -> dic
     }
 
 
-def _changed(recipe: Recipe, rows: pd.DataFrame, family: str) -> ChangedImages:
+def _changed(recipe: Recipe, rows: pd.DataFrame, group: str) -> ChangedImages:
     step = recipe.steps[0] if recipe.steps else TransformStep("", 0)
     listed = rows.to_dict("records")
     truth = tuple(
@@ -161,16 +161,16 @@ def _changed(recipe: Recipe, rows: pd.DataFrame, family: str) -> ChangedImages:
     )
     records = tuple(record_of(row) for row in listed)
     severity = int(step.magnitude or 0)
-    return ChangedImages(recipe.seed_set, family, step.name, severity, records, truth)
+    return ChangedImages(recipe.seed_set, group, step.name, severity, records, truth)
 
 
 @dataclass(frozen=True, eq=False)
 class KnownChanges:
     """Sites and categories under changes, each compared with the same images untouched.
 
-    rows: one row a change of a site and category: ``site``, ``family``, ``category``, ``kind``,
+    rows: one row a change of a site and category: ``site``, ``group``, ``category``, ``kind``,
         ``severity``, ``n_images``, ``true`` (change of mAP, in [-1, 1]) and ``level`` (mAP of the
-        untouched site as estimated by the other families).
+        untouched site as estimated by the other groups).
     before, after (N, len(NUMBERS)): means of the numbers of the images, untouched and changed.
     untouched, changed (n_images, len(NUMBERS)): the site's images but for those that were changed,
         and those that were.
@@ -195,20 +195,20 @@ def known_changes(
     """Compare every changed set of images with the same images untouched.
 
     calibrate: whether the numbers of images read true-positive probabilities, by calibrations that
-        have not seen the family of the site, rather than confidences.
-    Returned: changes; levels (the untouched sites: ``site``, ``family``, ``category``,
-        ``n_images``, ``true`` (mAP), ``estimate`` (by the other families)).
+        have not seen the group of the site, rather than confidences.
+    Returned: changes; levels (the untouched sites: ``site``, ``group``, ``category``,
+        ``n_images``, ``true`` (mAP), ``estimate`` (by the other groups)).
     """
     untouched = {images.site: images for images in observed if not images.change}
     sets = []
     for images in untouched.values():
         boxes = SiteBoxes.of_evidence([of.evidence() for of in images.records], categories)
         truth = truth_of_samples(boxes.clean, images.truth)
-        one = labelled_set(boxes, truth, name=images.site, group=images.family, everywhere=True)
+        one = labelled_set(boxes, truth, name=images.site, group=images.group, everywhere=True)
         sets.append(one)
     if len({of.group for of in sets}) < 2:
         raise InputError(
-            "Expected labelled sites of two families or more: each is estimated by the others."
+            "Expected labelled sites of two groups or more: each is estimated by the others."
         )
     folds, of_fold = without_each_fold(sets)
     calibrations = {of.name: of_fold[own[0]] for of, own in zip(sets, folds, strict=True)}
@@ -267,7 +267,7 @@ def positions(base: ChangedImages, images: ChangedImages) -> list[int]:
 def _estimated_levels(
     sets: Sequence[LabelledSet], calibrations: Mapping[str, ScoreCalibration]
 ) -> pd.DataFrame:
-    """Estimate every untouched site and category by the sites of other families."""
+    """Estimate every untouched site and category by the sites of other groups."""
     probabilities = [
         calibrations[images.name].probabilities(images.boxes.clean.scores) for images in sets
     ]

@@ -2,12 +2,12 @@ r"""Regression of a change on changes of scores and signals, with slopes that di
 
 .. math:: y_i = x_i^T (b + b_{f(i)} + b_{k(i)} + b_{f(i) k(i)}) + e_i
 
-for row i of family f (sites of one origin) and kind of change k. There is no intercept: where
+for row i of group f (sites of one origin) and kind of change k. There is no intercept: where
 nothing moved, the prediction is 0. All slopes are normal with mean 0 and one variance each for the
-shared ones, those of families, of kinds, and of a kind in a family (a mixed model: Laird & Ware
+shared ones, those of groups, of kinds, and of a kind in a group (a mixed model: Laird & Ware
 1982), for x in units of its root mean square; e is normal. The five variances maximise the marginal
-likelihood times a log-normal prior (Rasmussen & Williams 2006, section 5.4.1). What families and
-kinds do not share is how far a new family, under a kind of change that nobody has seen, strays:
+likelihood times a log-normal prior (Rasmussen & Williams 2006, section 5.4.1). What groups and
+kinds do not share is how far a new group, under a kind of change that nobody has seen, strays:
 the interval widens with every signal that moves.
 """
 
@@ -23,7 +23,7 @@ from typing_extensions import Self
 from autoeval.errors import InputError
 from autoeval.monitoring.changes.slopes import Slopes
 
-GUESS = np.log([0.03, 0.015, 0.015, 0.015, 0.03])  # shared, family, kind, both; noise
+GUESS = np.log([0.03, 0.015, 0.015, 0.015, 0.03])  # shared, group, kind, both; noise
 WIDTH = 1.0  # standard deviation of the logarithms of standard deviations
 FURTHEST = 4.0  # from the guess that is looked for
 FEWEST = 8
@@ -32,7 +32,7 @@ FEWEST = 8
 def fit_slopes(
     x: np.ndarray,
     y: np.ndarray,
-    family: np.ndarray,
+    group: np.ndarray,
     kind: np.ndarray,
     *,
     logs: np.ndarray | None = None,
@@ -40,7 +40,7 @@ def fit_slopes(
     """Fit the regression of this module.
 
     x (N, P): changes of scores and signals.
-    y, family, kind (N,): of each row the change of accuracy, in [-1, 1], its family and its kind.
+    y, group, kind (N,): of each row the change of accuracy, in [-1, 1], its group and its kind.
     logs (5,): logarithms of the standard deviations, where they are known already.
     """
     if len(x) < FEWEST:
@@ -49,7 +49,7 @@ def fit_slopes(
             f"{len(x)}: add labelled sites."
         )
     scale = _scale(x)
-    blocks = Blocks.of(x / scale, y, family, kind)
+    blocks = Blocks.of(x / scale, y, group, kind)
     if logs is None:
         logs = _best_deviations(blocks)
     stds = np.exp(logs)
@@ -58,11 +58,9 @@ def fit_slopes(
     return Slopes(mean / scale, (shared + apart) / np.outer(scale, scale), float(stds[4]))
 
 
-def fit_deviations(
-    x: np.ndarray, y: np.ndarray, family: np.ndarray, kind: np.ndarray
-) -> np.ndarray:
+def fit_deviations(x: np.ndarray, y: np.ndarray, group: np.ndarray, kind: np.ndarray) -> np.ndarray:
     """Return the logarithms of the five standard deviations, for `fit_slopes`."""
-    return _best_deviations(Blocks.of(x / _scale(x), y, family, kind))
+    return _best_deviations(Blocks.of(x / _scale(x), y, group, kind))
 
 
 def _scale(x: np.ndarray) -> np.ndarray:
@@ -81,15 +79,15 @@ def _best_deviations(blocks: Blocks) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Sums over the rows of each of B blocks, of F families and K kinds.
+    """Sums over the rows of each of B blocks, of F groups and K kinds.
 
-    family, kind (B,), int: from 0 on.
+    group, kind (B,), int: from 0 on.
     products (B, P, P): x^T x.
     moments (B, P): x^T y.
     squares, n_rows (B,): y^T y, and the number of rows.
     """
 
-    family: np.ndarray
+    group: np.ndarray
     kind: np.ndarray
     products: np.ndarray
     moments: np.ndarray
@@ -97,11 +95,11 @@ class Blocks:
     n_rows: np.ndarray
 
     @classmethod
-    def of(cls, x: np.ndarray, y: np.ndarray, family: np.ndarray, kind: np.ndarray) -> Self:
-        """Sum up rows: x (N, P), y (N,), and family and kind (N,) of each."""
-        families, kinds = (np.unique(names, return_inverse=True)[1] for names in (family, kind))
+    def of(cls, x: np.ndarray, y: np.ndarray, group: np.ndarray, kind: np.ndarray) -> Self:
+        """Sum up rows: x (N, P), y (N,), and group and kind (N,) of each."""
+        groups, kinds = (np.unique(names, return_inverse=True)[1] for names in (group, kind))
         several = int(kinds.max()) + 1
-        blocks, at = np.unique(families * several + kinds, return_inverse=True)
+        blocks, at = np.unique(groups * several + kinds, return_inverse=True)
         rows = [np.flatnonzero(at == k) for k in range(len(blocks))]
         return cls(
             blocks // several,
@@ -115,7 +113,7 @@ class Blocks:
     def solved(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the posterior of the shared slopes, and the negative log-likelihood of all rows.
 
-        stds (5,): standard deviations of slopes (shared, of a family, of a kind, of both), and of
+        stds (5,): standard deviations of slopes (shared, of a group, of a kind, of both), and of
             noise.
         Returned: mean, covariance (P,) and (P, P); loss (negative logarithm of the likelihood, up
             to a constant).
@@ -139,15 +137,15 @@ class Blocks:
         self, precision: np.ndarray, pull: np.ndarray, variances: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return prior variances (U,), precision (U, U) and pull (U,) of (b, b_f, b_k)."""
-        n_families, n_kinds = int(self.family.max()) + 1, int(self.kind.max()) + 1
-        n, size = 1 + n_families + n_kinds, pull.shape[1]
-        first = np.zeros_like(self.family)
-        at = first, 1 + self.family, 1 + n_families + self.kind
+        n_groups, n_kinds = int(self.group.max()) + 1, int(self.kind.max()) + 1
+        n, size = 1 + n_groups + n_kinds, pull.shape[1]
+        first = np.zeros_like(self.group)
+        at = first, 1 + self.group, 1 + n_groups + self.kind
         together, pulled = np.zeros((n, n, size, size)), np.zeros((n, size))
         for a in at:
             np.add.at(pulled, a, pull)
             for b in at:
                 np.add.at(together, (a, b), precision)
-        priors = np.repeat(variances, [size, size * n_families, size * n_kinds])
+        priors = np.repeat(variances, [size, size * n_groups, size * n_kinds])
         joined = together.swapaxes(1, 2).reshape(n * size, n * size) + np.diag(1 / priors)
         return priors, (joined + joined.T) / 2, pulled.ravel()

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     n_kinds, n_sites = rows["kind"].nunique(), len(rows[["site", "category"]].drop_duplicates())
     origin = (
         f"{Path(required_detector(args).name).stem} under {n_kinds} kinds of corruption at "
-        f"{n_sites} labelled sites of {rows['family'].nunique()} groups"
+        f"{n_sites} labelled sites of {rows['group'].nunique()} groups"
     )
     model = fit_change(changes, origin=origin)
     clean_boxes = fit_change(changes, CLEAN_BOXES, origin=origin)

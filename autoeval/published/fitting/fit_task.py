@@ -110,7 +110,7 @@ def fit_task(
     warnings = [text for each in seed_sets for text in prefixed(each.name, each.warnings)]
     table = _usable(table, counts.failed, "mAP" if at_threshold else target, warnings)
     task = observer.task
-    table["family"] = table["source"].map(task.groups).fillna(table["source"])
+    table["group"] = table["source"].map(task.groups).fillna(table["source"])
     if len(task.categories) == 1:
         table["category"] = task.categories[0]
     files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
@@ -193,13 +193,13 @@ def _evaluate(
     table: pd.DataFrame, methods: Sequence[str], target: str, level: float, warnings: list[str]
 ) -> tuple[LeaveOneSourceOut, ...]:
     """Evaluate methods by leaving sources out, each as the mean over its categories."""
-    families = list(dict.fromkeys(table["family"]))
-    if len(families) < MIN_SOURCES:
+    groups = list(dict.fromkeys(table["group"]))
+    if len(groups) < MIN_SOURCES:
         warnings.append(
             Notice(
                 "few-groups",
-                f"{counted(len(families), 'family', 'families')} of sources "
-                f"({', '.join(families)}): with fewer than {MIN_SOURCES} none can be left out, so "
+                f"{counted(len(groups), 'group')} of sources "
+                f"({', '.join(groups)}): with fewer than {MIN_SOURCES} none can be left out, so "
                 "the error at other sites was not measured; add sources of other origin",
             )
         )

@@ -23,7 +23,7 @@ from autoeval.estimation.observation.detector_identity import (
     kept_with,
 )
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.score_table import SAMPLE, SEED
+from autoeval.estimation.score_table import SAMPLE, SEED, with_group_column
 from autoeval.published.fitting.stored_sets import pack_set, unpack_set
 from autoeval.published.metasets.recipe import Recipe
 from autoeval.published.metasets.sample_set import SampleSet
@@ -40,7 +40,7 @@ LABELLED = "labelled_boxes"
 """Column of a source's own images that holds them with their boxes and labels, as bytes."""
 
 BOXES_FILE = "boxes.parquet"
-"""File of a work dir with these columns: ``source``, ``family`` and `LABELLED`."""
+"""File of a work dir with these columns: ``source``, ``group`` and `LABELLED`."""
 
 MOST_IMAGES = 300  # of a source
 
@@ -139,23 +139,23 @@ def _job(seed_set: SeedSet, recipe: Recipe, made_with: dict[str, Any]) -> Job:
 def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Take the boxes out of a score table.
 
-    Returned: table (without them); boxes (one row a source that has them: ``source``, ``family``
+    Returned: table (without them); boxes (one row a source that has them: ``source``, ``group``
         (its own name by default), `LABELLED`).
     """
-    columns = ["source", "family", LABELLED]
+    columns = ["source", "group", LABELLED]
     if LABELLED not in table:
         return table, pd.DataFrame(columns=columns)
     rows = table[table[LABELLED].notna()].drop_duplicates("source")
-    if "family" not in rows:
-        rows = rows.assign(family=rows["source"])
-    boxes = rows.assign(family=rows["family"].fillna(rows["source"]))[columns]
+    if "group" not in rows:
+        rows = rows.assign(group=rows["source"])
+    boxes = rows.assign(group=rows["group"].fillna(rows["source"]))[columns]
     return table.drop(columns=LABELLED), boxes.reset_index(drop=True)
 
 
 def recorded_sets(boxes: pd.DataFrame) -> list[LabelledSet]:
     """Read the labelled sets of the second table of `apart`."""
-    columns: Iterable = zip(boxes[LABELLED], boxes["source"], boxes["family"], strict=True)
-    return [unpack_set(content, str(name), str(family)) for content, name, family in columns]
+    columns: Iterable = zip(boxes[LABELLED], boxes["source"], boxes["group"], strict=True)
+    return [unpack_set(content, str(name), str(group)) for content, name, group in columns]
 
 
 def read_stored_sets(folder: Path) -> list[LabelledSet]:
@@ -166,4 +166,4 @@ def read_stored_sets(folder: Path) -> list[LabelledSet]:
             f"Expected the boxes of the sources in {file}: run estimate-map again in a new work "
             "dir; older versions did not keep them."
         )
-    return recorded_sets(pd.read_parquet(file))
+    return recorded_sets(with_group_column(pd.read_parquet(file)))

@@ -37,7 +37,7 @@ def pack_set(pool: Pool, truth: Truth) -> bytes:
     return buffer.getvalue()
 
 
-def unpack_set(content: bytes, name: str, family: str) -> LabelledSet:
+def unpack_set(content: bytes, name: str, group: str) -> LabelledSet:
     """Read what `pack_set` wrote; InputError if it is something else."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
@@ -56,4 +56,4 @@ def unpack_set(content: bytes, name: str, family: str) -> LabelledSet:
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"The boxes of source '{name}' cannot be read: {error}.") from error
     boxes, statistics = SiteBoxes(found), ReferenceStatistics.of(found)
-    return LabelledSet(name, family, boxes, truth, statistics, everywhere=True, stored_pool=pool)
+    return LabelledSet(name, group, boxes, truth, statistics, everywhere=True, stored_pool=pool)

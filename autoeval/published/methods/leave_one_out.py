@@ -17,7 +17,7 @@ from autoeval.published.methods.published_estimate import PublishedEstimate
 from autoeval.published.methods.registry import make_method
 from autoeval.published.methods.score_rows import (
     check_score_table,
-    families,
+    groups_of,
     sample_rows,
     seed_rows,
 )
@@ -30,9 +30,9 @@ from autoeval.targets import find_target
 def leave_one_source_out(
     table: pd.DataFrame, method: str, *, target: str = "mAP", level: float = 0.9
 ) -> LeaveOneSourceOut:
-    """Fit on all families but one, estimate the own images of its sources, for each in turn.
+    """Fit on all groups but one, estimate the own images of its sources, for each in turn.
 
-    A source without a family (column ``family``) is its own. Source: Yang et al. 2024, section 5.1;
+    A source without a group (column ``group``) is its own. Source: Yang et al. 2024, section 5.1;
     sample sets of one source are never on both sides, nor sources of one origin.
     """
     find_target(target)
@@ -41,25 +41,25 @@ def leave_one_source_out(
     labelled = own_rows.loc[np.isfinite(own_rows[target]), "source"]
     table = table[table["source"].isin(labelled)]
     names = sources(table)
-    family_of = families(table)
-    different = dict.fromkeys(family_of.values())
+    group_of = groups_of(table)
+    different = dict.fromkeys(group_of.values())
     if len(different) < MIN_SOURCES:
         raise InputError(
-            f"Expected at least {MIN_SOURCES} families of sources with {target} to leave one out "
+            f"Expected at least {MIN_SOURCES} groups of sources with {target} to leave one out "
             f"but got {len(different)} ({', '.join(different)}). Add labelled seed sets of other "
             "origin."
         )
     held_out: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
-        for rest, left_out in leave_one_group_out(table["source"].map(family_of)):
+        for rest, left_out in leave_one_group_out(table["source"].map(group_of)):
             others = table.iloc[rest]
             regression = make_regression(method, target=target, level=level).fit(others)
             for name in sources(table.iloc[left_out]):
-                record, error = _held_out(table, name, family_of, regression)
+                record, error = _held_out(table, name, group_of, regression)
                 if np.isnan(error).any():
                     constant = make_regression(BASELINE, target=target, level=level)
                     fitted = constant.fit(others)
-                    record, error = _held_out(table, name, family_of, fitted)
+                    record, error = _held_out(table, name, group_of, fitted)
                     record["missing"] = True
                 held_out[name] = (record, error)
                 bar.update()
@@ -71,16 +71,16 @@ def leave_one_source_out(
 
 
 def _held_out(
-    table: pd.DataFrame, name: str, family_of: Mapping[str, str], regression: Regression
+    table: pd.DataFrame, name: str, group_of: Mapping[str, str], regression: Regression
 ) -> tuple[dict[str, Any], np.ndarray]:
-    """Estimate the own images of a source by a regression that has not seen its family."""
+    """Estimate the own images of a source by a regression that has not seen its group."""
     seeds = seed_rows(table[table["source"] == name])
     estimate = regression.predict_rows(seeds)
     true = float(seeds[regression.target].iloc[0])
     error = np.abs(regression.predict_repeats(seeds) - true)
     record = {
         "source": name,
-        "family": family_of[name],
+        "group": group_of[name],
         "n_images": estimate.n_images,
         "true": true,
         "estimate": estimate.value,

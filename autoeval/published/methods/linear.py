@@ -16,7 +16,7 @@ from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.features.calibrated_features import FEATURES
 from autoeval.published.methods.score_rows import Rows
 
-OF_PAIRS = ("family", "category")
+OF_PAIRS = ("group", "category")
 # Share of the rows that may lack a score that is to be selected among others.
 MOST_UNDEFINED = 0.1
 

@@ -12,11 +12,11 @@ import pandas as pd
 import pyarrow
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import REQUIRED, SAMPLE, SEED, sources
+from autoeval.estimation.score_table import REQUIRED, SAMPLE, SEED, sources, with_group_column
 from autoeval.targets import Target
 
 ROUNDING = 1e-9
-_THRESHOLDED = re.compile(r"(?P<family>.+)@(?P<threshold>\d\.\d\d)")
+_THRESHOLDED = re.compile(r"(?P<score>.+)@(?P<threshold>\d\.\d\d)")
 
 
 def check_score_table(table: pd.DataFrame, columns: tuple[str, ...]) -> None:
@@ -68,12 +68,13 @@ def check_varies(rows: pd.DataFrame, features: Sequence[str]) -> None:
         )
 
 
-def families(table: pd.DataFrame) -> dict[str, str]:
-    """Return the family of each source, its own name where the table tells none."""
-    if "family" not in table:
+def groups_of(table: pd.DataFrame) -> dict[str, str]:
+    """Return the group of each source, its own name where the table tells none."""
+    table = with_group_column(table)
+    if "group" not in table:
         return {name: name for name in sources(table)}
-    family_of = table.drop_duplicates("source").set_index("source")["family"]
-    return {str(name): str(name if pd.isna(f) else f) for name, f in family_of.items()}
+    group_of = table.drop_duplicates("source").set_index("source")["group"]
+    return {str(name): str(name if pd.isna(f) else f) for name, f in group_of.items()}
 
 
 def seed_rows(table: pd.DataFrame) -> pd.DataFrame:
@@ -141,6 +142,7 @@ def read_scores(path: Path) -> pd.DataFrame:
         table = pd.read_parquet(file)
     except pyarrow.ArrowException as error:
         raise InputError(f"{file} is no Parquet file: {error}") from error
+    table = with_group_column(table)
     check_score_table(table, ())
     return table
 
@@ -152,7 +154,7 @@ def split_threshold(feature: str) -> tuple[str, float] | None:
     (('ps', 0.95), None)
     """
     match = _THRESHOLDED.fullmatch(feature)
-    return (match["family"], float(match["threshold"])) if match else None
+    return (match["score"], float(match["threshold"])) if match else None
 
 
 def mean_over_repeats(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegr
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import MIN_SOURCES, check_level
 from autoeval.estimation.regression_estimate import estimate_site_rows
-from autoeval.estimation.score_table import SEED, sources
+from autoeval.estimation.score_table import SEED, sources, with_group_column
 from autoeval.estimation.warnings import estimate_warnings
 from autoeval.published.methods import Method, make_method, readable
 from autoeval.published.methods.published_estimate import PublishedEstimate
@@ -52,6 +52,7 @@ class SourceRegression:
 
     def fit(self, table: pd.DataFrame) -> Self:
         """Fit on a score table."""
+        table = with_group_column(table)  # of a table that a user read
         target = find_target(self.target)
         check_level(self.level)
         features = readable(make_method(self.method), table)

@@ -100,7 +100,7 @@ def _estimated(stretches: Iterable[alarms.Stretch], models: alarms.LeftOutModels
     kinds, rows = set(models.changes.rows["kind"]), []
     for stretch in stretches:
         kind = str(stretch.key["kind"])
-        model = models.of(str(stretch.key["family"]), kind if kind in kinds else NO_KIND)
+        model = models.of(str(stretch.key["group"]), kind if kind in kinds else NO_KIND)
         estimate = alarms.estimated_change(stretch, model)
         rows.append({**stretch.key, "true": stretch.true, **estimate})
     return pd.DataFrame(rows)
@@ -111,7 +111,7 @@ def _raised(models: alarms.LeftOutModels, orders: int, alpha: float, seed: int) 
     rows: list[dict[str, object]] = []
     with progress_bar(len(every), "watching sites", unit="stretch") as bar:
         for stretch in every:
-            model = models.of(str(stretch.key["family"]), str(stretch.key["kind"]))
+            model = models.of(str(stretch.key["group"]), str(stretch.key["kind"]))
             rows += alarms.alarms(stretch, model, orders=orders, alpha=alpha, seed=seed)
             bar.update()
     return pd.DataFrame(rows)
@@ -124,14 +124,14 @@ def _untouched(
     rows = []
     for site in levels.to_dict("records"):
         numbers = models.changes.images[site["site"], site["category"]]
-        model = models.of(site["family"])
+        model = models.of(site["group"])
         key = seed, site["site"], site["category"]
         orders_drawn = [named_rng(*key, k).permutation(len(numbers)) for k in range(orders)]
         drawn = alarms.false_alarms(numbers, model, orders_drawn, alpha=alpha)
         files = alarms.false_alarms(numbers, model, [np.arange(len(numbers))], alpha=alpha)
         rows += [
             {
-                **{name: site[name] for name in ("site", "family", "category")},
+                **{name: site[name] for name in ("site", "group", "category")},
                 "monitor": monitor,
                 "random": drawn[monitor],
                 "files": files[monitor],
@@ -151,7 +151,7 @@ def _run(
 ) -> Run:
     """Evaluate what reads some inputs."""
     evaluated = errors.evaluated_changes(changes, levels, inputs.slopes)
-    widening = dict(zip(evaluated["family"], evaluated["widening"], strict=True))
+    widening = dict(zip(evaluated["group"], evaluated["widening"], strict=True))
     models = alarms.LeftOutModels(changes, widening, inputs)
     raised = _raised(models, orders, alpha, seed)
     untouched = _untouched(levels, models, orders, alpha, seed)

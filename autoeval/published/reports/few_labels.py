@@ -176,8 +176,8 @@ def _pairs(table: pd.DataFrame, sites: Sequence[LabelledSet]) -> pd.DataFrame:
 def _priors(rows: pd.DataFrame) -> dict[tuple[str, str], ValueWithError]:
     """Estimate every pair by a regression on the other groups."""
     priors = {}
-    for family in rows["family"].unique():
-        left_out = rows["family"] == family
+    for group in rows["group"].unique():
+        left_out = rows["group"] == group
         if left_out.all():
             raise InputError("Expected sources of at least three groups but got one.")
         new, estimator = rows[left_out], BayesianRegression().fit(rows[~left_out])

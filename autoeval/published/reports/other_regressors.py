@@ -48,9 +48,9 @@ def regressors_report(
 ) -> StudyReport:
     """Evaluate every regressor on every detector, in every way that its table allows."""
     for name, table in tables.items():
-        n_families = transfer.sites_of(table)["family"].nunique()
-        if n_families < 3:
-            raise InputError(f"{name}: expected sites of 3 groups or more, got {n_families}.")
+        n_groups = transfer.sites_of(table)["group"].nunique()
+        if n_groups < 3:
+            raise InputError(f"{name}: expected sites of 3 groups or more, got {n_groups}.")
     parts = []
     with progress_bar(len(REGRESSORS), "evaluating regressors", unit="regressor") as bar:
         for name, estimator in REGRESSORS.items():
@@ -179,7 +179,7 @@ def evaluate_all(
             scored = evaluated.assign(loss=weighted_interval_score(evaluated))
             for category, of_category in scored.groupby("category", sort=False):
                 named = {"detector": detector, "way": way, "category": category}
-                keys = ["family", *(["draw"] if "draw" in of_category else [])]
+                keys = ["group", *(["draw"] if "draw" in of_category else [])]
                 loss = float(of_category.groupby(keys)["loss"].mean().mean())
                 rows.append({**named, "loss": loss, **transfer.figures(of_category)})
     return pd.DataFrame(rows)
@@ -217,7 +217,7 @@ def _ways(
     yield "groups left out", transfer.groups_left_out(sites, **options)
     if len(sets):
         yield "0 and a set", transfer.by_labelled_set(sets, sites, **options)
-    for m in (m for m in SIZES if m < sites["family"].nunique() - 1):
+    for m in (m for m in SIZES if m < sites["group"].nunique() - 1):
         for labelled in (None, sets) if len(sets) else (None,):
             drawn = transfer.few_groups(sites, labelled, m=m, draws=draws, seed=seed, **options)
             yield f"{m}{'' if labelled is None else ' and a set'}", drawn

@@ -29,7 +29,7 @@ ABOUT = (
 )
 COLORS = {"pair": "tab:blue", "related pair": "0.6", "worst": "tab:orange"}
 EDGES = np.array([0.0, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.0])
-FEWEST_FAMILIES = 6
+FEWEST_GROUPS = 6
 
 
 def places_report(
@@ -142,16 +142,16 @@ def predicted_orders(
     """
     rows = pair_rows(table)
     rows = rows[np.isfinite(rows[target])].reset_index(drop=True)
-    families = sorted(rows["family"].astype(str).unique())
-    if len(families) < FEWEST_FAMILIES:
+    groups = sorted(rows["group"].astype(str).unique())
+    if len(groups) < FEWEST_GROUPS:
         raise InputError(
-            f"Expected {FEWEST_FAMILIES} groups or more, to leave half of them out, but got "
-            f"{len(families)}."
+            f"Expected {FEWEST_GROUPS} groups or more, to leave half of them out, but got "
+            f"{len(groups)}."
         )
     rng, parts = np.random.default_rng(seed), []
-    n_out = max(2, round(share * len(families)))
+    n_out = max(2, round(share * len(groups)))
     for draw in range(draws):
-        out = rows["family"].isin(rng.choice(families, n_out, replace=False))
+        out = rows["group"].isin(rng.choice(groups, n_out, replace=False))
         fitted = BayesianRegression(target=target).fit(rows[~out])
         left_out = rows[out].reset_index(drop=True)
         single = fitted.categories_[0] if fitted.single else left_out["category"]
@@ -240,12 +240,12 @@ def skill(predicted: pd.DataFrame) -> pd.DataFrame:
 def _statements(
     drawn: np.ndarray, left_out: pd.DataFrame, target: str, k: int
 ) -> Iterator[dict[str, object]]:
-    true, family = left_out[target].to_numpy(), left_out["family"].to_numpy(object)
+    true, group = left_out[target].to_numpy(), left_out["group"].to_numpy(object)
     names = (left_out["source"].astype(str) + " " + left_out["category"].astype(str)).tolist()
     worse = worse_than(drawn, np.arange(len(true)))
     for a in range(len(true)):
         for b in range(a):  # each pair once, in an order that knows nothing of the truth
-            question = "related pair" if family[a] == family[b] else "pair"
+            question = "related pair" if group[a] == group[b] else "pair"
             row = {"question": question, "of": (names[a], names[b]), "probability": worse[a, b]}
             yield {**row, "gap": true[b] - true[a], "true": bool(true[a] < true[b])}
     if len(true) <= k:

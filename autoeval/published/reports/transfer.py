@@ -46,9 +46,9 @@ def transfer_report(
     of groups to fit on, drawn `draws` times.
     """
     sites, sets = transfer.sites_of(scores), transfer.labelled_of(scores)
-    if sites["family"].nunique() < 3:
+    if sites["group"].nunique() < 3:
         raise InputError(
-            f"Expected sites of 3 groups or more but got {sites['family'].nunique()}: give the "
+            f"Expected sites of 3 groups or more but got {sites['group'].nunique()}: give the "
             "score tables of tasks with more sources."
         )
     options: dict[str, Any] = {"target": target, "features": FEATURES}
@@ -60,7 +60,7 @@ def transfer_report(
     best = _hindsight(sites, options)
     parts = [
         Part("transfer", table, _for_people(table, "fitted on")),
-        Part("transfer_sizes", few, _for_people(few, "families")),
+        Part("transfer_sizes", few, _for_people(few, "groups")),
         Part("transfer_hindsight", best, _for_people(best, "line")[ERRORS]),
     ]
     if len(sets):

@@ -39,7 +39,7 @@ class Stretch:
     """Numbers (n_images, len(NUMBERS)) of untouched images of a site and category, and of others.
 
     Both are in the order of the files, and none of the changed ones is among the untouched. `key`
-    has ``site``, ``family``, ``category``, ``kind``, ``severity``; `level` is the estimated mAP of
+    has ``site``, ``group``, ``category``, ``kind``, ``severity``; `level` is the estimated mAP of
     the site, `true` the change of mAP from the one to the other.
     """
 
@@ -54,20 +54,20 @@ def stretches(changes: KnownChanges) -> Iterator[Stretch]:
     """Yield one stretch for each change of a site that has other images than those changed."""
     for k, row in enumerate(changes.rows.to_dict("records")):
         if len(changes.untouched[k]) >= FEWEST:
-            key = {name: row[name] for name in ("site", "family", "category", "kind", "severity")}
+            key = {name: row[name] for name in ("site", "group", "category", "kind", "severity")}
             images = changes.untouched[k], changes.changed[k]
             yield Stretch(key, row["level"], row["true"], *images)
 
 
 def other_conditions(changes: KnownChanges, levels: pd.DataFrame) -> Iterator[Stretch]:
     """Yield one stretch for each two sites of a group: untouched images of one, then another."""
-    for (_, category), conditions in levels.groupby(["family", "category"], sort=False):
+    for (_, category), conditions in levels.groupby(["group", "category"], sort=False):
         for a in conditions.to_dict("records"):
             for b in conditions.to_dict("records"):
                 if a["site"] == b["site"]:
                     continue
                 numbers = [changes.images[p["site"], category] for p in (a, b)]
-                key = {name: a[name] for name in ("site", "family", "category")}
+                key = {name: a[name] for name in ("site", "group", "category")}
                 what = {"kind": b["site"], "severity": 0}
                 yield Stretch({**key, **what}, a["estimate"], b["true"] - a["true"], *numbers)
 
@@ -93,18 +93,18 @@ class LeftOutModels:
         self._slopes: dict[str, dict[str, Slopes]] = {}
         self._known: dict[tuple[str, str], ChangeModel] = {}
 
-    def of(self, family: str, kind: str = NO_KIND) -> ChangeModel:
+    def of(self, group: str, kind: str = NO_KIND) -> ChangeModel:
         """Return the model without a group, and without a kind if one is named."""
-        if family not in self._slopes:
-            self._slopes[family] = dict(slopes_without(*self._arrays, family, self._kinds))
-        if (family, kind) not in self._known:
+        if group not in self._slopes:
+            self._slopes[group] = dict(slopes_without(*self._arrays, group, self._kinds))
+        if (group, kind) not in self._known:
             rows = self.changes.rows
-            other_families = (rows["family"] != family).to_numpy()
-            others = other_families & (rows["kind"] != kind).to_numpy()
+            other_groups = (rows["group"] != group).to_numpy()
+            others = other_groups & (rows["kind"] != kind).to_numpy()
             weights = fit_image_weights(self._products[others].sum(axis=0), self.inputs.series)
-            whitening = whitening_of(self.changes, other_families) if self.inputs.novelty else None
-            slopes = replace(self._slopes[family][kind], widening=self.widening.get(family, 1.0))
-            self._known[family, kind] = ChangeModel(
+            whitening = whitening_of(self.changes, other_groups) if self.inputs.novelty else None
+            slopes = replace(self._slopes[group][kind], widening=self.widening.get(group, 1.0))
+            self._known[group, kind] = ChangeModel(
                 self.inputs.slopes,
                 self.bounds,
                 slopes,
@@ -112,7 +112,7 @@ class LeftOutModels:
                 whitening,
                 calibrated=self.changes.calibrated,
             )
-        return self._known[family, kind]
+        return self._known[group, kind]
 
 
 def alarms(

@@ -86,10 +86,10 @@ def leave_groups_out(
     sites: Sequence[LabelledSet], priors: Priors, *, fewest: int = FEWEST_IMAGES
 ) -> Iterator[EvaluatedPair]:
     """Yield each pair of a site and a category, with what was fitted on other groups."""
-    for family in sorted({site.group for site in sites}):
-        left_out = [s for s in sites if s.group == family and len(s.pool) >= fewest]
+    for group in sorted({site.group for site in sites}):
+        left_out = [s for s in sites if s.group == group and len(s.pool) >= fewest]
         if left_out:
-            assistance = fit_assistance([site for site in sites if site.group != family])
+            assistance = fit_assistance([site for site in sites if site.group != group])
             yield from evaluated_pairs(assistance, left_out, priors, fewest=fewest)
 
 

@@ -19,7 +19,7 @@ from autoeval.estimation.pair_table import CATEGORY, values_of
 from autoeval.estimation.score_table import SEED
 from autoeval.runtime.progress import progress_bar
 
-KEYS = ["source", "family", "category", "n_images"]
+KEYS = ["source", "group", "category", "n_images"]
 
 
 def sites_of(table: pd.DataFrame) -> pd.DataFrame:
@@ -63,8 +63,8 @@ def groups_left_out(
 ) -> pd.DataFrame:
     """Evaluate each group by the others, and by a labelled set of other origin."""
     parts = []
-    for family, left_out in sites.groupby("family", sort=False):
-        others = _other(pd.concat([sites, labelled]), [family])
+    for group, left_out in sites.groupby("group", sort=False):
+        others = _other(pd.concat([sites, labelled]), [group])
         parts.append(evaluate(others, left_out, **options))
     return pd.concat(parts, ignore_index=True)
 
@@ -82,19 +82,19 @@ def few_groups(
 
     With `labelled`, its categories are known too, and its group is never evaluated.
     """
-    families = list(dict.fromkeys(sites["family"]))
+    groups = list(dict.fromkeys(sites["group"]))
     if labelled is not None:
-        families = [name for name in families if name not in set(labelled["family"])]
-    if not 0 <= m < len(families) or (m == 0 and labelled is None):
-        raise InputError(f"Expected 1 to {len(families) - 1} groups to fit on but got {m}.")
+        groups = [name for name in groups if name not in set(labelled["group"])]
+    if not 0 <= m < len(groups) or (m == 0 and labelled is None):
+        raise InputError(f"Expected 1 to {len(groups) - 1} groups to fit on but got {m}.")
     rng = np.random.default_rng([seed, m])
     parts = []
     for draw in range(draws if m else 1):
-        chosen = rng.choice(families, m, replace=False)
-        fitted_on = pd.concat([sites[sites["family"].isin(chosen)], labelled])
-        rest = [name for name in families if name not in chosen]
+        chosen = rng.choice(groups, m, replace=False)
+        fitted_on = pd.concat([sites[sites["group"].isin(chosen)], labelled])
+        rest = [name for name in groups if name not in chosen]
         parts.append(
-            evaluate(fitted_on, sites[sites["family"].isin(rest)], **options).assign(draw=draw)
+            evaluate(fitted_on, sites[sites["group"].isin(rest)], **options).assign(draw=draw)
         )
     return pd.concat(parts, ignore_index=True)
 
@@ -102,8 +102,8 @@ def few_groups(
 def across_categories(sites: pd.DataFrame, **options: Any) -> pd.DataFrame:
     """Evaluate each pair by the sites of other categories alone, of other groups."""
     parts = []
-    for (category, family), left_out in sites.groupby(["category", "family"], sort=False):
-        others = _other(sites[sites["category"] != category], [family])
+    for (category, group), left_out in sites.groupby(["category", "group"], sort=False):
+        others = _other(sites[sites["category"] != category], [group])
         parts.append(evaluate(others, left_out, **options))
     return pd.concat(parts, ignore_index=True)
 
@@ -113,7 +113,7 @@ def by_labelled_set(
 ) -> pd.DataFrame:
     """Evaluate sites of other origin by the categories of a labelled set, some left out."""
     fitted_on = labelled[~labelled["category"].isin(without)]
-    return evaluate(fitted_on, _other(sites, set(labelled["family"])), **options)
+    return evaluate(fitted_on, _other(sites, set(labelled["group"])), **options)
 
 
 def mean_deviations(sites: pd.DataFrame, labelled: pd.DataFrame, **options: Any) -> pd.DataFrame:
@@ -124,10 +124,10 @@ def mean_deviations(sites: pd.DataFrame, labelled: pd.DataFrame, **options: Any)
     ``spread`` its standard deviation over groups; NaN for a set.
     """
     left_out = groups_left_out(sites, **options)
-    deviations = (left_out["true"] - left_out["estimate"]).groupby(left_out["family"]).mean()
+    deviations = (left_out["true"] - left_out["estimate"]).groupby(left_out["group"]).mean()
     rows = [("sites by the others", len(left_out), deviations.mean(), deviations.std())]
     for name, of_source in labelled.groupby("source", sort=False):
-        evaluated = evaluate(_other(sites, set(of_source["family"])), of_source, **options)
+        evaluated = evaluate(_other(sites, set(of_source["group"])), of_source, **options)
         rows.append(
             (str(name), len(of_source), (evaluated["true"] - evaluated["estimate"]).mean(), np.nan)
         )
@@ -144,7 +144,7 @@ def sizes(
     **options: Any,
 ) -> Iterator[tuple[int, bool, pd.DataFrame]]:
     """Yield `few_groups` for each number of groups, with and without the labelled set."""
-    most = sites["family"].nunique()
+    most = sites["group"].nunique()
     todo = [(m, w) for m in numbers for w in (True, False) if (m or w) and m < most - 1]
     with progress_bar(len(todo), "fitting on few groups", unit="cell") as bar:
         for m, with_set in todo:
@@ -169,18 +169,18 @@ def figures(evaluated: pd.DataFrame) -> dict[str, float]:
             "refused": evaluated["estimate"].isna().astype(float),
         }
     )
-    keys = [evaluated[name] for name in ("draw", "family") if name in evaluated]
+    keys = [evaluated[name] for name in ("draw", "group") if name in evaluated]
     return {
         **each.groupby(keys, sort=False).mean().mean().to_dict(),
         "by_pair": float(each["error"].mean()),
         "half_width": float((evaluated["upper"] - evaluated["lower"]).median() / 2),
         "pairs": len(evaluated),
-        "families": evaluated["family"].nunique(),
+        "groups": evaluated["group"].nunique(),
     }
 
 
-def _other(table: pd.DataFrame, families: Sequence[str] | set[str]) -> pd.DataFrame:
-    return table[~table["family"].isin(list(families))]
+def _other(table: pd.DataFrame, groups: Sequence[str] | set[str]) -> pd.DataFrame:
+    return table[~table["group"].isin(list(groups))]
 
 
 def in_hindsight(
@@ -192,7 +192,7 @@ def in_hindsight(
     Source: Koenker & Bassett 1978 (median regression), by scikit-learn.
     """
     x, y = values_of(sites, features).to_numpy(), sites[target].to_numpy(np.float64)
-    weights = 1 / sites.groupby(["family", "category"])[target].transform("size").to_numpy()
+    weights = 1 / sites.groupby(["group", "category"])[target].transform("size").to_numpy()
     line = QuantileRegressor(quantile=0.5, alpha=0.0).fit(x, y, sample_weight=weights)
     return sites[KEYS].assign(
         true=y, estimate=line.predict(x), lower=np.nan, upper=np.nan, constant=y.mean(), inside=True

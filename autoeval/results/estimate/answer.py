@@ -126,9 +126,9 @@ class EstimatesByCategory(Section):
 
 def labelled_pairs(table: pd.DataFrame, features: Sequence[str], target: Target) -> Tables:
     """Show one row a pair of source and category of a pair table, the most accurate first."""
-    families = table["family"].nunique()
-    words = f"{counted(len(table), 'pair')} of site and category, of {counted(families, 'group')}."
-    if families == 1:
+    groups = table["group"].nunique()
+    words = f"{counted(len(table), 'pair')} of site and category, of {counted(groups, 'group')}."
+    if groups == 1:
         words = f"{words} {ONE_SET}"
     names = [name for name in (*PAIR, target.name, *COUNTS, *features) if name in table]
     table = table[names].sort_values(target.name, ascending=False, ignore_index=True)

@@ -48,7 +48,7 @@ def fit_answer(regression: BayesianRegression) -> FitAnswer:
     """Predict each labelled set as if it were a new site; the median half-width counts."""
     rows, name = regression.rows_, regression.target
     accuracies, halves = [], []
-    for _, site in rows.groupby("source" if "source" in rows else "family", sort=False):
+    for _, site in rows.groupby("source" if "source" in rows else "group", sort=False):
         accuracies.append(category_weights(site, name) @ site[name].to_numpy(np.float64))
         interval = regression.predict_mean(site)
         halves.append((interval.upper - interval.lower) / 2)

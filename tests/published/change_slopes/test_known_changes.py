@@ -122,7 +122,7 @@ def test_the_level_of_a_site_is_estimated_by_the_others(world, monkeypatch):
     assert dict(zip(levels[0].index, same, strict=True)) == {f"w{k}": k == 2 for k in range(5)}
 
 
-def test_numbers_of_a_site_are_calibrated_by_other_families(world, changes):
+def test_numbers_of_a_site_are_calibrated_by_other_groups(world, changes):
     """Other truths at one site change the numbers of sites of the other folds, not its own."""
     observed = world[2][0]
     moved = [
@@ -141,27 +141,27 @@ def test_without_calibration_numbers_are_of_confidences(world):
     assert not fit_change(known, ChangeInputs(READ)).calibrated
 
 
-def test_sites_of_one_family_cannot_estimate_each_other(world):
-    together = [replace(images, family="one") for images in world[2][0]]
-    with pytest.raises(InputError, match="two families or more"):
+def test_sites_of_one_group_cannot_estimate_each_other(world):
+    together = [replace(images, group="one") for images in world[2][0]]
+    with pytest.raises(InputError, match="two groups or more"):
         known_changes(together, ("box",))
 
 
 def test_left_out_means_unseen(changes):
-    """What a family does under one kind of change has no part in what is estimated of it there."""
-    x, y, family, kind = arrays(changes[0], READ, bounds_of(READ))
-    own = (family == "w1") & (kind == "contrast")
+    """What a group does under one kind of change has no part in what is estimated of it there."""
+    x, y, group, kind = arrays(changes[0], READ, bounds_of(READ))
+    own = (group == "w1") & (kind == "contrast")
     other = np.where(own, y + 0.5, y)
     for kinds in (True, False):
-        estimated, moved = (left_out(x, v, family, kind, kinds=kinds)[0] for v in (y, other))
+        estimated, moved = (left_out(x, v, group, kind, kinds=kinds)[0] for v in (y, other))
         assert np.isfinite(estimated).all()
         assert estimated[own] == pytest.approx(moved[own])
         assert not np.allclose(estimated, moved)
 
 
 def test_slopes_estimate_changes_of_unseen_sites_better_than_no_change(changes):
-    x, y, family, kind = arrays(changes[0], READ, bounds_of(READ))
-    estimated, _ = left_out(x, y, family, kind, kinds=False)
+    x, y, group, kind = arrays(changes[0], READ, bounds_of(READ))
+    estimated, _ = left_out(x, y, group, kind, kinds=False)
     assert np.abs(estimated - y).mean() < 0.6 * np.abs(y).mean()
 
 

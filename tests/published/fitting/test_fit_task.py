@@ -158,7 +158,7 @@ def test_two_sources_give_an_estimator_that_is_not_evaluated(detector, task, tmp
     )
     found = result.fit_result_
     assert found.cross_validation == ()
-    assert any("2 families of sources" in p and "was not measured" in p for p in found.warnings)
+    assert any("2 groups of sources" in p and "was not measured" in p for p in found.warnings)
     rows = result.table_[result.table_["kind"] == "seed"].head(2)
     estimate = result.predict_rows(rows)
     assert estimate.interval_method == "predictive" and estimate.upper - estimate.lower > 0.3

@@ -29,7 +29,7 @@ def work_dir(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
     sites = [make_site(k, n_images=70, name=name) for k, name in enumerate(NAMES)]
     boxes = [
-        {"source": s.name, "family": s.name, LABELLED: pack_set(s.pool, s.truth)} for s in sites
+        {"source": s.name, "group": s.name, LABELLED: pack_set(s.pool, s.truth)} for s in sites
     ]
     of_all = {"sample_set": "own", "kind": "seed", "transforms": "", "repeat": 0, "n_images": 70}
     rows = [
@@ -62,7 +62,7 @@ def test_no_site_is_large_enough(work_dir):
         labels_report(work_dir, draws=2, fewest=71)
 
 
-def test_one_labelled_set_is_fitted_on_and_the_other_families_are_evaluated(tmp_path):
+def test_one_labelled_set_is_fitted_on_and_the_other_groups_are_evaluated(tmp_path):
     sets = [
         labelled_set(SiteBoxes(site.pool.found), site.truth, name=site.name, everywhere=True)
         for site in (make_site(k, n_images=64, name=name) for k, name in enumerate(NAMES))

@@ -47,7 +47,7 @@ def test_the_report_holds_every_regressor_and_the_default_is_itself():
     assert table.loc[("two", "bayes"), "loss"] == 1
     every = report.parts[0].table.query("detector == 'two' and way == 'groups left out'")
     own = groups_left_out(sites_of(scores()), features=FEATURES)
-    errors = (own["estimate"] - own["true"]).abs().groupby([own["category"], own["family"]]).mean()
+    errors = (own["estimate"] - own["true"]).abs().groupby([own["category"], own["group"]]).mean()
     mine = every[every["regressor"] == "bayes"].set_index("category")["error"]
     assert mine["car"] == pytest.approx(errors["car"].mean())
     by_hand = partial(groups_left_out, features=FEATURES, estimator=REGRESSORS["least squares"])

@@ -19,16 +19,16 @@ from autoeval.published.reports.site_order import (
 )
 
 
-def world(n_families=16, *, seed=0, informed=True):
+def world(n_groups=16, *, seed=0, informed=True):
     rng, rows = np.random.default_rng(seed), []
-    for family in range(n_families):
+    for group in range(n_groups):
         own = rng.normal(0, 0.07)
         for place in range(2):
             level = rng.uniform(0.1, 0.8)
             value = float(np.clip(level + own + rng.normal(0, 0.04), 0, 1))
             scores = level if informed else rng.uniform(0.1, 0.8)
             rows.append(
-                {"source": f"p{family}{place}", "family": f"f{family}", "kind": "seed"}
+                {"source": f"p{group}{place}", "group": f"f{group}", "kind": "seed"}
                 | {"sample_set": "own", "repeat": 0, "n_images": 200, "mAP": value}
                 | {"expected_ap": scores, "likely_share": scores, "box_size": -1.8}
             )
@@ -72,7 +72,7 @@ def test_scores_that_tell_nothing_tell_no_order():
     assert nothing.loc["pair", "brier"] < np.mean((bold - pairs["true"]) ** 2)
 
 
-def test_each_pair_of_a_family_is_named_once_the_one_told_to_be_worse_first():
+def test_each_pair_of_a_group_is_named_once_the_one_told_to_be_worse_first():
     rows = {
         "question": ["related pair"] * 3 + ["pair"],
         "of": [("a", "b"), ("a", "b"), ("c", "d"), ("a", "c")],
@@ -94,7 +94,7 @@ def test_reliability_by_hand():
     assert table["true"].tolist() == pytest.approx([0, 2 / 3])
 
 
-def test_too_few_families_are_refused():
+def test_too_few_groups_are_refused():
     with pytest.raises(InputError, match="6 groups"):
         predicted_orders(world(5))
     with pytest.raises(InputError, match="share="):

@@ -21,18 +21,18 @@ from tests.estimation.test_bayesian_regression import pair_table
 
 
 def scores():
-    """Places of six families and a labelled set that comes from the first of them."""
+    """Places of six groups and a labelled set that comes from the first of them."""
     sites = pair_table(categories=("car", "van")).assign(kind="seed", repeat=0)
-    own = pair_table(n=8, seed=1).assign(kind="category", repeat=0, source="set", family="family0")
+    own = pair_table(n=8, seed=1).assign(kind="category", repeat=0, source="set", group="group0")
     own = own.assign(category=[f"word{k}" for k in range(len(own))])
     return pd.concat([sites, own], ignore_index=True)
 
 
 def test_figures_worked_by_hand():
     rows = [("a", 0.5, 0.4, 0.3, 0.6), ("a", 0.5, 0.7, 0.6, 0.8), ("b", 0.2, *[np.nan] * 3)]
-    columns = ["family", "true", "estimate", "lower", "upper"]
+    columns = ["group", "true", "estimate", "lower", "upper"]
     found = figures(pd.DataFrame(rows, columns=columns).assign(constant=0.4))
-    # family a: errors .1 and .2; family b is refused, so the constant's .2 counts
+    # group a: errors .1 and .2; group b is refused, so the constant's .2 counts
     assert found["error"] == pytest.approx((0.15 + 0.2) / 2)
     assert found["by_pair"] == pytest.approx((0.1 + 0.2 + 0.2) / 3)
     assert found["constant"] == pytest.approx((0.1 + 0.2) / 2)
@@ -40,14 +40,14 @@ def test_figures_worked_by_hand():
     assert found["half_width"] == pytest.approx((0.15 + 0.1) / 2)
 
 
-def test_a_labelled_set_never_evaluates_its_own_family():
+def test_a_labelled_set_never_evaluates_its_own_group():
     table = scores()
     sites, labelled = sites_of(table), labelled_of(table)
-    assert "family0" not in set(by_labelled_set(labelled, sites)["family"])
-    assert "family0" not in set(few_groups(sites, labelled, m=1, draws=2)["family"])
-    # where families are left out, the set is left out together with its own
+    assert "group0" not in set(by_labelled_set(labelled, sites)["group"])
+    assert "group0" not in set(few_groups(sites, labelled, m=1, draws=2)["group"])
+    # where groups are left out, the set is left out together with its own
     alone, both = groups_left_out(sites), groups_left_out(sites, labelled)
-    own = (alone["family"] == "family0").to_numpy()
+    own = (alone["group"] == "group0").to_numpy()
     np.testing.assert_allclose(alone["estimate"][own], both["estimate"][own])
     assert not np.allclose(alone["estimate"][~own], both["estimate"][~own])
 
@@ -72,10 +72,10 @@ def test_no_line_errs_less_than_the_best_in_hindsight():
     assert figures(in_hindsight(exact, **options))["error"] == pytest.approx(0)
 
 
-def test_m_families_are_fitted_on_and_all_others_evaluated():
+def test_m_groups_are_fitted_on_and_all_others_evaluated():
     sites = sites_of(scores())
     evaluated = few_groups(sites, m=4, draws=3)
-    assert (evaluated.groupby("draw")["family"].nunique() == 2).all()
+    assert (evaluated.groupby("draw")["group"].nunique() == 2).all()
     with pytest.raises(InputError, match="1 to 5 groups"):
         few_groups(sites, m=0)
 
@@ -92,4 +92,4 @@ def test_the_report_holds_every_way_and_size():
     lines = ["one for each category", "one for all"]
     assert report.parts[2].table["way"].tolist() == [line for line in lines for _ in range(2)]
     with pytest.raises(InputError, match="3 groups or more but got 1"):
-        transfer_report(scores().query("family == 'family1'"))
+        transfer_report(scores().query("group == 'group1'"))

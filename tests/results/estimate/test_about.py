@@ -16,7 +16,7 @@ from tests.commands.predicted_world import write_world
 
 
 def test_what_is_known_is_named():
-    facts = about("autoeval fit --level .8", labels="val.json", task=None, family="")
+    facts = about("autoeval fit --level .8", labels="val.json", task=None, group="")
     assert list(facts) == ["labels", "date", "command"]
     assert facts["labels"] == "val.json" and facts["command"] == "autoeval fit --level .8"
     now = datetime.now().astimezone()
