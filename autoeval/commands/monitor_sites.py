@@ -27,7 +27,7 @@ def watch_images(
     """Run the detector on images that it has not seen yet; the path of each by its name, too."""
     from autoeval.data.find_images import find_images
     from autoeval.data.image_folder import ImageFile
-    from autoeval.estimation.observation.reference_boxes import load_reference
+    from autoeval.estimation.given_boxes import Detector
     from autoeval.monitoring.observing.signals import image_signals
     from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_records import RecordStore
@@ -35,23 +35,24 @@ def watch_images(
 
     clock, plan = Clock(args.time), _plan(args)
     listed = find_images(args.images, args.img_dir)
-    load = run_options.named_detector(args, estimator.loading_.get("detector"))
+    spec = run_options.named_detector(args, estimator.loading_.get("detector"))
     files = [image for image in listed.images if isinstance(image, ImageFile)]
     watched = watch_sites(
         files,
         estimator,
-        load() if load else estimator.load_detector(),
+        Detector(
+            spec or estimator.load_detector(),
+            reference=run_options.named_reference(args),
+            batch_size=args.batch_size,
+            executor=executor,
+        ),
         RecordStore(args.work_dir),
         plan,
         clock=clock,
         signals=image_signals,
         categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
-        batch_size=args.batch_size,
-        executor=executor,
         shards=shards,
-        load=load,
-        reference=load_reference(run_options.named_reference(args)),
     )
     for skipped in listed.skipped:
         print(f"note: {skipped}", file=sys.stderr)
@@ -60,22 +61,25 @@ def watch_images(
 
 def watch_predictions_at(args: argparse.Namespace, estimator: AccuracyEstimator) -> Watched:
     """Read the files of predictions that have changed."""
+    from autoeval.estimation.given_boxes import Predictions
     from autoeval.monitoring.site_records import RecordStore
     from autoeval.monitoring.watch_sites import watch_predictions
 
     return watch_predictions(
-        args.predictions,
+        Predictions(
+            args.predictions,
+            args.half_size_predictions,
+            args.reference_predictions,
+            args.names or {},
+            complete=args.complete,
+            reference_names=args.reference_names or {},
+        ),
         estimator,
         RecordStore(args.work_dir),
         _plan(args),
-        half_size_predictions=args.half_size_predictions,
-        reference_predictions=args.reference_predictions,
         images_list=args.images_list,
         categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
-        names=_words_in(args.names),
-        reference_names=_words_in(args.reference_names),
-        truncated=not args.complete,
         time_form=args.time,
     )
 
@@ -90,7 +94,7 @@ def observe_other(
     from autoeval.api import load_estimator
     from autoeval.data.image_folder import ImageFile
     from autoeval.detectors.detector_spec import DetectorSpec
-    from autoeval.estimation.observation.reference_boxes import load_reference
+    from autoeval.estimation.given_boxes import Detector
     from autoeval.features.reference_features import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.periods import Clock
@@ -103,15 +107,16 @@ def observe_other(
     observe_candidate(
         [ImageFile(name, path) for name, path in files.items()],
         estimator,
-        estimator.load_detector(),
+        Detector(
+            DetectorSpec.from_dict(kept) if kept else estimator.load_detector(),
+            reference=run_options.named_reference(args) if with_one else None,
+            batch_size=args.batch_size,
+            executor=executor,
+        ),
         RecordStore(args.work_dir / CANDIDATE),
         clock=Clock(args.time),
         depth=args.depth,
-        batch_size=args.batch_size,
-        executor=executor,
         shards=shards,
-        load=DetectorSpec.from_dict(kept) if kept else None,
-        reference=load_reference(run_options.named_reference(args)) if with_one else None,
     )
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from autoeval.data.predictions.category_words import read_names
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
-from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import Categories
 from autoeval.monitoring.periods import AUTO, Clock
 from autoeval.monitoring.site_records import RecordStore
@@ -70,24 +67,14 @@ def monitor(
     given = None if boxes is None else given_boxes(boxes)
     store, plan = RecordStore(Path(work_dir)), plan or WatchPlan()
     if isinstance(given, Predictions):
-        given = as_fitted(given, fitted.context_)
-        words, reference_words = (
-            read_names(Path(names)) if isinstance(names, str | os.PathLike) else names
-            for names in (given.names, given.reference_names)
-        )
         return watch_predictions(
-            given.path,
+            given,
             fitted,
             store,
             plan,
-            half_size_predictions=given.half_size,
-            reference_predictions=next(iter(given.references), None),
             images_list=images,
             categories=categories,
             site_categories=site_categories,
-            names=words,
-            reference_names=reference_words,
-            truncated=not given.complete,
             time_form=time,
         )
     if images is None:
@@ -95,21 +82,16 @@ def monitor(
     from autoeval.data.image_folder import load_image_folder
     from autoeval.monitoring.observing.signals import image_signals
 
-    run = given or Detector(fitted.load_detector())
     watched = watch_sites(
         load_image_folder(images),
         fitted,
-        run.loaded,
+        given or Detector(fitted.load_detector()),
         store,
         plan,
         clock=Clock(time),
         signals=image_signals,
         categories=categories,
         site_categories=site_categories,
-        batch_size=run.batch_size,
-        executor=run.executor,
-        load=run.spec,
-        reference=run.loaded_reference,
     )
     assert watched is not None  # of a single process
     return watched

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from autoeval.data.image_folder import ImageFile
+from autoeval.data.predictions.category_words import read_names
 from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.nothing_found import nothing_found_text
-from autoeval.estimation.observation.detector_identity import LoadDetector, identity_warnings
-from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.observation.reference_boxes import Reference
+from autoeval.estimation.observation.detector_identity import identity_warnings
+from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.panel_prior import calibration_prior
+from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import BLACK_BOX, Categories, any_task
 from autoeval.monitoring.changes.site_changes import site_changes
 from autoeval.monitoring.observing.reading_results import ResultsReader, read_results
@@ -45,7 +49,6 @@ from autoeval.monitoring.watched import Watched
 from autoeval.notices import Notice
 from autoeval.report.tables import counted
 from autoeval.runtime.files import PathLike
-from autoeval.runtime.job import Executor
 from autoeval.runtime.jobs import JobCounts
 from autoeval.runtime.shards import Shards
 
@@ -63,7 +66,7 @@ NO_TIMES = (
 def watch_sites(
     files: Sequence[ImageFile],
     estimator: AccuracyEstimator,
-    detector: ImageDetector,
+    detector: Detector | ImageDetector,
     store: RecordStore,
     plan: WatchPlan,
     *,
@@ -71,11 +74,7 @@ def watch_sites(
     signals: Signals,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
-    batch_size: int = 4,
-    executor: Executor | None = None,
     shards: Shards | None = None,
-    load: LoadDetector | None = None,
-    reference: Reference | None = None,
 ) -> Watched | None:
     """Observe the images that the store lacks, and estimate all sites.
 
@@ -87,19 +86,17 @@ def watch_sites(
     files : sequence of ImageFile
     estimator : AccuracyEstimator
         Of the method ``bayes``, fitted with the same detector.
-    detector : ImageDetector
+    detector : Detector or ImageDetector
+        A `Detector` also says how it is run; its reference, a stronger detector, is run, too, by
+        default that of the fit, where it had one.
     store : RecordStore
     plan : WatchPlan
-    clock, signals, load
+    clock, signals
         See `SitePass`.
     categories, site_categories : mapping, optional
         Names and words of all sites, and of single ones; see `SiteCategories`.
-    batch_size : int
-        Changes no number.
-    executor, shards
-        Who observes; see `observe_sites`.
-    reference : Reference, optional
-        A stronger detector that is run, too; by default that of the fit, where it had one.
+    shards : Shards, optional
+        Which processes share the images; see `observe_sites`.
 
     Returns
     -------
@@ -112,19 +109,20 @@ def watch_sites(
         If the estimator or the store is of another detector, or no image of any site can be read.
     """
     plan.check(estimator)
-    observer = site_observer(estimator, detector, reference=reference, batch_size=batch_size)
-    expected = estimator.expected_categories_
-    chosen = SiteCategories(detector.categories, expected, categories, site_categories or {})
+    run = detector if isinstance(detector, Detector) else Detector(detector)
+    observer = _observer(estimator, run)
+    expected, words = estimator.expected_categories_, run.loaded.categories
+    chosen = SiteCategories(words, expected, categories, site_categories or {})
     for given in filter(None, (categories, *chosen.of_site.values())):
-        any_task(given, detector.categories)  # refuses words that it does not know
+        any_task(given, words)  # refuses words that it does not know
     images, vanished = site_images(files, depth=plan.depth)
-    work, began = SitePass(observer, clock, signals, load=load), time.time()
-    counts = observe_sites(images, work, store, executor=executor, shards=shards)
+    work, began = SitePass(observer, clock, signals, load=run.spec), time.time()
+    counts = observe_sites(images, work, store, executor=run.executor, shards=shards)
     if shards and not shards.leads:
         return None
-    store.add_words(detector.categories)
+    store.add_words(words)
     index = store.index()
-    warnings = (*_lost(images, vanished, index, counts), *identity_warnings(detector))
+    warnings = (*_lost(images, vanished, index, counts), *identity_warnings(run.loaded))
     return _watched(
         store,
         index,
@@ -132,7 +130,7 @@ def watch_sites(
         plan,
         chosen,
         warnings,
-        backbone=detector.backbone,
+        backbone=run.loaded.backbone,
         began=began,
     )
 
@@ -140,24 +138,29 @@ def watch_sites(
 def observe_candidate(
     files: Sequence[ImageFile],
     estimator: AccuracyEstimator,
-    detector: ImageDetector,
+    detector: Detector,
     store: RecordStore,
     *,
     clock: Clock,
     depth: int | None = None,
-    batch_size: int = 4,
-    executor: Executor | None = None,
     shards: Shards | None = None,
-    load: LoadDetector | None = None,
-    reference: Reference | None = None,
 ) -> None:
     """Observe with another detector the images that its store lacks; see `watch_sites`."""
-    observer = site_observer(estimator, detector, reference=reference, batch_size=batch_size)
     images, _ = site_images(files, depth=depth)
-    work = SitePass(observer, clock, no_signals, load=load)
-    observe_sites(images, work, store, executor=executor, shards=shards)
+    work = SitePass(_observer(estimator, detector), clock, no_signals, load=detector.spec)
+    observe_sites(images, work, store, executor=detector.executor, shards=shards)
     if not shards or shards.leads:
-        store.add_words(detector.categories)
+        store.add_words(detector.loaded.categories)
+
+
+def _observer(estimator: AccuracyEstimator, detector: Detector) -> Observer:
+    """Make the pass over the images of sites; see `site_observer`."""
+    return site_observer(
+        estimator,
+        detector.loaded,
+        reference=detector.loaded_reference,
+        batch_size=detector.batch_size,
+    )
 
 
 def no_signals(image: np.ndarray) -> dict[str, float]:
@@ -166,38 +169,31 @@ def no_signals(image: np.ndarray) -> dict[str, float]:
 
 
 def watch_predictions(
-    predictions: PathLike,
+    predictions: PathLike | Predictions,
     estimator: AccuracyEstimator,
     store: RecordStore,
     plan: WatchPlan,
     *,
-    half_size_predictions: PathLike | None = None,
-    reference_predictions: PathLike | None = None,
     images_list: PathLike | None = None,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
-    names: Mapping[str, str] | None = None,
-    reference_names: Mapping[str, str] | None = None,
-    truncated: bool = False,
     time_form: str = AUTO,
 ) -> Watched:
     """Read the results files that are new or have changed, and estimate all sites.
 
     Parameters
     ----------
-    predictions, half_size_predictions, reference_predictions, images_list
-        See `find_results`.
+    predictions : path-like or Predictions
+        Folder or file of each pass over all sites, as `find_results` finds them; of several
+        references the one that the fit reads.
     estimator : AccuracyEstimator
         Of the method ``bayes``, fitted on predictions of the same detector.
     store : RecordStore
     plan : WatchPlan
+    images_list : path-like, optional
+        The images of all sites; see `find_results`.
     categories, site_categories : mapping, optional
         Names and words of all sites, and of single ones; see `SiteCategories`.
-    names, reference_names : mapping of str to str, optional
-        Word of each category number, where neither the files nor the labels have it; and the
-        detector's word for each of the reference.
-    truncated : bool
-        Whether it is known that boxes with low scores were left out.
     time_form : str
         ``"auto"``, the time that the list of images gives (``date_captured`` or ``datetime``), or a
         form of the time in file names, as in `Clock`.
@@ -220,8 +216,15 @@ def watch_predictions(
             f"Expected --time as a form of the time in file names, such as %Y%m%d_%H%M%S, but got "
             f"{time_form!r}: results files hold no images to read it from."
         )
-    needed = needed_passes(estimator)
-    if reference_predictions:
+    if not isinstance(predictions, Predictions):
+        predictions = Predictions(predictions)
+    needed, given = needed_passes(estimator), as_fitted(predictions, estimator.context_)
+    reference = next(iter(given.references), None)
+    names, reference_names = (
+        read_names(Path(words)) if isinstance(words, str | os.PathLike) else words
+        for words in (given.names, given.reference_names)
+    )
+    if reference:
         estimator.pass_.check_read([REFERENCE])
     elif reference_names:
         raise InputError(
@@ -230,7 +233,7 @@ def watch_predictions(
         )
     elif REFERENCE in needed:
         raise InputError(NO_REFERENCE.format("--predictions PATH reference=PATH"))
-    if HALF in needed and not half_size_predictions:
+    if HALF in needed and not given.half_size:
         raise InputError(
             "This estimator was fitted with a pass at half the size: give that of these images, "
             "too (--predictions ... half_size=DIR), or fit again without."
@@ -238,20 +241,17 @@ def watch_predictions(
     # Periods of a site are compared with each other: files of all of them begin where the fit does.
     statistics, clock = replace(estimator.statistics_, floors=()), Clock(time_form)
     reader = ResultsReader(
-        statistics, clock, plan.depth, names or {}, truncated, reference_names or {}
+        statistics, clock, plan.depth, names, not given.complete, reference_names
     )
     files = find_results(
-        predictions,
-        half_size=half_size_predictions,
-        reference=reference_predictions,
-        image_list=images_list,
+        given.path, half_size=given.half_size, reference=reference, image_list=images_list
     )
     began = time.time()
     warnings, unseen = read_results(files, reader, store)
     index, words = store.index(), store.add_words(statistics.categories)
     expected = estimator.expected_categories_
     chosen = SiteCategories(words, expected, categories, site_categories or {})
-    missing = [NO_SIGNALS, *([] if half_size_predictions else [NO_HALF_SIZE])]
+    missing = [NO_SIGNALS, *([] if given.half_size else [NO_HALF_SIZE])]
     if len(index) and index["taken"].isna().any():
         missing.append(NO_TIMES)
     return _watched(

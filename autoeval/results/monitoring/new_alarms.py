@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from autoeval.data.wording import masked_address
 from autoeval.errors import InputError
-from autoeval.monitoring.order.site_table import FALSE_ALARMS
+from autoeval.monitoring.order.row_estimates import FALSE_ALARMS
 from autoeval.monitoring.watched import BELOW, Watched
 from autoeval.runtime.files import write_json
 from autoeval.runtime.json_values import plain

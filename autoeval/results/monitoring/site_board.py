@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.monitoring.order.site_table import FALSE_ALARMS
+from autoeval.monitoring.order.row_estimates import FALSE_ALARMS
 from autoeval.monitoring.periods import FORMS
 from autoeval.monitoring.watched import ALARM, BELOW, Watched
 from autoeval.report.interactive import Board, BoardItem

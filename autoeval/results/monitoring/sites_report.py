@@ -11,7 +11,7 @@ import pandas as pd
 
 from autoeval.data.wording import listed
 from autoeval.monitoring.candidate import OF_KNOWN
-from autoeval.monitoring.order.site_table import FALSE_ALARMS
+from autoeval.monitoring.order.row_estimates import FALSE_ALARMS
 from autoeval.monitoring.watched import ALARM, BELOW, Watched
 from autoeval.report.interactive import Board
 from autoeval.report.page import Page

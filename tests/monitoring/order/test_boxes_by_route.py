@@ -10,6 +10,7 @@ from monitoring.fake_cameras import detector, estimator, write_camera
 from autoeval.calibration import ScoreCalibration
 from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections
+from autoeval.estimation.given_boxes import Predictions
 from autoeval.features.calibrated_features import FEATURES
 from autoeval.monitoring.order.group_rows import score_group
 from autoeval.monitoring.periods import Clock
@@ -88,11 +89,10 @@ def both(tmp_path):
         (tmp_path / "lists" / f"{name}.json").write_text(json.dumps(content))
     files = RecordStore(tmp_path / "files")
     watched = watch_predictions(
-        tmp_path / "clean",
+        Predictions(tmp_path / "clean", tmp_path / "half_size"),
         fitted,
         files,
         WatchPlan(),
-        half_size_predictions=tmp_path / "half_size",
         images_list=tmp_path / "lists",
     )
     return fitted, (store, network), (files, watched)

@@ -1,0 +1,180 @@
+"""Fit an estimator on a labelled set or the sources of a task, or join such fits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autoeval.data.tasks.task import Task, load_task
+from autoeval.errors import InputError
+from autoeval.estimation.artefact import ESTIMATOR, artefact_path
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import fit_files, fit_labelled, fit_sources
+from autoeval.estimation.given_boxes import GivenBoxes, Predictions, given_boxes
+from autoeval.estimation.intervals import check_level
+from autoeval.estimation.joining_fits import join_fits
+from autoeval.runtime.files import PathLike, write_table
+
+if TYPE_CHECKING:
+    from autoeval.estimation.site import Categories
+
+SCORES = "scores.parquet"  # beside the estimator
+
+
+def fit(
+    labels: PathLike,
+    boxes: GivenBoxes,
+    *,
+    img_dir: PathLike | None = None,
+    group: str | None = None,
+    categories: Categories | None = None,
+    target: str = "mAP",
+    level: float = 0.9,
+    calibrate: bool = True,
+    trained_here: bool = False,
+    work_dir: PathLike | None = None,
+) -> AccuracyEstimator:
+    """Fit an estimator on one labelled set.
+
+    Parameters
+    ----------
+    labels : path-like
+        COCO JSON, or a folder of YOLO or VOC labels.
+    boxes : path-like, Predictions, Detector or ImageDetector
+        What the detector found there: the path of its predictions, or `Predictions`; or the
+        detector that is run over the images, `Detector`.
+    img_dir : path-like, optional
+        Images of `labels`, where their format does not say.
+    group : str, optional
+        Origin of `labels`, if others that it is joined with share it.
+    categories : mapping of str to sequence of str, optional
+        Fit on these, expected in all images, each with the detector's words for it, as in
+        `AccuracyEstimator.predict`; labels have these words or the category's name. By default
+        every category of the labels is fitted on, on the images that hold it.
+    target : str
+        What is estimated: ``mAP``, ``mAP50``, ``mAP75``, or one at a score threshold such as
+        ``recall@0.3``. `AccuracyEstimator.for_target` changes it.
+    level : float
+        Nominal coverage of the intervals.
+    calibrate : bool
+        Learn from the labels how confidences of this detector go with being right; otherwise the
+        usual calibration of detectors is taken. See docs/explanation/calibration.md.
+    trained_here : bool
+        Whether the detector was trained on other images of the same site. It is then overconfident
+        elsewhere, and estimates of other sites are lower, but for precision; see
+        docs/results/fine_tuned.md. Joined fits keep it for the sites that it was said of.
+    work_dir : path-like, optional
+        Where the estimator, its score table and what was observed are written: the same call goes
+        on where one was interrupted.
+
+    Returns
+    -------
+    AccuracyEstimator
+        Its ``fit_result_`` says how accurate it is on what it has not seen.
+
+    Raises
+    ------
+    InputError
+        If the data cannot be read or do not belong together; the message says what to do.
+    """
+    check_level(level)
+    folder, given = _folder(work_dir), given_boxes(boxes)
+    wanted: dict[str, Any] = {"target": target, "level": level, "calibrate": calibrate}
+    wanted["trained_here"] = trained_here
+    origin: dict[str, Any] = {"img_dir": img_dir, "group": group, "categories": categories}
+    if isinstance(given, Predictions):
+        return _written(fit_files(given, labels=labels, **origin, **wanted), folder)
+    return _written(fit_labelled(given, labels, folder=folder, **origin, **wanted), folder)
+
+
+def fit_task(
+    task: PathLike | Task,
+    boxes: GivenBoxes,
+    *,
+    data_root: PathLike | None = None,
+    target: str = "mAP",
+    level: float = 0.9,
+    calibrate: bool = True,
+    work_dir: PathLike | None = None,
+) -> AccuracyEstimator:
+    """Fit an estimator on the labelled sources of a task.
+
+    Parameters
+    ----------
+    task : path-like or Task
+        A task file with labelled sources; see `autoeval.load_task`.
+    boxes : path-like, Predictions, Detector or ImageDetector
+        What the detector found there, as in `fit`; predictions are a folder with ``NAME.json`` for
+        each source.
+    data_root : path-like, optional
+        Folder with the data of a task file.
+    target, level, calibrate, work_dir
+        See `fit`.
+
+    Returns
+    -------
+    AccuracyEstimator
+        Its ``fit_result_`` has the error at each source when it was left out.
+
+    Raises
+    ------
+    InputError
+        As `fit`.
+    """
+    check_level(level)
+    folder, given = _folder(work_dir), given_boxes(boxes)
+    wanted: dict[str, Any] = {"target": target, "level": level, "calibrate": calibrate}
+    if isinstance(task, str | os.PathLike):
+        task = load_task(task, data_root)
+    elif data_root is not None:
+        raise InputError("`data_root` is for a task file, and this task is loaded: leave it out.")
+    if isinstance(given, Predictions):
+        return _written(fit_files(given, task=task, **wanted), folder)
+    return _written(fit_sources(given, task, folder=folder, **wanted), folder)
+
+
+def join(
+    fits: Sequence[PathLike],
+    *,
+    target: str = "mAP",
+    level: float = 0.9,
+    work_dir: PathLike | None = None,
+) -> AccuracyEstimator:
+    """Join fits of one detector on several labelled sets and tasks into one estimator.
+
+    Parameters
+    ----------
+    fits : sequence of path-like
+        Work dirs of `fit` and `fit_task`, or their estimators.
+    target, level, work_dir
+        See `fit`.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two, they are of different detectors, or share a labelled set.
+    """
+    check_level(level)
+    paths = [artefact_path(path).resolve() for path in fits]
+    if len(set(paths)) < 2:
+        raise InputError("--join takes two work dirs or more, of fits of one detector.")
+    loaded = {str(path): AccuracyEstimator.load(path) for path in paths}
+    return _written(join_fits(loaded, target=target, level=level), _folder(work_dir))
+
+
+def _folder(path: PathLike | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _written(estimator: AccuracyEstimator, folder: Path | None) -> AccuracyEstimator:
+    """Write a fit and its score table to a folder, where there is one."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        estimator.save(folder / ESTIMATOR)
+        write_table(folder / SCORES, estimator.table_)
+        estimator.fit_result_ = estimator.fit_result_.written(  # type: ignore[union-attr]
+            folder / ESTIMATOR, folder / SCORES
+        )
+    return estimator
