@@ -185,6 +185,8 @@ class BayesianRegression:
             prediction = self._model.predict(new, average=average)
             away = None if GROUP in rows else self.away_prior_
             return away.predict(prediction, self.home_, self.trained_share_) if away else prediction
+        # The pair keeps the scores and effects of the labelled one of its site, so that the model
+        # predicts the accuracy there; the change by its own scores is then added, see `KnownSite`.
         site = self.known_site(str(rows[SITE].iloc[0]))
         model = self._mixed_model().fit(site.fitted, self._true)
         pairs, ratio = site.of_new(new, self.features_.index(CONFIDENCE))
@@ -270,6 +272,8 @@ class BayesianRegression:
     @property
     def accuracy_std_(self) -> float:
         """Standard deviation of accuracies, by the pairs and a first guess: uniform in [0, 1]."""
+        # 12 ** -0.5 is the standard deviation of a uniform distribution; that of a few pairs alone
+        # may be 0.
         uniform = Scaling(np.array([0.5]), np.array([12**-0.5]), self._prior.guess)
         return float(uniform.learn(self._true[:, None]).scale[0])
 
@@ -357,6 +361,7 @@ class BayesianRegression:
             return pairs
         lacking = ~self.reads_reference(rows)
         x, sampling = pairs.x.copy(), pairs.sampling.copy()
+        # At the score that the prior expects, the reference moves no prediction.
         x[lacking, -1] = self.reference_.fill(x[lacking, :-1], pairs.category[lacking])
         sampling[lacking] += self.reference_.lost
         return replace(pairs, x=x, sampling=sampling)

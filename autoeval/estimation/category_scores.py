@@ -37,6 +37,7 @@ from autoeval.features.reference_features import (
     REFERENCE_FEATURES,
     ReferenceFeatures,
 )
+from autoeval.metrics.coco_matching import AT_HALF
 from autoeval.metrics.mean_ap import coco_summary
 from autoeval.metrics.operating_point import CountCurve
 from autoeval.sites.labelled_set import LabelledSet
@@ -70,6 +71,7 @@ class CategoryScores:
         scores = boxes.clean.scores[boxes.clean.rows_of(category)]
         self._highest = float(scores.max(initial=0.0))
         self._features = [name for name in features if needs_of([name]) <= boxes.passes]
+        # of each image of the site its number among those evaluated, -1 for the others
         place = np.full(len(boxes), -1)
         place[images] = np.arange(len(images))
         rows = boxes.clean.rows_of(category)
@@ -219,7 +221,7 @@ def labelled_rows(
         that hold the category.
     """
     rows, boxes = [], replace(labelled.boxes, calibration=calibration)
-    p = boxes.right_at_half if probabilities is None else probabilities[0]
+    p = boxes.right_at_half if probabilities is None else probabilities[AT_HALF]
     for k in np.flatnonzero(labelled.enough).tolist():
         ranking = labelled.rankings[k]
         images = boxes.images_with(k, p)

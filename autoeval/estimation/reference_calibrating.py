@@ -10,6 +10,7 @@ import numpy as np
 from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.calibrating import cross_fitted, fit_calibration
 from autoeval.estimation.panel_prior import calibration_prior
+from autoeval.metrics.coco_matching import AT_HALF
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes
@@ -37,7 +38,7 @@ def with_calibrated_reference(
     if calibrate:
         everywhere = [np.ones(len(reference_set.boxes), bool) for reference_set in as_detector]
         calibration = fit_calibration(as_detector, everywhere, prior)
-        probabilities = [p[0] for p in cross_fitted(as_detector, prior)]
+        probabilities = [p[AT_HALF] for p in cross_fitted(as_detector, prior)]
     of_set = dict(
         zip((id(labelled_set) for labelled_set in with_reference), probabilities, strict=True)
     )

@@ -97,6 +97,8 @@ class ReferencePrior:
 
     def added(self, scaling: Scaling, prior: Prior, weight: float) -> WithReference:
         """Add the score of a reference to the units and the prior of the scores of boxes."""
+        # (1 - v) m(x) + v r, term by term. The score of the reference is in units of its own, (r -
+        # MIDDLE) / SCALE, so that v r is a slope of v SCALE and v MIDDLE in the intercept.
         rest = 1 - weight
         with_reference = replace(
             prior,
@@ -106,6 +108,7 @@ class ReferencePrior:
             spread=(1 - self.narrower * weight) * prior.spread,
         )
         location, scale = np.append(scaling.location, MIDDLE), np.append(scaling.scale, SCALE)
+        # A pair without a box of the reference is predicted by m(x) alone, with the whole spread.
         lost = prior.spread**2 - with_reference.spread**2
         units = Scaling(location, scale, scaling.weight)
         return WithReference(units, with_reference, scaling, prior, lost)

@@ -44,7 +44,7 @@ class FloorFit:
 def fits_above(sets: Sequence[LabelledSet], calibrated: CalibratedSets) -> dict[float, FloorFit]:
     """Fit labelled sets at every floor above those of their files.
 
-    known: what was fitted on all their boxes. A floor over which no box is left is left out.
+    calibrated: what was fitted on all their boxes. A floor over which no box is left is left out.
     """
     fit_floor = max(labelled_set.statistics.floor for labelled_set in sets)
     fits = {}

@@ -43,6 +43,8 @@ class Away:
         """
         factor = np.exp(-self.fall * home * share)
         mean = factor * predicted.mean
+        # The errors of detectors away from home are fitted; where those that the model expects at
+        # home, scaled as its mean is, are larger, these count.
         fitted = self.least_std + self.std_share * np.maximum(mean, 0)
         std_of_model = predicted.std
         std = share * np.maximum(fitted, factor * std_of_model) + (1 - share) * std_of_model
@@ -50,6 +52,8 @@ class Away:
 
     def draws(self, draws: np.ndarray, home: float, share: float = 1.0) -> np.ndarray:
         """Correct joint draws, (D, N), whose dependence stays."""
+        # Moved and scaled column by column: the correlations of sites stay, and with them what is
+        # known of their order.
         mean, std = draws.mean(axis=0), np.maximum(draws.std(axis=0), 1e-9)
         away = self.predict(Mixture(np.ones(1), mean[None], std[None]), home, share)
         return np.asarray(away.mean + (draws - mean) / std * away.std)
