@@ -9,6 +9,7 @@ import numpy as np
 
 from autoeval.calibration import FOUND, LIKELY, ScoreCalibration
 from autoeval.metrics.average_precision import RankedDetections, influence_function
+from autoeval.metrics.coco_matching import AT_HALF
 from autoeval.metrics.operating_point import (
     CountCurve,
     denominators,
@@ -68,7 +69,7 @@ class CalibratedFeatures:
         self.points = {name: point for name, point in named.items() if point}
         p = calibration.probabilities(scores) if probabilities is None else probabilities
 
-        shown = p[0] > FOUND
+        shown = p[AT_HALF] > FOUND
         images = np.unique(image[shown])
         if len(images) > MOST_IMAGES:  # a mean over so many hardly varies, and memory is finite
             images = images[np.linspace(0, len(images) - 1, MOST_IMAGES).astype(np.int64)]
@@ -81,10 +82,13 @@ class CalibratedFeatures:
 
         n = len(images)
         self.images = images
-        n_true = np.bincount(at, p[0], minlength=n) + calibration.n_missed(p[0], at, n)
+        at_half = p[AT_HALF]
+        n_true = np.bincount(at, at_half, minlength=n) + calibration.n_missed(at_half, at, n)
         self._ranking = RankedDetections.of(scores[kept], at, p, n_true)
-        likely, boxes = (np.bincount(at[chosen], minlength=n) for chosen in (p[0] > LIKELY, shown))
-        weights = p[0] * shown
+        likely, boxes = (
+            np.bincount(at[chosen], minlength=n) for chosen in (at_half > LIKELY, shown)
+        )
+        weights = at_half * shown
         self._likely_share = likely / np.maximum(boxes, 1)  # (n,), as are the two that follow
         self._size_sum = np.bincount(at, weights * sides[kept], minlength=n)
         self._weight_sum = np.bincount(at, weights, minlength=n)

@@ -12,6 +12,7 @@ from typing_extensions import Self
 from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.metrics.average_precision import RankedDetections
+from autoeval.metrics.coco_matching import AT_HALF
 from autoeval.sites.pool import Pool
 
 INVERSE_PENALTY = 0.03  # on slopes, for standardised features
@@ -67,7 +68,7 @@ class BoxModel:
         missed = []
         for k in range(len(boxes.categories)):
             mine = boxes.label == k
-            columns = probabilities[0, mine], boxes.scores[mine], boxes.image[mine]
+            columns = probabilities[AT_HALF, mine], boxes.scores[mine], boxes.image[mine]
             features = image_features(*columns, len(boxes.images))
             missed.append(expected_count(self.false_negatives, features))
         return np.array(missed)
@@ -108,7 +109,7 @@ def expected_rankings(
     for k, missed in enumerate(n_missed):
         mine = boxes.label == k
         image, right = boxes.image[mine], probabilities[:, mine]
-        n_true = np.bincount(image, right[0], minlength=len(missed)) + missed
+        n_true = np.bincount(image, right[AT_HALF], minlength=len(missed)) + missed
         rankings.append(RankedDetections.of(boxes.scores[mine], image, right, n_true))
     return rankings
 

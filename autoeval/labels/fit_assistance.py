@@ -29,6 +29,7 @@ from autoeval.labels.control_variates import (
 from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_small_sample_bias
 from autoeval.labels.variance_prior import fit_variance_prior
 from autoeval.metrics.average_precision import RankedDetections
+from autoeval.metrics.coco_matching import AT_HALF
 from autoeval.metrics.operating_point import image_counts, influence_on
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.pool import OF_BOX, passes_of
@@ -140,7 +141,9 @@ def _fit(
     names: tuple[str, ...],
 ) -> LabelAssistance | None:
     """Fit on the features with these names; None where there is too little."""
-    n_found = sum(len(np.unique(pair.ranking.image[pair.ranking.hits[0] > 0])) for pair in pairs)
+    n_found = sum(
+        len(np.unique(pair.ranking.image[pair.ranking.hits[AT_HALF] > 0])) for pair in pairs
+    )
     if n_found < FEWEST_FOUND:
         return None
     cross_fitted = [
@@ -234,7 +237,7 @@ def fit_box_model(
     of_boxes, of_matches = [], []
     for site, mask in zip(sites, images, strict=True):
         hits, ignored = site.pool_matches
-        usable = np.flatnonzero(~ignored[0] & mask[site.pool.found.image])
+        usable = np.flatnonzero(~ignored[AT_HALF] & mask[site.pool.found.image])
         if len(usable) > most:
             usable = np.random.default_rng(0).choice(usable, most, replace=False)
         of_boxes.append(site.pool.columns(names)[usable])
@@ -259,8 +262,8 @@ def _missed(
     """Features, false negatives and weights of the images of a pair."""
     boxes, ranking = pair.site.pool.found, pair.site.rankings[pair.category]
     mine, n_images = boxes.label == pair.category, len(ranking)
-    columns = probabilities[0, mine], boxes.scores[mine], boxes.image[mine], n_images
-    hits = np.bincount(ranking.image, ranking.hits[0], minlength=n_images)
+    columns = probabilities[AT_HALF, mine], boxes.scores[mine], boxes.image[mine], n_images
+    hits = np.bincount(ranking.image, ranking.hits[AT_HALF], minlength=n_images)
     chosen = pair.images[images[pair.images]]
     missed = np.maximum(ranking.n_true - hits, 0)[chosen]
     weights = np.full(len(chosen), 1 / (1 + missed.mean())) if len(chosen) else missed

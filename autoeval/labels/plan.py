@@ -29,6 +29,7 @@ from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
+from autoeval.metrics.coco_matching import AT_HALF
 from autoeval.metrics.operating_point import influence_on
 from autoeval.notices import Notice
 from autoeval.report.warning_lines import warning_lines
@@ -270,7 +271,7 @@ def make_plan(
         holding = Holding(np.zeros(len(rankings)), np.ones(len(rankings)))
     else:
         n_true = [ranking.n_true for ranking in rankings]
-        holding = expected_holding(pool.found, probabilities[0], n_true)
+        holding = expected_holding(pool.found, probabilities[AT_HALF], n_true)
     blocks = np.arange(len(pool)) if site.blocks is None else np.asarray(site.blocks)
     by_time = len(np.unique(blocks)) < len(pool)
     plan = LabelPlan(
@@ -309,7 +310,7 @@ def make_plan(
     equally = by_time or request.equal or request.point is not None
     if others is None or others.kind != REFERENCE or equally:
         return replace(plan, sequence=balanced_order(across, seed=plan.seed))
-    sizes = drawing_sizes(others.disagreement(pool.found, probabilities[0]))
+    sizes = drawing_sizes(others.disagreement(pool.found, probabilities[AT_HALF]))
     sequence = unequal_order(across, sizes, seed=plan.seed)
     return replace(plan, sequence=sequence, sizes=sizes, order=BY_DISAGREEMENT)
 
