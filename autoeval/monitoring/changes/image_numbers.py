@@ -138,8 +138,8 @@ def novelty(
     deviations = np.concatenate(
         [(baseline - other_mean) * (n_others > 0), signals_in(after) - baseline.mean(axis=0)]
     )
-    # Whitened, the squares add up to the squared Mahalanobis distance; each direction is bounded, so
-    # that one signal gone wild does not outweigh the rest.
+    # Whitened, the squares add up to the squared Mahalanobis distance; each direction is bounded,
+    # so that one signal gone wild does not outweigh the rest.
     return np.minimum((deviations @ whitening) ** 2, MOST).sum(axis=1)
 
 
