@@ -155,13 +155,13 @@ class PerturbableDetector(MMDetector):
         passes: dict[int, _Passes] = {}
         for rows, batch in self._batches(images):
             seeds = [sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows]
-            of_batch = self._run(self._of_batch, batch, dropouts, seeds, wants)
-            for i, (clean, perturbed, captured) in zip(rows, of_batch, strict=True):
+            observed = self._run(self._observe_batch, batch, dropouts, seeds, wants)
+            for i, (clean, perturbed, captured) in zip(rows, observed, strict=True):
                 size = images[i].shape[:2]
                 passes[i] = _Passes(image_ids[i], size, clean, perturbed, captured)
         return [passes[i] for i in range(len(images))]
 
-    def _of_batch(
+    def _observe_batch(
         self,
         batch: Batch,
         dropouts: Sequence[DropoutSpec],
