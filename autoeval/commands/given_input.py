@@ -48,44 +48,14 @@ class Detail:
         return self.attribute or self.name
 
 
-def yes_or_no(text: str) -> bool:
-    """Read ``yes`` or ``no``."""
-    if text.lower() not in TRUTHS:
-        raise ValueError(f"expected yes or no but got '{text}'")
-    return TRUTHS[text.lower()]
-
-
-def add_input(
-    group: argparse._ActionsContainer,
-    option: str,
-    details: Sequence[Detail],
-    *,
-    metavar: str,
-    help: str,
-    required: bool = False,
-    read: Callable[[str], Any] = str,
-    default: Any = None,
-    choices: Sequence[str] = (),
-    alone: Any = INPUT_NEEDED,
-    several: bool = False,
-) -> None:
-    """Declare an input and the facts that may follow it.
-
-    The parsed arguments have the input as `option`'s attribute, and each fact as its own. An
-    option without dashes is a positional argument, which may be left out. Facts may stand without
-    the input where it is given elsewhere in the command, or has a default.
+@dataclass(frozen=True)
+class InputReading:
+    """How the words of an input become its value.
 
     Parameters
     ----------
-    group : argparse container
-    option : str
-    details : sequence of Detail
-    metavar, help : str
-    required : bool
     read : callable
         From the text of the input to its value; `ValueError` where it has none.
-    default : object
-        Of the input.
     choices : sequence of str
         What the input may be; by default anything.
     alone : object
@@ -94,36 +64,9 @@ def add_input(
     several : bool
         Whether the input is a list, of all words in front of the facts.
     """
-    facts = "; ".join(f"{detail.name}= {detail.about}" for detail in details)
-    named: dict[str, Any] = {"nargs": "*", "metavar": option.upper()}
-    if option.startswith("-"):
-        may_be_bare = alone is not INPUT_NEEDED and alone is not None
-        named = {"metavar": (metavar, "KEY=VALUE"), "required": required}
-        named["nargs"] = "*" if may_be_bare else "+"
-    group.add_argument(
-        option,
-        action=GivenInput,
-        details={detail.name: detail for detail in details},
-        reading=InputReading(read, tuple(choices), alone, several),
-        help=f"{help}; behind it {facts}",
-        short_help=f"{help} ({' '.join(f'{detail.name}=' for detail in details)})",
-        default=default,
-        **named,
-    )
-    group.set_defaults(**{detail.dest: detail.default for detail in details})
-
-
-def as_typed(args: argparse.Namespace, name: str) -> tuple[str, ...]:
-    """Return the words of an input and of the facts behind it; none where it was not given."""
-    return getattr(args, f"{name}{AS_TYPED}", ())
-
-
-@dataclass(frozen=True)
-class InputReading:
-    """How the words of an input become its value; see `add_input`."""
 
     read: Callable[[str], Any] = str
-    choices: tuple[str, ...] = ()
+    choices: Sequence[str] = ()
     alone: Any = INPUT_NEEDED
     several: bool = False
 
@@ -146,6 +89,65 @@ class InputReading:
         if self.alone is INPUT_NEEDED:
             raise ValueError(f"expected {form} in front of {facts}")
         return self.alone
+
+
+def yes_or_no(text: str) -> bool:
+    """Read ``yes`` or ``no``."""
+    if text.lower() not in TRUTHS:
+        raise ValueError(f"expected yes or no but got '{text}'")
+    return TRUTHS[text.lower()]
+
+
+def add_input(
+    group: argparse._ActionsContainer,
+    option: str,
+    details: Sequence[Detail],
+    *,
+    metavar: str,
+    help: str,
+    required: bool = False,
+    default: Any = None,
+    reading: InputReading = InputReading(),
+) -> None:
+    """Declare an input and the facts that may follow it.
+
+    The parsed arguments have the input as `option`'s attribute, and each fact as its own. An
+    option without dashes is a positional argument, which may be left out. Facts may stand without
+    the input where it is given elsewhere in the command, or has a default.
+
+    Parameters
+    ----------
+    group : argparse container
+    option : str
+    details : sequence of Detail
+    metavar, help : str
+    required : bool
+    default : object
+        Of the input.
+    reading : InputReading
+    """
+    facts = "; ".join(f"{detail.name}= {detail.about}" for detail in details)
+    named: dict[str, Any] = {"nargs": "*", "metavar": option.upper()}
+    if option.startswith("-"):
+        may_be_bare = reading.alone is not INPUT_NEEDED and reading.alone is not None
+        named = {"metavar": (metavar, "KEY=VALUE"), "required": required}
+        named["nargs"] = "*" if may_be_bare else "+"
+    group.add_argument(
+        option,
+        action=GivenInput,
+        details={detail.name: detail for detail in details},
+        reading=reading,
+        help=f"{help}; behind it {facts}",
+        short_help=f"{help} ({' '.join(f'{detail.name}=' for detail in details)})",
+        default=default,
+        **named,
+    )
+    group.set_defaults(**{detail.dest: detail.default for detail in details})
+
+
+def as_typed(args: argparse.Namespace, name: str) -> tuple[str, ...]:
+    """Return the words of an input and of the facts behind it; none where it was not given."""
+    return getattr(args, f"{name}{AS_TYPED}", ())
 
 
 class GivenInput(argparse.Action):

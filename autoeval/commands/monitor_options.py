@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from autoeval.commands import given_words, site_options
-from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.given_input import Detail, InputReading, add_input
 
 ALARM = 3  # status of the command
 SHIPPED = ""  # slopes of change, where --changes names no file
@@ -27,7 +27,7 @@ def add_sites(parser: argparse.ArgumentParser) -> None:
             ),
         ),
         metavar="ROOT",
-        alone=None,  # folders that name a site, of --predictions
+        reading=InputReading(alone=None),  # folders that name a site, of --predictions
         help="folder with a folder for each site, COCO JSON, pattern or list of paths",
     )
     sites.add_argument(
@@ -123,7 +123,7 @@ def add_changes(parser: argparse.ArgumentParser) -> None:
             ),
         ),
         metavar="FILE",
-        alone=SHIPPED,
+        reading=InputReading(alone=SHIPPED),
         help="estimate changes by the slopes that fit-change wrote; without FILE by shipped ones",
     )
     changes.add_argument(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.execution_options import add_execution_options, make_executor
-from autoeval.commands.given_input import Detail, add_input, yes_or_no
+from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.data.wording import listed
 from autoeval.detectors.detector_spec import DetectorSpec, names_python
@@ -68,7 +68,7 @@ def add_detector_options(parser: argparse.ArgumentParser, more: Sequence[Detail]
         "--detector",
         (*DETECTOR_DETAILS, *more),
         metavar="NAME",
-        alone=None,  # facts about the detector of an estimator
+        reading=InputReading(alone=None),  # facts about the detector of an estimator
         help="one of configs/detectors/, an mmdet config (CONFIG.py or mmdet::FOLDER/FILE.py), or "
         "FILE.py:NAME of a BlackBoxDetector",
     )
@@ -89,7 +89,7 @@ def add_reference_options(parser: argparse.ArgumentParser) -> None:
         help="a stronger detector, whose boxes count as probable labels: its results on the same "
         "images, with --task a folder of them, or one to run (an alias or FILE.py:NAME); of "
         "several results the strongest is read",
-        several=True,
+        reading=InputReading(several=True),
     )
 
 

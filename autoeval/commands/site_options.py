@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.commands.execution_options import launched, make_executor
-from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.given_input import Detail, InputReading, add_input
 from autoeval.commands.given_words import named_categories, word_pairs
 from autoeval.commands.run_options import LISTED, named_detector, named_predictions, named_reference
 from autoeval.commands.typed_options import refuse_beside
@@ -151,7 +151,7 @@ def add_threshold_options(
         "--score-thr",
         (Detail("iou", f"of a true positive there ({IOUS[0]:g})", read=float, default=IOUS[0]),),
         metavar="S",
-        read=float,
+        reading=InputReading(read=float),
         help=f"score threshold: {what}",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.given_input import Detail, InputReading, add_input
 from autoeval.commands.site_options import add_image_options
 
 ROAD_WORLD_SERVES = " (default: the road world, rendered on first use)"
@@ -40,7 +40,7 @@ def add_task_option(
         (Detail("data_root", "folder with its data"),),
         metavar="FILE",
         required=required,
-        several=several,
+        reading=InputReading(several=several),
         help=f"such as configs/tasks/vehicle.py{about}",
     )
 
@@ -58,6 +58,6 @@ def add_metaset_option(group: argparse._ActionsContainer, *more: Detail) -> None
             *more,
         ),
         metavar="FILE",
-        alone=None,  # facts about the default sample sets
+        reading=InputReading(alone=None),  # facts about the default sample sets
         help="sample sets, as configs/metasets/mild.py",
     )

@@ -57,15 +57,19 @@ def process_praco(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, A
 
 def aggregate_nmn(answers: Sequence[Answer]) -> float:
     """Mean over images of the mean count of absent classes over the true count (equation 2)."""
-    return _mean(fmean(others) / count for count, _, others in _images(answers) if others)
+    return _mean(
+        fmean(absent_counts) / count
+        for count, _, absent_counts in _images(answers)
+        if absent_counts
+    )
 
 
 def aggregate_pccn(answers: Sequence[Answer]) -> float:
     """Share (%) of images whose own count is nearer than absent ones (equation 3, as printed)."""
     return 100 * _mean(
-        abs(own_count - count) < abs(sum(others) / (len(others) + 1) - count)
-        for count, own_count, others in _images(answers)
-        if own_count is not None and others
+        abs(own_count - count) < abs(sum(absent_counts) / (len(absent_counts) + 1) - count)
+        for count, own_count, absent_counts in _images(answers)
+        if own_count is not None and absent_counts
     )
 
 
@@ -73,9 +77,9 @@ def aggregate_pccn_released(answers: Sequence[Answer]) -> float:
     """Do the same as the authors' code does: divided by the absent classes; no answer fails."""
     return 100 * _mean(
         own_count is not None
-        and bool(others)
-        and abs(own_count - count) < abs(fmean(others) - count)
-        for count, own_count, others in _images(answers)
+        and bool(absent_counts)
+        and abs(own_count - count) < abs(fmean(absent_counts) - count)
+        for count, own_count, absent_counts in _images(answers)
     )
 
 
@@ -100,14 +104,16 @@ def _images(answers: Sequence[Answer]) -> list[tuple[float, float | None, list[f
     """Return the true count, the own count and the known counts of absent classes of each image."""
     by_image: dict[str, tuple[float, list[float | None], list[float]]] = {}
     for answer in answers:
-        _, own_counts, others = by_image.setdefault(answer["image"], (answer["count"], [], []))
+        _, own_counts, absent_counts = by_image.setdefault(
+            answer["image"], (answer["count"], [], [])
+        )
         if answer["own"]:
             own_counts.append(answer["value"])
         elif answer["value"] is not None:
-            others.append(answer["value"])
+            absent_counts.append(answer["value"])
     return [
-        (count, own_counts[0] if own_counts else None, others)
-        for count, own_counts, others in by_image.values()
+        (count, own_counts[0] if own_counts else None, absent_counts)
+        for count, own_counts, absent_counts in by_image.values()
     ]
 
 

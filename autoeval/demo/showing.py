@@ -15,6 +15,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.plan_folder import plan_in_folder
 from autoeval.labels.labelled_estimate import LabelledEstimate
@@ -71,10 +72,9 @@ def show_method(
     estimator = fit_task(
         observer,
         task.load_seed_sets(),
+        Keeping(folder, load=spec),
         meta_set=meta_set if published else None,
-        work_dir=folder,
         methods=(DEFAULT_METHOD, *PUBLISHED * published),
-        load=spec,
         loading={"detector": spec.to_dict(), "reference": None},
     )
     assert isinstance(estimator, AccuracyEstimator)  # the first method is the default

@@ -144,12 +144,12 @@ def sites_of_records(
     def read(site: str) -> tuple[Site, Site]:
         sites = []
         for store, index in zip((current, candidate), indices, strict=True):
-            of_store = replace(categories, words=store.add_words(()))
-            records = of_store.select(site, store.read(in_time(index[index["group"] == site])))
+            in_words = replace(categories, words=store.add_words(()))
+            records = in_words.select(site, store.read(in_time(index[index["group"] == site])))
             boxes = SiteBoxes.of_evidence(
-                [record.evidence() for record in records], of_store.names(site)
+                [record.evidence() for record in records], in_words.names(site)
             )
-            sites.append(Site(boxes, named=of_store.given(site) is not None))
+            sites.append(Site(boxes, named=in_words.given(site) is not None))
             del records, boxes  # before the other detector's are read
         return sites[0], sites[1]
 

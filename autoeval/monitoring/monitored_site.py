@@ -59,7 +59,7 @@ class MonitoredSite:
         categories = [
             str(column).removeprefix(begin) for column in row if str(column).startswith(begin)
         ]
-        each = {
+        by_category = {
             category: {name: _number(row[f"{column}/{category}"]) for name, column in ENDS.items()}
             for category in categories
         }
@@ -71,7 +71,7 @@ class MonitoredSite:
             n_images=int(row["n_images"]),
             rank=_number(row.get("rank")),
             per_category={
-                name: ends for name, ends in each.items() if ends["value"] == ends["value"]
+                name: ends for name, ends in by_category.items() if ends["value"] == ends["value"]
             },
             warnings=tuple(warnings),
         )

@@ -62,14 +62,14 @@ class Clock:
         ``"untrue"`` where it is before 1990 or in the future, as that of a camera whose clock was
         reset.
         """
-        taken, source = self._found(path, name, listed)
+        taken, source = self._read(path, name, listed)
         if taken is None:
             return None, NOWHERE
         if not EARLIEST <= taken <= datetime.now() + timedelta(days=1):
             return None, UNTRUE
         return taken, source
 
-    def _found(
+    def _read(
         self, path: PathLike | None, name: str, listed: datetime | None
     ) -> tuple[datetime | None, str]:
         if self.source not in (AUTO, EXIF, FILE):

@@ -82,9 +82,12 @@ class SiteCategories:
 
     def check(self, known_words: Sequence[str]) -> list[str]:
         """Refuse categories without a known word of the detector; warn of words not known."""
-        every = [self.named, *self.of_site.values()]
+        categories = [self.named, *self.of_site.values()]
         return [
-            warning for given in every if given for warning in check_words(given, set(known_words))
+            warning
+            for given in categories
+            if given
+            for warning in check_words(given, set(known_words))
         ]
 
     def check_sites(self, sites: Sequence[str]) -> None:

@@ -173,10 +173,10 @@ class RecordStore:
         """
         path = self.folder / WORDS
         before = json.loads(path.read_text()) if path.exists() else []
-        every = tuple(dict.fromkeys([*before, *words]))
-        if len(every) > len(before):
-            write_json(path, list(every))
-        return every
+        all_words = tuple(dict.fromkeys([*before, *words]))
+        if len(all_words) > len(before):
+            write_json(path, list(all_words))
+        return all_words
 
     def index(self) -> pd.DataFrame:
         """List the images that were observed, without their boxes.
@@ -187,8 +187,8 @@ class RecordStore:
         parts = [part for part in map(self._index_of, self._parts()) if part is not None]
         if not parts:
             return pd.DataFrame(columns=[*INDEX, "part"])
-        every = pd.concat(parts, ignore_index=True).sort_values("observed_s", kind="stable")
-        return every.drop_duplicates("file_name", keep="last").reset_index(drop=True)
+        observed = pd.concat(parts, ignore_index=True).sort_values("observed_s", kind="stable")
+        return observed.drop_duplicates("file_name", keep="last").reset_index(drop=True)
 
     def tidy(self) -> None:
         """Join small files, such as those that a run each hour leaves, into larger ones.

@@ -312,8 +312,10 @@ def _watched(
         nothing_found_text(int(row["n_images"]), estimator.target).prefixed(row["group"])
         for row in sites.to_dict("records")
     ]
-    every = (*warnings, *empty, *times)
-    return Watched(table, estimator.target, plan.by, every, clocks, n_new, missing, estimator.level)
+    all_warnings = (*warnings, *empty, *times)
+    return Watched(
+        table, estimator.target, plan.by, all_warnings, clocks, n_new, missing, estimator.level
+    )
 
 
 def _lost(

@@ -68,10 +68,12 @@ def multinomial_log_likelihood(bins: CountBins, train: np.ndarray, held_out: np.
     from scipy.special import gammaln, xlogy
 
     integers, smoothed = smoothed_frequencies(train)
-    of_bin = bins.assign(integers)
-    probability = smoothed / np.bincount(of_bin, smoothed, minlength=len(bins))[of_bin]
+    bin_of_integer = bins.assign(integers)
+    probability = (
+        smoothed / np.bincount(bin_of_integer, smoothed, minlength=len(bins))[bin_of_integer]
+    )
     frequencies = np.bincount(_within(train, held_out) - integers[0], minlength=len(integers))
-    totals = np.bincount(of_bin, frequencies, minlength=len(bins))
+    totals = np.bincount(bin_of_integer, frequencies, minlength=len(bins))
     arrangements = gammaln(totals + 1).sum() - gammaln(frequencies + 1).sum()
     return float(arrangements + xlogy(frequencies, probability).sum())
 

@@ -136,12 +136,12 @@ def paper_bins(counts: Any, gamma: float = PUBLISHED_GAMMA) -> CountBins:
     values, frequencies = smoothed_frequencies(counts)
     total = np.append(0, np.cumsum(frequencies))
     likelihoods = xlogy(frequencies, frequencies) - gammaln(frequencies + 1)
-    of_values = np.append(0, np.cumsum(likelihoods))
+    value_terms = np.append(0, np.cumsum(likelihoods))
     sizes = np.arange(total[-1] + 1)
-    of_total = gammaln(sizes + 1) - xlogy(sizes, sizes) + np.log(gamma)
+    total_terms = gammaln(sizes + 1) - xlogy(sizes, sizes) + np.log(gamma)
 
     def score_last_block(r: int) -> np.ndarray:
-        return of_total[total[r] - total[:r]] + (of_values[r] - of_values[:r])
+        return total_terms[total[r] - total[:r]] + (value_terms[r] - value_terms[:r])
 
     starts = optimal_partition(len(values), score_last_block)
     edges = _cell_edges(values.astype(np.float64))[starts]

@@ -10,7 +10,7 @@ import argparse
 import re
 from pathlib import Path
 
-from autoeval.commands.given_input import Detail, add_input, yes_or_no
+from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
 from autoeval.errors import InputError
 
 # As in `autoeval.counting.capture.synthetic`, which takes half a second to import.
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             ),
         ),
         metavar="PIXELS",
-        read=int,
+        reading=InputReading(read=int),
         default=SIZE,
         help="side of the images (default: %(default)s)",
     )

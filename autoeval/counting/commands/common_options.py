@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.given_input import Detail, InputReading, add_input
 from autoeval.commands.run_options import add_json, positive, read_cfg_options
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.counting import DEFAULT_MODE, MODES
@@ -113,8 +113,7 @@ def add_prompts(parser: argparse.ArgumentParser, *more: Detail) -> None:
             *more,
         ),
         metavar="FILE",
-        read=Path,
-        alone=None,  # of the shipped prompts
+        reading=InputReading(read=Path, alone=None),  # of the shipped prompts
         help="default: as shipped",
     )
 

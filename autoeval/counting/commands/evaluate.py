@@ -13,7 +13,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.given_input import Detail, InputReading, add_input
 from autoeval.commands.run_options import add_json
 from autoeval.counting import mode_line
 from autoeval.counting.commands.common_options import add_mode, add_work_dir
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             ),
         ),
         metavar="NAME",
-        choices=BINNINGS,
+        reading=InputReading(choices=BINNINGS),
         default=BINNINGS[0],
         help=f"how to bin: {', '.join(BINNINGS)} (default: %(default)s)",
     )
@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--n-resamples",
         (Detail("seed", "of its draws (0)", read=int, default=0),),
         metavar="N",
-        read=int,
+        reading=InputReading(read=int),
         default=1000,
         help="of the bootstrap (default: %(default)s)",
     )

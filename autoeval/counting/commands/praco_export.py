@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.given_input import Detail, InputReading, add_input
 from autoeval.commands.run_options import positive
 from autoeval.counting.commands.common_options import (
     add_praco_data,
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--question",
         (Detail("max_tokens", "of a reply (256)", read=positive, default=256),),
         metavar="TEXT",
-        alone=None,  # the usual question
+        reading=InputReading(alone=None),  # the usual question
         help="template; {} is the class",
     )
     parser.add_argument("--limit", type=positive, metavar="N", help="the first N images only")

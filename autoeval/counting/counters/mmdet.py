@@ -112,16 +112,17 @@ class DetectorCounter:
         """Count what the prompts of each image name; the detector sees the images together."""
         categories = self.detector.categories
         labels = [
-            [find_category(prompt, categories) for prompt in of_image] for of_image in prompts
+            [find_category(prompt, categories) for prompt in image_prompts]
+            for image_prompts in prompts
         ]
         ids = [str(context.get("image_id", "")) for context in contexts]
         observed = self.detector.observe(images, ids)
         results = []
-        for evidence, of_image, context in zip(observed, labels, contexts, strict=True):
+        for evidence, image_labels, context in zip(observed, labels, contexts, strict=True):
             counted = evidence.clean.above(self.score_thr)
             notes = self._warn_at_limit(counted)
-            of_label = (counted[counted.labels == k] for k in of_image)
-            results.append([result_of_boxes(boxes, context, notes) for boxes in of_label])
+            boxes_by_label = (counted[counted.labels == label] for label in image_labels)
+            results.append([result_of_boxes(boxes, context, notes) for boxes in boxes_by_label])
         return results
 
     def _warn_at_limit(self, counted: Detections) -> tuple[str, ...]:

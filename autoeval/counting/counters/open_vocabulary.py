@@ -77,7 +77,7 @@ class OpenVocabularyCounter:
         limit = self.model.test_cfg.get("max_per_img", None)
         note = f"as many boxes as max_per_img = {limit} allows: some may be missing"
         results = []
-        for of_prompt in (boxes[boxes.labels == k] for k in range(len(prompts))):
-            full = limit is not None and len(of_prompt) >= limit
-            results.append(result_of_boxes(of_prompt, context or {}, (note,) if full else ()))
+        for prompt_boxes in (boxes[boxes.labels == k] for k in range(len(prompts))):
+            full = limit is not None and len(prompt_boxes) >= limit
+            results.append(result_of_boxes(prompt_boxes, context or {}, (note,) if full else ()))
         return results

@@ -187,10 +187,10 @@ class CountReport:
 
     def all_notes(self) -> list[str]:
         """Return the notes, those on several models once."""
-        said = [(e.name, e.notes) for e in self.evaluations]
-        said += [(place.name, place.notes) for place in self.places]
-        of_bins = pooled_std_warnings((e.counted, e.bins) for e in self.evaluations)
-        return [*self.notes, *merged_notes(said), *of_bins]
+        notes_by_model = [(e.name, e.notes) for e in self.evaluations]
+        notes_by_model += [(place.name, place.notes) for place in self.places]
+        bin_warnings = pooled_std_warnings((e.counted, e.bins) for e in self.evaluations)
+        return [*self.notes, *merged_notes(notes_by_model), *bin_warnings]
 
     def text(self) -> str:
         """Return what the terminal shows."""

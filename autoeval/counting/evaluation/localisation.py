@@ -81,8 +81,8 @@ def evaluate_points(
     ]
     rows += [(what, value, len(both)) for what, value in nap.compute().items()]
     if game.by_image:
-        of_levels = game.compute()
-        for level, mean, std in of_levels.itertuples(index=False):
+        errors_by_level = game.compute()
+        for level, mean, std in errors_by_level.itertuples(index=False):
             rows.append((f"GAME({level})", mean, len(game.by_image)))
             rows.append((f"GAME({level}) std", std, len(game.by_image)))
     table = pd.DataFrame(rows, columns=["measure", "value", "images"])

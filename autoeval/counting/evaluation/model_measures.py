@@ -78,9 +78,9 @@ class _ImageSums:
         """Return the measures (R,) of resamples from their sums (R, bins, columns)."""
         n, off, off2, _, _, squared, signed, percentage, some, tper, *smape = sums.sum(1).T
         # Pooled over bins, as `autoeval.counting.measures.count_errors.pooled` does.
-        of_bin, off_bin, _, from_bin, from_bin2 = np.moveaxis(sums[:, self.pooled, :5], 2, 0)
-        within = from_bin2 - from_bin**2 / np.maximum(of_bin, 1)
-        total = of_bin.sum(1)
+        n_bin, off_bin, _, from_bin, from_bin2 = np.moveaxis(sums[:, self.pooled, :5], 2, 0)
+        within = from_bin2 - from_bin**2 / np.maximum(n_bin, 1)
+        total = n_bin.sum(1)
         with np.errstate(invalid="ignore"):
             mape = percentage / some
             mean = self.center + off_bin.sum(1) / total
@@ -206,7 +206,7 @@ def _notes(
 
 def pooled_std_warnings(models: Iterable[tuple[CountPredictions, CountBins]]) -> list[str]:
     """Say how much the pooled std of each model owes to the choice of bins."""
-    said = []
+    notes = []
     for counted, bins in models:
         if len(bins) > 1 and len(counted) > 1:
             edges, target, pred = np.array(bins.edges), counted.target, counted.pred
@@ -215,10 +215,10 @@ def pooled_std_warnings(models: Iterable[tuple[CountPredictions, CountBins]]) ->
             binned = [bins, CountBins(coarser), CountBins(tuple(finer))]
             stds = [pooled(bin_table(target, pred, some))[1] for some in binned]
             stds.append(np.abs(pred - target).std())
-            said.append(f"{counted.name} " + ", ".join(f"{value:.4g}" for value in stds))
-    if not said:
+            notes.append(f"{counted.name} " + ", ".join(f"{value:.4g}" for value in stds))
+    if not notes:
         return []
     return [
         "The pooled std depends on the bins, so compare it only with figures under the same edges. "
-        f"With these, half as many, twice as many, and one: {'; '.join(said)}"
+        f"With these, half as many, twice as many, and one: {'; '.join(notes)}"
     ]

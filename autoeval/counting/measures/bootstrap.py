@@ -116,9 +116,9 @@ def bootstrap_sums(
                 row[:] = np.bincount(drawn, minlength=n_images)[image_of]
             _sum_groups(weights, values, ends, out=block)
             bar.update(len(block))
-    each = measures(sums)
-    measured = {name: float(of_all[0]) for name, of_all in each.items()}
-    drawn_values = {name: of_all[1:] for name, of_all in each.items()}
+    values_by_measure = measures(sums)  # of all images first, then of each resample
+    measured = {name: float(values[0]) for name, values in values_by_measure.items()}
+    drawn_values = {name: values[1:] for name, values in values_by_measure.items()}
     return _percentiles(measured, drawn_values, n_images=n_images)
 
 

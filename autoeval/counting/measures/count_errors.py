@@ -95,10 +95,10 @@ def bin_table(target: Any, pred: Any, bins: CountBins, mode: str = "paper") -> p
         index = index + 1  # below comes first
     rows = []
     for k, span in enumerate(spans):
-        of_bin = error[index == k]
-        off = np.abs(of_bin)
-        if len(of_bin):
-            rows.append((*span, len(of_bin), off.mean(), off.std(), of_bin.mean()))
+        bin_errors = error[index == k]
+        off = np.abs(bin_errors)
+        if len(bin_errors):
+            rows.append((*span, len(bin_errors), off.mean(), off.std(), bin_errors.mean()))
     return pd.DataFrame(rows, columns=["bin", "lo", "hi", "n", "mean", "std", "bias"])
 
 

@@ -118,8 +118,8 @@ def load_coco_classes(
                     f"The mapping of {part.ann_file} names {listed(absent)}, but the file has "
                     f"{listed(content.categories, most=100) or 'no category'}."
                 )
-        of_part, unfit = _images(part, content, mapping, need_images)
-        images += of_part
+        part_images, unfit = _images(part, content, mapping, need_images)
+        images += part_images
         warnings += [*content.warnings, *left_out(unfit)]
         classes += mapping.values()
     if not images:

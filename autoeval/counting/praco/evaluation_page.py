@@ -78,7 +78,7 @@ def write_outcome(
         model_folder = folder / folder_name(result.name)
         write_table(model_folder / "per_image.csv", result.by_image.reset_index(names="image"))
         write_table(model_folder / "per_class.csv", class_table(result).reset_index())
-    said = [*data_notes(counting_set), *merged_notes((r.name, r.notes) for r in results)]
+    notes = [*data_notes(counting_set), *merged_notes((r.name, r.notes) for r in results)]
     page = FiledPage(f"PrACo on {counting_set.name}")
     for result in results:
         measures = result.measures()
@@ -86,7 +86,7 @@ def write_outcome(
         if not math.isnan(measures.get("CntF1", math.nan)):
             remarks.append(f"CntF1 {measures['CntF1']:.3f}")
         page.add_headline(result.name, f"NMN {measures['NMN']:.3f}", ", ".join(remarks))
-    page.add_warnings(said)
+    page.add_warnings(notes)
     kept, with_images = counting_set.kept, {image.category for image in counting_set.kept}
     absent = [name for name in counting_set.classes if name not in with_images]
     text = f"{len(kept)} images of {len(with_images)} classes; {len(counting_set.classes)} prompts."
@@ -107,7 +107,7 @@ def write_outcome(
         caption = f"Mosaics, {name}: the lowest precisions, then a spread over all others"
         page.add_thumbnails(pictures, caption, side=SIDE)
     page.write_all(folder)
-    return _text(format_cells(table, FORMATS), said)
+    return _text(format_cells(table, FORMATS), notes)
 
 
 def write_plus_plus(
@@ -124,12 +124,12 @@ def write_plus_plus(
         write_table(model_folder / "per_class.csv", result.by_class())
         if result.localised is not None:
             write_table(model_folder / "localised.csv", result.localised)
-    said, classes = data_notes(counting_set), set(counting_set.classes)
+    notes, classes = data_notes(counting_set), set(counting_set.classes)
     full = [image.image_id for image in counting_set.kept if classes <= set(image.points)]
     if full:
         fate = EVERY_CLASS[results[0].mode]
-        said.append(f"{len(full)} images hold every class ({listed(full)}): {fate}")
-    said += merged_notes((r.name, r.notes) for r in results)
+        notes.append(f"{len(full)} images hold every class ({listed(full)}): {fate}")
+    notes += merged_notes((r.name, r.notes) for r in results)
     measures = pd.DataFrame([{"model": r.name, **r.measures()} for r in results])
     page = FiledPage(f"PrACo++ on {counting_set.name}")
     for name, measured in measures.set_index("model").iterrows():
@@ -137,7 +137,7 @@ def write_plus_plus(
             f"macro; PCCN {measured['PCCN one at a time']:.1f} %, MAE {measured['MAE macro']:.2f}"
         )
         page.add_headline(str(name), f"NMN {measured['NMN macro']:.3f}", note)
-    page.add_warnings(said)
+    page.add_warnings(notes)
     n = [len(image.points) for image in counting_set.kept]
     page.add_text(
         f"{len(n)} images of {min(n)} to {max(n)} classes each (on average {np.mean(n):.1f}); "
@@ -157,7 +157,7 @@ def write_plus_plus(
         page.add_table(table, "By class")
     page.write_all(folder)
     columns = measures.set_index("model").T.rename_axis("measure", axis=0).reset_index()
-    return _text(format_cells(columns, {r.name: "{:.3f}" for r in results}), said)
+    return _text(format_cells(columns, {r.name: "{:.3f}" for r in results}), notes)
 
 
 def _add_intervals(page: FiledPage, results: Sequence[Measured], n_resamples: int) -> None:

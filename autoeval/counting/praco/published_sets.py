@@ -60,9 +60,9 @@ def load_fsc147(root: PathLike, split: str = "test", *, need_images: bool = True
         if positions is not None
     )
     members = set(names)
-    of_images = dict.fromkeys(kind for name, kind in class_of.items() if name in members)
-    classes = tuple(_of_split(root / SPLIT_CLASSES, split, [*of_images]))
-    if unknown := sorted(of_images.keys() - set(classes)):
+    kinds_of_images = dict.fromkeys(kind for name, kind in class_of.items() if name in members)
+    classes = tuple(_of_split(root / SPLIT_CLASSES, split, [*kinds_of_images]))
+    if unknown := sorted(kinds_of_images.keys() - set(classes)):
         raise InputError(
             f"Images of the split '{split}' have classes that {root / SPLIT_CLASSES} does not list "
             f"for it: {listed(unknown)}."
@@ -147,7 +147,9 @@ def load_mucca(root: PathLike, split: str = "test", *, need_images: bool = True)
     """
     root = Path(root)
     counts, points = _objects(root / COUNTS), _objects(root / POINTS)
-    listed_classes = list(dict.fromkeys(name for of_image in counts.values() for name in of_image))
+    listed_classes = list(
+        dict.fromkeys(name for image_counts in counts.values() for name in image_counts)
+    )
     classes = _of_split(root / CLASSES, split, listed_classes) or listed_classes
     names: Mapping[str, Any] = {str(k): name for k, name in enumerate(listed_classes)}
     if (root / NAMES).is_file():
@@ -188,10 +190,12 @@ def _image(
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise InputError(f"{root / POINTS}: {name} is malformed: {error!r}.") from None
     by_class = {kind: points[kinds == kind] for kind in dict.fromkeys(kinds)}
-    said = {kind: n for kind, n in counts.items() if n}
+    nonzero = {kind: n for kind, n in counts.items() if n}
     annotated = {kind: len(positions) for kind, positions in by_class.items()}
-    if said != annotated:
-        raise InputError(f"{root / COUNTS} says {said} for {name}, but {POINTS} has {annotated}.")
+    if nonzero != annotated:
+        raise InputError(
+            f"{root / COUNTS} says {nonzero} for {name}, but {POINTS} has {annotated}."
+        )
     return CountedImage(name, root / "images" / name, by_class, size)
 
 

@@ -242,13 +242,14 @@ def game_table(
 
 def _score(truth: Path, predicted: Path, rule: str) -> GameScore:
     names = {path.name for path in truth.glob("*.npy")}
-    others = {path.name for path in predicted.glob("*.npy")}
-    if not names or names != others:
+    predicted_names = {path.name for path in predicted.glob("*.npy")}
+    if not names or names != predicted_names:
         raise InputError(
-            f"Expected the same images in {truth} ({len(names)}) and {predicted} ({len(others)}) "
-            f"but they differ by {listed(sorted(names ^ others)) or 'nothing: both are empty'}."
+            f"Expected the same images in {truth} ({len(names)}) and {predicted} "
+            f"({len(predicted_names)}) but they differ by "
+            f"{listed(sorted(names ^ predicted_names)) or 'nothing: both are empty'}."
         )
     score = GameScore(LEVELS, rule)
-    for each in sorted(names):
-        score.update(each, read_density(truth / each), read_density(predicted / each))
+    for name in sorted(names):
+        score.update(name, read_density(truth / name), read_density(predicted / name))
     return score

@@ -121,8 +121,8 @@ def statistics_table(name: str, entry: Mapping[str, Any], data: CaptureData) -> 
             counts.append(f"{len(items)} of {printed} {split} images")
     measured = data.items.get(MEASURED[REAL])
     if measured and data.test_images is not None:
-        of_test = sum(item.image_file in data.test_images for item in measured)
-        figures["images of FSC-147's test split", REAL] = of_test
+        n_test = sum(item.image_file in data.test_images for item in measured)
+        figures["images of FSC-147's test split", REAL] = n_test
     if data.notes:
         notes.append(f"{len(data.notes)} differences from FSC-147: {listed(data.notes)}")
     return compare_with_print(name, entry, figures, *counts, row="statistic", notes=notes)
@@ -133,8 +133,8 @@ def histogram_figure(
 ) -> tuple[DrawnFigure, list[str]]:
     """Count images by their number of objects, or of occluded ones (figures 3 and 4)."""
     items = data.of(entry["split"])
-    of_item = "ground_truth" if entry["value"] == "objects" else "num_occluded"
-    read = [getattr(item, of_item) for item in items]
+    attribute = "ground_truth" if entry["value"] == "objects" else "num_occluded"
+    read = [getattr(item, attribute) for item in items]
     values = np.array([value for value in read if value is not None], int)
     # Ranges of `step` integers; the numbers from `last` on share one.
     step, last, what = entry["step"], entry["last"], entry["value"]
@@ -174,7 +174,7 @@ def model_table(
     for (split, model, task, backoff), rows in answers.items():
         items = data.items.get(MEASURED[split])
         wanted = [split, task, *[BACKOFF] * backoff]
-        columns = [column for column, each in entry["tasks"].items() if list(each) == wanted]
+        columns = [column for column, key in entry["tasks"].items() if list(key) == wanted]
         if items and columns:
             shown = printed_name(model, entry["rows"])
             whole = CaptureSplit(Path(), tuple(items))

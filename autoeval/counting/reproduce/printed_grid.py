@@ -128,8 +128,8 @@ class DrawnFigure(Section):
 
     def to_dict(self) -> dict[str, Any]:
         rows = [row for part in self.tables[:1] for row in plain(part.table.to_dict("records"))]
-        said = {"in_print": self.entry["words"], "notes": list(self.notes)}
-        return {self.name: {**said, "rows": rows}}
+        words = {"in_print": self.entry["words"], "notes": list(self.notes)}
+        return {self.name: {**words, "rows": rows}}
 
     def _said(self) -> list[str]:
         return [f"In print: {self.entry['words']}", *filter(None, [self.about]), *self.notes]

@@ -80,9 +80,13 @@ def read_models(
         wanted = file_name(NEGATIVE, by_folder, split)
         folders = map(Path, predictions)
         paths = [[*at.glob(wanted), *sorted(at.glob(f"*/{wanted}"))] for at in folders]
-        files = [(by_folder, path) for each in paths for path in each]
+        files = [(by_folder, path) for in_folder in paths for path in in_folder]
     else:
-        files = [each for folder in predictions for each in find_released(folder, split).items()]
+        files = [
+            (model, path)
+            for folder in predictions
+            for model, path in find_released(folder, split).items()
+        ]
     results, warnings = {}, []
     for model, path in files:
         name = printed_name(path.parent.name if by_folder else model, names)

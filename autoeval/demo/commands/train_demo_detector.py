@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autoeval.commands.given_input import Detail, add_input, yes_or_no
+from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.data.config_file import shipped_config
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--report",
         (Detail("only", "yes: do not train", "report_only", yes_or_no, default=False),),
         metavar="FILE",
-        read=Path,
+        reading=InputReading(read=Path),
         default=REPORT,
         help="the page (default: %(default)s)",
     )

@@ -155,6 +155,7 @@ def scaled_moves(
     """Bound differences of conditions (..., C) and take them relative to the level, (..., P)."""
     chosen = difference[..., [CONDITION.index(name) for name in names]]
     bounded = bounds * np.tanh(chosen / bounds)
+    # Bounded before expm1, which would overflow, and after, as the share exceeds its logarithm.
     share = np.minimum(np.expm1(np.minimum(chosen, bounds)), bounds)
     relative = np.maximum(np.asarray(level), LEAST_LEVEL)[..., None]
     return relative * np.where(np.isin(names, AMOUNTS), share, bounded)

@@ -44,8 +44,8 @@ def condition(means: np.ndarray) -> np.ndarray:
     >>> float(condition(means)[CONDITION.index("ac")])
     0.25
     """
-    of_boxes = np.moveaxis(means[..., : len(OF_BOXES)], -1, 0)
-    low, score, share, some, best, sure, size, half, again, squares, certain = of_boxes
+    box_means = np.moveaxis(means[..., : len(OF_BOXES)], -1, 0)  # in the order of `OF_BOXES`
+    low, score, share, some, best, sure, size, half, again, squares, certain = box_means
     scores = (
         score / np.maximum(low, 1e-9),
         share,

@@ -131,12 +131,16 @@ def novelty(
     )
     together = np.zeros((blocks.max() + 1, baseline.shape[1]))
     np.add.at(together, blocks, baseline)
+    # An image of the baseline is compared with the mean of the other blocks: with its own in the
+    # mean it would be nearer to it than a new image is, and every new one would be novel.
     n_others = len(baseline) - np.bincount(blocks)[blocks, None]
-    others = (baseline.sum(axis=0) - together[blocks]) / np.maximum(n_others, 1)
-    apart = np.concatenate(
-        [(baseline - others) * (n_others > 0), signals_in(after) - baseline.mean(axis=0)]
+    other_mean = (baseline.sum(axis=0) - together[blocks]) / np.maximum(n_others, 1)
+    deviations = np.concatenate(
+        [(baseline - other_mean) * (n_others > 0), signals_in(after) - baseline.mean(axis=0)]
     )
-    return np.minimum((apart @ whitening) ** 2, MOST).sum(axis=1)
+    # Whitened, the squares add up to the squared Mahalanobis distance; each direction is bounded,
+    # so that one signal gone wild does not outweigh the rest.
+    return np.minimum((deviations @ whitening) ** 2, MOST).sum(axis=1)
 
 
 def signals_in(numbers: np.ndarray) -> np.ndarray:

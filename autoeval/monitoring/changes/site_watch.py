@@ -81,6 +81,7 @@ def change_between(
     raw, slope_std = (float(part[0]) for part in model.slopes.predict(x[None]))
     again, _ = model.slopes.predict(model.moves(drawn_before, drawn_after, map_before))
     sampling = float(again.std())
+    # Slopes and draws of images are independent: their variances add up.
     half = float(ndtri((1 + level) / 2)) * float(np.hypot(slope_std, sampling))
     value = min(max(raw, -map_before), 1 - map_before)
     low, high = np.clip([raw - half, raw + half], -1, 1)  # the level before is not exact
@@ -239,6 +240,8 @@ def shares_below(values: np.ndarray, n_baseline: int, rng: np.random.Generator) 
     Returned: (N - n_baseline,): in (0, 1).
     """
     ties = rng.uniform(1e-12, 1, len(values) - n_baseline)
+    # While the values are exchangeable, these smoothed ranks are independent and uniform (Vovk,
+    # Nouretdinov & Gammerman 2003). Ties are broken over 0, where a bet would be infinite.
     shares = np.empty(len(ties))
     for k, tie in enumerate(ties):
         seen, value = values[: n_baseline + k + 1], values[n_baseline + k]
@@ -262,6 +265,10 @@ def capital(shares: np.ndarray) -> np.ndarray:
     >>> bool(capital(np.full(9, .02))[-1] > 1e4)
     True
     """
+    # A bet multiplies by e p^(e - 1), whose integral over p in [0, 1] is 1 for every power e: no
+    # gain on average while shares are uniform, a large one where they are small (the power
+    # martingale of Vovk, Nouretdinov & Gammerman 2003). By Ville's inequality the capital ever
+    # reaches 1 / alpha with probability alpha at most: the bound on false alarms.
     powers, betting = np.array(POWERS), np.zeros(len(POWERS))
     path = np.empty(len(shares))
     for k, share in enumerate(shares, start=1):

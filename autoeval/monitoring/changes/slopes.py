@@ -27,6 +27,8 @@ class Slopes:
 
     def predict(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation (N,) of the changes, given x (N, P)."""
+        # Bayesian linear regression (Rasmussen & Williams 2006, equation 2.9): uncertain slopes
+        # count the more, the further a quantity moved; the noise counts always.
         variance = np.einsum("np,pq,nq->n", x, self.covariance, x) + self.noise**2
         return x @ self.mean, self.widening * np.sqrt(variance)
 

@@ -150,14 +150,14 @@ def read_results(
             notes[file.name] = {"stamp": stamp, **note}
     if changed:
         write_json(path, notes)
-    of_files = {
+    notes_of_files = {
         file.name or file.path.name: notes[file.name] for file in files if file.name in notes
     }
     unseen: dict[str, float] = {}
     for note in notes.values():
         for site in note["sites"]:
             unseen[site] = max(unseen.get(site, 0.0), note["unseen"])
-    return (*_warnings(of_files), *failed), unseen
+    return (*_warnings(notes_of_files), *failed), unseen
 
 
 def _no_longer_named(

@@ -21,7 +21,7 @@ from autoeval.monitoring.changes.condition import (
 from autoeval.monitoring.changes.slopes import Slopes
 from autoeval.published.change_slopes.image_weights import fit_image_weights, image_products
 from autoeval.published.change_slopes.known_changes import KnownChanges
-from autoeval.published.change_slopes.slope_regression import fit_deviations, fit_slopes
+from autoeval.published.change_slopes.slope_regression import SlopeRows, fit_deviations, fit_slopes
 from autoeval.published.change_slopes.whitening import fit_whitening
 
 READ = ("found", "best", "size", "half_boxes", "certain")
@@ -64,15 +64,21 @@ def fit_change(
     out, 90 % of the true changes are inside.
     """
     bounds = bounds_of(inputs.slopes)
-    x, y, group, kind = arrays(changes, inputs.slopes, bounds)
-    slopes = fit_slopes(x, y, group, kind)
-    mean, std = left_out(x, y, group, kind)
-    widened = replace(slopes, widening=widening_of(np.abs(y - mean) / std))
+    rows = slope_rows(changes, inputs.slopes, bounds)
+    mean, std = left_out(rows)
+    slopes = replace(fit_slopes(*rows), widening=widening_of(np.abs(rows.y - mean) / std))
     weights = fit_image_weights(products_of(changes).sum(axis=0), inputs.series)
     every_change = np.ones(len(changes), bool)
     whitening = whitening_of(changes, every_change) if inputs.novelty else None
-    fitted = inputs.slopes, bounds, widened, weights, whitening, origin
-    return ChangeModel(*fitted, calibrated=changes.calibrated)
+    return ChangeModel(
+        inputs.slopes,
+        bounds,
+        slopes,
+        weights,
+        whitening,
+        origin,
+        calibrated=changes.calibrated,
+    )
 
 
 def products_of(changes: KnownChanges) -> np.ndarray:
@@ -96,50 +102,42 @@ def whitening_of(changes: KnownChanges, chosen: np.ndarray) -> np.ndarray:
     return fit_whitening(sites)
 
 
-def arrays(
-    changes: KnownChanges, read: Sequence[str], bounds: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return what slopes are fitted to: x (N, P), y (N,), group (N,), kind (N,)."""
+def slope_rows(changes: KnownChanges, read: Sequence[str], bounds: np.ndarray) -> SlopeRows:
+    """Return what slopes are fitted to."""
     rows = changes.rows
     difference = condition(changes.after) - condition(changes.before)
     x = scaled_moves(difference, read, bounds, rows["level"].to_numpy(np.float64))
     y = rows["true"].to_numpy(np.float64)
-    return x, y, rows["group"].to_numpy(str), rows["kind"].to_numpy(str)
+    return SlopeRows(x, y, rows["group"].to_numpy(str), rows["kind"].to_numpy(str))
 
 
-def left_out(
-    x: np.ndarray, y: np.ndarray, group: np.ndarray, kind: np.ndarray, *, kinds: bool = True
-) -> tuple[np.ndarray, np.ndarray]:
+def left_out(rows: SlopeRows, *, kinds: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """Predict every change by slopes that have seen neither its group nor, with `kinds`, its kind.
 
     Returned: mean, std (N,).
     """
-    mean, std = np.full(len(y), np.nan), np.full(len(y), np.nan)
-    for one_group in np.unique(group):
-        kinds_left_out = np.unique(kind[group == one_group]) if kinds else (NO_KIND,)
-        for one, slopes in slopes_without(x, y, group, kind, one_group, kinds_left_out):
-            rows = (group == one_group) & ((kind == one) | (one == NO_KIND))
-            mean[rows], std[rows] = slopes.predict(x[rows])
+    mean, std = np.full(len(rows.y), np.nan), np.full(len(rows.y), np.nan)
+    for group in np.unique(rows.group):
+        in_group = rows.group == group
+        kinds_left_out = np.unique(rows.kind[in_group]) if kinds else (NO_KIND,)
+        for kind, slopes in slopes_without(rows, group, kinds_left_out):
+            predicted = in_group & ((rows.kind == kind) | (kind == NO_KIND))
+            mean[predicted], std[predicted] = slopes.predict(rows.x[predicted])
     return mean, std
 
 
 def slopes_without(
-    x: np.ndarray,
-    y: np.ndarray,
-    group: np.ndarray,
-    kind: np.ndarray,
-    left_out: str,
-    kinds: Iterable[str],
+    rows: SlopeRows, group: str, kinds: Iterable[str]
 ) -> Iterator[tuple[str, Slopes]]:
     """Yield slopes fitted without a group and without each of some kinds; `NO_KIND` keeps all.
 
     The five standard deviations are fitted once, without the group.
     """
-    others = group != left_out
-    logs = fit_deviations(x[others], y[others], group[others], kind[others])
-    for one in kinds:
-        fitted = others & (kind != one)
-        yield str(one), fit_slopes(x[fitted], y[fitted], group[fitted], kind[fitted], logs=logs)
+    other_groups = rows.where(rows.group != group)
+    logs = fit_deviations(*other_groups)
+    for kind in kinds:
+        fitted = other_groups.where(other_groups.kind != kind)
+        yield str(kind), fit_slopes(*fitted, logs=logs)
 
 
 def widening_of(strayed: np.ndarray) -> float:
@@ -159,24 +157,27 @@ def evaluated_changes(
         factor of the interval.
     """
     rows, more = changes.rows, (*read, *SIGNALS)
-    x, y, group, kind = arrays(changes, read, bounds_of(read))
-    mean, std = left_out(x, y, group, kind)
-    standardised = np.abs(y - mean) / std  # of each row by the errors of the other groups
-    factors = {name: widening_of(standardised[group != name]) for name in np.unique(group)}
-    widening = np.array([factors[name] for name in group])
+    fitted = slope_rows(changes, read, bounds_of(read))
+    mean, std = left_out(fitted)
+    standardised = np.abs(fitted.y - mean) / std
+    # The interval of a group is widened by the errors of the others: its own are evaluated.
+    factors = {
+        group: widening_of(standardised[fitted.group != group]) for group in np.unique(fitted.group)
+    }
+    widening = np.array([factors[group] for group in fitted.group])
     half = float(norm.ppf((1 + LEVEL) / 2)) * std * widening
     true_levels = levels.set_index(["site", "category"])["true"]
     true_level = true_levels.loc[list(zip(rows["site"], rows["category"], strict=True))].to_numpy()
     anchored = replace(changes, rows=rows.assign(level=true_level))
     estimates = {
         "estimate": mean,
-        "kind_known": left_out(x, y, group, kind, kinds=False)[0],
-        "with_signals": left_out(*arrays(changes, more, bounds_of(more)))[0],
+        "kind_known": left_out(fitted, kinds=False)[0],
+        "with_signals": left_out(slope_rows(changes, more, bounds_of(more)))[0],
     }
     estimates = {
         name: _possible(values, rows["level"].to_numpy()) for name, values in estimates.items()
     }
-    from_labels = left_out(*arrays(anchored, read, bounds_of(read)))[0]
+    from_labels = left_out(slope_rows(anchored, read, bounds_of(read)))[0]
     interval = {"lower": np.maximum(mean - half, -1), "upper": np.minimum(mean + half, 1)}
     interval["widening"] = widening
     return rows.assign(

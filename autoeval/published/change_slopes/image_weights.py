@@ -38,6 +38,8 @@ def fit_image_weights(
         alone.
     Returned: (len(series), len(CONDITION)): in units of relative mAP.
     """
+    # Ridge regression on standardised moves, (X^T X + RIDGE I)^-1 X^T y (Hoerl & Kennard 1970),
+    # from sums alone: a group is left out by leaving out its sums.
     n, sums = products[-1, -1], products[-1, :-2]
     stds = np.sqrt(np.maximum(np.diag(products)[:-2] / n - (sums / n) ** 2, 0))
     stds[stds == 0] = np.inf  # a quantity that never moved has no weight

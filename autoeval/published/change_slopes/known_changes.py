@@ -94,8 +94,11 @@ def observe_changes(
         chosen = set(own_images(seed_set, n_images=untouched, seed=seed).image_ids)
         kept = tuple(image for image in seed_set.images if image.image_id in chosen)
         seed_sets.append(replace(seed_set, images=kept))
-    each = [_change_recipes(seed_set, meta_set, everywhere, seed) for seed_set in seed_sets]
-    recipes = [recipe for same in zip(*each, strict=True) for recipe in same]
+    recipes_by_site = [
+        _change_recipes(seed_set, meta_set, everywhere, seed) for seed_set in seed_sets
+    ]
+    # By change, then by site: a run that was cut off has the same changes of nearly every site.
+    recipes = [recipe for of_sites in zip(*recipes_by_site, strict=True) for recipe in of_sites]
     jobs = sample_set_jobs(observer, seed_sets, recipes)
     store = RowStore(folder)
 
@@ -127,12 +130,11 @@ def true_precision(images: ChangedImages, category: int, only: Sequence[int] = (
     metric = MeanAP(("category",))
     for k in only if len(only) else range(len(images)):
         boxes, labels, crowds = images.truth[k]
-        of_category, detections = labels == category, images.records[k].clean
+        in_category, detections = labels == category, images.records[k].clean
         detections = detections[detections.labels == category]
-        here = Detections(detections.boxes, detections.scores, np.zeros(len(detections)))
-        metric.update(
-            here, boxes[of_category], np.zeros(of_category.sum(), np.int64), crowds[of_category]
-        )
+        relabelled = Detections(detections.boxes, detections.scores, np.zeros(len(detections)))
+        true_labels = np.zeros(in_category.sum(), np.int64)
+        metric.update(relabelled, boxes[in_category], true_labels, crowds[in_category])
     return metric.compute()["mAP"]
 
 
@@ -202,16 +204,21 @@ def known_changes(
     untouched = {images.site: images for images in observed if not images.change}
     sets = []
     for images in untouched.values():
-        boxes = SiteBoxes.of_evidence([of.evidence() for of in images.records], categories)
+        boxes = SiteBoxes.of_evidence([record.evidence() for record in images.records], categories)
         truth = truth_of_samples(boxes.clean, images.truth)
-        one = labelled_set(boxes, truth, name=images.site, group=images.group, everywhere=True)
-        sets.append(one)
-    if len({of.group for of in sets}) < 2:
+        sets.append(
+            labelled_set(boxes, truth, name=images.site, group=images.group, everywhere=True)
+        )
+    if len({labelled.group for labelled in sets}) < 2:
         raise InputError(
             "Expected labelled sites of two groups or more: each is estimated by the others."
         )
-    folds, of_fold = without_each_fold(sets)
-    calibrations = {of.name: of_fold[own[0]] for of, own in zip(sets, folds, strict=True)}
+    # All images of a site are in one fold, that of its group: the calibration has not seen it.
+    folds, calibration_of_fold = without_each_fold(sets)
+    calibrations = {
+        labelled.name: calibration_of_fold[image_folds[0]]
+        for labelled, image_folds in zip(sets, folds, strict=True)
+    }
     levels = _estimated_levels(sets, calibrations)
 
     def numbers_of(images: ChangedImages, category: int) -> np.ndarray:
@@ -219,18 +226,18 @@ def known_changes(
             images.records, category, calibrations[images.site] if calibrate else None
         )
 
-    of_sites = {
+    untouched_numbers = {
         (name, category): numbers_of(untouched[name], categories.index(category))
         for name, category in zip(levels["site"], levels["category"], strict=True)
     }
-    rows, before, others, changed = [], [], [], []
+    rows, before, unchanged, changed = [], [], [], []
     for images in observed:
         base = untouched.get(images.site)
-        own_levels = levels[levels["site"] == images.site]
+        site_levels = levels[levels["site"] == images.site]
         if not images.change or base is None:
             continue
         same = positions(base, images)
-        for site in own_levels.to_dict("records"):
+        for site in site_levels.to_dict("records"):
             k = categories.index(site["category"])
             true = true_precision(images, k) - true_precision(base, k, same)
             if not np.isfinite(true):
@@ -238,9 +245,9 @@ def known_changes(
             kept = {name: site[name] for name in KEYS}
             what = {"kind": images.change, "severity": images.severity, "n_images": len(images)}
             rows.append({**kept, **what, "true": true, "level": site["estimate"]})
-            numbers = of_sites[images.site, site["category"]]
+            numbers = untouched_numbers[images.site, site["category"]]
             before.append(numbers[same].mean(axis=0))
-            others.append(np.delete(numbers, same, axis=0))
+            unchanged.append(np.delete(numbers, same, axis=0))
             changed.append(numbers_of(images, k))
     if not rows:
         raise InputError(
@@ -250,9 +257,9 @@ def known_changes(
         pd.DataFrame(rows),
         np.array(before),
         np.array([numbers.mean(axis=0) for numbers in changed]),
-        tuple(others),
+        tuple(unchanged),
         tuple(changed),
-        of_sites,
+        untouched_numbers,
         calibrate,
     )
     return changes, levels

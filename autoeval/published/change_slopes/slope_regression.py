@@ -14,6 +14,7 @@ the interval widens with every signal that moves.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -27,6 +28,19 @@ GUESS = np.log([0.03, 0.015, 0.015, 0.015, 0.03])  # shared, group, kind, both; 
 WIDTH = 1.0  # standard deviation of the logarithms of standard deviations
 FURTHEST = 4.0  # from the guess that is looked for
 FEWEST = 8
+
+
+class SlopeRows(NamedTuple):
+    """What slopes are fitted to: rows of changes, for the parameters of `fit_slopes`."""
+
+    x: np.ndarray
+    y: np.ndarray
+    group: np.ndarray
+    kind: np.ndarray
+
+    def where(self, chosen: np.ndarray) -> SlopeRows:
+        """Keep the rows that a mask (N,) selects."""
+        return SlopeRows(*(column[chosen] for column in self))
 
 
 def fit_slopes(
@@ -54,6 +68,8 @@ def fit_slopes(
         logs = _best_deviations(blocks)
     stds = np.exp(logs)
     mean, shared, _ = blocks.solved(stds)
+    # A new group under a new kind has slopes of its own: their three variances add to the
+    # posterior variance of the shared ones.
     apart = (stds[1:4] ** 2).sum() * np.eye(len(mean))
     return Slopes(mean / scale, (shared + apart) / np.outer(scale, scale), float(stds[4]))
 
@@ -64,6 +80,7 @@ def fit_deviations(x: np.ndarray, y: np.ndarray, group: np.ndarray, kind: np.nda
 
 
 def _scale(x: np.ndarray) -> np.ndarray:
+    # Signals have units of their own: one variance for all slopes needs a common one.
     scale = np.sqrt((x**2).mean(axis=0))
     scale[scale == 0] = np.inf  # a quantity that never moved has no slope
     return scale
@@ -118,6 +135,9 @@ class Blocks:
         Returned: mean, covariance (P,) and (P, P); loss (negative logarithm of the likelihood, up
             to a constant).
         """
+        # A block of rows has the covariance C = noise I + both x x^T. By the push-through identity
+        # x^T C^-1 = (noise I + both x^T x)^-1 x^T, and by Sylvester's the determinants go with each
+        # other, so that no matrix is larger than the number of slopes.
         n_slopes = self.moments.shape[1]
         both, noise = stds[3:] ** 2
         inner = noise * np.eye(n_slopes) + both * self.products

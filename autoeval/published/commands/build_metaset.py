@@ -86,10 +86,9 @@ def run(args: argparse.Namespace) -> int:
     )
     seed_sets = task.load_seed_sets()
     recipes = [draw_recipes(seed_set, seed=args.seed, **vars(config)) for seed_set in seed_sets]
-    for seed_set, of_seed_set in zip(seed_sets, recipes, strict=True):
-        save_recipes(
-            args.work_dir / "recipes" / f"{quote(seed_set.name, safe='')}.json", of_seed_set
-        )
+    for seed_set, set_recipes in zip(seed_sets, recipes, strict=True):
+        path = args.work_dir / "recipes" / f"{quote(seed_set.name, safe='')}.json"
+        save_recipes(path, set_recipes)
     _print_summary(task, seed_sets, recipes)
     print(f"Recipes: {args.work_dir / 'recipes'}")
     if args.materialise:
@@ -118,11 +117,13 @@ def _task_of_words(args: argparse.Namespace) -> Task:
             )
         mapping = _parse_mapping(words[3:] or args.mapping)
         files.append(SeedSetFiles(words[0], Path(words[1]), Path(words[2]), mapping))
-    names = [each.name for each in files]
+    names = [seed_set.name for seed_set in files]
     if len(set(names)) < len(names):
         raise InputError(f"Seed sets need different names, got {', '.join(names)}.")
-    targets = {target: None for each in files for target in (each.mapping or {}).values()}
-    return Task("given on the command line", tuple(targets), tuple(files))
+    categories = dict.fromkeys(
+        category for seed_set in files for category in (seed_set.mapping or {}).values()
+    )
+    return Task("given on the command line", tuple(categories), tuple(files))
 
 
 def _parse_mapping(words: Sequence[str]) -> dict[str, str]:
@@ -140,11 +141,11 @@ def _print_summary(
 ) -> None:
     width = max(len(seed_set.name) for seed_set in seed_sets)
     print(f"Task {task.name}: {', '.join(task.categories)}")
-    for seed_set, of_seed_set in zip(seed_sets, recipes, strict=True):
+    for seed_set, set_recipes in zip(seed_sets, recipes, strict=True):
         print(
             f"  {seed_set.name:{width}}  {len(seed_set.images):5} images, "
-            f"{seed_set.n_boxes:6} boxes: {len(of_seed_set)} sample sets of "
-            f"{len(of_seed_set[0].image_ids)} images"
+            f"{seed_set.n_boxes:6} boxes: {len(set_recipes)} sample sets of "
+            f"{len(set_recipes[0].image_ids)} images"
         )
         for warning in seed_set.warnings:
             print(f"    warning: {warning}")
@@ -158,10 +159,10 @@ def _materialise(
     from autoeval.runtime.progress import progress_bar
 
     warnings: dict[str, None] = {}
-    total = sum(len(recipe.image_ids) for of_seed_set in recipes for recipe in of_seed_set)
+    total = sum(len(recipe.image_ids) for set_recipes in recipes for recipe in set_recipes)
     with progress_bar(total, "Writing images") as bar:
-        for seed_set, of_seed_set in zip(seed_sets, recipes, strict=True):
-            for number, recipe in enumerate(of_seed_set):
+        for seed_set, set_recipes in zip(seed_sets, recipes, strict=True):
+            for number, recipe in enumerate(set_recipes):
                 place = folder / quote(seed_set.name, safe="") / f"{number:03}-{recipe.recipe_id}"
                 done = materialise(SampleSet(seed_set, recipe), place, bar)
                 warnings.update(dict.fromkeys(done))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from autoeval.commands import execution_options, run_options, site_options, task_options
-from autoeval.commands.given_input import add_input
+from autoeval.commands.given_input import InputReading, add_input
 from autoeval.commands.task_options import LIGHT
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         meta_set_options.COUNTING_DETAILS,
         metavar="NAME",
         default="mAP",
-        choices=targets,
+        reading=InputReading(choices=targets),
         help=f"out of {', '.join(targets)} (default: %(default)s)",
     )
     method.add_argument(
@@ -174,6 +174,7 @@ def _estimator(args: argparse.Namespace, shards: Shards) -> Fitted:
 
 def _fit_detector(args: argparse.Namespace) -> Fitted:
     from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.observation.kept_observer import Keeping
     from autoeval.estimation.observation.observing import Observer
     from autoeval.published.fitting.fit_task import fit_task
     from autoeval.published.fitting.kept_domain import reference_domain
@@ -211,12 +212,10 @@ def _fit_detector(args: argparse.Namespace) -> Fitted:
     return fit_task(
         observer,
         task.load_seed_sets(),
+        Keeping(folder, run.executor, run.spec),
         meta_set=meta_set,
-        work_dir=folder,
         methods=methods,
         target=args.target,
-        executor=run.executor,
-        load=run.spec,
         pseudo_labels=args.pseudo_labels and Path(args.pseudo_labels),
         pseudo_words=args.pseudo_words,
         loading=run.loading,

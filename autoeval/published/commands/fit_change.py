@@ -161,8 +161,8 @@ def _steps(text: str, transforms: Sequence[str]) -> list[TransformStep]:
         ]
     transform = get_transform(name)
     if not equals:
-        every = map(transform.magnitude, range(transform.n_magnitudes))
-        return [TransformStep(transform.name, severity) for severity in every]
+        severities = map(transform.magnitude, range(transform.n_magnitudes))
+        return [TransformStep(transform.name, magnitude) for magnitude in severities]
     if not severity.isdigit():
         raise InputError(
             f"Expected a corruption with its severity, such as defocus_blur=4, but got {text!r}."

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoeval.commands.given_input import Detail, add_input, yes_or_no
+from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
 from autoeval.commands.run_options import (
     NO_DETECTOR,
     add_batch_size,
@@ -98,8 +98,8 @@ def add_preset_option(
         details,
         metavar="NAME",
         default=default,
-        alone=default,  # facts about the default, which may depend on the task
-        choices=choices,
+        # the default with facts alone, which may depend on the task
+        reading=InputReading(alone=default, choices=choices),
         help=f"{', '.join(choices)}: {about}",
     )
 

@@ -57,16 +57,15 @@ class PaperRun:
 
     def scores(self, meta_set: MetaSetConfig) -> pd.DataFrame:
         """Return the score table; what the folder holds is not done again."""
+        from autoeval.estimation.observation.kept_observer import Keeping
         from autoeval.published.fitting.fit_task import fit_task
 
         estimator = fit_task(
             self._with_training_domain(),
             self.available.seed_sets,
+            Keeping(self.folder, make_executor(self.options), required_detector(self.options)),
             meta_set=meta_set,
-            work_dir=self.folder,
             methods=["bos"],
-            executor=make_executor(self.options),
-            load=required_detector(self.options),
         )
         assert estimator.fit_result_ is not None
         _print_warnings(estimator.fit_result_.warnings)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from autoeval.commands.execution_options import add_execution_options, launched
-from autoeval.commands.given_input import Detail, add_input
+from autoeval.commands.given_input import Detail, InputReading, add_input
 from autoeval.commands.run_options import add_detector_options, add_json
 from autoeval.commands.task_options import add_metaset_option
 from autoeval.errors import InputError
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data-root",
         (Detail("max_images", "of each source, at equal distances", read=int),),
         metavar="DIR",
-        alone=None,  # a number of images of the default folders
+        reading=InputReading(alone=None),  # a number of images of the default folders
         help="folder with the data sets",
     )
     add_metaset_option(data)
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         args.metaset = args.metaset or RELEASED_META_SET
     meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
     whole: tuple[PrintedTable | PrintedFigure, ...] = (*tables, *figures)
-    names = dict.fromkeys(each.task for each in whole)
+    names = dict.fromkeys(part.task for part in whole)
     tasks = {name: load_task(f"configs/tasks/{name}.py", args.data_root) for name in names}
     data = {
         name: find_available(task, printed.downloads, max_images=args.max_images)
@@ -104,17 +104,19 @@ def run(args: argparse.Namespace) -> int:
     runs = find_runs(args, _wanted(whole), data, work_dir)
     kept = [figure for figure in figures if figure.needs_boxes]
     scored = _wanted([*tables, *(figure for figure in figures if not figure.needs_boxes)])
-    of_scores = [key for key in dict.fromkeys(scored) if key in runs]
+    score_keys = [key for key in dict.fromkeys(scored) if key in runs]
     sampled = _wanted([figure for figure in kept if figure.needs_samples])
-    of_boxes = {key: meta_set if key in sampled else None for key in _wanted(kept) if key in runs}
-    cost = _cost(args, runs, of_scores, of_boxes, meta_set)
+    box_meta_sets = {
+        key: meta_set if key in sampled else None for key in _wanted(kept) if key in runs
+    }
+    cost = _cost(args, runs, score_keys, box_meta_sets, meta_set)
     print(cost.text(), file=sys.stderr)
     scores: dict[Key, pd.DataFrame] = {}
     boxes: dict[Key, Observations] = {}
     if not args.dry_run:
         with launched(args):
-            scores = {key: runs[key].scores(meta_set) for key in of_scores}
-            boxes = {key: runs[key].boxes(drawn) for key, drawn in of_boxes.items()}
+            scores = {key: runs[key].scores(meta_set) for key in score_keys}
+            boxes = {key: runs[key].boxes(drawn) for key, drawn in box_meta_sets.items()}
     sections = _sections(args, tables, figures, scores, boxes, data)
     report = Report("Box stability, printed and own", [*sections, cost, *data.values()])
     print_report(report, work_dir, as_json=args.json)
@@ -132,14 +134,14 @@ def _as_released(printed: P) -> P:
 
 
 def _wanted(printed: Sequence[PrintedTable | PrintedFigure]) -> list[Key]:
-    return [(detector, each.task) for each in printed for detector in each.detectors]
+    return [(detector, part.task) for part in printed for detector in part.detectors]
 
 
 def _cost(
     args: argparse.Namespace,
     runs: dict[Key, PaperRun],
-    of_scores: Sequence[Key],
-    of_boxes: Mapping[Key, MetaSetConfig | None],
+    score_keys: Sequence[Key],
+    box_meta_sets: Mapping[Key, MetaSetConfig | None],
     meta_set: MetaSetConfig,
 ) -> Cost:
     """Count what the passes observe, and measure how fast."""
@@ -155,12 +157,12 @@ def _cost(
         rates[name] = measured[run.alias, run.available.task.name]
 
     measured = {key: run.rate() for key, run in runs.items()}
-    for run in (runs[key] for key in of_scores):
+    for run in (runs[key] for key in score_keys):
         add(run, "", images_to_observe(run.available.seed_sets, meta_set), run.repeats)
         if run.training_domain is not None:
             n = images_to_observe([run.training_domain], None)
             add(run, ", its training domain", n, 0)
-    for key, drawn in of_boxes.items():
+    for key, drawn in box_meta_sets.items():
         n = images_to_observe(runs[key].available.seed_sets, drawn)
         add(runs[key], ", keeping boxes", n, runs[key].repeats)
     return Cost(images, repeats, rates)
@@ -182,12 +184,20 @@ def _sections(
     instead = stand_in(args)
     sections: list[Section] = []
     for table in tables:
-        own = {alias: found for (alias, task), found in scores.items() if task == table.task}
+        tables_by_detector = {
+            alias: score_table
+            for (alias, task), score_table in scores.items()
+            if task == table.task
+        }
         n_sources = len(data[table.task].sources)
-        sections.append(SideBySide(table, own, n_sources, instead, differs).section())
+        sections.append(
+            SideBySide(table, tables_by_detector, n_sources, instead, differs).section()
+        )
     for figure in figures:
-        seen: Mapping[Key, Any] = boxes if figure.needs_boxes else scores
-        own = {alias: found for (alias, task), found in seen.items() if task == figure.task}
+        measured: Mapping[Key, Any] = boxes if figure.needs_boxes else scores
+        seen_by_detector = {
+            alias: content for (alias, task), content in measured.items() if task == figure.task
+        }
         marks = data[figure.task].marks(instead, differs)
-        sections.append(own_figure(figure, own, marks=marks, instead=instead))
+        sections.append(own_figure(figure, seen_by_detector, marks=marks, instead=instead))
     return sections

@@ -90,6 +90,7 @@ def halving(
     steps = sorted({max(share, trial.least_share) for share in shares} - {1.0})
     for share in steps:
         standings = trial.measure(left, share)
+        # Bonferroni: the error probability is shared by all that are tested in all steps.
         level = 1 - (1 - confidence) / (len(left) * len(steps))
         hopeful = _hopeful(standings, level, tolerance / len(steps))
         order = np.argsort(-standings.r2, kind="stable")

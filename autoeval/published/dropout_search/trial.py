@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -141,45 +142,56 @@ def r_squared(
     is not explained at all, so that a dropout gains nothing by scoring few of them. `noise` (S, C)
     is the variance of the scores for want of images, which is taken out of their variance.
     """
-    _, y, spread, product = _moments(scores, accuracy)
+    moments = _moments(scores, accuracy)
+    y, spread = moments.y, moments.xx
     defined = ~np.isnan(scores)
     if noise is not None:
         least = spread / 4
         spread = np.maximum(spread - np.where(defined, noise, 0).sum(0), least)
+    # Of the least-squares line, Σxy² / Σx² of the squares of mAP; a line that falls explains none.
     explained = np.divide(
-        np.maximum(product, 0) ** 2, spread, out=np.zeros_like(spread), where=spread > 0
+        np.maximum(moments.xy, 0) ** 2, spread, out=np.zeros_like(spread), where=spread > 0
     )
     explained = np.minimum(explained, (y**2).sum(0))
-    off = np.where(defined, accuracy[:, None] - accuracy.mean(), 0)
-    about_mean = (off**2).sum(0) - (y**2).sum(0)  # known sets have a mean of their own
+    deviations = np.where(defined, accuracy[:, None] - accuracy.mean(), 0)
+    # The sets that have a score have a mean of their own, which differs from that of all.
+    about_mean = (deviations**2).sum(0) - (y**2).sum(0)
     return (explained + about_mean) / _total(accuracy)
 
 
 def correlation(scores: np.ndarray, accuracy: np.ndarray) -> np.ndarray:
     """Return Pearson's r of each score with mAP over the sample sets that have one, (C,)."""
-    _, y, spread, product = _moments(scores, accuracy)
-    scale = np.sqrt(spread * (y**2).sum(0))
-    return np.divide(product, scale, out=np.full(scale.shape, np.nan), where=scale > 0)
+    moments = _moments(scores, accuracy)
+    scale = np.sqrt(moments.xx * (moments.y**2).sum(0))
+    return np.divide(moments.xy, scale, out=np.full(scale.shape, np.nan), where=scale > 0)
 
 
 def gradient(scores: np.ndarray, accuracy: np.ndarray) -> np.ndarray:
     """Return the derivative of `r_squared` by each score, (S, C); 0 where undefined."""
     x, y, spread, product = _moments(scores, accuracy)
     slope = np.divide(np.maximum(product, 0), spread, out=np.zeros_like(spread), where=spread > 0)
+    # d(Σxy² / Σx²) / dx = 2 b (y - b x) with b = Σxy / Σx²; centring drops out, as both sum to 0.
     return 2 * slope * (y - slope * x) / _total(accuracy)
 
 
-def _moments(
-    scores: np.ndarray, accuracy: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return centred scores and accuracies, (S, C) and 0 where undefined, Σx² and Σxy, (C,)."""
+class Moments(NamedTuple):
+    """Centred scores and accuracies, (S, C) and 0 where undefined, with Σx² and Σxy, (C,)."""
+
+    x: np.ndarray
+    y: np.ndarray
+    xx: np.ndarray
+    xy: np.ndarray
+
+
+def _moments(scores: np.ndarray, accuracy: np.ndarray) -> Moments:
+    """Centre each score, and accuracy with it, over the sample sets that have the score."""
     defined = ~np.isnan(scores)
     n = np.maximum(defined.sum(0), 1)
     values = np.where(defined, scores, 0)
     x = np.where(defined, values - values.sum(0) / n, 0)
     truth = np.where(defined, accuracy[:, None], 0)
     y = np.where(defined, truth - truth.sum(0) / n, 0)
-    return x, y, (x**2).sum(0), (x * y).sum(0)
+    return Moments(x, y, (x**2).sum(0), (x * y).sum(0))
 
 
 def _total(accuracy: np.ndarray) -> float:

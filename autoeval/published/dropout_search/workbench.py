@@ -188,8 +188,9 @@ def _slice_rows(
         seed=settings.seed,
     )
     numbers = range(piece.start, piece.stop)
-    for number, sample, each in observer.stream(piece.samples, observe, numbers, log=log):
-        by_spec = {spec: evidence.relabel(lookup) for spec, evidence in each.items()}
+    observed = observer.stream(piece.samples, observe, numbers, log=log)
+    for number, sample, evidence_by_spec in observed:
+        by_spec = {spec: evidence.relabel(lookup) for spec, evidence in evidence_by_spec.items()}
         clean = next(iter(by_spec.values())).clean
         truth.update(clean, sample.boxes, sample.labels, sample.iscrowd)
         made = (_row(spec, evidence, observer) for spec, evidence in by_spec.items())

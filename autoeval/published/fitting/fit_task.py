@@ -19,7 +19,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import checked_sets, fit_sets
 from autoeval.estimation.intervals import MIN_SOURCES
 from autoeval.estimation.labelled_files import set_of_detector
-from autoeval.estimation.observation.detector_identity import LoadDetector
+from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.pair_table import pair_rows, with_pairs
 from autoeval.estimation.protocol import (
@@ -41,7 +41,6 @@ from autoeval.published.methods.scored_pass import with_stages
 from autoeval.report.tables import counted
 from autoeval.runtime import OK
 from autoeval.runtime.files import write_table
-from autoeval.runtime.job import Executor
 from autoeval.runtime.store import RowStore
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.pool import OF_PASS
@@ -51,26 +50,24 @@ from autoeval.targets import AP_TARGETS, OperatingPoint
 def fit_task(
     observer: Observer,
     seed_sets: Sequence[SeedSet],
+    keep: Keeping,
     *,
     meta_set: MetaSetConfig | None,
-    work_dir: Path,
     methods: Sequence[str] = (DEFAULT_METHOD,),
     target: str = "mAP",
     level: float = 0.9,
-    executor: Executor | None = None,
-    load: LoadDetector | None = None,
     pseudo_labels: Path | None = None,
     pseudo_words: Mapping[str, str] | None = None,
     loading: Mapping[str, Any] | None = None,
-    calibrate: bool = True,
 ) -> AccuracyEstimator | PublishedEstimator:
     """Score a detector on a meta-set, evaluate methods by leaving sources out, fit the first one.
 
     Writes ``recipes.json``, ``scores.parquet``, ``boxes.parquet`` and ``estimator.parquet`` into
-    ``work_dir``, and the rows of each sample set into ``work_dir/rows``, from where an interrupted
-    run goes on.
+    a folder, and the rows of each sample set into its ``rows``, from where an interrupted run goes
+    on.
 
     observer: the seed of its settings also draws the recipes.
+    keep: that folder, and who observes.
     meta_set: sample sets to make of each; None for its own images alone, all the default reads.
     methods: the first becomes the estimator; the constant predictor is always evaluated, too.
     target: by the default method also one at a threshold, such as ``recall@0.3``, which is
@@ -99,24 +96,26 @@ def fit_task(
         recipes.append(own_images(seed_set, seed=seed))
         if meta_set is not None:
             recipes += draw_recipes(seed_set, **asdict(meta_set), seed=seed)
-    save_recipes(work_dir / "recipes.json", recipes)
+    save_recipes(keep.folder / "recipes.json", recipes)
     table, counts = score_meta_set(
         observer,
         seed_sets,
         recipes,
-        store=RowStore(work_dir / "rows"),
-        executor=executor,
-        load=load,
+        store=RowStore(keep.folder / "rows"),
+        executor=keep.executor,
+        load=keep.load,
     )
-    warnings = [text for each in seed_sets for text in prefixed(each.name, each.warnings)]
+    warnings = [
+        warning for seed_set in seed_sets for warning in prefixed(seed_set.name, seed_set.warnings)
+    ]
     table = _usable(table, counts.failed, "mAP" if at_threshold else target, warnings)
     task = observer.task
     table["group"] = table["source"].map(task.groups).fillna(table["source"])
     if len(task.categories) == 1:
         table["category"] = task.categories[0]
-    files = (work_dir / "scores.parquet", work_dir / "estimator.parquet")
+    files = (keep.folder / "scores.parquet", keep.folder / "estimator.parquet")
     table, boxes = apart(table)
-    write_table(work_dir / BOXES_FILE, boxes)
+    write_table(keep.folder / BOXES_FILE, boxes)
     words = observer.detector.categories
     sets = [checked_set(seed_set, words) for seed_set in recorded_sets(boxes)]
     if pseudo_labels is not None:
@@ -133,7 +132,6 @@ def fit_task(
             scored=table,
             target=target,
             level=level,
-            calibrate=calibrate,
             **made_with,
         )
         result = estimator.fit_result_
@@ -145,17 +143,17 @@ def fit_task(
     else:
         check, bins = ConfidenceCheck(), None
         if DEFAULT_METHOD in evaluated:
-            calibrated = CalibratedSets.of(sets, calibrate=calibrate)
+            calibrated = CalibratedSets.of(sets)
             check, bins = calibrated.check, calibrated.bins
             table = with_pairs(table, calibrated.rows)
-        of_sets, statistics = checked_sets(sets, check)
+        fit_notices, statistics = checked_sets(sets, check)
         results = _evaluate(table, evaluated, target, level, warnings)
         # those of counting errors are not in points of 100
         useless = worse_than_constant(results) if target in AP_TARGETS else ()
         made_with["context"]["boxes"] = statistics.warning(*useless).to_dict()
         estimator = PublishedEstimator(methods[0], target=target, level=level)
         estimator.fit(table, **made_with)
-        result = FitResult(table, results, (*of_sets, *statistics.warnings), reliability=bins)
+        result = FitResult(table, results, (*fit_notices, *statistics.warnings), reliability=bins)
     write_table(files[0], table)
     estimator.save(files[1])
     estimator.fit_result_ = replace(

@@ -55,16 +55,19 @@ class Scorer(TravellingObserver):
         first = (
             [samples.unread(k) for k in range(min(len(samples), MOST_IMAGES))] if untouched else []
         )
-        labelled = {of.image_id: (of.boxes, of.labels, of.iscrowd) for of in first}
+        truth_by_image = {
+            sample.image_id: (sample.boxes, sample.labels, sample.iscrowd) for sample in first
+        }
 
         def keep(evidence: Evidence) -> None:
-            if evidence.image_id in labelled:
+            if evidence.image_id in truth_by_image:
                 seen.append(evidence.boxes_alone())
 
         rows = scored_rows(self.observer, samples, advance=advance, watch=keep)
         if untouched:
             pool = pool_of_evidence(seen, self.observer.task.categories)
-            truth = truth_of_samples(pool.found, [labelled[of.image_id] for of in seen])
+            labels = [truth_by_image[evidence.image_id] for evidence in seen]
+            truth = truth_of_samples(pool.found, labels)
             rows[0][LABELLED] = pack_set(pool, truth)
         return [{**job.columns, **row} for row in rows]
 

@@ -49,11 +49,13 @@ def unpack_set(content: bytes, name: str, group: str) -> LabelledSet:
         )
         categories = tuple(described["categories"])
         image, label, boxes, scores = (arrays[f"found_{column}"] for column in FOUND)
-        found = FoundBoxes(images, categories, image, label, boxes, scores, {})
+        detected = FoundBoxes(images, categories, image, label, boxes, scores, {})
         image, label, boxes, crowd = (arrays[f"true_{column}"] for column in LABELLED)
         truth = Truth(images, categories, image, label, boxes, crowd)
-        pool = Pool(found, arrays["features"].astype(np.float64), tuple(described["names"]))
+        pool = Pool(detected, arrays["features"].astype(np.float64), tuple(described["names"]))
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"The boxes of source '{name}' cannot be read: {error}.") from error
-    boxes, statistics = SiteBoxes(found), ReferenceStatistics.of(found)
-    return LabelledSet(name, group, boxes, truth, statistics, everywhere=True, stored_pool=pool)
+    site_boxes, statistics = SiteBoxes(detected), ReferenceStatistics.of(detected)
+    return LabelledSet(
+        name, group, site_boxes, truth, statistics, everywhere=True, stored_pool=pool
+    )

@@ -213,4 +213,4 @@ def sample_set_sizes(
     """
     config = load_metaset_config(path, **changes)
     recipes = (draw_recipes(seed_set, **asdict(config)) for seed_set in seed_sets)
-    return [len(recipe.image_ids) for of_set in recipes for recipe in of_set]
+    return [len(recipe.image_ids) for set_recipes in recipes for recipe in set_recipes]

@@ -31,10 +31,10 @@ class BenchResult:
     def baseline(self) -> str:
         """The published method, or the constant, with the lowest error."""
         registered = methods()
-        others = [
+        published = [
             name for name in self.results if name not in registered or registered[name].published
         ]
-        return min(others or self.results, key=lambda name: self.errors(name).mean())
+        return min(published or self.results, key=lambda name: self.errors(name).mean())
 
     def errors(self, method: str) -> np.ndarray:
         """Absolute error of each source, mean over repeats, shape (n_sources,)."""

@@ -100,6 +100,8 @@ class _Training:
         n_scores = self.x.shape[1]
         from scipy.optimize import nnls  # a quarter of a second that most commands save
 
+        # The ridge penalty as rows of the design that ask for slopes of 0, by which non-negative
+        # least squares solve it, too.
         design = np.vstack(
             [(self.x - centre) / spread * root[:, None], np.sqrt(penalty) * np.eye(n_scores)]
         )

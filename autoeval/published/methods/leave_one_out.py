@@ -52,13 +52,13 @@ def leave_one_source_out(
     held_out: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
     with progress_bar(len(names), f"leave one source out ({method})", unit="source") as bar:
         for rest, left_out in leave_one_group_out(table["source"].map(group_of)):
-            others = table.iloc[rest]
-            regression = make_regression(method, target=target, level=level).fit(others)
+            training = table.iloc[rest]
+            regression = make_regression(method, target=target, level=level).fit(training)
             for name in sources(table.iloc[left_out]):
                 record, error = _held_out(table, name, group_of, regression)
                 if np.isnan(error).any():
                     constant = make_regression(BASELINE, target=target, level=level)
-                    fitted = constant.fit(others)
+                    fitted = constant.fit(training)
                     record, error = _held_out(table, name, group_of, fitted)
                     record["missing"] = True
                 held_out[name] = (record, error)

@@ -94,8 +94,8 @@ def methods() -> dict[str, NamedMethod]:
     A score gives a method for each name before the ``@`` of its features: least squares on the
     feature, at the best threshold where there are several.
     """
-    of_scores = (named for score in scores().values() for named in _of_score(score))
-    return {**dict(of_scores), **COMPOSED}
+    by_score = (entry for score in scores().values() for entry in _methods_of(score))
+    return {**dict(by_score), **COMPOSED}
 
 
 def compared_methods() -> tuple[str, ...]:
@@ -128,12 +128,12 @@ def make_method(name: str) -> Method:
 
 def _columns(part: str) -> tuple[str, ...]:
     """Return the columns of a score by the name before their ``@``, or a feature itself."""
-    every = chain.from_iterable(score.features for score in scores().values())
-    columns = tuple(name for name in every if part in (name, name.partition("@")[0]))
+    features = chain.from_iterable(score.features for score in scores().values())
+    columns = tuple(name for name in features if part in (name, name.partition("@")[0]))
     return columns or ((part,) if score_of(part) else ())
 
 
-def _of_score(score: type[Score]) -> Iterator[tuple[str, NamedMethod]]:
+def _methods_of(score: type[Score]) -> Iterator[tuple[str, NamedMethod]]:
     for stem in dict.fromkeys(name.partition("@")[0] for name in score.features):
         family = [name for name in score.features if name.partition("@")[0] == stem]
         make = partial(Linear, stem) if family == [stem] else partial(BestThreshold, family)

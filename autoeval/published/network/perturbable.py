@@ -103,11 +103,12 @@ class PerturbableDetector(MMDetector):
         specs = [dropout] if dropout and repeats else []
         wants = {*wants, "logits"} if REWEIGHTED in wants else wants
         passes = self._all_passes(images, image_ids, specs, repeats, seed, wants)
-        evidence = [each.evidence(dropout) for each in passes]
+        evidence = [image_passes.evidence(dropout) for image_passes in passes]
         if VIEWED in wants:
             views = views_of(images, self._clean)
             evidence = [
-                replace(e, views=of_image) for e, of_image in zip(evidence, views, strict=True)
+                replace(image_evidence, views=image_views)
+                for image_evidence, image_views in zip(evidence, views, strict=True)
             ]
         if HALF_SIZE in wants:
             evidence = self._with_half_size(images, evidence)
@@ -131,7 +132,7 @@ class PerturbableDetector(MMDetector):
         if not dropouts or len(set(dropouts)) < len(dropouts):
             raise ValueError(f"Expected different `dropouts`, at least one, got {dropouts}.")
         passes = self._all_passes(images, image_ids, dropouts, repeats, seed)
-        return [{spec: each.evidence(spec) for spec in dropouts} for each in passes]
+        return [{spec: image_passes.evidence(spec) for spec in dropouts} for image_passes in passes]
 
     def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
         """Say how the cost of a pass is shared among the parts of the network; see `part_costs`."""
@@ -154,13 +155,13 @@ class PerturbableDetector(MMDetector):
         passes: dict[int, _Passes] = {}
         for rows, batch in self._batches(images):
             seeds = [sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows]
-            of_batch = self._run(self._of_batch, batch, dropouts, seeds, wants)
-            for i, (clean, perturbed, captured) in zip(rows, of_batch, strict=True):
+            observed = self._run(self._observe_batch, batch, dropouts, seeds, wants)
+            for i, (clean, perturbed, captured) in zip(rows, observed, strict=True):
                 size = images[i].shape[:2]
                 passes[i] = _Passes(image_ids[i], size, clean, perturbed, captured)
         return [passes[i] for i in range(len(images))]
 
-    def _of_batch(
+    def _observe_batch(
         self,
         batch: Batch,
         dropouts: Sequence[DropoutSpec],

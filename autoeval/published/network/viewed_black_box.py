@@ -72,4 +72,7 @@ class ViewedBlackBox(BlackBoxDetector):
             return self._detect(altered, image_ids)
 
         views = views_of(images, find)
-        return [replace(e, views=of_image) for e, of_image in zip(evidence, views, strict=True)]
+        return [
+            replace(image_evidence, views=image_views)
+            for image_evidence, image_views in zip(evidence, views, strict=True)
+        ]

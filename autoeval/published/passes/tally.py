@@ -40,10 +40,10 @@ class Tally:
         for measure in (self.accuracy, *self.measures):
             measure.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
         self.scores.update(evidence)
-        for k, of_category in enumerate(self.by_category.values()):
+        for k, category_scores in enumerate(self.by_category.values()):
             only = np.full(len(self.by_category), -1)
             only[k] = 0
-            of_category.update(evidence.relabel(only))
+            category_scores.update(evidence.relabel(only))
 
     def merge(self, other: Self) -> None:
         """Take in what ``other`` has seen of the images that come after those seen here.
@@ -56,8 +56,8 @@ class Tally:
         for mine, theirs in zip(self.measures, other.measures, strict=True):
             mine.merge(theirs)
         self.scores.merge(other.scores)
-        for name, of_category in self.by_category.items():
-            of_category.merge(other.by_category[name])
+        for name, category_scores in self.by_category.items():
+            category_scores.merge(other.by_category[name])
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row a repeat; see `scored_rows`."""
@@ -78,8 +78,8 @@ class Tally:
             {"repeat": repeat, **shared, **accuracy, **features}
             for repeat, features in enumerate(self.scores.rows())
         ]
-        for name, of_category in self.by_category.items():
-            for row, features in zip(rows, of_category.rows(), strict=True):
+        for name, category_scores in self.by_category.items():
+            for row, features in zip(rows, category_scores.rows(), strict=True):
                 row |= {f"{feature}/{name}": value for feature, value in features.items()}
         return rows
 

@@ -123,8 +123,8 @@ def stability_of_boxes(evidence: Evidence, score_thr: float = SCORE_THR) -> np.n
     kept = np.flatnonzero(clean.scores > score_thr)
     total = np.zeros(len(clean))
     for perturbed in passes:
-        others = perturbed.above(score_thr).boxes
-        rows, _, overlaps = match_boxes(clean.boxes[kept], others, cost="iou")
+        perturbed_boxes = perturbed.above(score_thr).boxes
+        rows, _, overlaps = match_boxes(clean.boxes[kept], perturbed_boxes, cost="iou")
         total[kept[rows]] += overlaps
     return total / len(passes)
 

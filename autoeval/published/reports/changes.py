@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -45,13 +46,21 @@ WAY_NAMES = {
     "with_signals": "group and kind not seen, signals of the camera too",
     "nothing": "no change",
 }
-Run = tuple[pd.DataFrame, alarms.LeftOutModels, pd.DataFrame, pd.DataFrame, pd.DataFrame]
-"""Changes, models, alarms, those on untouched images, and changes to other images."""
 ROUTES = {
     "network: boxes at both sizes, signals of the images": NETWORK,
     "predictions at full and at half size": HALF_SIZE,
     "predictions at full size": CLEAN_BOXES,
 }
+
+
+class Run(NamedTuple):
+    """Evaluated changes and alarms of what reads some inputs; rows as the parts have them."""
+
+    evaluated: pd.DataFrame
+    models: alarms.LeftOutModels
+    raised: pd.DataFrame  # alarms on images that change
+    untouched: pd.DataFrame  # alarms on images that do not
+    apart: pd.DataFrame  # changes from the untouched images to other ones
 
 
 def changes_report(
@@ -74,11 +83,12 @@ def changes_report(
     runs = {
         name: _run(changes, levels, inputs, orders, alpha, seed) for name, inputs in ROUTES.items()
     }
-    evaluated, models, raised, untouched, apart = next(iter(runs.values()))
-    power = alarms.power_table(raised, "kind")
-    of_all = alarms.power_table(raised.assign(kind="all"), "kind")
-    of_severity = alarms.power_table(raised, "severity")
-    conditions = _estimated(alarms.other_conditions(changes, levels), models)
+    network = next(iter(runs.values()))
+    evaluated, apart = network.evaluated, network.apart
+    power_by_kind = alarms.power_table(network.raised, "kind")
+    power = alarms.power_table(network.raised.assign(kind="all"), "kind")
+    power_by_severity = alarms.power_table(network.raised, "severity")
+    conditions = _estimated(alarms.other_conditions(changes, levels), network.models)
     parts = [
         _routes(runs),
         _ways(evaluated),
@@ -86,13 +96,13 @@ def changes_report(
         *([_figures_part("change_apart", errors.by_group(apart, "kind"))] if len(apart) else []),
         _figures_part("change_by_severity", errors.by_group(evaluated, "severity")),
         Part("changes_evaluated", evaluated, pd.DataFrame({"changes evaluated": [len(evaluated)]})),
-        _power_part("change_alarms", pd.concat([of_all, power], ignore_index=True), "kind"),
-        _power_part("change_alarms_by_severity", of_severity, "severity"),
-        _false_part(untouched, alpha),
+        _power_part("change_alarms", pd.concat([power, power_by_kind], ignore_index=True), "kind"),
+        _power_part("change_alarms_by_severity", power_by_severity, "severity"),
+        _false_part(network.untouched, alpha),
         *([_conditions_part(conditions)] if len(conditions) else []),
     ]
     title = "Which changes are seen"
-    return StudyReport("changes", title, ABOUT, _figure(evaluated, of_all), parts, warnings)
+    return StudyReport("changes", title, ABOUT, _figure(evaluated, power), parts, warnings)
 
 
 def _estimated(stretches: Iterable[alarms.Stretch], models: alarms.LeftOutModels) -> pd.DataFrame:
@@ -107,10 +117,10 @@ def _estimated(stretches: Iterable[alarms.Stretch], models: alarms.LeftOutModels
 
 
 def _raised(models: alarms.LeftOutModels, orders: int, alpha: float, seed: int) -> pd.DataFrame:
-    every = list(alarms.stretches(models.changes))
+    stretches = list(alarms.stretches(models.changes))
     rows: list[dict[str, object]] = []
-    with progress_bar(len(every), "watching sites", unit="stretch") as bar:
-        for stretch in every:
+    with progress_bar(len(stretches), "watching sites", unit="stretch") as bar:
+        for stretch in stretches:
             model = models.of(str(stretch.key["group"]), str(stretch.key["kind"]))
             rows += alarms.alarms(stretch, model, orders=orders, alpha=alpha, seed=seed)
             bar.update()
@@ -156,18 +166,22 @@ def _run(
     raised = _raised(models, orders, alpha, seed)
     untouched = _untouched(levels, models, orders, alpha, seed)
     apart = _estimated(alarms.stretches(changes), models)
-    return evaluated, models, raised, untouched, apart
+    return Run(evaluated, models, raised, untouched, apart)
 
 
 def _routes(runs: Mapping[str, Run]) -> Part:
     """Compare the network with prediction files, on the same changes."""
     rows = []
-    for name, (evaluated, _, raised, untouched, apart) in runs.items():
-        power = alarms.power_table(raised.assign(kind="all"), "kind").set_index(["monitor", "fall"])
+    for name, run in runs.items():
+        power = alarms.power_table(run.raised.assign(kind="all"), "kind")
+        power = power.set_index(["monitor", "fall"])
         first_monitor = alarms.MONITORS[0]
-        alone = untouched[untouched["monitor"] == first_monitor]
-        figures = errors.change_figures(evaluated)
-        figures |= {f"apart_{k}": v for k, v in errors.change_figures(apart).items()}
+        alone = run.untouched[run.untouched["monitor"] == first_monitor]
+        figures = errors.change_figures(run.evaluated)
+        figures |= {
+            f"apart_{measure}": figure
+            for measure, figure in errors.change_figures(run.apart).items()
+        }
         figures |= {
             f"power_{low}": power["power"].get((first_monitor, low)) for low, _ in alarms.FALLS
         }
@@ -299,8 +313,8 @@ def _figure(evaluated: pd.DataFrame, power: pd.DataFrame) -> Figure:
     left.set(xlabel="true change (points of mAP)", ylabel="estimate, group and kind left out")
     left.legend()
     falls = [low for low, _ in alarms.FALLS]
-    for k, (monitor, of_monitor) in enumerate(power.groupby("monitor", sort=False)):
-        heights = of_monitor.set_index("fall")["power"].reindex(falls) * 100
+    for k, (monitor, monitor_power) in enumerate(power.groupby("monitor", sort=False)):
+        heights = monitor_power.set_index("fall")["power"].reindex(falls) * 100
         right.bar(np.arange(len(falls)) + 0.38 * k, heights, 0.36, label=str(monitor))
     right.set_xticks(np.arange(len(falls)) + 0.19, [_fall_text(*fall) for fall in alarms.FALLS])
     right.set(xlabel="true fall (points of mAP)", ylabel="streams with an alarm (%)", ylim=(0, 110))

@@ -81,17 +81,17 @@ def _pairs_at(
 ) -> Iterator[ComparedPair]:
     """Yield every two detectors in every labelled category of a site."""
     common, _ = on_common_ground(
-        fits, {name: Site(of.boxes, named=True) for name, of in sets.items()}
+        fits, {name: Site(labelled.boxes, named=True) for name, labelled in sets.items()}
     )
     sides = [Side.of(name, fits[name], site) for name, site in common.items()]
     for a, b in itertools.combinations(sides, 2):
         target = fits[a.name].target
         free = compare_label_free(a, b, target, pair_prior(), {})
         for k, category in enumerate(a.site.boxes.clean.categories):
-            rankings = tuple(sets[of.name].rankings[k] for of in (a, b))
+            rankings = tuple(sets[side.name].rankings[k] for side in (a, b))
             if not rankings[0].n_true.any():
                 continue
-            first, second = (of.average_precision().mean() for of in rankings)
+            first, second = (ranking.average_precision().mean() for ranking in rankings)
             yield ComparedPair(
                 a.name,
                 b.name,

@@ -65,7 +65,7 @@ class DropoutOutcome:
             written.append(write_figure(path, figure, dpi=110))
         summary = to_markdown(format_cells(self._summary(), SUMMARY_FORMATS))
         write_text(folder / "summary.md", f"{self._sizes()}\n\n{summary}\n\n{LEGEND}\n")
-        write_dropout_config(config, self.results[0].choice.best, self._found())
+        write_dropout_config(config, self.results[0].choice.best, self._search())
         return [*written, folder / "summary.md", config]
 
     def _summary(self) -> pd.DataFrame:
@@ -85,7 +85,7 @@ class DropoutOutcome:
             f"{len(bench.specs)} dropouts"
         )
 
-    def _found(self) -> dict:
+    def _search(self) -> dict:
         first, bench = self.results[0], self.bench
         return {
             "detector": self.detector,

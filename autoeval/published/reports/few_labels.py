@@ -79,9 +79,13 @@ def labels_report(
 ) -> StudyReport:
     """Evaluate estimates with a few labels at sites where all are known, groups left out."""
     folders = [work_dir, *also]
-    every = [read_stored_sets(folder) for folder in folders]
-    pairs = [_pairs(read_scores(f), of) for f, of in zip(folders, every, strict=True)]
-    sites, rows = [site for of in every for site in of], pd.concat(pairs, ignore_index=True)
+    sets_by_folder = [read_stored_sets(folder) for folder in folders]
+    pairs = [
+        _pairs(read_scores(folder), sets)
+        for folder, sets in zip(folders, sets_by_folder, strict=True)
+    ]
+    sites = [site for sets in sets_by_folder for site in sets]
+    rows = pd.concat(pairs, ignore_index=True)
     if pseudo_labels is not None:
         sites = [with_pseudo_labels(site, Path(pseudo_labels), pseudo_words) for site in sites]
     evaluated = list(leave_groups_out(sites, _priors(rows), fewest=fewest))
@@ -112,20 +116,26 @@ def labels_from_files_report(
     Each labelled set is fitted on alone, in turn, and evaluates the sites of other groups; a set of
     one category only that category. `target` is ``mAP`` or such as ``recall@0.3``.
     """
-    labelled_sites = {of.name: of.at_most(MOST_IMAGES) for of in sites if len(of) >= fewest}
+    evaluated_sites = {
+        site.name: site.at_most(MOST_IMAGES) for site in sites if len(site) >= fewest
+    }
     evaluated: list[EvaluatedPair] = []
-    for one in labelled:
-        others = [of for of in sites if of.group != one.group and of.name in labelled_sites]
+    for fitted_set in labelled:
+        other_sites = [
+            site
+            for site in sites
+            if site.group != fitted_set.group and site.name in evaluated_sites
+        ]
         evaluated += evaluated_pairs(
-            fit_assistance([one]),
-            [labelled_sites[of.name] for of in others],
-            priors_from(one, others, target),
+            fit_assistance([fitted_set]),
+            [evaluated_sites[site.name] for site in other_sites],
+            priors_from(fitted_set, other_sites, target),
             fewest=fewest,
             target=target,
         )
     if not evaluated:
         raise InputError(f"None of {len(sites)} sites has {fewest} images: take fewer.")
-    names = ", ".join(of.name for of in labelled)
+    names = ", ".join(fitted_set.name for fitted_set in labelled)
     about = ABOUT.format(fewest=fewest, draws=draws, fitted=ONE_SET.format(names=names))
     about = about.replace("the mAP of", f"the {target} of")
     return _report(name, about, evaluated, backtest(evaluated, sizes=sizes, draws=draws, seed=seed))
@@ -143,9 +153,9 @@ def _report(
     means = groups[["error", "bias", "coverage", "half_width", "dropped"]].mean()
     means = means.assign(effective=groups["effective"].median(), pairs=groups.size())
     summary = means.reset_index()
-    of_twenty = evaluated[(evaluated["k"] == 20) & (evaluated["estimator"] == "combined")]
+    twenty_labels = evaluated[(evaluated["k"] == 20) & (evaluated["estimator"] == "combined")]
     columns = ["site", "category", "n_images", "error", "bias", "coverage", "half_width"]
-    by_site = _points(of_twenty[[*columns, "effective"]], "error", "bias", "half_width")
+    by_site = _points(twenty_labels[[*columns, "effective"]], "error", "bias", "half_width")
     return StudyReport(
         name,
         "Few labels: error, coverage and half-width",

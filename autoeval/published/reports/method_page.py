@@ -15,7 +15,7 @@ from autoeval.published.reports.least_stable_examples import LeastStableExamples
 from autoeval.report.plots import RegressionBand
 from autoeval.report.sections import Report
 from autoeval.results.estimate.estimate_charts import PlottedScores, scores_to_plot
-from autoeval.results.estimate.estimate_page import page_of_method
+from autoeval.results.estimate.estimate_page import MethodContent, page_of_method
 
 
 def method_page(
@@ -45,16 +45,14 @@ def method_page(
     'Mean absolute error on the 3 sources when each was'
     """
     site = estimate.site if estimate else None
-    return page_of_method(
-        title,
-        estimator,
+    content = MethodContent(
         estimator.method,
         plotted_scores(estimator),
-        estimate=estimate,
-        detector=detector,
-        given=given,
-        facts_of_method=facts_of_dropout(estimator, estimate),
-        of_site=(LeastStableExamples(site),) if isinstance(site, ScoredSite) else (),
+        site_images=(LeastStableExamples(site),) if isinstance(site, ScoredSite) else (),
+        facts=facts_of_dropout(estimator, estimate),
+    )
+    return page_of_method(
+        title, estimator, content, estimate=estimate, detector=detector, given=given
     )
 
 

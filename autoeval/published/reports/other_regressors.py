@@ -58,18 +58,18 @@ def regressors_report(
             parts.append(evaluated.assign(regressor=name))
             bar.update()
     rank = {name: k for k, name in enumerate(tables)}
-    every = pd.concat(parts).sort_values(
+    figures = pd.concat(parts).sort_values(
         "detector", key=lambda column: column.map(rank), kind="stable"
     )
-    every = every.reset_index(drop=True)
-    part = Part("regressors", every, _for_people(every))
+    figures = figures.reset_index(drop=True)
+    part = Part("regressors", figures, _for_people(figures))
     title = "The default regressor compared with those of scikit-learn"
-    return StudyReport("regressors", title, ABOUT, _figure(every), [part])
+    return StudyReport("regressors", title, ABOUT, _figure(figures), [part])
 
 
-def _for_people(every: pd.DataFrame) -> pd.DataFrame:
-    by = every.groupby(["detector", "regressor"], sort=False)
-    few = every[every["way"].isin(["1", "3"])].groupby(["detector", "regressor"], sort=False)
+def _for_people(figures: pd.DataFrame) -> pd.DataFrame:
+    by = figures.groupby(["detector", "regressor"], sort=False)
+    few = figures[figures["way"].isin(["1", "3"])].groupby(["detector", "regressor"], sort=False)
     loss = by["loss"].mean()
     base = loss.xs(DEFAULT, level="regressor")
     points = (100 * by[FIGURES].mean()).round(1)
@@ -82,12 +82,12 @@ def _for_people(every: pd.DataFrame) -> pd.DataFrame:
     return table[order].rename(columns={"half_width": "half width", "worst": "worst coverage"})
 
 
-def _figure(every: pd.DataFrame) -> Figure:
-    ways = list(dict.fromkeys(every["way"]))
+def _figure(figures: pd.DataFrame) -> Figure:
+    ways = list(dict.fromkeys(figures["way"]))
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots()
-    for name, of_regressor in every.groupby("regressor", sort=False):
-        errors = of_regressor.groupby("way")["error"].mean().reindex(ways)
+    for name, regressor_figures in figures.groupby("regressor", sort=False):
+        errors = regressor_figures.groupby("way")["error"].mean().reindex(ways)
         axes.plot(range(len(ways)), 100 * errors, "o" if name == DEFAULT else "x", label=name)
     axes.set_xticks(range(len(ways)), ways, fontsize=7)
     axes.set_xlabel("fitted on: all other groups, or so many, with and without a labelled set")
@@ -177,11 +177,11 @@ def evaluate_all(
     for detector, table in tables.items():
         for way, evaluated in _ways(table, draws, seed, options):
             scored = evaluated.assign(loss=weighted_interval_score(evaluated))
-            for category, of_category in scored.groupby("category", sort=False):
+            for category, pairs in scored.groupby("category", sort=False):
                 named = {"detector": detector, "way": way, "category": category}
-                keys = ["group", *(["draw"] if "draw" in of_category else [])]
-                loss = float(of_category.groupby(keys)["loss"].mean().mean())
-                rows.append({**named, "loss": loss, **transfer.figures(of_category)})
+                keys = ["group", *(["draw"] if "draw" in pairs else [])]
+                loss = float(pairs.groupby(keys)["loss"].mean().mean())
+                rows.append({**named, "loss": loss, **transfer.figures(pairs)})
     return pd.DataFrame(rows)
 
 

@@ -162,10 +162,10 @@ def compare_with_first(
     repeats, ``p_sources`` of `paired_p_value` over sources. The texts say why a method is not among
     them. Source: Yang et al. 2024, section 5.2 and figure 3 (c), which does not name its test.
     """
-    first, *others = dict.fromkeys(methods)
+    first, *other_methods = dict.fromkeys(methods)
     results = {first: leave_one_source_out(table, first, target=target)}
     warnings: list[str] = []
-    for name in others:
+    for name in other_methods:
         try:
             results[name] = leave_one_source_out(table, name, target=target)
         except InputError as error:

@@ -264,7 +264,6 @@ def worse_than(drawn: np.ndarray, sites: np.ndarray) -> np.ndarray:
     >>> worse_than(np.array([[.1, .5], [.4, .2]]), np.array([0]))
     array([[0.5, 0.5]])
     """
-    each = ((drawn[:, [p]] < drawn).mean(axis=0) for p in sites)
-    probabilities = np.array(list(each))
+    probabilities = np.array([(drawn[:, [site]] < drawn).mean(axis=0) for site in sites])
     probabilities[np.arange(len(sites)), sites] = 0.5
     return probabilities

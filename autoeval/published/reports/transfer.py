@@ -80,8 +80,8 @@ def _ways(
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Evaluate the sites by what each way of leaving out is fitted on."""
     own_category = [
-        transfer.groups_left_out(of_category, **options)
-        for _, of_category in sites.groupby("category")
+        transfer.groups_left_out(category_sites, **options)
+        for _, category_sites in sites.groupby("category")
     ]
     yield "other sites of the category", pd.concat(own_category)
     if sites["category"].nunique() > 1:
@@ -91,8 +91,8 @@ def _ways(
         return
     name = chosen["source"].iloc[0]
     yield f"other sites and {name}", transfer.groups_left_out(sites, chosen, **options)
-    for source, of_source in sets.groupby("source", sort=False):
-        yield f"{source} alone", transfer.by_labelled_set(of_source, sites, **options)
+    for source, labelled in sets.groupby("source", sort=False):
+        yield f"{source} alone", transfer.by_labelled_set(labelled, sites, **options)
     if without:
         left = transfer.by_labelled_set(chosen, sites, without=without, **options)
         yield f"{name} without {', '.join(without)}", left
@@ -120,24 +120,26 @@ def _few(
 
 def _hindsight(sites: pd.DataFrame, options: dict[str, Any]) -> pd.DataFrame:
     """Evaluate the best lines that there could be: what no regression on these scores can beat."""
-    of_each = [in_hindsight(of_category, **options) for _, of_category in sites.groupby("category")]
-    cells = [_cells("one for each category", pd.concat(of_each))]
-    if len(of_each) > 1:
+    by_category = [
+        in_hindsight(category_sites, **options) for _, category_sites in sites.groupby("category")
+    ]
+    cells = [_cells("one for each category", pd.concat(by_category))]
+    if len(by_category) > 1:
         cells.append(_cells("one for all", in_hindsight(sites, **options)))
     return pd.concat(cells, ignore_index=True)
 
 
 def _cells(way: str, evaluated: pd.DataFrame) -> pd.DataFrame:
     rows = []
-    for category, of_category in evaluated.groupby("category", sort=False):
+    for category, pairs in evaluated.groupby("category", sort=False):
         inside, outside = (
-            transfer.figures(of_category[of_category["inside"] == is_in])
-            if (of_category["inside"] == is_in).any()
+            transfer.figures(pairs[pairs["inside"] == is_in])
+            if (pairs["inside"] == is_in).any()
             else {}
             for is_in in (True, False)
         )
         rows.append(
-            {"way": way, "category": category, **transfer.figures(of_category)}
+            {"way": way, "category": category, **transfer.figures(pairs)}
             | {
                 "coverage_inside": inside.get("coverage"),
                 "coverage_outside": outside.get("coverage"),

@@ -117,16 +117,16 @@ class Cost(Section):
 
     def lines(self) -> list[str]:
         """Say it, one sentence a run."""
-        said = []
+        lines = []
         for run, n in self.n_images.items():
             line = f"{run}: {counted(n, 'image')}, {self._passes(run)} passes of the network"
             hours, rate = self._hours(run), self.rates.get(run, math.nan)
             if hours is None:
-                said.append(f"{line}; the rate was not measured")
+                lines.append(f"{line}; the rate was not measured")
             else:
                 shown = f"{rate:{'.2g' if rate < 10 else '.0f'}} images a second"
-                said.append(f"{line}, {duration(3600 * hours)} at {shown}")
-        return said
+                lines.append(f"{line}, {duration(3600 * hours)} at {shown}")
+        return lines
 
     def _passes(self, run: str) -> int:
         return self.n_images[run] * (1 + self.repeats[run])

@@ -58,13 +58,13 @@ class OwnFigure(Section):
         """The numbers that the paper states, with ours; None where it states none."""
         rows = [
             {
-                "stated": each.what,
+                "stated": number.what,
                 "column": "figure",
-                "printed": each.printed,
-                "own": self._own(each),
-                "decimals": each.decimals,
+                "printed": number.printed,
+                "own": self._measured(number),
+                "decimals": number.decimals,
             }
-            for each in self.printed.stated
+            for number in self.printed.stated
         ]
         name = f"{self._name}_stated"
         return ComparedWithPrint(name, "Stated in print", pd.DataFrame(rows)) if rows else None
@@ -114,7 +114,7 @@ class OwnFigure(Section):
     def _said(self) -> list[str]:
         return [*filter(None, [self.marks]), f"In print: {self.printed.words}", *self.notes]
 
-    def _own(self, stated: StatedNumber) -> float:
+    def _measured(self, stated: StatedNumber) -> float:
         report = self.reports.get((stated.detector, self.printed.targets[0]))
         if report is None:
             return np.nan

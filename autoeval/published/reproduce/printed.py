@@ -135,6 +135,6 @@ def load_figures(paper: str, names: Sequence[str]) -> tuple[PrintedFigure, ...]:
     entries, _ = read_paper(paper, names, kind="figure")
     made = []
     for name, entry in entries.items():
-        stated = tuple(StatedNumber(**each) for each in entry.get("stated", ()))
+        stated = tuple(StatedNumber(**fields) for fields in entry.get("stated", ()))
         made.append(PrintedFigure(name, **{**entry, "stated": stated}))
     return tuple(made)

@@ -46,7 +46,7 @@ class SideBySide:
         and so is the one in print that it is compared with, where single columns are printed.
         """
         single = [column for column in self.printed.columns if column.source]
-        true = {column: self._own("constant", column, "true") for column in single}
+        true = {column: self._measured("constant", column, "true") for column in single}
         rows = [
             {"method": TRUE, "column": c.label, "printed": c.true, "own": true[c]} for c in single
         ]
@@ -84,7 +84,7 @@ class SideBySide:
         columns = self.printed.columns
         printed = dict(zip(columns, values, strict=True))
         by_column = {
-            column: self._own(method, column, figure) for column in columns if column.source
+            column: self._measured(method, column, figure) for column in columns if column.source
         }
         rows = [
             {"method": label, "column": c.label, "printed": printed[c], "own": by_column[c]}
@@ -98,13 +98,13 @@ class SideBySide:
                 if 0 < len(measured) < len(by_column):
                     reference = float(np.mean([printed[c] for c in measured]))
             else:
-                mean, reference = self._own(method, column, figure), printed[column]
+                mean, reference = self._measured(method, column, figure), printed[column]
             rows.append(
                 {"method": label, "column": column.label, "printed": reference, "own": mean}
             )
         return rows
 
-    def _own(self, method: str, column: Column, figure: str) -> float:
+    def _measured(self, method: str, column: Column, figure: str) -> float:
         """Return a figure of a column, or the mean over sources, in points; NaN for none."""
         detector = column.detector or self.printed.detector
         key = (detector, method, column.category, column.target)

@@ -48,6 +48,8 @@ def box_stability(
     matching = settings.match(clean, perturbed)
     if not matching.n_first or not matching.n_second:
         return 0.0 if settings.empty == "zero" else math.nan
+    # Equation 3 divides by N, the smaller number of boxes, each of which has a partner; divided by
+    # the larger number, boxes that were lost or came new count as overlaps of 0.
     pairs, larger = len(matching.overlaps), max(matching.n_first, matching.n_second)
     divisor = pairs if settings.normalise == "min" else larger
     return math.fsum(matching.overlaps) / divisor if divisor else 0.0

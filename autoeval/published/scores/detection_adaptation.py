@@ -35,6 +35,7 @@ def flatness_cost(clean: Classified, perturbed: Classified, *, weight: float = 1
         np.maximum(classified.probabilities.astype(np.float64), LEAST)
         for classified in (perturbed, clean)
     )
+    # KL(p || q) = sum p log p - sum p log q, for all pairs of boxes by one product of matrices.
     divergence = (p * np.log(p)).sum(axis=1)[:, None] - p @ np.log(q).T
     cost = weight * divergence - overlaps
     from scipy.optimize import linear_sum_assignment  # a quarter of a second

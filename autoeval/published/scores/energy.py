@@ -77,6 +77,8 @@ class Energy(Score):
         boxes = sum(counts)
         if not boxes:
             return dict.fromkeys(self.features, math.nan)
+        # -1/N sum_j (E_j - log sum_k e^E_k): the images' log-sums are joined by their own log-sum,
+        # less the largest, so that no power overflows.
         mean, largest = math.fsum(sums) / boxes, max(logs)
         mde = largest + math.log(math.fsum(math.exp(v - largest) for v in logs)) - mean
         return {"energy": mean, "energy_mde": mde, "energy_spread": mde - math.log(boxes)}

@@ -46,6 +46,8 @@ class FeatureStatistics:
     def merge(self, other: FeatureStatistics) -> FeatureStatistics:
         """Return the statistics of both sets of vectors together (Chan et al. 1983)."""
         n = self.n + other.n
+        # The scatter about the common mean is that about both means, and n m / (n + m) times that
+        # of the means about each other.
         apart = other.mean - self.mean
         scatter = (self.n - 1) * self.covariance + (other.n - 1) * other.covariance
         scatter += np.outer(apart, apart) * (self.n * other.n / n)

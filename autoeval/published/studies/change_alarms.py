@@ -19,8 +19,8 @@ from autoeval.published.change_slopes.fit_change import (
     NETWORK,
     NO_KIND,
     ChangeInputs,
-    arrays,
     products_of,
+    slope_rows,
     slopes_without,
     whitening_of,
 )
@@ -87,24 +87,24 @@ class LeftOutModels:
         self.widening = dict(widening or {})
         self.changes, self.inputs = changes, inputs
         self.bounds = bounds_of(inputs.slopes)
-        self._arrays = arrays(changes, inputs.slopes, self.bounds)
+        self._slope_rows = slope_rows(changes, inputs.slopes, self.bounds)
         self._products = products_of(changes)
         self._kinds = (NO_KIND, *np.unique(changes.rows["kind"]))
         self._slopes: dict[str, dict[str, Slopes]] = {}
-        self._known: dict[tuple[str, str], ChangeModel] = {}
+        self._models: dict[tuple[str, str], ChangeModel] = {}
 
     def of(self, group: str, kind: str = NO_KIND) -> ChangeModel:
         """Return the model without a group, and without a kind if one is named."""
         if group not in self._slopes:
-            self._slopes[group] = dict(slopes_without(*self._arrays, group, self._kinds))
-        if (group, kind) not in self._known:
+            self._slopes[group] = dict(slopes_without(self._slope_rows, group, self._kinds))
+        if (group, kind) not in self._models:
             rows = self.changes.rows
             other_groups = (rows["group"] != group).to_numpy()
-            others = other_groups & (rows["kind"] != kind).to_numpy()
-            weights = fit_image_weights(self._products[others].sum(axis=0), self.inputs.series)
+            fitted = other_groups & (rows["kind"] != kind).to_numpy()
+            weights = fit_image_weights(self._products[fitted].sum(axis=0), self.inputs.series)
             whitening = whitening_of(self.changes, other_groups) if self.inputs.novelty else None
             slopes = replace(self._slopes[group][kind], widening=self.widening.get(group, 1.0))
-            self._known[group, kind] = ChangeModel(
+            self._models[group, kind] = ChangeModel(
                 self.inputs.slopes,
                 self.bounds,
                 slopes,
@@ -112,7 +112,7 @@ class LeftOutModels:
                 whitening,
                 calibrated=self.changes.calibrated,
             )
-        return self._known[group, kind]
+        return self._models[group, kind]
 
 
 def alarms(

@@ -56,17 +56,17 @@ class StudySettings:
         could not be made for want of a score.
         """
         missing = np.isnan(errors)
-        of_sources = errors[:, ~missing.all(axis=0)]
-        if not of_sources.size:
+        source_errors = errors[:, ~missing.all(axis=0)]
+        if not source_errors.size:
             nothing = dict.fromkeys(("error", "std", "lower", "upper"), np.nan)
             return {**nothing, "sources": 0, "no_estimate": 1.0}
-        lower, upper = mean_interval(np.nanmean(of_sources, axis=0), seed=self.seed)
+        lower, upper = mean_interval(np.nanmean(source_errors, axis=0), seed=self.seed)
         return {
-            "error": float(np.nanmean(of_sources, axis=0).mean()),
-            "std": float(np.nanmean(of_sources, axis=1).std()),
+            "error": float(np.nanmean(source_errors, axis=0).mean()),
+            "std": float(np.nanmean(source_errors, axis=1).std()),
             "lower": lower,
             "upper": upper,
-            "sources": of_sources.shape[1],
+            "sources": source_errors.shape[1],
             "no_estimate": float(missing.mean()),
         }
 
@@ -104,8 +104,8 @@ def estimate_held_out(training: Rows, evaluated: Rows, method: str, target: str)
     pairs = {(s, r) for s, r in zip(evaluated["source"], evaluated["repeat"], strict=True)}
     for source, repeat in sorted(pairs):
         rows = (evaluated["source"] == source) & (evaluated["repeat"] == repeat)
-        others = (training["source"] != source) & (training["repeat"] == repeat)
-        fitted = make_method(method).fit(training.where(others), target)
+        unseen = (training["source"] != source) & (training["repeat"] == repeat)
+        fitted = make_method(method).fit(training.where(unseen), target)
         estimates[rows] = fitted.predict(evaluated.where(rows))
     return find_target(target).clip(estimates)
 

@@ -106,9 +106,9 @@ def evaluated_pairs(
     several = len(assistance.sites) > 1
     fitted_on = "other groups" if several else assistance.sites[0]
     for site in (site for site in sites if len(site.pool) >= fewest):
-        others = ProbableLabels.of_set(site)
-        predicted = [drawn.mean(axis=0) for drawn in assistance.predict(site.pool, others)]
-        mixing = assistance.mixing_weights(others)
+        probable = ProbableLabels.of_set(site)
+        predicted = [drawn.mean(axis=0) for drawn in assistance.predict(site.pool, probable)]
+        mixing = assistance.mixing_weights(probable)
         if point is not None:
             mixing = assistance.points[point.measure]
             counts = [
@@ -116,8 +116,8 @@ def evaluated_pairs(
                 for ranking in assistance.box_model.rankings(site.pool)
             ]
             predicted = [
-                mixing.slopes[MODEL] * np.nan_to_num(influence_on(point.measure, of_draw))
-                for of_draw in counts
+                mixing.slopes[MODEL] * np.nan_to_num(influence_on(point.measure, category_counts))
+                for category_counts in counts
             ]
         for pair in pairs_of(site, everywhere=True):
             category = site.truth.categories[pair.category]

@@ -60,8 +60,8 @@ def _draw(rows: Rows, names: Sequence[str], size: int, seed: Sequence[int]) -> R
     samples = rows["kind"] == SAMPLE
     kept: list[str] = []
     for name in names:
-        of_source = np.unique(rows["sample_set"][samples & (rows["source"] == name)])
-        kept += list(rng.choice(of_source, size, replace=False))
+        set_ids = np.unique(rows["sample_set"][samples & (rows["source"] == name)])
+        kept += list(rng.choice(set_ids, size, replace=False))
     return rows.where(~samples | np.isin(rows["sample_set"], kept))
 
 
@@ -151,8 +151,8 @@ def size_of_sample_sets(
     parts = subset_table(samples, sizes, draws=draws, seed=settings.seed)
     settings.rows(pd.concat([seeds, parts]))
     records = []
-    for size, of_size in parts.groupby("size"):
-        drawn = [pd.concat([seeds, part]) for _, part in of_size.groupby("draw")]
+    for size, size_parts in parts.groupby("size"):
+        drawn = [pd.concat([seeds, part]) for _, part in size_parts.groupby("draw")]
         for method in settings.methods:
             columns = (*make_method(method).features, settings.target)
             errors = [
@@ -189,7 +189,7 @@ def size_of_test_set(
     parts = subset_table(seeds, sizes, draws=draws, seed=settings.seed)
     settings.rows(full)
     truth = full[full["kind"] == SEED].groupby("source")[target].first()
-    of_place = parts["source"].map(truth)
+    site_truth = parts["source"].map(truth)
     records = []
     for method in settings.methods:
         columns = (*make_method(method).features, target)
@@ -197,7 +197,7 @@ def size_of_test_set(
             Rows.of(full, columns), Rows.of(parts, columns), method, target
         )
         missed = parts.assign(
-            place=np.abs(estimate - of_place), same=np.abs(estimate - parts[target])
+            place=np.abs(estimate - site_truth), same=np.abs(estimate - parts[target])
         )
         by_draw = missed.groupby(["size", "draw", "source"])[["place", "same"]].mean().unstack()
         for size in sizes:

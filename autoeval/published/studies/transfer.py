@@ -43,7 +43,8 @@ def evaluate(
 ) -> pd.DataFrame:
     """Fit on some pairs and estimate others; `estimator` is made of the target, level and features.
 
-    ``constant`` is the mean of the known, ``inside`` whether every score lies in their range.
+    ``constant`` is the mean of the target over the pairs fitted on, ``inside`` whether every score
+    lies in their range.
     """
     fitted = estimator(target=target, level=level, features=features).fit(fitted_on)
     predicted = fitted.predict(requested)
@@ -64,8 +65,8 @@ def groups_left_out(
     """Evaluate each group by the others, and by a labelled set of other origin."""
     parts = []
     for group, left_out in sites.groupby("group", sort=False):
-        others = _other(pd.concat([sites, labelled]), [group])
-        parts.append(evaluate(others, left_out, **options))
+        fitted_on = _of_other_groups(pd.concat([sites, labelled]), [group])
+        parts.append(evaluate(fitted_on, left_out, **options))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -103,8 +104,8 @@ def across_categories(sites: pd.DataFrame, **options: Any) -> pd.DataFrame:
     """Evaluate each pair by the sites of other categories alone, of other groups."""
     parts = []
     for (category, group), left_out in sites.groupby(["category", "group"], sort=False):
-        others = _other(sites[sites["category"] != category], [group])
-        parts.append(evaluate(others, left_out, **options))
+        fitted_on = _of_other_groups(sites[sites["category"] != category], [group])
+        parts.append(evaluate(fitted_on, left_out, **options))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -113,7 +114,7 @@ def by_labelled_set(
 ) -> pd.DataFrame:
     """Evaluate sites of other origin by the categories of a labelled set, some left out."""
     fitted_on = labelled[~labelled["category"].isin(without)]
-    return evaluate(fitted_on, _other(sites, set(labelled["group"])), **options)
+    return evaluate(fitted_on, _of_other_groups(sites, set(labelled["group"])), **options)
 
 
 def mean_deviations(sites: pd.DataFrame, labelled: pd.DataFrame, **options: Any) -> pd.DataFrame:
@@ -126,10 +127,10 @@ def mean_deviations(sites: pd.DataFrame, labelled: pd.DataFrame, **options: Any)
     left_out = groups_left_out(sites, **options)
     deviations = (left_out["true"] - left_out["estimate"]).groupby(left_out["group"]).mean()
     rows = [("sites by the others", len(left_out), deviations.mean(), deviations.std())]
-    for name, of_source in labelled.groupby("source", sort=False):
-        evaluated = evaluate(_other(sites, set(of_source["group"])), of_source, **options)
+    for name, pairs in labelled.groupby("source", sort=False):
+        evaluated = evaluate(_of_other_groups(sites, set(pairs["group"])), pairs, **options)
         rows.append(
-            (str(name), len(of_source), (evaluated["true"] - evaluated["estimate"]).mean(), np.nan)
+            (str(name), len(pairs), (evaluated["true"] - evaluated["estimate"]).mean(), np.nan)
         )
     return pd.DataFrame(rows, columns=["set", "pairs", "off", "spread"])
 
@@ -148,8 +149,9 @@ def sizes(
     todo = [(m, w) for m in numbers for w in (True, False) if (m or w) and m < most - 1]
     with progress_bar(len(todo), "fitting on few groups", unit="cell") as bar:
         for m, with_set in todo:
-            extra = labelled if with_set else None
-            yield m, with_set, few_groups(sites, extra, m=m, draws=draws, seed=seed, **options)
+            fitted_set = labelled if with_set else None
+            evaluated = few_groups(sites, fitted_set, m=m, draws=draws, seed=seed, **options)
+            yield m, with_set, evaluated
             bar.update()
 
 
@@ -161,7 +163,7 @@ def figures(evaluated: pd.DataFrame) -> dict[str, float]:
     """
     true, given = evaluated["true"], evaluated["estimate"].fillna(evaluated["constant"])
     inside = (evaluated["lower"] <= true) & (true <= evaluated["upper"])
-    each = pd.DataFrame(
+    errors = pd.DataFrame(
         {
             "error": (given - true).abs(),
             "constant": (evaluated["constant"] - true).abs(),
@@ -171,15 +173,15 @@ def figures(evaluated: pd.DataFrame) -> dict[str, float]:
     )
     keys = [evaluated[name] for name in ("draw", "group") if name in evaluated]
     return {
-        **each.groupby(keys, sort=False).mean().mean().to_dict(),
-        "by_pair": float(each["error"].mean()),
+        **errors.groupby(keys, sort=False).mean().mean().to_dict(),
+        "by_pair": float(errors["error"].mean()),
         "half_width": float((evaluated["upper"] - evaluated["lower"]).median() / 2),
         "pairs": len(evaluated),
         "groups": evaluated["group"].nunique(),
     }
 
 
-def _other(table: pd.DataFrame, groups: Sequence[str] | set[str]) -> pd.DataFrame:
+def _of_other_groups(table: pd.DataFrame, groups: Sequence[str] | set[str]) -> pd.DataFrame:
     return table[~table["group"].isin(list(groups))]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
@@ -81,40 +81,47 @@ def estimate_page(
     regression = estimator.regression_
     pairs = labelled_pairs(regression.rows_, regression.features_, find_target(estimator.target))
     from_files = "boxes" in estimator.context_ and "detector" not in estimator.context_
-    return page_of_method(
-        title,
-        estimator,
+    content = MethodContent(
         DEFAULT_METHOD,
         plotted_with_panel(estimator, estimate),
-        estimate=estimate,
-        detector=detector,
-        given=given,
+        fit_result=() if estimate else (fit_answer(regression),),
         curve=tuple(_curve(estimator, estimate)),
-        extra=(pairs, missing_scores(regression.features_, from_files)),
-        of_fit=() if estimate else (fit_answer(regression),),
+        details=(pairs, missing_scores(regression.features_, from_files)),
     )
+    return page_of_method(
+        title, estimator, content, estimate=estimate, detector=detector, given=given
+    )
+
+
+@dataclass(frozen=True)
+class MethodContent:
+    """What the page of an estimator has of its method alone, from top to bottom.
+
+    fit_result: sections on top where there is no estimate.
+    curve: after the estimates by category.
+    site_images: after the images of the site.
+    details: above the facts of the run, to which `facts` belong.
+    """
+
+    method: str
+    plotted: PlottedScores
+    fit_result: Sequence[Section] = ()
+    curve: Sequence[Section] = ()
+    site_images: Sequence[Section] = ()
+    details: Sequence[Section] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 def page_of_method(
     title: str,
     estimator: Fitted,
-    method: str,
-    plotted: PlottedScores,
+    content: MethodContent,
     *,
     estimate: Estimate | None,
     detector: str,
     given: Mapping[str, str] | None,
-    curve: Sequence[Section] = (),
-    extra: Sequence[Section] = (),
-    of_fit: Sequence[Section] = (),
-    of_site: Sequence[Section] = (),
-    facts_of_method: Mapping[str, str] | None = None,
 ) -> Report:
-    """Compose the page of an estimator by any method; see `estimate_page`.
-
-    curve, extra: sections that this method alone has; of_fit: on top where there is no estimate;
-    of_site: after the images of the site.
-    """
+    """Compose the page of an estimator by any method; see `estimate_page`."""
     target, fit = find_target(estimator.target), estimator.fit_result_
     results = fit.cross_validation if fit else ()
     by_category = bool(fit and fit.by_category)
@@ -126,18 +133,22 @@ def page_of_method(
     warnings = [Warnings(estimate, results), LeftOut(fit.warnings if fit else (), unreadable)]
     sections: list[Section] = [
         Answer(estimate),
-        *([*warnings, glance] if estimate else [*of_fit, glance, *warnings]),
-        ScoreScatter(title, plotted, target, at, estimator.level),
+        *([*warnings, glance] if estimate else [*content.fit_result, glance, *warnings]),
+        ScoreScatter(title, content.plotted, target, at, estimator.level),
         EstimatesByCategory(estimate),
-        *curve,
+        *content.curve,
     ]
     if site:
-        sections += [LeastCertainExamples(site), *of_site]
+        sections += [LeastCertainExamples(site), *content.site_images]
     sections.append(UnseenSources(results, _known_error(estimator), by_category=by_category))
     if fit and fit.reliability is not None:
         sections.append(ReliabilityDiagram(fit.reliability))
-    what = facts(estimator, method, detector, facts_of_method or {})
-    sections += [*extra, WhatWasRun(what, plotted, target, times), about_section(given or {})]
+    run = facts(estimator, content.method, detector, content.facts)
+    sections += [
+        *content.details,
+        WhatWasRun(run, content.plotted, target, times),
+        about_section(given or {}),
+    ]
     return Report(title, sections)
 
 

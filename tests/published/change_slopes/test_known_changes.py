@@ -14,7 +14,12 @@ from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.metrics.mean_ap import MeanAP
 from autoeval.monitoring.changes.condition import bounds_of, image_moves
 from autoeval.monitoring.changes.image_numbers import image_numbers
-from autoeval.published.change_slopes.fit_change import ChangeInputs, arrays, fit_change, left_out
+from autoeval.published.change_slopes.fit_change import (
+    ChangeInputs,
+    fit_change,
+    left_out,
+    slope_rows,
+)
 from autoeval.published.change_slopes.image_weights import fit_image_weights, image_products
 from autoeval.published.change_slopes.known_changes import (
     known_changes,
@@ -149,28 +154,28 @@ def test_sites_of_one_group_cannot_estimate_each_other(world):
 
 def test_left_out_means_unseen(changes):
     """What a group does under one kind of change has no part in what is estimated of it there."""
-    x, y, group, kind = arrays(changes[0], READ, bounds_of(READ))
-    own = (group == "w1") & (kind == "contrast")
-    other = np.where(own, y + 0.5, y)
+    rows = slope_rows(changes[0], READ, bounds_of(READ))
+    unseen = (rows.group == "w1") & (rows.kind == "contrast")
+    altered = rows._replace(y=np.where(unseen, rows.y + 0.5, rows.y))
     for kinds in (True, False):
-        estimated, moved = (left_out(x, v, group, kind, kinds=kinds)[0] for v in (y, other))
+        estimated, moved = (left_out(fitted, kinds=kinds)[0] for fitted in (rows, altered))
         assert np.isfinite(estimated).all()
-        assert estimated[own] == pytest.approx(moved[own])
+        assert estimated[unseen] == pytest.approx(moved[unseen])
         assert not np.allclose(estimated, moved)
 
 
 def test_slopes_estimate_changes_of_unseen_sites_better_than_no_change(changes):
-    x, y, group, kind = arrays(changes[0], READ, bounds_of(READ))
-    estimated, _ = left_out(x, y, group, kind, kinds=False)
-    assert np.abs(estimated - y).mean() < 0.6 * np.abs(y).mean()
+    rows = slope_rows(changes[0], READ, bounds_of(READ))
+    estimated, _ = left_out(rows, kinds=False)
+    assert np.abs(estimated - rows.y).mean() < 0.6 * np.abs(rows.y).mean()
 
 
 def test_the_fitted_model_holds_what_it_read_and_covers(changes):
     model = fit_change(changes[0], ChangeInputs(READ), origin="made up")
     assert model.names == READ and model.slopes.widening > 0 and model.origin == "made up"
-    x, y, *_ = arrays(changes[0], READ, bounds_of(READ))
-    mean, std = model.slopes.predict(x)
-    assert np.mean(np.abs(y - mean) < 1.645 * std) >= 0.9
+    rows = slope_rows(changes[0], READ, bounds_of(READ))
+    mean, std = model.slopes.predict(rows.x)
+    assert np.mean(np.abs(rows.y - mean) < 1.645 * std) >= 0.9
 
 
 def test_weights_of_images_look_past_what_differs_anyway():

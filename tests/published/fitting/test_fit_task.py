@@ -14,6 +14,7 @@ from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.pair_table import pair_rows
 from autoeval.features.calibrated_features import FEATURES
@@ -42,8 +43,8 @@ def fit(detector, task, work_dir, *, batch_size=4, **options):
     return fit_task(
         Observer(detector, task, SETTINGS, batch_size=batch_size),
         task.load_seed_sets(),
+        Keeping(work_dir),
         meta_set=META_SET,
-        work_dir=work_dir,
         **options,
     )
 
@@ -153,8 +154,8 @@ def test_two_sources_give_an_estimator_that_is_not_evaluated(detector, task, tmp
     result = fit_task(
         Observer(detector, task, SETTINGS),
         task.load_seed_sets()[:2],
+        Keeping(tmp_path / "work"),
         meta_set=META_SET,
-        work_dir=tmp_path / "work",
     )
     found = result.fit_result_
     assert found.cross_validation == ()

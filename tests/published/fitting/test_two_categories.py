@@ -8,6 +8,7 @@ from rectangles import RectangleDetector, rectangle_task
 
 from autoeval.data.tasks.task import Task
 from autoeval.detections import Detections
+from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.published.fitting.fit_task import fit_task
 from autoeval.published.metasets.recipe import MetaSetConfig
@@ -46,8 +47,8 @@ def test_a_task_of_two_categories_is_estimated_by_category(task, tmp_path):
     fit = fit_task(
         observer,
         task.load_seed_sets(),
+        Keeping(tmp_path / "work"),
         meta_set=MetaSetConfig(n_sets=3, n_images=4),
-        work_dir=tmp_path / "work",
         methods=["bos"],
     )
     for name in ("mAP", "mAP50", "mAP75", "bos", "ac"):

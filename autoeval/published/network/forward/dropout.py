@@ -43,7 +43,7 @@ def draw_uniform(shape: Sequence[int], seeds: Sequence[int], stage: int) -> Tens
     rate drops, a higher one drops, too.
     """
     generators = (torch.Generator().manual_seed(_hash(seed, stage)) for seed in seeds)
-    return torch.stack([torch.rand(tuple(shape), generator=each) for each in generators])
+    return torch.stack([torch.rand(tuple(shape), generator=generator) for generator in generators])
 
 
 def drop_below(features: Tensor, rate: float, draws: Tensor) -> Tensor:
@@ -90,11 +90,11 @@ def feature_dropout(points: HookPoints, spec: DropoutSpec, seeds: Sequence[int])
 
 
 def _changed(features: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Change features, each of several; what comes with them, such as a size, stays."""
+    """Change features, or each of several maps; what comes with them, such as a size, stays."""
     if isinstance(features, Tensor) and features.is_floating_point():
         return change(features)
     if isinstance(features, list | tuple):
-        return type(features)(_changed(each, change) for each in features)
+        return type(features)(_changed(maps, change) for maps in features)
     return features
 
 

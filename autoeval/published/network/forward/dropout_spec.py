@@ -60,16 +60,16 @@ def _sorted_stages(stages: Iterable[int]) -> tuple[int, ...]:
 
 
 def write_dropout_config(
-    path: str | os.PathLike[str], spec: DropoutSpec, found: dict[str, Any]
+    path: str | os.PathLike[str], spec: DropoutSpec, search: dict[str, Any]
 ) -> None:
-    """Write a dropout to a Python file, and in plain values how it was found."""
+    """Write a dropout to a Python file; `search` says in plain values how it was found."""
     lines = [
-        f'"""Dropout for {found["detector"]}, found by autoeval search-dropout."""',
+        f'"""Dropout for {search["detector"]}, found by autoeval search-dropout."""',
         "",
         f'dropout = dict(position="{spec.position}", stages={list(spec.stages)}, rate={spec.rate})',
         "",
         "found = dict(",
-        *(f"    {name}={_literal(value)}," for name, value in found.items()),
+        *(f"    {name}={_literal(value)}," for name, value in search.items()),
         ")",
     ]
     write_text(path, "\n".join(lines) + "\n")

@@ -33,8 +33,8 @@ class Call:
     """One call of a module, by its name within the backbone.
 
     `began` modules had begun before it and `ended` ones had ended; `read` and `gave` are all
-    tensors among its arguments and in what it returned, `found` and `left` their marks, by which
-    the same values are known again.
+    tensors among its arguments and in what it returned, `read_marks` and `gave_marks` their marks,
+    by which the same values are known again.
     """
 
     name: str
@@ -43,22 +43,22 @@ class Call:
     read: list[Tensor]
     gave: list[Tensor] = field(default_factory=list)
     ended: int = -1
-    found: set[Mark] = field(default_factory=set)
-    left: set[Mark] = field(default_factory=set)
+    read_marks: set[Mark] = field(default_factory=set)
+    gave_marks: set[Mark] = field(default_factory=set)
 
     def stride(self, area: int) -> int | None:
         """Return the power of two by which its coarsest map is smaller than an image of an area.
 
         None where it gave no maps (N, C, H, W) or tokens (N, L, C).
         """
-        counts = [_positions(each) for each in self.gave]
+        counts = [_positions(maps) for maps in self.gave]
         if not counts or not all(counts):
             return None
         return round(torch.tensor(area / min(counts)).log2().item() / 2)
 
     def hands_to(self, other: Call) -> bool:
         """Say whether another call, begun later, read what this one gave."""
-        return other.began > self.began and not self.left.isdisjoint(other.found)
+        return other.began > self.began and not self.gave_marks.isdisjoint(other.read_marks)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Trace:
 
     def is_result(self, call: Call) -> bool:
         """Say whether the backbone returned something that a call gave."""
-        return not self.results.isdisjoint(call.left)
+        return not self.results.isdisjoint(call.gave_marks)
 
 
 def trace(backbone: nn.Module) -> Trace:
@@ -101,13 +101,13 @@ def _trace(backbone: nn.Module, side: int) -> Trace:
 
     def begin(name: str, module: nn.Module, inputs: Any) -> None:
         call = Call(name, module, len(calls) + len(open_calls), _tensors(inputs))
-        call.found = _marks(call.read)
+        call.read_marks = _marks(call.read)
         open_calls.append(call)
 
     def end(output: Any) -> None:
         call = open_calls.pop()
         call.gave, call.ended = _tensors(output), len(calls)
-        call.left = _marks(call.gave)
+        call.gave_marks = _marks(call.gave)
         calls.append(call)
 
     with ExitStack() as stack:
@@ -142,11 +142,11 @@ def _positions(maps: Tensor) -> int:
 def _marks(tensors: list[Tensor]) -> set[Mark]:
     """Mark tensors by their memory, and by sums that stay when values are rearranged."""
     marks: set[Mark] = set()
-    for each in tensors:
-        values = each.detach().double()
+    for tensor in tensors:
+        values = tensor.detach().double()
         marks |= {
-            each.untyped_storage().data_ptr(),
-            (each.numel(), f"{values.abs().sum():.8e}", f"{values.square().sum():.8e}"),
+            tensor.untyped_storage().data_ptr(),
+            (tensor.numel(), f"{values.abs().sum():.8e}", f"{values.square().sum():.8e}"),
         }
     return marks
 
@@ -162,7 +162,8 @@ def guess_hook_points(backbone: nn.Module) -> HookPoints:
     points = by_resolution(backbone)
     if points is None or len(points.exits) < ENOUGH:
         listed = _by_list(backbone)
-        points = max(filter(None, (points, listed)), key=lambda each: len(each.exits), default=None)
+        candidates = filter(None, (points, listed))
+        points = max(candidates, key=lambda hook_points: len(hook_points.exits), default=None)
     if points is None:
         raise InputError(
             f"Cannot find the stages of the backbone {type(backbone).__name__}: no maps of strides "
