@@ -44,6 +44,7 @@ SIZES = (
     "study sample-set-size --detector shaken --task rectangles/task.py "
     "--metaset n_sets=3 n_images=3 --set repeats=1 methods=constant sizes=2 draws=1"
 )
+DEMO = "demo --work-dir demo_rendered"
 LABELS = "study labels --sites things.py site_boxes --set draws=2 fewest=20"
 LABELLED = f"{LABELS} --labels val_labels.json predictions=val_predictions.json"
 
@@ -220,10 +221,10 @@ PUBLISHED_CASES = {
         "work_dir": (CORRELATION, "--work-dir elsewhere_study"),
     },
     "demo": {
-        "work_dir": ("demo", "--work-dir demo_rendered"),
-        "held_back": ("demo --work-dir demo_rendered", "--held-back fog"),
-        "published": ("demo --work-dir demo_rendered", "--published"),
-        "sample": ("demo --work-dir demo_rendered", "--sample sampled"),
+        "work_dir": (DEMO, "--work-dir demo_elsewhere"),
+        "held_back": (DEMO, "--held-back fog"),
+        "published": (DEMO, "--published"),
+        "sample": (DEMO, "--sample sampled"),
     },
     "train-demo-detector": {
         "config": (TRAIN, "--config longer.py"),
