@@ -20,6 +20,8 @@ from tests.commands.predicted_world import HEIGHT, WIDTH, write_world
 from tests.doc_pages import PAGES, ROOT, name_of, python_of, shell_of, snippet
 from tests.test_docs_commands import commands_of
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 CLIENTS = {"datumaro", "fiftyone", "label_studio_sdk", "supervision", "torchvision", "ultralytics"}
 
 

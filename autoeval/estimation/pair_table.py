@@ -164,7 +164,7 @@ def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -
             f"{', '.join(map(str, rows.columns[:12]))}."
         )
     _check_measured(rows, features)
-    x = values_of(rows, features).to_numpy(np.float64)
+    x = values_of(rows, features)
     names = [
         rows[name].astype(str).to_numpy(object) if name in rows else np.full(len(rows), "", object)
         for name in ("group", "source", "category")
@@ -173,10 +173,13 @@ def pairs_of(rows: pd.DataFrame, features: Sequence[str], of_one_image: float) -
     return Pairs(x, sampling, *names)
 
 
-def values_of(rows: pd.DataFrame, features: Sequence[str]) -> pd.DataFrame:
-    """Return scores of pairs, and where they are undefined what that counts as."""
-    least = {name: NOTHING_FOUND.get(name, 0.0) for name in features}
-    return rows[list(features)].astype(np.float64).replace([np.inf, -np.inf], np.nan).fillna(least)
+def values_of(rows: pd.DataFrame, features: Sequence[str]) -> np.ndarray:
+    """Return scores of pairs (N, P), and where they are undefined what that counts as."""
+    values = np.empty((len(rows), len(features)))
+    for k, name in enumerate(features):
+        values[:, k] = rows[name].to_numpy(np.float64)
+    least = np.array([NOTHING_FOUND.get(name, 0.0) for name in features])
+    return np.where(np.isfinite(values), values, least)
 
 
 def _check_measured(rows: pd.DataFrame, features: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,10 @@ class LeaveOneSourceOut:
         mean; ``missing`` counts sources without an estimate of the method's own; ``score_`` figures
         are from `correlation`.
         """
+        return dict(self._figures)
+
+    @cached_property
+    def _figures(self) -> dict[str, Any]:
         table = self.per_source
         true, estimate = table["true"].to_numpy(), table["estimate"].to_numpy()
         inside = (table["lower"] <= table["true"]) & (table["true"] <= table["upper"])

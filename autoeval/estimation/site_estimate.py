@@ -129,7 +129,7 @@ def site_sampling(
             drawn = pd.DataFrame(
                 category.resample(counts[part][:, category.images].astype(np.int64))
             )
-            moved[part] += weight * (values_of(drawn, regression.features_).to_numpy() @ slopes)
+            moved[part] += weight * (values_of(drawn, regression.features_) @ slopes)
     std = bootstrap_std(moved, n_units)
     return SamplingError(std, few_blocks(n_images, n_units), n_units)
 
@@ -137,7 +137,7 @@ def site_sampling(
 def _slopes(regression: BayesianRegression, rows: pd.DataFrame) -> np.ndarray:
     """Return how the estimate of each row changes with each of its scores, (N, F)."""
     features = regression.features_
-    filled = rows.assign(**values_of(rows, features))
+    filled = rows.assign(**dict(zip(features, values_of(rows, features).T, strict=True)))
     # one score at a time: the regression compares all rows that it is given with each other
     moved = (filled.assign(**{name: filled[name] + STEP}) for name in features)
     mean = regression.distribution(filled).mean

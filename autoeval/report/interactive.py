@@ -49,7 +49,7 @@ class ScatterChart:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, fit for JSON; missing numbers are None."""
         first, *others = self.scores
-        shown = [first, *(name for name in others if self.points[name].nunique() > 1)]
+        shown = [first, *(name for name in others if _varies(self._numbers(name)))]
         styles = source_styles(self.points["source"])
         return {
             "target": self.target.name,
@@ -82,24 +82,28 @@ class ScatterChart:
         ]
 
     def _score(self, name: str) -> dict[str, Any]:
-        points = self.points
+        values, accuracies = self._numbers(name), self._numbers(self.target.name)
+        known = ~np.isnan(values) & ~np.isnan(accuracies)
         if self.unit == SAMPLE_SET:  # a source's own images are shown beside the line over these
-            points = points[points["kind"] != "seed"]
-        samples = points[[name, self.target.name]].dropna()
-        varied = len(samples) >= FEWEST_POINTS and samples.nunique().min() > 1
+            known &= self.points["kind"].to_numpy() != "seed"
+        x, y = values[known], accuracies[known]
+        varied = len(x) >= FEWEST_POINTS and _varies(x) and _varies(y)
         line, about = None, ""
         if name in self.lines:
             line, about = self._band(self.lines[name]), self.lines[name].about
         elif varied:
-            line, about = self._least_squares(*samples.to_numpy(float).T), LEAST_SQUARES
+            line, about = self._least_squares(x, y), LEAST_SQUARES
         return {
-            "values": [_six_digits(value) for value in self.points[name]],
+            "values": [_six_digits(value) for value in values],
             "estimate": _six_digits((self.estimate or {}).get(name)),
-            "note": _correlation(samples, self.unit) if varied else "",
+            "note": _correlation(x, y, self.unit) if varied else "",
             "about": about,
             "line": line,
             "cloud": self._cloud(name),
         }
+
+    def _numbers(self, name: str) -> np.ndarray:
+        return self.points[name].to_numpy(np.float64)
 
     def _cloud(self, name: str) -> list[float | None] | None:
         if self.cloud is None or name not in self.cloud.scores:
@@ -123,12 +127,15 @@ class ScatterChart:
         return _six_digits(self.target.scale * value)
 
 
-def _correlation(samples: pd.DataFrame, unit: str) -> str:
-    r = float(samples.corr().iloc[0, 1])
-    rho = float(samples.corr("spearman").iloc[0, 1])
-    correlations = (
-        f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over {counted(len(samples), unit)}"
-    )
+def _varies(values: np.ndarray) -> bool:
+    known = values[~np.isnan(values)]
+    return len(known) > 0 and bool(known.min() < known.max())
+
+
+def _correlation(x: np.ndarray, y: np.ndarray, unit: str) -> str:
+    r = np.corrcoef(x, y)[0, 1]
+    rho = np.corrcoef(pd.Series(x).rank(), pd.Series(y).rank())[0, 1]
+    correlations = f"squared correlation R² {r * r:.2f}, ρ {rho:.2f} over {counted(len(x), unit)}"
     return correlations.replace("-", "\N{MINUS SIGN}")
 
 

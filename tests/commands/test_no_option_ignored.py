@@ -16,7 +16,6 @@ import pytest
 from counting_option_cases import ASK, BUILD, COUNTING_CASES, COUNTING_REFUSED
 from counting_option_world import write_counting
 from labelled_colours import labels_of, write_colours, write_detector, write_task
-from matplotlib.figure import Figure
 from option_cases import CASES, REFUSED
 from other_option_cases import OTHER_CASES
 from predicted_world import write_world
@@ -109,19 +108,6 @@ def no_warning_in_the_short_form(monkeypatch):
 @pytest.fixture(autouse=True)
 def short_runs_without_a_clock(monkeypatch):
     make_short(monkeypatch)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def pictures_without_drawing():
-    """Make pictures empty files: an outcome holds of a picture only that it is there."""
-
-    def leave_empty(figure, target, **options):
-        if isinstance(target, (str, os.PathLike)):
-            Path(target).write_bytes(b"")
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Figure, "savefig", leave_empty)
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ import pytest
 
 from autoeval.cli import main
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 SAMPLE = Path(__file__).parents[2] / "docs/getting-started/sample"
 SITE = f"--predictions {SAMPLE}/new_predictions.json --images-list {SAMPLE}/new_site.json"
 

@@ -9,6 +9,8 @@ from autoeval.cli import main
 from autoeval.published.commands import search_dropout
 from autoeval.published.network.forward.dropout_spec import load_dropout
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 
 @pytest.fixture
 def words(tmp_path, monkeypatch):

@@ -12,6 +12,8 @@ from autoeval.published.commands.studies import registry
 from autoeval.published.commands.studies.registry import studies
 from autoeval.published.commands.study import read_settings
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 METHODS = ["--set", "methods=bos_strict,constant"]
 
 

@@ -6,9 +6,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from autoeval.cli import main
 from autoeval.counting.counters.build import load_counter
+
+pytestmark = pytest.mark.usefixtures("drawn")
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -19,6 +19,8 @@ from autoeval.detectors import load_detector
 from autoeval.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.roadworld.environments_task import render_environments
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 N_IMAGES = 20
 
 

@@ -1,11 +1,14 @@
 """A report draws each chart once, and lays it out once, for its page and for its files."""
 
 import numpy as np
+import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from autoeval.report.sections import Report, Section
+
+pytestmark = pytest.mark.usefixtures("drawn")
 
 FIGSIZE, DPI = (3, 2), 150
 

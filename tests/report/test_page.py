@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from autoeval.report.embed import picture_rows
 from autoeval.report.page import Page
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 HOSTILE = "<img src=x onerror=alert(1)>.jpg"
 ESCAPED = "&lt;img src=x onerror=alert(1)&gt;.jpg"
 

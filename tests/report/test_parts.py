@@ -11,6 +11,8 @@ from autoeval.report.plots import figure_of, integer_steps, plot_curves
 from autoeval.report.sections import Part
 from autoeval.report.tables import format_cells, to_markdown, to_terminal
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 ERRORS = pd.DataFrame(
     {
         "images": [5, 5, 50, 50],

@@ -138,7 +138,7 @@ class PlainRegression:
         return predict_intervals(one, self.level)
 
     def _scores(self, rows: pd.DataFrame) -> np.ndarray:
-        return values_of(rows, self.features_).to_numpy()
+        return values_of(rows, self.features_)
 
 
 def _gaussian_process() -> GaussianProcessRegressor:

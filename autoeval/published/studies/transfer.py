@@ -55,7 +55,7 @@ def evaluate(
         lower=[t.lower for t in predicted],
         upper=[t.upper for t in predicted],
         constant=float(fitted.rows_[target].mean()),
-        inside=((x >= seen.min()) & (x <= seen.max())).all(axis=1),
+        inside=((x >= seen.min(axis=0)) & (x <= seen.max(axis=0))).all(axis=1),
     )
 
 
@@ -193,7 +193,7 @@ def in_hindsight(
     No one line of these scores errs less on these sites; optimistic, since it knows every truth.
     Source: Koenker & Bassett 1978 (median regression), by scikit-learn.
     """
-    x, y = values_of(sites, features).to_numpy(), sites[target].to_numpy(np.float64)
+    x, y = values_of(sites, features), sites[target].to_numpy(np.float64)
     weights = 1 / sites.groupby(["group", "category"])[target].transform("size").to_numpy()
     line = QuantileRegressor(quantile=0.5, alpha=0.0).fit(x, y, sample_weight=weights)
     return sites[KEYS].assign(

@@ -20,6 +20,8 @@ from stub_endpoint import KEY, ok
 from autoeval.cli import main
 from autoeval.counting.capture.split import open_split
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 CONFIGS = Path(__file__).resolve().parents[3] / "configs/counting/capture"
 
 

@@ -24,6 +24,8 @@ from autoeval.counting.capture.synthetic import (
 )
 from autoeval.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 
 @pytest.mark.parametrize(("dot_shape", "area"), [("circle", np.pi * 25), ("square", 100)])
 @pytest.mark.parametrize("point", [(20, 20), (20.5, 17.25)])

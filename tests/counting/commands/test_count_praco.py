@@ -10,6 +10,8 @@ from counting_files import write_boxes, write_fsc147
 
 from autoeval.cli import main
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 SIZE, PER_CLASS = 40, 4
 CLASSES = ["red", "green", "blue"]
 

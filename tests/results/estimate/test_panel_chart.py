@@ -15,6 +15,8 @@ from autoeval.results.estimate.fit_answer import fit_answer
 from autoeval.results.estimate.panel_chart import plotted_with_panel
 from benchmarks.panel import FLOORS, shown_pairs
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 SAMPLE = Path(__file__).parents[3] / "docs/getting-started/sample"
 SCORES = ("expected_ap", "likely_share", "box_size")
 

@@ -12,6 +12,8 @@ from autoeval.cli import main
 from autoeval.estimation.reliability import calibration_error, reliability_bins
 from tests.estimation.test_known_site import write_coco
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 
 def test_boxes_are_counted_by_tenths_of_the_predicted_probability():
     predicted = np.array([0.05, 0.07, 0.5, 0.52, 0.58, 1.0])
