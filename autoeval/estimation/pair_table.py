@@ -209,14 +209,16 @@ def _check_groups(rows: pd.DataFrame) -> None:
     if "source" not in rows:
         return
     places = rows[rows["kind"] != CATEGORY] if "kind" in rows else rows
-    groups = places.groupby("source", sort=False)["group"].unique()
-    twice = groups[groups.map(len) > 1]
-    if len(twice):
-        raise InputError(
-            f"The source {twice.index[0]} is in the groups {', '.join(map(str, twice.iloc[0]))}: "
-            "a source has one, or leaving that out would leave its own pairs in. Give all its rows "
-            "the same group, or each of two places a name of its own."
-        )
+    groups: dict[str, list[str]] = {}
+    for source, group in dict.fromkeys(zip(places["source"], places["group"], strict=True)):
+        groups.setdefault(source, []).append(str(group))
+    for source, several in groups.items():
+        if len(several) > 1:
+            raise InputError(
+                f"The source {source} is in the groups {', '.join(several)}: a source has one, or "
+                "leaving that out would leave its own pairs in. Give all its rows the same group, "
+                "or each of two places a name of its own."
+            )
 
 
 def stack_categories(rows: pd.DataFrame, categories: Iterable[str]) -> pd.DataFrame:

@@ -31,7 +31,9 @@ def with_group_column(table: pd.DataFrame) -> pd.DataFrame:
     >>> with_group_column(pd.DataFrame({"source": ["a"], "family": ["f"]})).columns.tolist()
     ['source', 'group']
     """
-    if FORMER_GROUP in table and GROUP in table:
+    if FORMER_GROUP not in table:
+        return table
+    if GROUP in table:
         raise InputError(
             f"Expected one column of groups but got `{GROUP}` and `{FORMER_GROUP}`, its former "
             "name: leave one of them out."

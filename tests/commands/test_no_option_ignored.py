@@ -25,6 +25,8 @@ from published_option_world import make_short, write_roads
 from autoeval.cli import COMMANDS, main, parser_of
 from autoeval.commands.typed_options import names_of
 from autoeval.report import sections
+from autoeval.report.page import Page
+from autoeval.report.sections import Report
 
 BAD_INPUT = 2
 ALL_CASES = CASES | OTHER_CASES | COUNTING_CASES | PUBLISHED_CASES
@@ -108,6 +110,14 @@ def no_warning_in_the_short_form(monkeypatch):
 @pytest.fixture(autouse=True)
 def short_runs_without_a_clock(monkeypatch):
     make_short(monkeypatch)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pages_left_empty():
+    """Leave pages empty: an outcome holds of a page only that it is there."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Report, "page", lambda report: Page(report.title))
+        yield
 
 
 @pytest.fixture(scope="module")
