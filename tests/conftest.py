@@ -15,6 +15,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
+gc.disable()  # until all tests are collected: what is imported lives to the end
+
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
 
@@ -22,9 +24,10 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
 def pytest_collection_finish():
-    """Keep what was imported out of every later search for garbage: it lives to the end."""
-    gc.collect()
+    """Keep what was imported out of every later search for garbage, and search less often."""
     gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
