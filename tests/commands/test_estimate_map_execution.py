@@ -61,6 +61,7 @@ def rows(work_dir):
     return table.drop(columns=[name for name in table if name.endswith("_s")])
 
 
+@pytest.mark.slow  # three processes; `test_monitor_execution` shows torchrun's two at work
 def test_two_processes_of_torchrun_tell_what_one_tells(tmp_path):
     images = write_world(tmp_path / "new", 205, n_images=7, seed=9) / "images"
     (images / "3.png").write_bytes(b"not an image")

@@ -9,11 +9,12 @@ from argparse import ArgumentParser, Namespace
 import pytest
 from rectangles import RectangleDetector, write_task
 
+from autoeval import roadworld
 from autoeval.cli import main
 from autoeval.published.commands import estimate_map, road_world, running_time
 from autoeval.published.metasets import load_recipes
 from autoeval.published.network.forward.dropout_spec import load_dropout
-from autoeval.roadworld import DETECTOR, ENVIRONMENTS
+from autoeval.roadworld import DETECTOR, ENVIRONMENTS, environments_task
 from tests.doc_pages import ROOT
 
 
@@ -54,17 +55,32 @@ def test_build_metaset_as_typed(folder):
     assert len(recipes) == 5 and all(len(recipe.image_ids) == 2 for recipe in recipes)
 
 
+@pytest.mark.slow  # all sites; `test_estimate_map_of_few_sites` is of six, in this process
 def test_estimate_map_as_typed_with_the_shipped_detector(folder):
-    """Sample sets, dropout, scores, leave-one-out, an estimate of the site held back, a page."""
     done = run_script("tools/estimate_map.py --detector roadworld_nano", folder)
     assert done.returncode == 0, done.stderr
-    first = done.stderr.splitlines()[0]
+    check_estimate(done.stdout, done.stderr, folder)
+
+
+def test_estimate_map_of_few_sites(few_images, monkeypatch, capsys, tmp_path):
+    others = ("fog", "rain", "overpass", "highway_day", "night_highway")
+    few = {name: ENVIRONMENTS[name] for name in (road_world.HELD_BACK, *others)}
+    for module in (roadworld, environments_task):
+        monkeypatch.setattr(module, "ENVIRONMENTS", few)
+    sets = ["--metaset", "n_sets=1", "n_images=2"]
+    assert main(["estimate-map", "--detector", "roadworld_nano", *sets]) == 0
+    check_estimate(*capsys.readouterr(), tmp_path)
+
+
+def check_estimate(printed, errors, folder):
+    """Sample sets, dropout, scores, leave-one-out, an estimate of the site held back, a page."""
+    first = errors.splitlines()[0]
     for word in ("--task FILE", "--preset paper repeats=2", "--images work_dirs/roadworld/"):
         assert word in first
     assert "--detector" not in first  # was given
-    assert re.search(r"estimated mAP: [\d.]+, from 2 images", done.stdout)
-    assert "source dusk_city, on which the estimator was fitted" not in done.stdout
-    table = done.stdout.split("mean abs. error")[1]
+    assert re.search(r"estimated mAP: [\d.]+, from 2 images", printed)
+    assert "source dusk_city, on which the estimator was fitted" not in printed
+    table = printed.split("mean abs. error")[1]
     assert all(method in table for method in ("bayes", "fused", "bos", "constant"))
     out = folder / "work_dirs" / "estimate_map"
     assert (out / "report.html").exists() and (out / "estimator.parquet").exists()

@@ -84,15 +84,14 @@ def run(*commands, status=0, said=""):
     assert said in done.stderr
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("large")
+@pytest.mark.parametrize(
+    ("n_images", "n_categories"), [(300, 20), pytest.param(2000, 80, marks=pytest.mark.slow)]
+)
+def test_a_fit_and_estimates_of_many_images(tmp_path, n_images, n_categories):
+    folder = tmp_path
     for name, seed in (("val", 0), ("new", 1)):
-        write_world(folder, name, seed=seed, n_images=2000, n_categories=80, boxes=7.0)
-    return folder
-
-
-def test_a_fit_and_estimates_of_thousands_of_images(folder):
+        sizes = {"n_images": n_images, "n_categories": n_categories, "boxes": 7.0}
+        write_world(folder, name, seed=seed, **sizes)
     fit = ["fit", "--labels", folder / "val_labels.json", "--work-dir", folder / "fit"]
     fit += ["--predictions", folder / "val_predictions.json"]
     estimate = ["estimate", "--estimator", folder / "fit/estimator.parquet"]
@@ -102,13 +101,13 @@ def test_a_fit_and_estimates_of_thousands_of_images(folder):
     images.mkdir()
     for k in range(60):
         (images / f"{k:06}.jpg").touch()
-    small = write_world(folder, "small", seed=2, n_images=60, n_categories=80)[1]
+    small = write_world(folder, "small", seed=2, n_images=60, n_categories=n_categories)[1]
     few = ["--predictions", small, "--images-list", images, "--work-dir", folder / "small"]
     run(fit, whole, [*estimate, *few])
     assert "estimate" in (folder / "estimate/result.json").read_text()
 
 
-def test_what_needs_more_says_so(folder, tmp_path):
+def test_what_needs_more_says_so(tmp_path):
     (tmp_path / "task.py").touch()
     task = ["--task", tmp_path / "task.py", f"data_root={tmp_path}", "--predictions", tmp_path]
     run(["fit", *task], status=2, said="which is not installed: pip install")
@@ -136,33 +135,36 @@ def test_the_python_api_from_files_to_an_estimate_with_labels(small):
     assert all((small / "new_site" / name).read_bytes() == of for name, of in copied.items())
 
 
-def test_four_commands_from_files_to_an_estimate_with_labels(small):
+@pytest.fixture(scope="module")
+def four_commands(small):
     """Two prediction files, one label file and twenty labels; no command imports what is heavy."""
     work, new = small / "work", small / "new_predictions.json"
     fit = ["--labels", small / "val_labels.json", "--predictions", small / "val_predictions.json"]
     site = ["--estimator", work / "estimator.parquet", "--predictions", new]
     site += ["--images-list", small / "new_site"]
+    labels = ["--labels", small / "new_labels.json", "--work-dir", small / "labelled"]
     run(
         ["fit", *fit, "--work-dir", work],
         ["estimate", *site, "--work-dir", small / "estimate"],
         ["label", "plan", *site, "--n", 20, "--work-dir", small / "to_label"],
+        ["label", "estimate", "--plan", small / "to_label", *labels],
     )
+    return small
+
+
+def test_four_commands_from_files_to_an_estimate_with_labels(four_commands):
+    small = four_commands
     plan = json.loads((small / "to_label/annotations.json").read_text())
     assert len(plan["images"]) == 20
-    labels = ["--labels", small / "new_labels.json", "--work-dir", small / "labelled"]
-    run(["label", "estimate", "--plan", small / "to_label", *labels])
     found = json.loads((small / "labelled/result.json").read_text())["labelled_estimate"]
     assert found["n_labelled"] == 20
     free = json.loads((small / "estimate/result.json").read_text())["estimate"]
     assert found["upper"] - found["lower"] < free["upper"] - free["lower"]
 
 
-def test_python_and_the_shell_fit_the_same_estimator(small, tmp_path):
+def test_python_and_the_shell_fit_the_same_estimator(four_commands, tmp_path):
     """The same defaults: equal files, to the last byte."""
-    labels, predictions = small / "val_labels.json", small / "val_predictions.json"
-    files = ["--labels", labels, "--predictions", predictions]
-    run(["fit", *files, "--work-dir", tmp_path / "shell"])
-    autoeval.fit(labels, predictions, work_dir=tmp_path / "python")
+    labels, predictions = (four_commands / f"val_{name}.json" for name in ("labels", "predictions"))
+    autoeval.fit(labels, predictions, work_dir=tmp_path)
     for name in ("estimator.parquet", "scores.parquet"):
-        files = [(tmp_path / folder / name).read_bytes() for folder in ("shell", "python")]
-        assert files[0] == files[1]
+        assert (four_commands / "work" / name).read_bytes() == (tmp_path / name).read_bytes()

@@ -28,6 +28,14 @@ SETS = [
     ("nanodet_plus", "all", path.parts[-2]) for path in sorted(REAL.glob("all/*/annotations.json"))
 ]
 
+EACH = 4  # one set of so many is read in every run, the others with those that are slow
+
+
+def some_quick(cases):
+    """Mark most cases slow, so that those left are of every task."""
+    slow = pytest.mark.slow
+    return [pytest.param(*case, marks=[slow] if k % EACH else []) for k, case in enumerate(cases)]
+
 
 @pytest.fixture(scope="module")
 def estimators(shared, tmp_path_factory):
@@ -79,7 +87,7 @@ def evaluated_by_coco(labels, predictions, task):
     return precision[precision > -1].mean()
 
 
-@pytest.mark.parametrize(("detector", "task", "name"), SETS or [("", "", "")])
+@pytest.mark.parametrize(("detector", "task", "name"), some_quick(SETS or [("", "", "")]))
 def test_all_labels_give_what_coco_gives(shared, estimators, detector, task, name):
     labels = shared / f"real/{task}/{name}/annotations.json"
     predictions = shared / f"real_predictions/{detector}/{task}/{name}.json"
@@ -93,8 +101,10 @@ def test_all_labels_give_what_coco_gives(shared, estimators, detector, task, nam
 
 @pytest.mark.parametrize(
     ("task", "name"),
-    [(path.parts[-3], path.parts[-2]) for path in sorted(REAL.glob("all/*/annotations.json"))]
-    or [("", "")],
+    some_quick(
+        [(path.parts[-3], path.parts[-2]) for path in sorted(REAL.glob("all/*/annotations.json"))]
+        or [("", "")]
+    ),
 )
 def test_a_ranking_by_all_labels_has_what_coco_gives(shared, estimators, task, name):
     """Categories that one detector, or none, finds are among them."""
