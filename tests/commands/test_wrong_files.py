@@ -1,6 +1,7 @@
 """Files that were mixed up or are incomplete: refused, or warned of with a number."""
 
 import json
+import shutil
 
 import cv2
 import numpy as np
@@ -20,6 +21,20 @@ def world(tmp_path):
 def fit(folder, labels, predictions, *more):
     files = ["--labels", str(labels), "--predictions", str(predictions)]
     return main(["fit", *files, "--work-dir", str(folder / "fit"), *map(str, more)])
+
+
+@pytest.fixture(scope="module")
+def fit_of_world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fitted")
+    assert fit(folder, *write_world(folder, "val", seed=0, n_categories=4)) == 0
+    return folder / "fit"
+
+
+@pytest.fixture
+def fitted(world, fit_of_world, tmp_path):
+    """The files of the world beside a fit of them."""
+    shutil.copytree(fit_of_world, tmp_path / "fit")
+    return world
 
 
 def said(capsys):
@@ -129,27 +144,24 @@ def swapped(labels, predictions, path):
     return renumbered(labels, predictions, path, lambda number: number % 4 + 1)
 
 
-def test_the_categories_of_a_file_go_before_the_numbers_of_the_fit(world, tmp_path, capsys):
-    assert fit(tmp_path, *world) == 0
-    _, plain = estimate(tmp_path, world[1], name="plain")
+def test_the_categories_of_a_file_go_before_the_numbers_of_the_fit(fitted, tmp_path, capsys):
+    _, plain = estimate(tmp_path, fitted[1], name="plain")
     assert "has its own words for numbers" not in said(capsys)
-    _, other = estimate(tmp_path, swapped(*world, tmp_path / "own.json"))
+    _, other = estimate(tmp_path, swapped(*fitted, tmp_path / "own.json"))
     assert "2 is thing 0, not thing 1" in said(capsys)
     assert other["value"] == plain["value"] and other["per_category"] == plain["per_category"]
 
 
-def test_the_categories_of_a_file_go_before_the_numbers_of_the_labels(world, tmp_path, capsys):
-    assert fit(tmp_path, *world) == 0
+def test_the_categories_of_a_file_go_before_the_numbers_of_the_labels(fitted, tmp_path, capsys):
     table = json.loads((tmp_path / "fit/result.json").read_text())["per_source"]
     capsys.readouterr()
-    assert fit(tmp_path, world[0], swapped(*world, tmp_path / "own.json")) == 0
+    assert fit(tmp_path, fitted[0], swapped(*fitted, tmp_path / "own.json")) == 0
     assert "2 is thing 0, not thing 1" in said(capsys)
     assert json.loads((tmp_path / "fit/result.json").read_text())["per_source"] == table
 
 
-def test_an_export_keeps_the_numbers_of_categories(world, tmp_path):
-    assert fit(tmp_path, *world) == 0
-    own = renumbered(*world, tmp_path / "own.json", lambda number: 100 - number)
+def test_an_export_keeps_the_numbers_of_categories(fitted, tmp_path):
+    own = renumbered(*fitted, tmp_path / "own.json", lambda number: 100 - number)
     assert estimate(tmp_path, own, "--export", tmp_path / "out")[0] == 0
     rows = json.loads((tmp_path / "out/predictions.json").read_text())
     assert {(row["category_id"], row["category"]) for row in rows} == {
@@ -157,15 +169,15 @@ def test_an_export_keeps_the_numbers_of_categories(world, tmp_path):
     }
 
 
-def test_numbers_of_the_labels_are_remembered_where_predictions_have_words(world, tmp_path):
-    _, plain = fit(tmp_path, *world), estimate(tmp_path, world[1], name="plain")[1]
+def test_numbers_of_the_labels_are_remembered_where_predictions_have_words(fitted, tmp_path):
+    plain = estimate(tmp_path, fitted[1], name="plain")[1]
     worded = tmp_path / "worded.json"
-    entries = json.loads(world[1].read_text())
+    entries = json.loads(fitted[1].read_text())
     for entry in entries:
         entry["category"] = f"thing {entry.pop('category_id') - 1}"
     worded.write_text(json.dumps(entries))
-    assert fit(tmp_path, world[0], worded) == 0
-    status, by_number = estimate(tmp_path, world[1])
+    assert fit(tmp_path, fitted[0], worded) == 0
+    status, by_number = estimate(tmp_path, fitted[1])
     assert status == 0 and by_number["value"] == plain["value"]
 
 
@@ -183,13 +195,12 @@ def test_the_best_ten_boxes_are_named_at_the_fit(world, tmp_path, capsys):
     assert "have exactly 5 boxes, the most of any" in said(capsys)
 
 
-def test_words_of_one_category_that_are_given_apart(world, tmp_path, capsys):
-    assert fit(tmp_path, *world) == 0
-    together = estimate(tmp_path, world[1], "--category", "two=thing 0,thing 1", name="a")[1]
+def test_words_of_one_category_that_are_given_apart(fitted, tmp_path, capsys):
+    together = estimate(tmp_path, fitted[1], "--category", "two=thing 0,thing 1", name="a")[1]
     apart = ["--category", "two=thing 0", "--category", "two=thing 1"]
-    assert estimate(tmp_path, world[1], *apart, name="b")[1] == together
+    assert estimate(tmp_path, fitted[1], *apart, name="b")[1] == together
     twice = ["--category", "a=thing 0", "--category", "b=thing 0"]
-    assert estimate(tmp_path, world[1], *twice, name="c") == (2, None)
+    assert estimate(tmp_path, fitted[1], *twice, name="c") == (2, None)
     assert "'thing 0' is given to two categories, a and b" in said(capsys)
 
 
@@ -199,11 +210,10 @@ def test_a_word_with_two_translations_is_refused():
         word_pairs("car=vehicle,car=person")
 
 
-def test_one_set_by_two_names_is_not_joined(world, tmp_path, capsys):
-    assert fit(tmp_path, *world) == 0
+def test_one_set_by_two_names_is_not_joined(fitted, tmp_path, capsys):
     copy = tmp_path / "copy.json"
-    copy.write_bytes(world[0].read_bytes())
-    assert fit(tmp_path / "2", copy, world[1]) == 0
+    copy.write_bytes(fitted[0].read_bytes())
+    assert fit(tmp_path / "2", copy, fitted[1]) == 0
     join = ["fit", "--join", str(tmp_path / "fit"), str(tmp_path / "2/fit")]
     assert main([*join, "--work-dir", str(tmp_path / "all")]) == 2
     text = said(capsys)
@@ -226,22 +236,20 @@ def image_list(folder, names):
     return path
 
 
-def test_a_list_of_another_site(world, tmp_path, capsys):
-    assert fit(tmp_path, *world) == 0
+def test_a_list_of_another_site(fitted, tmp_path, capsys):
     whole = image_list(tmp_path, ["# all images", *(f"{k:06}.jpg" for k in range(60))])
-    found = estimate(tmp_path, world[1], "--images-list", whole)[1]
+    found = estimate(tmp_path, fitted[1], "--images-list", whole)[1]
     assert found["n_images"] == 60 and "is it the list" not in said(capsys)
     other = image_list(tmp_path, [f"{k:06}.jpg" for k in range(7, 90)])
-    assert estimate(tmp_path, world[1], "--images-list", other)[0] == 0
+    assert estimate(tmp_path, fitted[1], "--images-list", other)[0] == 0
     text = said(capsys)
     assert "warning: 7 images of the predictions are not in" in text
     assert "warning: 30 of 83 images have no box" in text
 
 
 @pytest.mark.parametrize("change", ["corners", "doubled"])
-def test_pixels_are_checked_with_a_folder_as_with_a_list(world, tmp_path, capsys, change):
-    labels, predictions = world
-    assert fit(tmp_path, labels, predictions) == 0
+def test_pixels_are_checked_with_a_folder_as_with_a_list(fitted, tmp_path, capsys, change):
+    labels, predictions = fitted
     folder = tmp_path / "images"
     folder.mkdir()
     for k in range(60):
