@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -33,24 +34,30 @@ def BlackBoxDetector(find, *words, **options):
 """
 
 
-@pytest.fixture
-def fitted(tmp_path):
-    """An estimator of a black box that fails on tall images; the arguments to use it."""
-    named = ["--detector", write_detector(tmp_path)]
-    path = tmp_path / "mine.py"
+@pytest.fixture(scope="module")
+def colours(tmp_path_factory):
+    """An estimator of a black box that fails on tall images, and a new site."""
+    folder = tmp_path_factory.mktemp("colours")
+    named = ["--detector", write_detector(folder)]
+    path = folder / "mine.py"
     path.write_text(
         path.read_text().replace("from autoeval.detectors import BlackBoxDetector\n", FAILS)
     )
-    write_colours(tmp_path / "val", 0)
-    labels = ["--labels", str(tmp_path / "val/annotations.json")]
-    assert main(["fit", *named, *labels, "--work-dir", str(tmp_path / "fit")]) == 0
-    write_colours(tmp_path / "new", 1, n_images=12)
-    estimator = ["--estimator", str(tmp_path / "fit/estimator.parquet")]
-    return ["estimate", str(tmp_path / "new/images"), *estimator]
+    write_colours(folder / "val", 0)
+    labels = ["--labels", str(folder / "val/annotations.json")]
+    assert main(["fit", *named, *labels, "--work-dir", str(folder / "fit")]) == 0
+    write_colours(folder / "new", 1, n_images=12)
+    return folder
 
 
-def test_an_image_on_which_the_detector_fails_is_passed_over(fitted, tmp_path, capsys):
-    folder = tmp_path / "new/images"
+def estimate_of(colours, images):
+    """The words that estimate images by the black box."""
+    return ["estimate", str(images), "--estimator", str(colours / "fit/estimator.parquet")]
+
+
+def test_an_image_on_which_the_detector_fails_is_passed_over(colours, tmp_path, capsys):
+    folder = shutil.copytree(colours / "new/images", tmp_path / "images")
+    fitted = estimate_of(colours, folder)
     assert main([*fitted, "--work-dir", str(tmp_path / "a")]) == 0
     whole = json.loads((tmp_path / "a/result.json").read_text())["estimate"]
     cv2.imwrite(str(folder / "05b.png"), np.zeros((300, 20, 3), np.uint8))
@@ -68,15 +75,23 @@ def test_an_image_on_which_the_detector_fails_is_passed_over(fitted, tmp_path, c
     assert "too tall" in said(capsys)
 
 
+@pytest.fixture(scope="module")
+def kept(colours):
+    """The folder of an estimate of the new site."""
+    words = estimate_of(colours, colours / "new/images")
+    assert main([*words, "--work-dir", str(colours / "kept")]) == 0
+    return colours / "kept"
+
+
 @pytest.mark.parametrize("content", ["", "x{", '{"jobs": [{"key"', '{"jobs": 7}', '["a"]'])
-def test_a_damaged_list_of_jobs(fitted, tmp_path, capsys, content):
-    work_dir = tmp_path / "work"
-    assert main([*fitted, "--work-dir", str(work_dir)]) == 0
+def test_a_damaged_list_of_jobs(colours, kept, tmp_path, capsys, content):
+    work_dir = shutil.copytree(kept, tmp_path / "work")
     jobs = work_dir / "observed/jobs.json"
     jobs.write_text(content)
     assert main(["status", str(work_dir)]) == 2
     assert "jobs.json is damaged" in said(capsys)
-    assert main([*fitted, "--work-dir", str(work_dir)]) == 0
+    words = estimate_of(colours, colours / "new/images")
+    assert main([*words, "--work-dir", str(work_dir)]) == 0
     assert "images are kept in" in said(capsys)
     assert main(["status", str(work_dir)]) == 0
 
@@ -86,9 +101,15 @@ def world(tmp_path):
     return write_world(tmp_path, "val", seed=0, n_categories=4)
 
 
-def test_bad_entries_are_counted_and_left_out(world, tmp_path, capsys):
-    assert fit(tmp_path, *world) == 0
-    sound = json.loads((tmp_path / "fit/result.json").read_text())["per_source"]
+@pytest.fixture(scope="module")
+def fit_of_world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit_of_world")
+    assert fit(folder, *write_world(folder, "val", seed=0, n_categories=4)) == 0
+    return folder / "fit"
+
+
+def test_bad_entries_are_counted_and_left_out(world, fit_of_world, tmp_path, capsys):
+    sound = json.loads((fit_of_world / "result.json").read_text())["per_source"]
     rows = json.loads(world[1].read_text())
     bad = [{"image_id": {"a": 1}}, {"category_id": [1]}, {"bbox": [1e308, 1, 1e308, 2]}]
     world[1].write_text(json.dumps(rows + [{**rows[0], **change} for change in bad]))
@@ -97,7 +118,6 @@ def test_bad_entries_are_counted_and_left_out(world, tmp_path, capsys):
     odd = [{**huge, **c} for c in ({"category_id": [1]}, {"image_id": {"a": 1}}, {"bbox": [1, 2]})]
     annotations = [*labels["annotations"], huge, *odd]
     world[0].write_text(json.dumps({**labels, "annotations": annotations}))
-    capsys.readouterr()
     assert fit(tmp_path, *world, "--verbose") == 0
     assert json.loads((tmp_path / "fit/result.json").read_text())["per_source"] == sound
     text = said(capsys)
@@ -116,9 +136,8 @@ def test_categories_of_a_predictions_file_that_are_none(world, tmp_path, capsys,
 
 
 @pytest.mark.parametrize("json_too", [False, True])
-def test_a_full_disk_does_not_lose_the_estimate(world, tmp_path, json_too):
-    assert fit(tmp_path, *world) == 0
-    words = ["estimate", "--estimator", tmp_path / "fit/estimator.parquet"]
+def test_a_full_disk_does_not_lose_the_estimate(world, fit_of_world, tmp_path, json_too):
+    words = ["estimate", "--estimator", fit_of_world]
     words += ["--predictions", world[1], "--work-dir", tmp_path / "new"]
     words += ["--json"] if json_too else ["--export", tmp_path / "out"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -137,14 +156,13 @@ def test_a_full_disk_does_not_lose_the_estimate(world, tmp_path, json_too):
         assert "estimated mAP" in done.stdout
 
 
-def test_a_folder_that_may_not_be_read_is_named(tmp_path, monkeypatch, capsys, world):
+def test_a_folder_that_may_not_be_read_is_named(tmp_path, monkeypatch, capsys, world, fit_of_world):
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    assert fit(tmp_path, *world) == 0
     (tmp_path / "images").mkdir()
     monkeypatch.setattr(os, "scandir", refuse)
-    words = ["estimate", "--estimator", tmp_path / "fit/estimator.parquet"]
+    words = ["estimate", "--estimator", fit_of_world]
     words += ["--predictions", world[1], "--images-list", tmp_path / "images"]
     assert main([*map(str, words), "--work-dir", str(tmp_path / "new")]) == 2
     assert f"Cannot read the folder {tmp_path / 'images'}: permission denied" in said(capsys)

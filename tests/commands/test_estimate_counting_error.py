@@ -2,6 +2,8 @@
 
 import io
 import json
+import shutil
+from contextlib import redirect_stdout
 
 import numpy as np
 import pandas as pd
@@ -11,26 +13,50 @@ from rectangles import RectangleDetector, write_task, write_world
 from autoeval.cli import main
 
 
-@pytest.fixture
-def command(tmp_path, monkeypatch):
-    """Arguments that run on four small worlds with a stand-in detector."""
-    monkeypatch.setattr(
-        "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
-    )
-    task = ["--task", str(write_task(tmp_path)), "--work-dir", str(tmp_path / "work")]
-    small = ["--metaset", "n_sets=8", "n_images=2", "--preset", "repeats=2"]
+@pytest.fixture(scope="module", autouse=True)
+def stand_in():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
+        )
+        yield
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    """Four small worlds."""
+    return write_task(tmp_path_factory.mktemp("worlds"))
+
+
+def command_in(folder, task):
+    """Arguments that run on the worlds with a stand-in detector."""
+    small = ["--metaset", "n_sets=3", "n_images=2", "--preset", "repeats=2"]
     small += ["--method", "bos", "bos_strict", "median"]  # its counts and confidence never vary
     detector = ["--detector", "rectangles", "--target", "count_mae"]
-    return ["estimate-map", *detector, *task, *small]
+    folders = ["--task", str(task), "--work-dir", str(folder / "work")]
+    return ["estimate-map", *detector, *folders, *small]
 
 
-def test_tells_the_target_beside_the_constant_predictor(command, tmp_path, capsys):
-    assert main(command) == 0
-    shown = capsys.readouterr().out
+@pytest.fixture
+def command(task, tmp_path):
+    return command_in(tmp_path, task)
+
+
+@pytest.fixture(scope="module")
+def ran(task, tmp_path_factory):
+    """A folder in which the command was run, and what it printed."""
+    folder = tmp_path_factory.mktemp("ran")
+    with redirect_stdout(io.StringIO()) as shown:
+        assert main(command_in(folder, task)) == 0
+    return folder, shown.getvalue()
+
+
+def test_tells_the_target_beside_the_constant_predictor(ran):
+    folder, shown = ran
     assert (
         "Cross-validation, one group of sources held out (count_mae, in objects an image)" in shown
     )
-    rows = pd.read_csv(tmp_path / "work" / "report" / "held_out.csv")
+    rows = pd.read_csv(folder / "work" / "report" / "held_out.csv")
     assert set(rows["method"]) == {"bos", "bos_strict", "median", "constant"}
     assert len(rows) == 4 * 4
 
@@ -44,8 +70,8 @@ def test_the_score_table_holds_the_errors_at_the_threshold(command, tmp_path):
     assert (own["count_relative_mae"] == 1).all() and np.isfinite(own["mAP"]).all()
 
 
-def test_another_target_scores_nothing_again(command, tmp_path, capsys):
-    assert main(command) == 0
+def test_another_target_scores_nothing_again(ran, command, tmp_path, capsys):
+    shutil.copytree(ran[0] / "work", tmp_path / "work")
     before = (tmp_path / "work" / "scores.parquet").read_bytes()
     again = [word if word != "count_mae" else "count_pooled_std" for word in command]
     assert main(again) == 0

@@ -38,50 +38,52 @@ def test_three_labelled_sets_are_left_out_in_turn_and_no_row_is_lost(tmp_path):
     assert main(["estimate", "--estimator", str(tmp_path / "all/estimator.parquet"), *new]) == 0
 
 
-@pytest.fixture
-def tables(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
     """Two labelled tables, fitted by a command with a stand-in detector."""
-    monkeypatch.setattr(
-        "autoeval.detectors.loading.load_detector", lambda *_, **__: BrightnessDetector()
-    )
-    (tmp_path / "weights.pth").touch()
-    for name, n_images in (("one", 12), ("two", 13)):
-        labels, images = write_table(tmp_path / name, n_images=n_images)
-        labels = labels.rename(labels.with_name(f"{name}.json"))
-        of = ["--labels", str(labels), f"img_dir={images}"]
-        detector = ["--detector", "brightness", "--checkpoint", str(tmp_path / "weights.pth")]
-        assert main(["fit", *detector, *of, "--work-dir", str(tmp_path / f"fit_{name}")]) == 0
-    return tmp_path
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "weights.pth").touch()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            "autoeval.detectors.loading.load_detector", lambda *_, **__: BrightnessDetector()
+        )
+        for name, n_images in (("one", 12), ("two", 13)):
+            labels, images = write_table(folder / name, n_images=n_images)
+            labels = labels.rename(labels.with_name(f"{name}.json"))
+            of = ["--labels", str(labels), f"img_dir={images}"]
+            detector = ["--detector", "brightness", "--checkpoint", str(folder / "weights.pth")]
+            assert main(["fit", *detector, *of, "--work-dir", str(folder / f"fit_{name}")]) == 0
+        yield folder
 
 
-def test_joined_fits_remember_the_detector_and_estimate_any_category(tables):
-    assert join(tables / "fit_one", tables / "fit_two", to=tables / "all") == 0
-    estimator = ["--estimator", str(tables / "all/estimator.parquet")]
+def test_joined_fits_remember_the_detector_and_estimate_any_category(tables, tmp_path):
+    assert join(tables / "fit_one", tables / "fit_two", to=tmp_path / "all") == 0
+    estimator = ["--estimator", str(tmp_path / "all/estimator.parquet")]
     saved = AccuracyEstimator.load(estimator[1])
     assert len(saved.table_) == 16 and set(saved.table_["source"]) == {"one", "two"}
-    where = ["--category", "cup", "--work-dir", str(tables / "new")]
+    where = ["--category", "cup", "--work-dir", str(tmp_path / "new")]
     assert main(["estimate", str(tables / "one/images"), *estimator, *where]) == 0
-    told = json.loads((tables / "new/result.json").read_text())["estimate"]
+    told = json.loads((tmp_path / "new/result.json").read_text())["estimate"]
     assert told["lower"] < told["value"] <= told["upper"]
 
 
-def test_what_does_not_go_together_is_refused(tables, capsys):
-    one, two, to = tables / "fit_one", tables / "fit_two", tables / "all"
-    on_boxes = fit_on_predictions(tables, "val", seed=0)
+def test_what_does_not_go_together_is_refused(tables, tmp_path, capsys):
+    one, two, to = tables / "fit_one", tables / "fit_two", tmp_path / "all"
+    on_boxes = fit_on_predictions(tmp_path, "val", seed=0)
     other = BrightnessDetector()
     other.settings = {"score_thr": 0.5}
     labels, images = tables / "two/two.json", tables / "two/images"
-    autoeval.fit(labels, other, img_dir=images).save(tables / "other.parquet")
-    again = tables / "again"
+    autoeval.fit(labels, other, img_dir=images).save(tmp_path / "other.parquet")
+    again = tmp_path / "again"
     again.mkdir()
     AccuracyEstimator.load(one / "estimator.parquet").save(again / "estimator.parquet")
     capsys.readouterr()
     for folders, words in (
         ((one, on_boxes), "fits with a detector are not joined"),
-        ((one, tables / "other.parquet"), "score_thr"),
+        ((one, tmp_path / "other.parquet"), "score_thr"),
         ((one, again), "cup of one"),
         ((one, one), "two work dirs or more"),
-        ((one, tables / "absent"), "make one with `autoeval fit"),
+        ((one, tmp_path / "absent"), "make one with `autoeval fit"),
     ):
         assert join(*folders, to=to) == 2
         assert words in capsys.readouterr().err

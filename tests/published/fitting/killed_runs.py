@@ -33,7 +33,7 @@ class LoggedStore(RowStore):
 
 
 class World:
-    """The same 44 small jobs for any folder of rows."""
+    """The same 20 small jobs for any folder of rows."""
 
     def __init__(self, folder):
         self.task = rectangle_task(folder)
@@ -41,7 +41,7 @@ class World:
         self.recipes = [
             recipe
             for seed_set in self.seed_sets
-            for recipe in [own_images(seed_set), *draw_recipes(seed_set, n_sets=10, n_images=3)]
+            for recipe in [own_images(seed_set), *draw_recipes(seed_set, n_sets=4, n_images=3)]
         ]
 
     def score(self, folder, n_jobs=None):
