@@ -4,6 +4,7 @@ import logging
 from functools import cache
 
 import numpy as np
+import pytest
 import torch
 from mmengine.config import Config
 from small_detectors import HEIGHT, ONE_STAGE, PAD, RESIZE, TWO_STAGE, WIDTH
@@ -13,16 +14,10 @@ from autoeval.detections import Detections
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
 
-KNOWN = [
-    "faster_rcnn_r50",
-    "faster_rcnn_swin_t",
-    "retinanet_r18",
-    "retinanet_r50",
-    "retinanet_swin_t",
-    "rtmdet_tiny",
-    "yolox_nano",
-    "yolox_tiny",
-]
+# Each backbone and each head is in a detector that is tried in every run.
+QUICK = ["faster_rcnn_r50", "retinanet_r18", "retinanet_swin_t", "rtmdet_tiny", "yolox_nano"]
+OTHERS = ["faster_rcnn_swin_t", "retinanet_r50", "yolox_tiny"]
+KNOWN = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 
 
 @cache

@@ -125,6 +125,14 @@ def run_test(folder, **changes):
     return Runner.from_cfg(config).test()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_environment():
+    """Spare each runner to ask compilers for their versions, which it only logs."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("mmengine.runner.runner.collect_env", dict)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def no_vouching():
     """As in a fresh process: no other test has vouched for what checkpoints hold."""

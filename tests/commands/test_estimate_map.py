@@ -1,5 +1,8 @@
+import io
 import json
 import os
+import shutil
+from contextlib import redirect_stdout
 
 import pandas as pd
 import pytest
@@ -10,28 +13,53 @@ from autoeval.cli import main
 SMALL = ["--metaset", "n_sets=2", "n_images=4", "--preset", "repeats=2"]
 
 
-@pytest.fixture
-def command(tmp_path, monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def stand_in():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
+        )
+        yield
+
+
+def command_in(folder):
     """Arguments that run on four small worlds with a stand-in detector."""
-    monkeypatch.setattr(
-        "autoeval.detectors.loading.load_detector", lambda *a, **k: RectangleDetector()
-    )
-    words = ["--task", str(write_task(tmp_path)), *SMALL, "--work-dir", str(tmp_path / "work")]
+    words = ["--task", str(write_task(folder)), *SMALL, "--work-dir", str(folder / "work")]
     return ["estimate-map", "--detector", "rectangles", *words]
 
 
-def test_prints_the_held_out_table_and_names_the_files(command, tmp_path, capsys):
-    assert main(command) == 0
-    shown = capsys.readouterr().out
+@pytest.fixture
+def command(tmp_path):
+    return command_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """A folder in which the command was run, and what it printed."""
+    folder = tmp_path_factory.mktemp("ran")
+    with redirect_stdout(io.StringIO()) as shown:
+        assert main(command_in(folder)) == 0
+    return folder, shown.getvalue()
+
+
+@pytest.fixture
+def again(ran, tmp_path):
+    """Arguments that run once more: what was observed is kept."""
+    shutil.copytree(ran[0], tmp_path, dirs_exist_ok=True)
+    return command_in(tmp_path)
+
+
+def test_prints_the_held_out_table_and_names_the_files(ran):
+    folder, shown = ran
     for word in ("w0", "w3", "constant", "interval", "mean abs. error"):
         assert word in shown
     for name in ("scores.parquet", "estimator.parquet", "report.html", "result.json"):
-        assert str(tmp_path / "work" / name) in shown and (tmp_path / "work" / name).is_file()
+        assert str(folder / "work" / name) in shown and (folder / "work" / name).is_file()
 
 
-def test_json_holds_what_the_score_table_holds(command, tmp_path, capsys):
+def test_json_holds_what_the_score_table_holds(again, tmp_path, capsys):
     write_world(tmp_path / "new", 205, n_images=5, seed=9)
-    assert main([*command, "--images", str(tmp_path / "new" / "images"), "--json"]) == 0
+    assert main([*again, "--images", str(tmp_path / "new" / "images"), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     table = pd.read_parquet(tmp_path / "work" / "scores.parquet")
     own = table[table["kind"] == "seed"].groupby("source")["mAP"].first()
@@ -41,10 +69,10 @@ def test_json_holds_what_the_score_table_holds(command, tmp_path, capsys):
     assert any("only 5 images" in warning for warning in estimate["warnings"])
 
 
-def test_a_saved_estimator_gives_the_same_estimate(command, tmp_path, capsys):
+def test_a_saved_estimator_gives_the_same_estimate(again, tmp_path, capsys):
     write_world(tmp_path / "new", 205, n_images=5, seed=9)
     images = ["--images", str(tmp_path / "new" / "images"), "--json"]
-    assert main([*command, "--method", "bos", *images]) == 0
+    assert main([*again, "--method", "bos", *images]) == 0
     first = json.loads(capsys.readouterr().out)["estimate"]
     saved = ["--estimator", str(tmp_path / "work" / "estimator.parquet")]
     alone = ["estimate-map", "--detector", "rectangles", "--work-dir", str(tmp_path / "again")]
@@ -56,9 +84,9 @@ def test_a_saved_estimator_gives_the_same_estimate(command, tmp_path, capsys):
     assert "Expected 1 to 2 `repeats`" in capsys.readouterr().err
 
 
-def test_the_training_domain_needs_a_task(command, tmp_path, capsys):
+def test_the_training_domain_needs_a_task(again, tmp_path, capsys):
     """A saved estimator is no reason to render the road world."""
-    assert main([*command, "--method", "bos"]) == 0
+    assert main([*again, "--method", "bos"]) == 0
     write_world(tmp_path / "new", 205, n_images=3, seed=9)
     words = [
         "--estimator",
@@ -129,23 +157,23 @@ def test_a_full_disk_is_told_without_a_traceback(command, monkeypatch, capsys):
     assert "No space left on device" in capsys.readouterr().err
 
 
-def test_new_images_that_are_a_source_s_own_give_a_warning(command, tmp_path, capsys):
+def test_new_images_that_are_a_source_s_own_give_a_warning(again, tmp_path, capsys):
     write_world(tmp_path / "new", 205, n_images=3, seed=9)
     for k in (1, 2):
         own = (tmp_path / "worlds" / "w2" / "images" / f"{k}.png").read_bytes()
         (tmp_path / "new" / "images" / f"own{k}.png").write_bytes(own)
-    assert main([*command, "--images", str(tmp_path / "new" / "images"), "--json"]) == 0
+    assert main([*again, "--images", str(tmp_path / "new" / "images"), "--json"]) == 0
     warnings = json.loads(capsys.readouterr().out)["estimate"]["warnings"]
     (found,) = (warning for warning in warnings if "are images of source" in warning)
     assert found.startswith("2 of 5 new images are images of source w2 (own1.png, own2.png)")
 
 
-def test_a_file_name_that_is_no_text_does_not_end_the_run(command, tmp_path, capsys):
+def test_a_file_name_that_is_no_text_does_not_end_the_run(again, tmp_path, capsys):
     write_world(tmp_path / "new", 205, n_images=3, seed=9)
     images = tmp_path / "new" / "images"
     (images / "1.png").rename(images / os.fsdecode(b"bad\xff.png"))
     (images / os.fsdecode(b"worse\xfe.png")).touch()
-    assert main([*command, "--images", str(images), "--json"]) == 0
+    assert main([*again, "--images", str(images), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["estimate"]["n_images"] == 3
     assert r"worse\xfe.png: the file is empty" in result["unreadable"]
@@ -153,11 +181,11 @@ def test_a_file_name_that_is_no_text_does_not_end_the_run(command, tmp_path, cap
     assert r"bad\xff.png" in page
 
 
-def test_a_video_is_taken_frame_by_frame(command, tmp_path, capsys):
+def test_a_video_is_taken_frame_by_frame(again, tmp_path, capsys):
     world = write_world(tmp_path / "new", 205, n_images=4, seed=9)
     video = write_video(tmp_path / "video.avi", world)
     images = ["--images", str(video), "every=1s", "--json"]
-    assert main([*command, *images]) == 0
+    assert main([*again, *images]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["estimate"]["n_images"] == 4
     assert "video.avi#2" in (tmp_path / "work" / "report.html").read_text()

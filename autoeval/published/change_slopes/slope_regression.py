@@ -67,7 +67,7 @@ def fit_slopes(
     if logs is None:
         logs = _best_deviations(blocks)
     stds = np.exp(logs)
-    mean, shared, _ = blocks.solved(stds)
+    mean, shared = blocks.solved(stds)
     # A new group under a new kind has slopes of its own: their three variances add to the
     # posterior variance of the shared ones.
     apart = (stds[1:4] ** 2).sum() * np.eye(len(mean))
@@ -87,11 +87,13 @@ def _scale(x: np.ndarray) -> np.ndarray:
 
 
 def _best_deviations(blocks: Blocks) -> np.ndarray:
-    def loss(logs: np.ndarray) -> float:
-        return blocks.solved(np.exp(logs))[2] + 0.5 * (((logs - GUESS) / WIDTH) ** 2).sum()
+    def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = blocks.loss(np.exp(logs))
+        strayed = (logs - GUESS) / WIDTH
+        return value + 0.5 * (strayed**2).sum(), slope + strayed / WIDTH
 
     bounds = [(guess - FURTHEST, guess + FURTHEST) for guess in GUESS]
-    return minimize(loss, GUESS, method="L-BFGS-B", bounds=bounds, tol=1e-4).x
+    return minimize(loss, GUESS, jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-4).x
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,31 +129,71 @@ class Blocks:
             np.array([len(block) for block in rows]),
         )
 
-    def solved(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the posterior of the shared slopes, and the negative log-likelihood of all rows.
+    def solved(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the posterior of the shared slopes: mean and covariance (P,) and (P, P).
 
         stds (5,): standard deviations of slopes (shared, of a group, of a kind, of both), and of
             noise.
-        Returned: mean, covariance (P,) and (P, P); loss (negative logarithm of the likelihood, up
-            to a constant).
         """
-        # A block of rows has the covariance C = noise I + both x x^T. By the push-through identity
-        # x^T C^-1 = (noise I + both x^T x)^-1 x^T, and by Sylvester's the determinants go with each
-        # other, so that no matrix is larger than the number of slopes.
         n_slopes = self.moments.shape[1]
-        both, noise = stds[3:] ** 2
-        inner = noise * np.eye(n_slopes) + both * self.products
-        solved = np.linalg.solve(inner, np.dstack([self.products, self.moments]))
-        precision, pull = solved[..., :-1], solved[..., -1]
-        priors, joined, pulled = self._joined(precision, pull, stds[:3] ** 2)
+        _, precision, pull = self._per_block(stds)
+        _, joined, pulled = self._joined(precision, pull, stds[:3] ** 2)
         factor = cho_factor(joined, lower=True)
-        solution = cho_solve(factor, pulled)
-        squares = (self.squares - both * (self.moments * pull).sum(axis=1)).sum() / noise
-        volume = ((self.n_rows - n_slopes) * np.log(noise) + np.linalg.slogdet(inner)[1]).sum()
-        volume += 2 * np.log(np.diag(factor[0])).sum() + np.log(priors).sum()
         first = np.eye(len(joined), n_slopes)
-        covariance = cho_solve(factor, first)[:n_slopes]
-        return solution[:n_slopes], covariance, float(squares - pulled @ solution + volume) / 2
+        return cho_solve(factor, pulled)[:n_slopes], cho_solve(factor, first)[:n_slopes]
+
+    def loss(self, stds: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the negative log-likelihood of all rows, up to a constant, and its slope.
+
+        Returned: loss; its derivatives (5,) by the logarithms of `stds`.
+        """
+        both, noise = stds[3:] ** 2
+        n_slopes = self.moments.shape[1]
+        inverse, precision, pull = self._per_block(stds)
+        priors, joined, pulled = self._joined(precision, pull, stds[:3] ** 2)
+        covariance = np.linalg.inv(joined)
+        solution = covariance @ pulled
+        squares = (self.squares - both * (self.moments * pull).sum(axis=1)).sum() / noise
+        volume = (self.n_rows - n_slopes).sum() * np.log(noise)
+        volume += np.log(priors).sum() + np.linalg.slogdet(joined)[1]
+        volume -= np.linalg.slogdet(inverse)[1].sum()
+        value = float(squares - pulled @ solution + volume) / 2
+        # `slope` is first by noise and by the variance of slopes of both: d A^-1 = -A^-1 dA A^-1
+        # for the inner matrix A of a block, whose derivatives by these are 1 and x^T x.
+        at, n = self._places(), len(joined) // n_slopes
+        here = solution.reshape(n, n_slopes)[np.stack(at)].sum(axis=0)
+        around = covariance.reshape(n, n_slopes, n, n_slopes).swapaxes(1, 2)
+        within = around[np.stack(at)[:, None], np.stack(at)].sum(axis=(0, 1))
+        moved = np.stack([-inverse @ precision, -precision @ precision])
+        pushed = -np.stack([inverse @ pull[..., None], precision @ pull[..., None]])[..., 0]
+        slope = np.array([np.einsum("bii->", inverse), np.einsum("bii->", precision)])
+        slope += np.einsum("bij,vbji->v", within, moved)
+        slope += np.einsum("bi,vbij,bj->v", here, moved, here)
+        slope -= 2 * np.einsum("bi,vbi->v", here, pushed)
+        slope -= both * np.einsum("bi,vbi->v", self.moments, pushed) / noise
+        slope[0] += (self.n_rows - n_slopes).sum() / noise - squares / noise
+        slope[1] -= (self.moments * pull).sum() / noise
+        by_slope = (1 - (solution**2 + np.diag(covariance)) / priors) / priors
+        ends = np.cumsum([n_slopes, n_slopes * (int(self.group.max()) + 1)])
+        of_priors = [part.sum() for part in np.split(by_slope, ends)]
+        # By the logarithm of a deviation it is twice the variance times that by the variance.
+        return value, stds**2 * np.array([*of_priors, slope[1], slope[0]])
+
+    def _per_block(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the inverse of the inner matrix of each block (B, P, P), precision and pull.
+
+        A block of rows has the covariance C = noise I + both x x^T. By the push-through identity
+        x^T C^-1 = (noise I + both x^T x)^-1 x^T, and by Sylvester's the determinants go with each
+        other, so that no matrix is larger than the number of slopes.
+        """
+        both, noise = stds[3:] ** 2
+        inverse = np.linalg.inv(noise * np.eye(self.moments.shape[1]) + both * self.products)
+        return inverse, inverse @ self.products, (inverse @ self.moments[..., None])[..., 0]
+
+    def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which of the joined slopes move each block (B,): (b, b_f, b_k)."""
+        n_groups = int(self.group.max()) + 1
+        return np.zeros_like(self.group), 1 + self.group, 1 + n_groups + self.kind
 
     def _joined(
         self, precision: np.ndarray, pull: np.ndarray, variances: np.ndarray
@@ -159,8 +201,7 @@ class Blocks:
         """Return prior variances (U,), precision (U, U) and pull (U,) of (b, b_f, b_k)."""
         n_groups, n_kinds = int(self.group.max()) + 1, int(self.kind.max()) + 1
         n, size = 1 + n_groups + n_kinds, pull.shape[1]
-        first = np.zeros_like(self.group)
-        at = first, 1 + self.group, 1 + n_groups + self.kind
+        at = self._places()
         together, pulled = np.zeros((n, n, size, size)), np.zeros((n, size))
         for a in at:
             np.add.at(pulled, a, pull)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
 from autoeval.errors import InputError
@@ -86,20 +87,30 @@ def covariance(x, group, kind):
 def test_blocks_equal_the_normal_distribution_of_all_rows(seed):
     x, y, group, kind = made(seed)
     whole = covariance(x, group, kind)
-    mean, shared, loss = Blocks.of(x, y, group, kind).solved(STDS)
+    blocks = Blocks.of(x, y, group, kind)
+    mean, shared = blocks.solved(STDS)
     reach = STDS[0] ** 2 * x
     assert mean == pytest.approx(reach.T @ np.linalg.solve(whole, y), rel=1e-8)
     left = STDS[0] ** 2 * np.eye(3) - reach.T @ np.linalg.solve(whole, reach)
     np.testing.assert_allclose(shared, left, atol=1e-10)
     expected = -multivariate_normal(np.zeros(60), whole).logpdf(y) - 30 * np.log(2 * np.pi)
-    assert loss == pytest.approx(expected, rel=1e-9)
+    assert blocks.loss(STDS)[0] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_derivatives_are_those_of_the_loss(seed):
+    blocks = Blocks.of(*made(seed))
+    expected = approx_fprime(np.log(STDS), lambda logs: blocks.loss(np.exp(logs))[0], 1e-6)
+    assert blocks.loss(STDS)[1] == pytest.approx(expected, abs=1e-3)
 
 
 def test_the_order_of_rows_and_the_names_of_groups_and_kinds_change_nothing():
     x, y, group, kind = made(5)
     turned = np.random.default_rng(0).permutation(60)
     names = np.array(list("zyxwvut"))[group]
-    plain = Blocks.of(x, y, group, kind).solved(STDS)
-    again = Blocks.of(x[turned], y[turned], names[turned], kind[turned]).solved(STDS)
-    for one, other in zip(plain, again, strict=True):
+    plain = Blocks.of(x, y, group, kind)
+    again = Blocks.of(x[turned], y[turned], names[turned], kind[turned])
+    for one, other in zip(plain.solved(STDS), again.solved(STDS), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+    for one, other in zip(plain.loss(STDS), again.loss(STDS), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)

@@ -12,6 +12,8 @@ from autoeval.published.metasets.recipe import draw_recipes, own_images
 from autoeval.published.metasets.sample_set import SampleSet
 from autoeval.runtime.files import write_figure
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 BOXES = [(1, "car", 2, 2, 6, 6), (1, "person", 20, 10, 20, 20, 1), (3, "car", 30, 20, 9, 9)]
 SAME = {"car": "car", "person": "person"}
 

@@ -127,12 +127,13 @@ def test_search_and_order(page, browser):
     assert "camera 10" in visit.texts(".board-line .who")[-2]
 
 
-def test_a_thousand_sites_are_small_and_open_quickly(tmp_path, browser):
-    page = write(tmp_path, 1000, n_days=30)
-    assert page.stat().st_size < 5e6
+@pytest.mark.parametrize("n_sites", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_many_sites_are_small_and_open_quickly(tmp_path, browser, n_sites):
+    page = write(tmp_path, n_sites, n_days=30)
+    assert page.stat().st_size < 3e5 + 5e3 * n_sites
     visit = Visit(browser, page, viewport=PHONE)
-    visit.page.locator(".board-line").nth(999).wait_for(state="attached")
-    assert len(visit.all(".board-line")) == 1000
+    visit.page.locator(".board-line").nth(n_sites - 1).wait_for(state="attached")
+    assert len(visit.all(".board-line")) == n_sites
     session = visit.page.context.new_cdp_session(visit.page)
     session.send("Performance.enable")
     measured = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}
