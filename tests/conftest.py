@@ -1,5 +1,6 @@
 """Fixtures shared by every test."""
 
+import functools
 import gc
 import os
 import sys
@@ -52,6 +53,30 @@ def drawn(pictures_left_empty):
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Figure, "savefig", pictures_left_empty)
+        yield
+
+
+@pytest.fixture(scope="module")
+def short_logs():
+    """Spare runners of mmengine what they only log: compilers, and their config in neat lines."""
+    from mmengine.config import Config
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("mmengine.runner.runner.collect_env", dict)
+        patched.setattr(Config, "pretty_text", property(lambda config: repr(config)))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def model_index_read_once():
+    """Keep the entries that mmengine looks up in hundreds of files for each config of mmdet."""
+    if "mmengine.config" not in sys.modules:
+        yield
+        return
+    from mmengine.config import utils
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(utils, "_get_cfg_metainfo", functools.cache(utils._get_cfg_metainfo))
         yield
 
 

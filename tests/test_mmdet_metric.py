@@ -38,6 +38,8 @@ from autoeval.targets import points_at
 from tests.doc_pages import ROOT, shell_of
 from tests.made_sites import random_found, truth_from
 
+pytestmark = pytest.mark.usefixtures("short_logs")
+
 DETECTOR = """
 _base_ = "mmdet::yolox/yolox_nano_8xb8-300e_coco.py"
 model = dict(bbox_head=dict(num_classes=2), test_cfg=dict(score_thr=0.0, max_per_img=20))
@@ -123,14 +125,6 @@ def run_test(folder, **changes):
     settings = {"load_from": str(folder / "a.pth"), "visualizer.name": f"run {next(RUNS)}"}
     config.merge_from_dict({**settings, **changes})
     return Runner.from_cfg(config).test()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_environment():
-    """Spare each runner to ask compilers for their versions, which it only logs."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("mmengine.runner.runner.collect_env", dict)
-        yield
 
 
 @pytest.fixture(autouse=True)

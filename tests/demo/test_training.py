@@ -18,6 +18,8 @@ from autoeval.published.network.as_perturbable import as_perturbable
 from autoeval.published.network.forward.dropout_spec import DropoutSpec
 from autoeval.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, make_picture
 
+pytestmark = pytest.mark.usefixtures("short_logs")
+
 CONFIG = shipped_config("demo", "train_roadworld_nano.py")
 
 
