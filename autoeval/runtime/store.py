@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
 from filelock import FileLock, Timeout
+from pandas.core.util.hashing import combine_hash_arrays
+from pandas.util import hash_array
 
 from autoeval.runtime import FAILED, OK
 from autoeval.runtime.files import PathLike, atomic_path, write_text
@@ -133,8 +136,24 @@ def rows_digest(rows: pd.DataFrame) -> str:
     """Return a hash of the columns and values of a table, as it comes back from Parquet."""
     columns = [(name, str(dtype)) for name, dtype in rows.dtypes.items()]
     digest = hashlib.sha256(repr((columns, len(rows))).encode())
-    digest.update(pd.util.hash_pandas_object(rows, index=False).to_numpy().tobytes())
+    digest.update(_row_hashes(rows).tobytes())
     return digest.hexdigest()
+
+
+def _row_hashes(rows: pd.DataFrame) -> np.ndarray:
+    """Return what `pandas.util.hash_pandas_object` does without an index, (N,) uint64.
+
+    All columns of numbers are hashed in one call, which takes a tenth of the time: rows have
+    hundreds.
+    """
+    floats = np.flatnonzero(rows.dtypes == np.float64)
+    hashed = hash_array(rows.iloc[:, floats].to_numpy().ravel()).reshape(len(rows), len(floats))
+    columns: list[np.ndarray] = [np.empty(0, np.uint64)] * rows.shape[1]
+    for k, column in zip(floats, hashed.T, strict=True):
+        columns[k] = column
+    for k in np.flatnonzero(rows.dtypes != np.float64):
+        columns[k] = pd.util.hash_pandas_object(rows.iloc[:, k], index=False).to_numpy()
+    return combine_hash_arrays(iter(columns), len(columns))
 
 
 class RowStore:

@@ -9,11 +9,13 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
 
 from autoeval.errors import InputError
+from autoeval.runtime import store
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.store import Claims, DamagedRowsError, RowStore, read_row_file, write_row_file
@@ -206,3 +208,12 @@ def test_the_store_stays_readable_when_its_writer_is_killed(tmp_path):
         writer.wait()
         keys = [path.stem for path in tmp_path.glob("job*.parquet")]
         assert set(keys) == RowStore(tmp_path).finished(keys)
+
+
+def test_rows_are_hashed_as_by_pandas():
+    """So that files of earlier versions are not taken for damaged ones."""
+    mixed = {"a": ["x", None, ""], "n": [1, 2, 3], "right": [True, False, True]}
+    rows = pd.DataFrame({**mixed, "b": [0.5, np.nan, -0.0], "f": np.float32([1, 2, 3]), "c": 7.0})
+    for table in (rows, rows[["a", "n"]], rows[["c", "b"]], rows[:0]):
+        expected = pd.util.hash_pandas_object(table, index=False).to_numpy()
+        np.testing.assert_array_equal(store._row_hashes(table), expected)
