@@ -17,7 +17,7 @@ from shaken_rectangles import ShakenRectangles
 
 from autoeval import roadworld
 from autoeval.data.config_file import shipped_config
-from autoeval.demo import showing, training
+from autoeval.demo import training
 from autoeval.detectors import loading
 from autoeval.published.commands import paper_runs
 from autoeval.roadworld import ENVIRONMENTS, environments_task, write_environment
@@ -25,9 +25,8 @@ from benchmarks.paper_layouts import coco, exdark, kitti, write_sets
 
 SHIPPED = shipped_config("detectors", "roadworld_nano.pth")
 SITES = ("highway_day", "fog", "night_highway")
-N_IMAGES, N_DEMO_IMAGES = 2, 24  # label assistance wants 20 images with objects
-# of the demo: held back by default, held back in a case, and so few more that there is a fit
-DEMO_ENVIRONMENTS = {name: ENVIRONMENTS[name] for name in ("dusk_city", "fog", "rain", "overpass")}
+N_IMAGES = 2
+TRAINED_ON = {name: ENVIRONMENTS[name] for name in ("dusk_city", "fog")}
 FEW_CHANGES = 12  # images of a site
 TASK = """
 name = "{name}"
@@ -70,9 +69,6 @@ def write_roads(folder):
     fading_task(folder / "fading/worlds", n_images=FEW_CHANGES)
     names = [f"w{k}" for k in range(5)]
     (folder / "fading/task.py").write_text(RECTANGLES.format(names=names))
-    for name in DEMO_ENVIRONMENTS:
-        write_environment(folder / "demo_rendered/data", name, N_DEMO_IMAGES, showing.SEED)
-    shutil.copytree(folder / "demo_rendered", folder / "demo_elsewhere")
 
 
 def write_things(folder):
@@ -139,11 +135,9 @@ def train_at_once(config, work_dir, *, threads):
 
 
 def make_short(monkeypatch):
-    """Make the demo small, training a copy, and the output free of what the clock says."""
-    tiny = showing.DemoSizes(N_DEMO_IMAGES, sample_sets=1, sample_images=2, repeats=1, labels=3)
-    monkeypatch.setattr(showing, "DemoSizes", lambda: tiny)
-    for module in (roadworld, environments_task, showing):
-        monkeypatch.setattr(module, "ENVIRONMENTS", DEMO_ENVIRONMENTS)
+    """Make training a copy, and the output free of what the clock says."""
+    for module in (roadworld, environments_task):
+        monkeypatch.setattr(module, "ENVIRONMENTS", TRAINED_ON)
     threads = []
     monkeypatch.setattr(torch, "set_num_threads", threads.append)  # or later tests had as many
     monkeypatch.setattr(training, "train_detector", partial(train_at_once, threads=threads))

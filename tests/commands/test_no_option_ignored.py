@@ -50,8 +50,8 @@ def outcome_of(words, folder):
     """Run a command in the world of cases; what it writes goes to a folder of its own."""
     given = shlex.split(words)
     name = next(n for n in (" ".join(given[:k]) for k in (3, 2, 1)) if n in COMMANDS)
-    has_folder = "--work-dir" in names_of(parser_of(name)).values() and "only=yes" not in given
-    if has_folder and "--work-dir" not in given:
+    has_folder = "--work-dir" in names_of(parser_of(name)).values()
+    if has_folder and not {"only=yes", "--sample"} & {*given} and "--work-dir" not in given:
         given += ["--work-dir", str(folder)]
     before = files_here().items()
     printed, errors = io.StringIO(), io.StringIO()

@@ -20,8 +20,6 @@ from autoeval.detectors import load_detector
 from autoeval.roadworld import DETECTOR, environments_task
 from autoeval.roadworld.environments_task import render_environments
 
-pytestmark = pytest.mark.usefixtures("drawn")
-
 N_IMAGES = 20
 NAMES = (
     "dusk_city",
@@ -48,12 +46,7 @@ def rendered(few_environments, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(
-    "options",
-    # all that the default shows is shown with the published methods, too
-    [pytest.param([], marks=pytest.mark.slow), ["--published"]],
-    ids=["default", "published"],
-)
+@pytest.mark.parametrize("options", [[], ["--published"]], ids=["default", "published"])
 def test_it_fits_estimates_labels_and_compares(options, rendered, tmp_path, monkeypatch, capsys):
     shutil.copytree(rendered, tmp_path / "data")
     tiny = showing.DemoSizes(N_IMAGES, sample_sets=1, sample_images=2, repeats=1, labels=5)
