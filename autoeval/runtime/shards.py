@@ -82,7 +82,8 @@ class TorchShards:
 def launched_by_torchrun() -> Iterator[TorchShards]:
     """Join the other processes that ``torchrun`` started; gloo, as only results travel.
 
-    On a machine with GPUs each process takes its own: device ``cuda`` is the one of its local rank.
+    On a machine with GPUs device ``cuda`` is that of the process's local rank; more processes than
+    GPUs share them in turn.
     """
     import torch
     from torch import distributed
@@ -93,7 +94,7 @@ def launched_by_torchrun() -> Iterator[TorchShards]:
             "torchrun --nproc-per-node N tools/estimate_map.py ... --launcher pytorch"
         )
     if torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
     distributed.init_process_group("gloo", timeout=SLOWEST)
     try:
         yield TorchShards(distributed.get_rank(), distributed.get_world_size())
