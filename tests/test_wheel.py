@@ -16,7 +16,7 @@ SOURCES = ("autoeval", "configs", "setup.cfg", "setup.py", "pyproject.toml", "RE
 # Imported by mmengine alone, and what mmcv-lite installs under the name of mmcv.
 NEVER_IMPORTED = {"setuptools"}
 OTHER_NAMES = {"opencv-python-headless": "cv2", "mmcv-lite": "mmcv", "scikit-learn": "sklearn"}
-OTHER_NAMES |= {"pillow": "PIL", "pyyaml": "yaml"}
+OTHER_NAMES |= {"opencv-python": "cv2", "pillow": "PIL", "pyyaml": "yaml"}
 
 
 def copy_of_sources(folder):
