@@ -12,6 +12,8 @@ BYTECODE = Path(__file__).resolve().parents[1] / ".pytest_cache/bytecode"
 sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Numbers are a processor's, also on a machine with a GPU, but where one is named.
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
