@@ -19,10 +19,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 
 from autoeval.calibration import LIKELY
-from autoeval.detections import SCORE_THR
+from autoeval.detections import SCORE_THR, Detections, Evidence
 from autoeval.estimation.calibrating import fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.published.scores.base import ConfidenceScore
+from autoeval.published.scores.base import RatioScore
 from autoeval.published.scores.registry import score_of
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
@@ -100,15 +100,23 @@ def _scores(boxes: SiteBoxes, category: str, raw: SiteBoxes, score_thr: float) -
     place = np.full(len(boxes), -1)
     place[images] = np.arange(len(images))
     own = boxes.clean.rows_of(k)
-    own = own[place[boxes.clean.image[own]] >= 0]
+    own = own[boxes.clean.scores[own] > np.float32(score_thr)]
     confidences, at = boxes.clean.scores[own], place[boxes.clean.image[own]]
+    of_images = [_evidence(confidences[at == image]) for image in range(len(images))]
     columns: dict[str, float] = {}
     for kind in {score_of(name) for name in COLUMNS}:
-        assert kind is not None and issubclass(kind, ConfidenceScore)
+        assert kind is not None and issubclass(kind, RatioScore)
         score = kind(score_thr=score_thr)
-        score.update_images(confidences, at, len(images))
+        for evidence in of_images:
+            score.update(evidence)
         columns |= score.compute()
     return {name: columns[name] for name in COLUMNS}
+
+
+def _evidence(confidences: np.ndarray) -> Evidence:
+    """Make evidence of an image of which only the confidences of its boxes are read."""
+    n = len(confidences)
+    return Evidence("", (1, 1), Detections(np.zeros((n, 4)), confidences, np.zeros(n, np.int64)))
 
 
 def errors(rows: pd.DataFrame) -> dict[str, float]:

@@ -114,7 +114,7 @@ def checks(sets: Sequence[LabelledSet]) -> Iterator[dict[str, Any]]:
                 row["area"] = roc_area(known, hits)[0] if 0 < hits.sum() < len(hits) else np.nan
                 try:
                     check = check_confidences([checked])
-                    yield row | {"refused": False, "share": check.share}
+                    yield row | {"refused": False, "share": check.widening}
                 except InputError:
                     yield row | {"refused": True, "share": 1.0}
 

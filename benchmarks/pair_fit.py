@@ -41,7 +41,8 @@ TRAINED = ("retinanet",)
 SHARES = (0.5, 0.25, 0.25)  # weight of pairs in which none, one and both were trained on one site
 DOF = 8.0
 FLOOR = 0.003
-SEARCH = {"maxiter": 200, "ftol": 1e-7}
+# so near to the optimum that the printed digits are the same from another start
+SEARCH = {"maxiter": 1000, "maxfun": 100_000, "ftol": 1e-13}
 FEWEST_ROWS = 8  # of other categories
 SHARED = 0.5  # without a site of several categories
 

@@ -46,3 +46,20 @@ def test_the_cost_of_the_network_is_measured(name, options, tmp_path, monkeypatc
     start(name, *small, "--json", tmp_path / "found.json", monkeypatch=monkeypatch)
     assert capsys.readouterr().out
     assert json.loads((tmp_path / "found.json").read_text())
+
+
+@pytest.mark.slow  # the quickest of those that measure on real predictions
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("calibrated_scores", ["DATA", "yolo26=PREDICTIONS"]),
+        ("calibration_labels", ["confidences", "DATA", "yolo26=PREDICTIONS"]),
+        ("label_warnings", ["DATA", "PREDICTIONS"]),
+    ],
+)
+def test_it_measures_on_real_predictions(name, words, shared, monkeypatch, capsys):
+    places = {"DATA": "real", "PREDICTIONS": "real_predictions/yolo26n"}
+    for word, place in places.items():
+        words = [each.replace(word, str(shared / place)) for each in words]
+    start(name, *words, monkeypatch=monkeypatch)
+    assert "|---" in capsys.readouterr().out

@@ -14,11 +14,12 @@ SMALL = {"images": 6, "n_sets": 2, "n_images": 4, "repeats": 1}
 
 @pytest.mark.slow  # two minutes of computing
 def test_every_cell_of_table_1_has_a_figure_or_its_method_a_reason(tmp_path, capsys):
-    args = Namespace(out=tmp_path, detector=None, checkpoint=None, photographs=(), **SMALL)
+    args = Namespace(work_dir=tmp_path, detector=None, checkpoint=None, photographs=(), **SMALL)
     assert rehearse(args) == 0
     shown = capsys.readouterr()
     assert "10 of 10 sources at hand" in shown.err
     rows = pd.read_csv(tmp_path / "work" / "report" / "table_1.csv")
+    rows = rows[~rows["method"].str.endswith("±")]  # the spread over repeats, of which there is one
     own = rows.pivot(index="method", columns="column", values="own")
     whole = own.drop(columns="average").notna().all(axis=1)
     assert whole["mAP"] and whole["bos"]
