@@ -38,12 +38,16 @@ def cluster():
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     ray = pytest.importorskip("ray", reason="needs ray: pip install autoeval[ray]")
+    hidden = os.environ.pop("CUDA_VISIBLE_DEVICES", None)  # Ray needs the GPUs it names
     try:
         ray.init("local", num_cpus=2, num_gpus=1, include_dashboard=False, log_to_driver=False)
     except Exception as error:  # Ray gives itself 30 s to start
         if "timed out during startup" not in str(error):
             raise
         pytest.skip(f"needs a machine with time to start Ray: {error}")
+    finally:
+        if hidden is not None:
+            os.environ["CUDA_VISIBLE_DEVICES"] = hidden
     assert ray.nodes()[0]["NodeManagerAddress"] == "127.0.0.1"
     yield
     ray.shutdown()
