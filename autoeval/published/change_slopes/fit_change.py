@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from autoeval.errors import InputError
 from autoeval.monitoring.changes.change_model import LEAST_LEVEL, ChangeModel, scaled_moves
 from autoeval.monitoring.changes.condition import (
     CONDITION,
@@ -92,14 +91,7 @@ def products_of(changes: KnownChanges) -> np.ndarray:
 def whitening_of(changes: KnownChanges, chosen: np.ndarray) -> np.ndarray:
     """Fit how signals vary at those sites that a mask (N,) of changes selects."""
     first = changes.rows[chosen].drop_duplicates("site").index
-    sites = [changes.untouched[k] for k in first if len(changes.untouched[k])]
-    if not sites:
-        raise InputError(
-            "Expected a site with images that are observed as they come beside those that are "
-            "changed, but there is none: raise `untouched` (--untouched), or lower `n_images` "
-            "(--metaset n_images=)."
-        )
-    return fit_whitening(sites)
+    return fit_whitening([changes.untouched[k] for k in first if len(changes.untouched[k])])
 
 
 def slope_rows(changes: KnownChanges, read: Sequence[str], bounds: np.ndarray) -> SlopeRows:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from autoeval.errors import InputError
 from autoeval.monitoring.changes.condition import CONDITION, SCORES, image_moves
 
 RIDGE = 300.0  # images
@@ -37,10 +38,17 @@ def fit_image_weights(
     series: which names of `CONDITION` each series reads: by default all quantities, and `SCORES`
         alone.
     Returned: (len(series), len(CONDITION)): in units of relative mAP.
+    Raises InputError where no change has images before it.
     """
     # Ridge regression on standardised moves, (X^T X + RIDGE I)^-1 X^T y (Hoerl & Kennard 1970),
     # from sums alone: a group is left out by leaving out its sums.
     n, sums = products[-1, -1], products[-1, :-2]
+    if not n:
+        raise InputError(
+            "Expected a site with images that are observed as they come beside those that are "
+            "changed, but there is none: raise `untouched` (--untouched), or lower `n_images` "
+            "(--metaset n_images=)."
+        )
     stds = np.sqrt(np.maximum(np.diag(products)[:-2] / n - (sums / n) ** 2, 0))
     stds[stds == 0] = np.inf  # a quantity that never moved has no weight
     inner, moments = products[:-2, :-2], products[:-2, -2]

@@ -196,3 +196,5 @@ def test_weights_of_images_look_past_what_differs_anyway():
     assert not weights[1, -2:].any()  # both are signals of the camera
     halves = image_products(base[:0], changed, -0.5) + products
     assert fit_image_weights(halves) == pytest.approx(weights)  # where all were changed, no part
+    with pytest.raises(InputError, match="observed as they come"):  # nor weights of nothing
+        fit_image_weights(image_products(base[:0], changed, -0.5))
