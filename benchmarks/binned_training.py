@@ -82,7 +82,8 @@ def _draw_scene(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.nd
         points, rng.uniform(1, 2.4, count), rng.uniform(0.4, 1, count), strict=True
     ):
         image[(y - row) ** 2 + (x - column) ** 2 <= radius**2] = light
-    cells = np.histogram2d(*points.T, bins=SIDE, range=[[0, SIDE]] * 2)[0]
+    edges = np.linspace(0, SIDE, SIDE + 1)
+    cells = np.histogram2d(points[:, 0], points[:, 1], bins=[edges, edges])[0]
     smooth = gaussian_filter(cells, 1.5, mode="reflect")
     side = SIDE // STRIDE
     return image, smooth.reshape(side, STRIDE, side, STRIDE).sum((1, 3))
@@ -95,6 +96,7 @@ def make_network() -> nn.Module:
         return [nn.Conv2d(before, after, 3, stride, 1), nn.BatchNorm2d(after), nn.ReLU()]
 
     head = nn.Conv2d(24, 1, 1)
+    assert head.bias is not None
     nn.init.constant_(head.bias, -4.0)  # begins with almost no objects
     return nn.Sequential(
         *layer(1, 16, 2), *layer(16, 24, 2), *layer(24, 24, 1), *layer(24, 24, 1),

@@ -49,7 +49,7 @@ def _shrink_inputs(node: Any, size: tuple[int, int]) -> None:
     for part in dicts_in(node):
         kind = str(part.get("type", ""))
         if kind.endswith("Resize") and "scale" in part:
-            part.scale = size
+            part["scale"] = size
         if kind.endswith("Pad") and part.get("size"):
             part["size"] = (size[0], size[0])
 

@@ -56,6 +56,9 @@ SMALLEST_ZOOM = 0.7  # of the augmentation; the largest is its inverse
 SAME_WORD = {"vehicle": "car"}  # whose weights of the last layer a category starts with
 FEWEST_LABELS = 8  # of a category, to be learned
 
+TrainingImage = tuple[torch.Tensor, np.ndarray, np.ndarray]
+"""Pixels, boxes (N, 4) in them, and labels (N,)."""
+
 
 def parse_args() -> argparse.Namespace:
     """Read the options."""
@@ -91,7 +94,7 @@ def site_images(data: Path, site: str, content: LabelSet) -> list[int]:
         entries = json.loads((data / site / "annotations.json").read_bytes())["images"]
         return np.flatnonzero([entry["coco_split"] == "val" for entry in entries]).tolist()
     if site in HOMES:
-        return sorted(_shuffled(site, n)[round(TRAINED_SHARE * n) :].tolist())
+        return sorted(_shuffled(site, n)[round(TRAINED_SHARE * n) :])
     return np.unique(np.linspace(0, n - 1, min(n, MOST_IMAGES)).astype(int)).tolist()
 
 
@@ -101,8 +104,8 @@ def home_categories(content: LabelSet) -> tuple[str, ...]:
     return tuple(name for name in content.categories if labels.count(name) >= FEWEST_LABELS)
 
 
-def _shuffled(site: str, n: int) -> np.ndarray:
-    return np.random.default_rng(list(site.encode())).permutation(n)
+def _shuffled(site: str, n: int) -> list[int]:
+    return np.random.default_rng(list(site.encode())).permutation(n).tolist()
 
 
 def trained(data: Path, home: str, weights: Path, folder: Path) -> MMDetector:
@@ -138,7 +141,7 @@ def with_categories(state: dict[str, Any], categories: Sequence[str]) -> dict[st
 
 def training_images(
     folder: Path, content: LabelSet, kept: Sequence[int], categories: Sequence[str]
-) -> list[tuple[torch.Tensor, np.ndarray, np.ndarray]]:
+) -> list[TrainingImage]:
     """Read images at the size of the input, with boxes (N, 4) in its pixels and labels (N,)."""
     import cv2
 
@@ -159,7 +162,7 @@ def training_images(
     return found
 
 
-def train(model: Any, images: Sequence[tuple], home: str) -> None:
+def train(model: Any, images: Sequence[TrainingImage], home: str) -> None:
     """Minimise the model's own loss; its batch norms, folded into the weights, stay as they are."""
     rng = np.random.default_rng(list(home.encode()))
     model.train()
@@ -173,7 +176,7 @@ def train(model: Any, images: Sequence[tuple], home: str) -> None:
         for group in optimizer.param_groups:
             group["lr"] = RATE * warm * left
         chosen = rng.choice(len(images), BATCH, replace=False)
-        inputs, samples = zip(*(augmented(*images[k], rng) for k in chosen), strict=True)
+        inputs, samples = zip(*(augmented(images[k], rng) for k in chosen), strict=True)
         parts = model.loss(torch.stack(inputs), list(samples))
         loss = sum(value for value in parts.values())
         optimizer.zero_grad()
@@ -186,12 +189,11 @@ def train(model: Any, images: Sequence[tuple], home: str) -> None:
     print(f"{home}: loss {first:.2f} to {last:.2f} in {taken:.0f} s", flush=True)
 
 
-def augmented(
-    pixels: torch.Tensor, boxes: np.ndarray, labels: np.ndarray, rng: np.random.Generator
-) -> tuple[torch.Tensor, Any]:
+def augmented(example: TrainingImage, rng: np.random.Generator) -> tuple[torch.Tensor, Any]:
     """Zoom, shift, mirror and light an image; return it with its boxes as mmdet takes them."""
     from mmdet.structures import DetDataSample
 
+    pixels, boxes, labels = example
     zoom = np.exp(rng.uniform(np.log(SMALLEST_ZOOM), -np.log(SMALLEST_ZOOM)))
     image = torch.nn.functional.interpolate(
         pixels[None].float(), scale_factor=zoom, mode="bilinear"

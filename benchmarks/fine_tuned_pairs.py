@@ -140,9 +140,9 @@ def labelled_pairs(args: argparse.Namespace) -> Iterator[pd.DataFrame]:
                 cases.append(("yes", predicted[row["place"]]))
             for declared, free in cases:
                 (one,) = without_labels(own, [free])
-                one = labelled_pair(row, one, prior, a, b)
-                if one is not None:
-                    found = backtest([one], sizes=SIZES, draws=args.draws)
+                pair = labelled_pair(row, one, prior, a, b)
+                if pair is not None:
+                    found = backtest([pair], sizes=SIZES, draws=args.draws)
                     yield found.assign(kind=row["kind"], declared=declared, labelled=home)
 
 

@@ -48,13 +48,14 @@ def sites(data: Path, predictions: Path, half_size: Path | None) -> list[Labelle
     for task, categories in TASKS.items():
         for path in sorted((predictions / task).glob("*.json")):
             content = read_coco(data / task / path.stem / "annotations.json")
-            found, half = (
-                folder and read(folder / task / path.name, content, categories, WORDS)
-                for folder in (predictions, half_size)
+            boxes = SiteBoxes(
+                read(predictions / task / path.name, content, categories, WORDS),
+                read(half_size / task / path.name, content, categories, WORDS)
+                if half_size
+                else None,
             )
-            name = {"name": path.stem, "group": group_of(path.stem)}
-            truth = Truth.of(content, categories)
-            sets.append(labelled_set(SiteBoxes(found, half), truth, everywhere=True, **name))
+            group, truth = group_of(path.stem), Truth.of(content, categories)
+            sets.append(labelled_set(boxes, truth, name=path.stem, group=group, everywhere=True))
     return sets
 
 
@@ -72,10 +73,9 @@ def split(
     kept = np.flatnonzero([entry["coco_split"] == name for entry in entries])
     truth = Truth.of(content)
     words = {word: word for word in truth.categories}
-    found, half = (
-        folder and read(folder / "all/coco_mini.json", content, truth.categories, words)
-        for folder in (predictions, half_size)
-    )
+    file, asked = "all/coco_mini.json", truth.categories
+    found = read(predictions / file, content, asked, words)
+    half = read(half_size / file, content, asked, words) if half_size else None
     return found.on_images(kept), half and half.on_images(kept), truth.on_images(kept)
 
 
@@ -124,13 +124,15 @@ def figures(what: str, evaluated: pd.DataFrame) -> dict[str, object]:
     return row
 
 
-def many_categories(*folders: Path | None) -> list[dict[str, object]]:
+def many_categories(
+    data: Path, predictions: Path, half_size: Path | None
+) -> list[dict[str, object]]:
     """Fit on one half of coco_mini and estimate the mean over all categories of the other."""
     rows = []
     for known, new in (("val", "train"), ("train", "val")):
-        pairs, calibration = calibrated_rows([coco(*folders, known)])
+        pairs, calibration = calibrated_rows([coco(data, predictions, half_size, known)])
         estimator = BayesianRegression().fit(pairs)
-        found, half, truth = split(*folders, new)
+        found, half, truth = split(data, predictions, half_size, new)
         scores = site_scores(SiteBoxes(found, half, calibration=calibration))
         pairs = pd.DataFrame([of.row() for of in scores])
         mean, each = estimator.predict_mean(pairs), estimator.predict(pairs)
@@ -154,9 +156,9 @@ def many_categories(*folders: Path | None) -> list[dict[str, object]]:
     return rows
 
 
-def coco(*of: Path | str | None) -> LabelledSet:
+def coco(data: Path, predictions: Path, half_size: Path | None, name: str) -> LabelledSet:
     """Read a split of coco_mini."""
-    found, half, truth = split(*of)
+    found, half, truth = split(data, predictions, half_size, name)
     return labelled_set(SiteBoxes(found, half), truth, name="coco_mini", group="coco")
 
 

@@ -113,7 +113,7 @@ def joint_difference(
     at = [k for k, of in enumerate(differences) if of.n_holding]
     found, terms = [], []
     for k in at:
-        own, level = differences[k], np.mean([of[k].value for of in accuracies])
+        own, level = differences[k], float(np.mean([of[k].value for of in accuracies]))
         law = object_variance(PER_OBJECT["mAP"], level, level, own.n_true, own.n_holding)
         shown = min(own.n_holding, 1 + max(of[k].n_right for of in accuracies))
         predicted = free.influences[k][images]

@@ -25,6 +25,7 @@ import autoeval
 from autoeval.data.coco import read_coco
 from autoeval.data.labels.content import LabelSet
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.labels.joint_outlook import JointOutlook
 from autoeval.labels.label_sampling import balanced_order, match_labels
 from autoeval.labels.labelled_categories import on_labelled_categories
 from autoeval.labels.plan import LabelPlan
@@ -151,6 +152,7 @@ def measure(pool: Pool, k: int, draws: int) -> tuple[dict, list[dict]]:
     whole, each = [], []
     for plan, found in estimates(pool, k, draws):
         outlook, recommended = plan.outlook(), found.whole.combined.estimate
+        assert isinstance(outlook, JointOutlook)
         whole.append(
             {
                 "error": recommended.value - pool.true,

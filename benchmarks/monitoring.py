@@ -16,13 +16,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 import pandas as pd
+
+if TYPE_CHECKING:  # at run time, imported by the processes that are measured
+    from autoeval.detections import Evidence
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.monitoring.observing.site_pass import SiteImage
 
 N_BOXES, WIDTH, HEIGHT, DIFFERENT = 10, 64, 48, 20
 
@@ -56,6 +62,7 @@ def parse_args() -> argparse.Namespace:
 def measure(n_images: int, n_sites: int, folder: str) -> dict[str, float]:
     """Time the steps of a run, in seconds of CPU, and the largest memory, in MB."""
     from autoeval.data.find_images import find_images
+    from autoeval.data.image_folder import ImageFile
     from autoeval.monitoring.observing.site_pass import (
         SitePass,
         observe_sites,
@@ -76,7 +83,8 @@ def measure(n_images: int, n_sites: int, folder: str) -> dict[str, float]:
     store, spent = RecordStore(Path(folder) / "work"), {}
     spent["MB before"] = memory()
     with timed(spent, "list files"):
-        images, _ = site_images(find_images(Path(folder) / "images").images)
+        found = find_images(Path(folder) / "images").images
+        images, _ = site_images(of for of in found if isinstance(of, ImageFile))
     observer = site_observer(estimator, detector, batch_size=64)
     work = SitePass(observer, Clock("file"), lambda image: {"brightness": 0.5})
     with timed(spent, "observe and remember"):
@@ -104,7 +112,7 @@ def measure(n_images: int, n_sites: int, folder: str) -> dict[str, float]:
 class Instant:
     """A detector that finds the same ten boxes with other scores in every image."""
 
-    categories = ("car",)
+    categories: tuple[str, ...] = ("car",)
     fingerprint = "instant"
     backbone = "black box"
 
@@ -115,7 +123,13 @@ class Instant:
         self._boxes = np.concatenate([corner, corner + rng.uniform(8, 28, (N_BOXES, 2))], 1)
         self._scores = rng.uniform(0.05, 1, (997, N_BOXES))
 
-    def observe(self, images, image_ids, **options):
+    def observe(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        *,
+        wants: Collection[str] = (),
+    ) -> list[Evidence]:
         """Return boxes of the plain pass and of that at half the size."""
         from autoeval.detections import Detections, Evidence
 
@@ -128,7 +142,7 @@ class Instant:
         return found
 
 
-def made_estimator():
+def made_estimator() -> AccuracyEstimator:
     """Fit on sites that are made up."""
     from autoeval.data.tasks.task import Task
     from autoeval.estimation.estimator import AccuracyEstimator
@@ -164,7 +178,7 @@ def write_images(root: Path, n_images: int, n_sites: int) -> None:
         os.link(some[k % DIFFERENT], root / f"camera {k % n_sites:04d}" / f"{k:06d}.png")
 
 
-def reading_s(images) -> float:
+def reading_s(images: Sequence[SiteImage]) -> float:
     """Seconds of CPU to decode one image, from some of them."""
     began = time.process_time()
     for image in images:

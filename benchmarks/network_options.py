@@ -60,6 +60,11 @@ def agreement(one: list[Detections], other: list[Detections]) -> float:
     return score.compute()["stability_ap@0.30"]
 
 
+def ratio(name: str, plain: str) -> Callable[[dict[str, float]], float]:
+    """Return what makes a ratio to `plain` of the seconds of a round."""
+    return lambda seconds: seconds[name] / seconds[plain]
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -79,7 +84,7 @@ def main() -> None:
     rows = [
         {
             "option": name,
-            **{c: round(median(rounds, lambda s, n=name: s[n] / s[plain], c), 3) for c in CLOCKS},
+            **{c: round(median(rounds, ratio(name, plain), c), 3) for c in CLOCKS},
             "agreement": round(agreement(found[plain], found[name]), 4),
         }
         for name in ways

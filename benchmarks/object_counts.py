@@ -87,6 +87,7 @@ def numbers_of(
     true: RankedDetections, expected: RankedDetections, threshold: float, ratio: float
 ) -> dict[str, Any]:
     """Return the number of objects: true, expected, of boxes over a threshold, and corrected."""
+    assert true.scores is not None
     return {
         "true": float(true.n_true.sum()),
         "n_boxes": float(true.n_true.sum()),
@@ -99,6 +100,7 @@ def numbers_of(
 
 def errors_of(true: RankedDetections, expected: RankedDetections) -> dict[str, float]:
     """Return the mean absolute error of the counts of images over `COUNTED_OVER`, and expected."""
+    assert true.scores is not None
     over, p, n = true.scores > COUNTED_OVER, expected.hits[0], len(true)
     counted = np.bincount(true.image[over], minlength=n)
     objects = expected.n_true

@@ -126,7 +126,8 @@ def replace_rows(path: Path, name: str, rows: pd.DataFrame) -> None:
 
 def fit_floor(floor: float) -> dict[str, Any]:
     """Fit what the prior knows of files with boxes from a score on."""
-    rows, thresholds = pd.read_csv(TABLE), FITTED
+    rows = pd.read_csv(TABLE)
+    thresholds: Sequence[float] = FITTED
     if floor != LOWEST:
         rows = pd.read_csv(TABLE_ABOVE)
         rows = rows[rows["floor"] == floor]
@@ -190,8 +191,8 @@ def nested(rows: pd.DataFrame) -> pd.DataFrame:
                 target = f"{measure}@{threshold:g}"
                 known = requested.dropna(subset=[target])
                 if len(known):
-                    of_target = {"target": target, "features": features_at(target)}
-                    found = evaluated(labelled, known, scaling, prior, **of_target)
+                    read = features_at(target)
+                    found = evaluated(labelled, known, scaling, prior, target=target, features=read)
                     keys = {"measure": measure, "threshold": threshold, "detector": name}
                     parts.append(found.assign(carried=float(labelled[target].mean()), **keys))
     return pd.concat(parts, ignore_index=True)
@@ -213,7 +214,11 @@ def chosen(name: str, data: Path, predictions: Path) -> pd.DataFrame:
         _, scaling, prior = prior_of(measure, panel)
         for threshold in CURVE:
             target = f"{measure}@{threshold:g}"
-            named = {"features": features_at(target), "scaling": scaling, "prior": prior}
+            named: dict[str, Any] = {
+                "features": features_at(target),
+                "scaling": scaling,
+                "prior": prior,
+            }
             regressions[target] = BayesianRegression(target=target, **named).fit(known)
     box_model = fit_assistance([own[0]]).box_model
     curves = {"labelled set": exact_curve([of for of in own[0].rankings if of.n_true.any()])}

@@ -544,8 +544,8 @@ def one_site(name: str, data: Path, predictions: Path) -> pd.DataFrame:
     """Fit on each site of one category, estimate the others; the prior without this detector."""
     rows, calibrations = read_panel()
     _, scaling, prior = fit_prior(rows[rows["detector"].map(kin) != kin(name)])
-    others = {k: of for k, of in calibrations.items() if kin(k) != kin(name)}
-    of_boxes = read_calibration_prior(fit_calibration_prior(others))
+    not_kin = {k: of for k, of in calibrations.items() if kin(k) != kin(name)}
+    of_boxes = read_calibration_prior(fit_calibration_prior(not_kin))
     sets = [of for of in read_sets(data, predictions) if of.everywhere]
     parts = []
     for of in tqdm(sets, name):
@@ -575,8 +575,8 @@ def evaluated(
     features: Sequence[str] = FEATURES,
 ) -> pd.DataFrame:
     """Fit on some pairs and estimate others, each as a site of its own."""
-    options = {"target": target, "features": features, "scaling": scaling, "prior": prior}
-    fitted = BayesianRegression(**options).fit(known)
+    regression = BayesianRegression(target=target, features=features, scaling=scaling, prior=prior)
+    fitted = regression.fit(known)
     predicted = fitted.predict(new)  # each on its own
     group = np.where(new["category"].isin(["person", "vehicle"]), new["category"], "other")
     return pd.DataFrame(

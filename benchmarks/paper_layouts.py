@@ -1,14 +1,23 @@
 """Miniature copies of published data sets, written from images and boxes xywh."""
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 
+from autoeval.errors import InputError
+
 SIZE, N = 64, 4
 
+Picture = tuple[np.ndarray, list[tuple[int, int, int, int]]]
+Pictures = Sequence[Picture]
+Words = Sequence[str]
 
-def rectangles(brightness, seed):
+
+def rectangles(brightness: int, seed: int) -> Iterator[Picture]:
     """Make dark images with one bright rectangle each."""
     rng = np.random.default_rng(seed)
     for _ in range(N):
@@ -18,7 +27,7 @@ def rectangles(brightness, seed):
         yield image, [(x, y, w, h)]
 
 
-def scenes(n, seed, size=(256, 160)):
+def scenes(n: int, seed: int, size: tuple[int, int] = (256, 160)) -> Iterator[Picture]:
     """Make coloured noise, of another roughness and brightness in each set, with 1 to 5 boxes."""
     rng = np.random.default_rng(seed)
     width, height = size
@@ -34,25 +43,25 @@ def scenes(n, seed, size=(256, 160)):
         yield image, boxes
 
 
-def put_image(path, image):
+def put_image(path: Path, image: np.ndarray) -> None:
     """Write an image, with its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     cv2.imwrite(str(path), image)
 
 
-def put_text(path, text):
+def put_text(path: Path, text: Any) -> None:
     """Write a text, or anything else as JSON, with its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text if isinstance(text, str) else json.dumps(text))
 
 
-def named(pictures, words):
+def named(pictures: Pictures, words: Words) -> Iterator[tuple[int, np.ndarray, list[tuple]]]:
     """Give the boxes of images their words in turn."""
     for k, (image, boxes) in enumerate(pictures):
         yield k, image, [(box, words[(k + j) % len(words)]) for j, box in enumerate(boxes)]
 
 
-def coco(root, pictures, words=("car",)):
+def coco(root: Path, pictures: Pictures, words: Words = ("car",)) -> None:
     """Write COCO 2017, validation."""
     names = {1: "person", 3: "car", 6: "bus", 8: "truck"}
     numbers = {name: number for number, name in names.items()}
@@ -73,9 +82,9 @@ def coco(root, pictures, words=("car",)):
     put_text(root / "coco" / "annotations" / "instances_val2017.json", content)
 
 
-def bdd(root, pictures):
+def bdd(root: Path, pictures: Pictures) -> None:
     """Write BDD100K, validation, labels of 2020."""
-    frames = []
+    frames: list[dict] = []
     for k, (image, boxes) in enumerate(pictures):
         put_image(root / "bdd100k" / "images" / "100k" / "val" / f"{k}.jpg", image)
         sides = [{"x1": x, "y1": y, "x2": x + w, "y2": y + h} for x, y, w, h in boxes]
@@ -86,7 +95,7 @@ def bdd(root, pictures):
     put_text(root / "bdd100k" / "labels" / "det_20" / "det_val.json", frames)
 
 
-def cityscapes(root, pictures, words=("car",)):
+def cityscapes(root: Path, pictures: Pictures, words: Words = ("car",)) -> None:
     """Write Cityscapes, validation."""
     for k, image, boxes in named(pictures, words):
         put_image(root / f"cityscapes/leftImg8bit/val/ulm/ulm_{k}_leftImg8bit.png", image)
@@ -99,7 +108,7 @@ def cityscapes(root, pictures, words=("car",)):
         put_text(root / f"cityscapes/gtFine/val/ulm/ulm_{k}_gtFine_polygons.json", content)
 
 
-def detrac(root, pictures):
+def detrac(root: Path, pictures: Pictures) -> None:
     """Write UA-DETRAC, one video of the test set."""
     frames = ""
     for k, (image, boxes) in enumerate(pictures):
@@ -114,7 +123,7 @@ def detrac(root, pictures):
     put_text(root / "detrac" / "DETRAC-Test-Annotations-XML" / "MVI_1.xml", text)
 
 
-def exdark(root, pictures, words=("car",)):
+def exdark(root: Path, pictures: Pictures, words: Words = ("car",)) -> None:
     """Write ExDark, the folder of cars."""
     names = {"car": "Car", "person": "People"}
     for k, image, boxes in named(pictures, words):
@@ -124,7 +133,7 @@ def exdark(root, pictures, words=("car",)):
         put_text(path, "\n".join(["% bbGt version=3", *lines]))
 
 
-def kitti(root, pictures, words=("car",)):
+def kitti(root: Path, pictures: Pictures, words: Words = ("car",)) -> None:
     """Write KITTI, training."""
     names = {"car": "Car", "person": "Pedestrian"}
     for k, image, boxes in named(pictures, words):
@@ -136,7 +145,7 @@ def kitti(root, pictures, words=("car",)):
         put_text(root / "kitti" / "training" / "label_2" / f"{k:06d}.txt", "\n".join(lines))
 
 
-def self_driving(root, pictures, words=("car",)):
+def self_driving(root: Path, pictures: Pictures, words: Words = ("car",)) -> None:
     """Write Kaggle's self-driving cars."""
     numbers = {"car": 1, "person": 3}
     lines = ["frame,xmin,xmax,ymin,ymax,class_id"]
@@ -147,7 +156,7 @@ def self_driving(root, pictures, words=("car",)):
     put_text(root / "self_driving" / "labels_trainval.csv", "\n".join(lines))
 
 
-def _yolo(images, labels, pictures):
+def _yolo(images: Path, labels: Path, pictures: Pictures) -> None:
     for k, (image, boxes) in enumerate(pictures):
         put_image(images / f"{k}.jpg", image)
         height, width = image.shape[:2]
@@ -158,13 +167,13 @@ def _yolo(images, labels, pictures):
         put_text(labels / f"{k}.txt", "\n".join(lines))
 
 
-def roboflow(root, pictures):
+def roboflow(root: Path, pictures: Pictures) -> None:
     """Write Kaggle's cars and persons of Roboflow."""
     _yolo(root / "roboflow/valid/images", root / "roboflow/valid/labels", pictures)
     put_text(root / "roboflow" / "data.yaml", "names: [Car, Person]")
 
 
-def udacity(root, pictures):
+def udacity(root: Path, pictures: Pictures) -> None:
     """Write Kaggle's Udacity."""
     head = "filename,width,height,class,xmin,ymin,xmax,ymax"
     lines = [head, "0.jpg,64,64,truck,9990,9990,9995,9995"]
@@ -174,7 +183,7 @@ def udacity(root, pictures):
     put_text(root / "udacity" / "export" / "_annotations.csv", "\n".join(lines))
 
 
-def traffic(root, pictures):
+def traffic(root: Path, pictures: Pictures) -> None:
     """Write Kaggle's traffic."""
     _yolo(root / "traffic/images/val", root / "traffic/labels/val", pictures)
     path = root / "traffic/labels/val/0.txt"
@@ -182,7 +191,7 @@ def traffic(root, pictures):
     put_text(path, "\n".join([path.read_text(), *beyond]))
 
 
-SETS = (
+SETS: tuple[Callable, ...] = (
     coco,
     bdd,
     cityscapes,
@@ -196,35 +205,39 @@ SETS = (
 )
 
 
-def write_sets(root, sets=SETS, **options):
+def write_sets(root: Path, sets: Iterable[Callable] = SETS, **options: Any) -> Path:
     """Write data sets of rectangles, each darker than the one before."""
     for k, write in enumerate(sets):
         write(root, list(rectangles(250 - 9 * k, seed=k)), **options)
     return root
 
 
-def write_scenes(root, n):
+def write_scenes(root: Path, n: int) -> Path:
     """Write all ten data sets with n images of random content each."""
     for seed, write in enumerate(SETS):
         write(root, list(scenes(n, seed)))
     return root
 
 
-def photographs(path, n, words=("vehicle", "car", "bus", "truck")):
+def photographs(
+    path: Path, n: int, words: Words = ("vehicle", "car", "bus", "truck")
+) -> Iterator[Picture]:
     """Read n images of a COCO file, at equal distances, with their boxes of vehicles."""
     content = json.loads(path.read_text())
     wanted = {each["id"] for each in content["categories"] if each["name"] in words}
-    boxes = {each["id"]: [] for each in content["images"]}
+    boxes: dict[int, list] = {each["id"]: [] for each in content["images"]}
     for each in content["annotations"]:
         if each["category_id"] in wanted and not each.get("iscrowd"):
             boxes[each["image_id"]].append(tuple(each["bbox"]))
     labelled = [each for each in content["images"] if boxes[each["id"]]]
     for k in np.linspace(0, len(labelled) - 1, min(n, len(labelled))).round().astype(int):
         image = cv2.imread(str(path.parent / "images" / labelled[k]["file_name"]))
+        if image is None:
+            raise InputError(f"Expected an image, but {labelled[k]['file_name']} is none.")
         yield image, boxes[labelled[k]["id"]]
 
 
-def write_photographs(root, paths, n):
+def write_photographs(root: Path, paths: Iterable[Path], n: int) -> Path:
     """Write n photographs of each COCO file in the layouts, in turn."""
     for write, path in zip(SETS, paths, strict=False):
         write(root, list(photographs(path, n)))

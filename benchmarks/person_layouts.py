@@ -1,8 +1,11 @@
 """Miniature copies of published sets of pedestrians, written from images and boxes xywh."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 from benchmarks.paper_layouts import (
+    Pictures,
     cityscapes,
     coco,
     exdark,
@@ -13,11 +16,11 @@ from benchmarks.paper_layouts import (
     self_driving,
 )
 
-WITH_BOTH = (coco, cityscapes, exdark, kitti, self_driving)
+WITH_BOTH: tuple[Callable, ...] = (coco, cityscapes, exdark, kitti, self_driving)
 TEST_SETS = ("set06", "set07", "set08", "set09", "set10")
 
 
-def caltech(root, pictures):
+def caltech(root: Path, pictures: Pictures) -> None:
     """Write Caltech pedestrians: one video of the test sets."""
     frames = {}
     for k, (image, boxes) in enumerate(pictures):
@@ -31,7 +34,7 @@ def caltech(root, pictures):
     put_text(root / "caltech" / "annotations.json", content)
 
 
-def crowdhuman(root, pictures):
+def crowdhuman(root: Path, pictures: Pictures) -> None:
     """Write CrowdHuman, validation."""
     lines = []
     for k, (image, boxes) in enumerate(pictures):
@@ -44,7 +47,7 @@ def crowdhuman(root, pictures):
     put_text(root / "crowdhuman" / "annotation_val.odgt", "\n".join(lines))
 
 
-def eurocity(root, pictures):
+def eurocity(root: Path, pictures: Pictures) -> None:
     """Write EuroCity Persons, day, validation."""
     for k, (image, boxes) in enumerate(pictures):
         put_image(root / "eurocity" / "day" / "img" / "val" / "ulm" / f"ulm_{k}.png", image)
@@ -57,7 +60,7 @@ def eurocity(root, pictures):
         put_text(root / "eurocity" / "day" / "labels" / "val" / "ulm" / f"ulm_{k}.json", content)
 
 
-def citypersons(root, pictures):
+def citypersons(root: Path, pictures: Pictures) -> None:
     """Write CityPersons, validation: on the images that `cityscapes` writes."""
     for k, (_, boxes) in enumerate(pictures):
         objects = [{"label": "pedestrian", "bbox": box, "bboxVis": box} for box in boxes]
@@ -65,7 +68,7 @@ def citypersons(root, pictures):
         put_text(root / "cityscapes/gtBboxCityPersons/val/ulm" / name, {"objects": objects})
 
 
-def write_person_sets(root):
+def write_person_sets(root: Path) -> Path:
     """Write all nine sets with rectangles for pedestrians, each set darker than the one before."""
     for k, write in enumerate(WITH_BOTH):
         write(root, list(rectangles(250 - 9 * k, seed=k)), words=("person",))

@@ -14,9 +14,10 @@ import json
 import resource
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -38,8 +39,11 @@ class Stub:
 
     name, capabilities = "stub", frozenset({"count", "points"})
 
-    def count(self, image, prompt, context=None):
+    def count(
+        self, image: np.ndarray, prompt: str, context: Mapping[str, Any] | None = None
+    ) -> CountResult:
         """Count in an image (H, W, 3)."""
+        assert context is not None
         n = (len(prompt) + len(context["image_id"])) % 7
         points = np.tile([[0.0, 0.0], [0.0, len(image) - 1.0]], (n, 1))
         return CountResult(float(len(points)), points=points, context=context)

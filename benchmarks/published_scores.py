@@ -39,8 +39,18 @@ ROOT = Path(__file__).resolve().parents[1]
 TASKS = {"vehicle": "vehicle_22", "person": "person_19"}
 MOST = 16  # images of a site
 WANTS = (*BY_PRODUCTS, "half_size", "views", "reweighted", "prototypes")
-ALONE = ("ac", "atc@0.30", "box_share@0.30", "ps@0.30", "es_mean@0.30", "contrastive_confidence")
-ALONE += ("scale_ap@0.30", "view_consistency", "energy", "fd")
+ALONE = (
+    "ac",
+    "atc@0.30",
+    "box_share@0.30",
+    "ps@0.30",
+    "es_mean@0.30",
+    "contrastive_confidence",
+    "scale_ap@0.30",
+    "view_consistency",
+    "energy",
+    "fd",
+)
 SCORES = {
     "ccs": ["ccs"],
     "das_flatness": ["das_flatness"],

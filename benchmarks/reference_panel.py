@@ -20,6 +20,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -190,7 +191,7 @@ def predicted(
 ) -> pd.DataFrame:
     """Fit on the labelled pairs and estimate others, each as a site of its own."""
     features = None if with_reference else FEATURES
-    options = {"features": features, "scaling": scaling, "prior": prior}
+    options: dict[str, Any] = {"features": features, "scaling": scaling, "prior": prior}
     fitted = BayesianRegression(**options, reference_prior=with_reference).fit(labelled)
     found = [fitted.predict(held.iloc[[k]])[0] for k in range(len(held))]
     common = held["category"].isin(["person", "vehicle"])

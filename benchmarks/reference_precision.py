@@ -18,6 +18,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -128,7 +129,7 @@ def estimated(
     labelled: pd.DataFrame, new: pd.DataFrame, target: str, scaling: Scaling, prior: Prior
 ) -> pd.DataFrame:
     """Estimate pairs without and with the reference, each as a site of its own."""
-    options = {"target": target, "scaling": scaling, "prior": prior}
+    options: dict[str, Any] = {"target": target, "scaling": scaling, "prior": prior}
     plain = labelled.drop(columns=REFERENCE_COUNTS)
     common = new["category"].isin(["person", "vehicle"])
     columns = {
