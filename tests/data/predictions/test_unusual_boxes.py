@@ -173,6 +173,24 @@ def test_predictions_of_a_list_without_images_are_none(tmp_path):
     assert len(read_predictions(tmp_path / "clean.json", images=(), numbers={"1": "car"})) == 0
 
 
+def test_boxes_may_reach_beyond_but_their_centres_not(tmp_path):
+    """A network that does not cut boxes at the edge, on objects that fill the image."""
+    images = (LabelledImage("0", "0.jpg", (100, 100)),)
+
+    def read(n_centred_beyond):
+        left = [95 if k < n_centred_beyond else 40 for k in range(100)]
+        rows = [
+            {"image_id": 0, "category_id": 1, "bbox": [x, 40, 100, 30], "score": (k + 1) / 1000}
+            for k, x in enumerate(left)
+        ]
+        (tmp_path / "clean.json").write_text(json.dumps(rows))
+        return read_predictions(tmp_path / "clean.json", images=images, numbers={"1": "car"})
+
+    assert "beyond their images: 100" in read(15).left_out[0]
+    with pytest.raises(InputError, match="16% of the boxes have their centre beyond"):
+        read(16)
+
+
 def test_a_sound_second_pass_gives_no_note(tmp_path):
     """Boxes of the grey part of the canvas reach beyond the image, as they do at full size."""
     row = {"category_id": 1, "bbox": [60, 60, 50, 50], "score": 0.9}
