@@ -267,5 +267,5 @@ def test_pixels_are_checked_with_a_folder_as_with_a_list(fitted, tmp_path, capsy
     for images in (labels, folder):
         assert estimate(tmp_path, predictions, "--images-list", images)[0] == 2
         by_form = change == "corners" and images is folder  # before a size is read
-        message = "as in corners" if by_form else "of the boxes have their centre beyond"
+        message = "as in corners" if by_form else "of the boxes reach out of their images"
         assert message in said(capsys)

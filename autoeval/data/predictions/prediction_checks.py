@@ -17,7 +17,7 @@ from autoeval.notices import Notice
 SAME_OBJECT = 0.9
 MANY_TWICE = 0.2
 ENOUGH_BOXES = 20
-MANY_CENTRES, HALF = 0.15, 0.5  # of boxes whose centre is beyond the image
+OUTSIDE, MANY_CENTRES = 0.5, 0.15  # of boxes that reach beyond, and of centres there
 BEYOND = 1.02
 FARTHER, NEARLY_AS_FAR, ENOUGH_NEAR, ROUNDING = 0.005, 0.5, 10, 1e-3
 AT_ONCE = 1_000_000
@@ -81,18 +81,17 @@ def look_like_corners(boxes: np.ndarray) -> bool:
 def boxes_beyond(path: Path, read: FoundBoxes) -> tuple[str, ...]:
     """Count boxes that reach more than 2 % beyond their images, where the size of these is known.
 
-    Raises `InputError` if the centres of more than 15 % of these boxes lie beyond, or of more than
-    half where they are fewer than 20. Networks that do not cut their boxes at the edge let many
-    reach beyond, as where objects fill the image, but few centres: see
-    `benchmarks/boxes_beyond.py`.
+    Raises `InputError` if more than half of the boxes on images of known size do, and the centres
+    of more than 15 % lie beyond. Where objects fill the image, networks that do not cut their boxes
+    at the edge let many reach beyond, but few centres (`benchmarks/boxes_beyond.py`).
     """
     n_known, outside, n_centres = _count_beyond(read)
     if not n_known:
         return ()
-    if n_centres > (MANY_CENTRES if n_known >= ENOUGH_BOXES else HALF) * n_known:
+    if outside > OUTSIDE * n_known and n_centres > MANY_CENTRES * n_known:
         raise InputError(
-            f"{path}: {n_centres / n_known:.0%} of the boxes have their centre beyond their image. "
-            "Expected bbox as [left, top, width, height] in pixels of the image as it is on disk: "
+            f"{path}: {outside / n_known:.0%} of the boxes reach out of their images. Expected "
+            "bbox as [left, top, width, height] in pixels of the image as it is on disk: "
             "are these corners [x1, y1, x2, y2], or pixels of a resized image?"
         )
     odd = Notice(

@@ -133,7 +133,7 @@ def test_images_outside_the_list_are_named(tmp_path):
         ),
         (
             [box(bbox=[120, 60, 180, 90])] * 3,
-            "100% of the boxes have their centre beyond",
+            "100% of the boxes reach out of their images",
         ),
         # percentages and logits
         (

@@ -187,7 +187,7 @@ def test_boxes_may_reach_beyond_but_their_centres_not(tmp_path):
         return read_predictions(tmp_path / "clean.json", images=images, numbers={"1": "car"})
 
     assert "beyond their images: 100" in read(15).left_out[0]
-    with pytest.raises(InputError, match="16% of the boxes have their centre beyond"):
+    with pytest.raises(InputError, match="100% of the boxes reach out"):
         read(16)
 
 
