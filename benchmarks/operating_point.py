@@ -214,12 +214,9 @@ def chosen(name: str, data: Path, predictions: Path) -> pd.DataFrame:
         _, scaling, prior = prior_of(measure, panel)
         for threshold in CURVE:
             target = f"{measure}@{threshold:g}"
-            named: dict[str, Any] = {
-                "features": features_at(target),
-                "scaling": scaling,
-                "prior": prior,
-            }
-            regressions[target] = BayesianRegression(target=target, **named).fit(known)
+            regressions[target] = BayesianRegression(
+                target=target, features=features_at(target), scaling=scaling, prior=prior
+            ).fit(known)
     box_model = fit_assistance([own[0]]).box_model
     curves = {"labelled set": exact_curve([of for of in own[0].rankings if of.n_true.any()])}
     rows = []

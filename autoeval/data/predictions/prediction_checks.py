@@ -85,14 +85,22 @@ def boxes_beyond(path: Path, read: FoundBoxes) -> tuple[str, ...]:
     of more than 15 % lie beyond. Where objects fill the image, networks that do not cut their boxes
     at the edge let many reach beyond, but few centres (`benchmarks/boxes_beyond.py`).
     """
-    n_known, outside, n_centres = _count_beyond(read)
+    sized = np.array([image.size is not None for image in read.images], bool)
+    n_known = int(sized[read.image].sum())
     if not n_known:
         return ()
+    unknown = (float("inf"),) * 2
+    sizes = np.array([image.size or unknown for image in read.images], float)[:, ::-1]
+    outside = n_centres = 0
+    for start in range(0, len(read), AT_ONCE):
+        boxes, limits = read.boxes[start:][:AT_ONCE], sizes[read.image[start:][:AT_ONCE]]
+        outside += int(reach_beyond(boxes, limits).sum())
+        n_centres += int(centred_beyond(boxes, limits).sum())
     if outside > OUTSIDE * n_known and n_centres > MANY_CENTRES * n_known:
         raise InputError(
             f"{path}: {outside / n_known:.0%} of the boxes reach out of their images. Expected "
-            "bbox as [left, top, width, height] in pixels of the image as it is on disk: "
-            "are these corners [x1, y1, x2, y2], or pixels of a resized image?"
+            "bbox as [left, top, width, height] in pixels of the image as it is on disk: are these "
+            "corners [x1, y1, x2, y2], or pixels of a resized image?"
         )
     odd = Notice(
         "boxes-beyond-images",
@@ -101,21 +109,16 @@ def boxes_beyond(path: Path, read: FoundBoxes) -> tuple[str, ...]:
     return (odd,) if outside else ()
 
 
-def _count_beyond(read: FoundBoxes) -> tuple[int, int, int]:
-    """Count boxes on images of known size, those that reach beyond, and centres beyond."""
-    sized = np.array([image.size is not None for image in read.images], bool)
-    unknown = (float("inf"),) * 2
-    sizes = np.array([image.size or unknown for image in read.images], float).reshape(-1, 2)[
-        :, ::-1
-    ]
-    n_outside = n_centres = 0
-    for start in range(0, len(read), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        boxes, limits = read.boxes[part], sizes[read.image[part]]
-        n_outside += int((boxes[:, 2:] > BEYOND * limits).any(axis=1).sum())
-        centres = (boxes[:, :2] + boxes[:, 2:]) / 2
-        n_centres += int((centres > limits).any(axis=1).sum())
-    return int(sized[read.image].sum()), n_outside, n_centres
+def reach_beyond(boxes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Whether boxes (N, 4) reach over 2 % beyond images of (width, height) (N, 2), in pixels."""
+    right, bottom = (boxes[:, 2:] > BEYOND * sizes).T
+    return right | bottom
+
+
+def centred_beyond(boxes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Whether the centres of boxes (N, 4) lie right of, or below, images of such sizes (N, 2)."""
+    right, below = ((boxes[:, :2] + boxes[:, 2:]) / 2 > sizes).T
+    return right | below
 
 
 def _refuse_twice(path: Path, read: FoundBoxes) -> None:
