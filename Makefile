@@ -32,7 +32,7 @@ $(DOCS_READY): $(READY) requirements-docs.lock
 	$(BIN)/pip install --quiet --no-compile --no-deps -r requirements-docs.lock
 	touch $@
 
-# All tests in one process, or some: make coverage TESTS="tests/published/scores tests/runtime"
+# All tests in one process, or some: make coverage TESTS="tests/stability/scores tests/runtime"
 coverage: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest $(TESTS)
 	$(BIN)/python -m coverage report

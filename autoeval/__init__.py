@@ -17,15 +17,15 @@ if TYPE_CHECKING:
         plan_labels,
         threshold,
     )
-    from autoeval.data.labels.any_format import load_labels
-    from autoeval.data.predictions.reading import read_predictions as load_predictions
-    from autoeval.data.tasks.task import load_task
     from autoeval.detectors.black_box import BlackBoxDetector
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.detectors.loading import load_detector
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given_boxes import Detector, Predictions
+    from autoeval.io.labels.any_format import load_labels
+    from autoeval.io.predictions.reading import read_predictions as load_predictions
+    from autoeval.io.tasks.task import load_task
     from autoeval.monitoring.monitor import monitor
 
 _HOMES = {
@@ -41,9 +41,9 @@ _HOMES = {
     "fit_task": "api:fit_task",
     "join": "api:join",
     "load_detector": "detectors.loading:load_detector",
-    "load_labels": "data.labels.any_format:load_labels",
-    "load_predictions": "data.predictions.reading:read_predictions",
-    "load_task": "data.tasks.task:load_task",
+    "load_labels": "io.labels.any_format:load_labels",
+    "load_predictions": "io.predictions.reading:read_predictions",
+    "load_task": "io.tasks.task:load_task",
     "monitor": "monitoring.monitor:monitor",
     "plan_labels": "api:plan_labels",
     "threshold": "api:threshold",

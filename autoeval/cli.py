@@ -19,7 +19,7 @@ from autoeval.version import __version__
 
 PACKAGES = (
     "autoeval.commands",
-    "autoeval.published.commands",
+    "autoeval.stability.commands",
     "autoeval.demo.commands",
     "autoeval.counting.commands",
 )
@@ -187,7 +187,7 @@ def _shown(words: Sequence[str], args: argparse.Namespace) -> str:
     """Return the command as typed, without the address of a webhook, which is a password."""
     secret = getattr(args, "webhook", None)
     if secret:
-        from autoeval.data.wording import masked_address
+        from autoeval.io.wording import masked_address
 
         words = [word.replace(secret, masked_address(secret)) for word in words]
     return shlex.join(["autoeval", *words])

@@ -23,13 +23,13 @@ from mmengine.model import is_model_wrapper
 from mmengine.registry import HOOKS, METRICS
 from mmengine.runner import Runner
 
-from autoeval.data.image_folder import ImageFile
 from autoeval.detectors import MMDetector, ops
 from autoeval.detectors.building.category_names import find_categories
 from autoeval.detectors.building.checkpoints import harmless_types
 from autoeval.errors import InputError
 from autoeval.estimation.any_estimator import load_any_estimator
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.io.image_folder import ImageFile
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import TorchShards
 from autoeval.targets import IOUS, OperatingPoint

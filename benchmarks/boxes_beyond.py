@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.data.coco import read_coco
-from autoeval.data.predictions.prediction_checks import (
+from autoeval.io.coco import read_coco
+from autoeval.io.predictions.prediction_checks import (
     ENOUGH_BOXES,
     MANY_CENTRES,
     OUTSIDE,

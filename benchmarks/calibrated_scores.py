@@ -18,15 +18,15 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 
-from autoeval.calibration import LIKELY
 from autoeval.detections import SCORE_THR, Detections, Evidence
 from autoeval.estimation.calibrating import fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.published.scores.base import RatioScore
-from autoeval.published.scores.registry import score_of
+from autoeval.model.calibration import LIKELY
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.stability.scores.base import RatioScore
+from autoeval.stability.scores.registry import score_of
 from benchmarks.panel import LABELLED, TASKS, WIDE, add_detectors, read_sets
 
 SCORES = ("ac", "best_box", "contrastive_confidence")

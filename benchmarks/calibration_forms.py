@@ -21,10 +21,10 @@ import pandas as pd
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from autoeval.calibration import FOUND, LEAST, ScoreCalibration, fit_missed, image_terms
 from autoeval.estimation.category_scores import labelled_rows
-from autoeval.features.calibrated_features import relative_sides
 from autoeval.labels.fit_assistance import FOLDS
+from autoeval.model.calibrated_features import relative_sides
+from autoeval.model.calibration import FOUND, LEAST, ScoreCalibration, fit_missed, image_terms
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.pool import image_sizes

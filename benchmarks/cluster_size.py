@@ -21,14 +21,14 @@ import numpy as np
 import pandas as pd
 import torch
 
-from autoeval.data.tasks.labelled_samples import Sample
-from autoeval.data.tasks.task import Task
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.loading import load_detector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.published.passes.presets import BY_PRODUCTS, preset
-from autoeval.published.passes.tally import scored_rows
+from autoeval.io.tasks.labelled_samples import Sample
+from autoeval.io.tasks.task import Task
 from autoeval.runtime.files import write_text
+from autoeval.stability.passes.presets import BY_PRODUCTS, preset
+from autoeval.stability.passes.tally import scored_rows
 from benchmarks.subjects import random_detector
 
 PAPER = ("retinanet_r50", "faster_rcnn_r50", "retinanet_swin_t", "faster_rcnn_swin_t")

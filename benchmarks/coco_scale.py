@@ -40,10 +40,10 @@ COLUMNS = {"processor, s": "{:.1f}", "peak memory, MB": "{:,.0f}"}
 EVALUATIONS = {
     "this project": (
         "import sys, autoeval\n"
-        "from autoeval.data.coco import read_coco\n"
-        "from autoeval.data.labels.truth import Truth\n"
-        "from autoeval.data.predictions import read_predictions\n"
-        "from autoeval.metrics.coco_matching import rank_categories\n"
+        "from autoeval.io.coco import read_coco\n"
+        "from autoeval.io.labels.truth import Truth\n"
+        "from autoeval.io.predictions import read_predictions\n"
+        "from autoeval.accuracy.coco_matching import rank_categories\n"
         "import numpy as np\n"
         "labels = read_coco(sys.argv[1]); names = labels.categories\n"
         "numbers = dict(zip(labels.numbers, labels.categories))\n"

@@ -34,7 +34,6 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.calibration import ScoreCalibration
 from autoeval.comparison.common_objects import (
     ExpectedDifference,
     Found,
@@ -45,10 +44,11 @@ from autoeval.comparison.common_objects import (
 from autoeval.comparison.pair_model import PairPrior, differences, log_odds_on_labels
 from autoeval.labels.control_variates import true_influence
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.published.reports.detector_comparison import ComparedPair, backtest, summary
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.stability.reports.detector_comparison import ComparedPair, backtest, summary
 from benchmarks.pair_fit import (
     OF_PANEL,
     PAIRS,

@@ -18,12 +18,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from autoeval.data.coco import read_coco
-from autoeval.data.images import read_image
 from autoeval.detectors import load_detector
-from autoeval.published.metasets.transforms import TransformStep, apply_step
+from autoeval.io.coco import read_coco
+from autoeval.io.images import read_image
 from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
+from autoeval.stability.metasets.transforms import TransformStep, apply_step
 from benchmarks.export_predictions import entries
 
 SETS = ("coco_mini", "robot_home")

@@ -23,15 +23,15 @@ import pandas as pd
 import torch
 
 from autoeval.boxes import match_boxes
-from autoeval.data.image_folder import ImageFile
-from autoeval.data.tasks.task import Task
 from autoeval.detections import Detections
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.predicting import single_precision
 from autoeval.estimation.observation.observing import Observer
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
-from autoeval.published.passes.presets import ScoredSettings, preset
-from autoeval.published.passes.tally import scored_rows
+from autoeval.io.image_folder import ImageFile
+from autoeval.io.tasks.task import Task
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.passes.presets import ScoredSettings, preset
+from autoeval.stability.passes.tally import scored_rows
 from benchmarks.subjects import (
     LabelledFiles,
     add_subject_options,

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.data.coco import read_coco
-from autoeval.data.images import read_image
 from autoeval.detections import Detections
 from autoeval.detectors import load_detector
 from autoeval.detectors.building.configs import read_config
+from autoeval.io.coco import read_coco
+from autoeval.io.images import read_image
 from autoeval.runtime.files import write_json
 from autoeval.runtime.progress import progress_bar
 

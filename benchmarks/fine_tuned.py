@@ -23,12 +23,12 @@ import numpy as np
 import torch
 from mmengine.structures import InstanceData
 
-from autoeval.data.coco import read_coco
-from autoeval.data.images import read_image
-from autoeval.data.labels.content import LabelSet
 from autoeval.detectors import MMDetector
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.building.configs import build_model, read_config
+from autoeval.io.coco import read_coco
+from autoeval.io.images import read_image
+from autoeval.io.labels.content import LabelSet
 from autoeval.runtime.files import atomic_path, write_json
 from autoeval.runtime.progress import progress_bar
 from benchmarks.export_predictions import TASKS, entries

@@ -20,11 +20,11 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.calibration import ScoreCalibration
-from autoeval.data.coco import read_coco
 from autoeval.detections import Detections
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.pair_table import CATEGORY
+from autoeval.io.coco import read_coco
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.monitoring.changes.change_model import read_change_model
 from autoeval.monitoring.changes.image_numbers import UNKNOWN_SIZE, image_numbers
 from autoeval.monitoring.changes.site_watch import change_of_numbers

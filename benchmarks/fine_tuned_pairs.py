@@ -27,17 +27,17 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.calibration import CalibrationPrior
 from autoeval.comparison.pair_model import one_at_home
-from autoeval.data.coco import read_coco
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.panel_prior import read_calibration_prior
+from autoeval.io.coco import read_coco
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.published.reports.detector_comparison import backtest, summary
+from autoeval.model.calibration import CalibrationPrior
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
+from autoeval.stability.reports.detector_comparison import backtest, summary
 from benchmarks.compare import Scored, labelled_pair, pair_rows, without_labels
 from benchmarks.fine_tuned import HOMES, home_categories
 from benchmarks.fine_tuned_panel import PARENT, labelled, read_sets

@@ -24,17 +24,17 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.calibration import CalibrationPrior
-from autoeval.data.coco import read_coco
-from autoeval.data.labels.truth import Truth
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.pair_table import CATEGORY, features_at, with_target
 from autoeval.estimation.panel_prior import read_calibration_prior
-from autoeval.features.calibrated_features import FEATURES
-from autoeval.regression import Prior, Scaling
+from autoeval.io.coco import read_coco
+from autoeval.io.labels.truth import Truth
+from autoeval.model import Prior, Scaling
+from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.calibration import CalibrationPrior
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint, points_at

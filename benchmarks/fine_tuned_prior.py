@@ -3,7 +3,7 @@
     python -m benchmarks.fine_tuned_prior prior
     python -m benchmarks.fine_tuned_prior evaluate
 
-`prior` fits `autoeval.regression.Away` on what ``benchmarks/fine_tuned_panel.py`` measured and
+`prior` fits `autoeval.model.Away` on what ``benchmarks/fine_tuned_panel.py`` measured and
 writes ``configs/trained_here_prior.json``. `evaluate` fits it on the other detectors and prints the
 errors of each, with ``trained_here=yes`` and without; precision is left as it is. Whether a measure
 has a fall at all is chosen by the errors on detectors left out, and so is by how much the errors
@@ -26,8 +26,8 @@ from tqdm import tqdm
 
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.pair_table import CATEGORY, features_at
-from autoeval.features.calibrated_features import FEATURES
-from autoeval.regression import Away, Mixture, predict_intervals
+from autoeval.model import Away, Mixture, predict_intervals
+from autoeval.model.calibrated_features import FEATURES
 from autoeval.report.tables import to_markdown
 from autoeval.targets import AP_TARGETS, MEASURES, OperatingPoint
 from benchmarks.fine_tuned_panel import TABLE, THRESHOLDS, folds, priors

@@ -16,15 +16,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.calibration import ScoreCalibration
-from autoeval.data.coco import read_coco
-from autoeval.data.labels.content import LabelSet
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import FoundBoxes, read_predictions
+from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows, site_scores
-from autoeval.metrics.coco_matching import rank_categories
+from autoeval.io.coco import read_coco
+from autoeval.io.labels.content import LabelSet
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes, read_predictions
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.sites.site_boxes import SiteBoxes

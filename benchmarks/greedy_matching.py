@@ -9,10 +9,10 @@ import argparse
 
 import numpy as np
 
+from autoeval.accuracy.coco_matching import IOU_THRESHOLDS
 from autoeval.boxes import box_iou
 from autoeval.detections import Detections
-from autoeval.metrics.coco_matching import IOU_THRESHOLDS
-from autoeval.published.scores.agreement import BITS, CONFIDENT, MatchedPasses
+from autoeval.stability.scores.agreement import BITS, CONFIDENT, MatchedPasses
 from benchmarks.timing import in_turns, median, spread
 
 TOGETHER = 64

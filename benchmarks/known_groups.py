@@ -21,8 +21,8 @@ from tqdm import tqdm
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.known_site import GROUP
 from autoeval.estimation.pair_table import CATEGORY
-from autoeval.features.calibrated_features import FEATURES
-from autoeval.regression import Prior, Scaling
+from autoeval.model import Prior, Scaling
+from autoeval.model.calibrated_features import FEATURES
 from autoeval.report.tables import to_markdown
 from benchmarks.panel import enough, fit_prior, kin, read_panel, tabulated
 

@@ -20,15 +20,15 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.calibration import CalibrationPrior
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.known_site import SITE
-from autoeval.features.calibrated_features import FEATURES
+from autoeval.model import Prior, Scaling
+from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.calibration import CalibrationPrior
 from autoeval.monitoring.site_records import record_of
-from autoeval.regression import Prior, Scaling
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet, truth_of_samples
 from autoeval.sites.reference_statistics import ReferenceStatistics

@@ -26,16 +26,16 @@ import pandas as pd
 from scipy.optimize import brentq
 
 import autoeval
-from autoeval.data.coco import read_coco
+from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.io.coco import read_coco
 from autoeval.labels.estimators import LabelEstimates, LabelledSample, measure_sample
 from autoeval.labels.joint_sample import CategorySample, estimate_categories
 from autoeval.labels.label_sampling import balanced_order, match_labels
 from autoeval.labels.labelled_categories import on_labelled_categories
 from autoeval.labels.value_with_error import NOTHING
 from autoeval.labels.with_labels import estimate_with_labels
-from autoeval.metrics.coco_matching import rank_categories
-from autoeval.published.studies.label_backtest import backtest
 from autoeval.report.tables import format_cells, to_markdown
+from autoeval.stability.studies.label_backtest import backtest
 from benchmarks.coco_scale import DETECTORS as OF_SCALE
 from benchmarks.low_accuracy import coco_fits, pairs_of_detector
 from benchmarks.many_categories import DETECTORS, HOME, SET, Pool, labelled, read_pools

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 import autoeval
-from autoeval.data.coco import read_coco
+from autoeval.io.coco import read_coco
 from autoeval.labels.joint_outlook import JointOutlook, expected_holding
 from autoeval.report.tables import format_cells, to_markdown
 from benchmarks import many_categories, two_categories

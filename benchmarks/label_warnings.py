@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.data.coco import read_coco
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import FoundBoxes
+from autoeval.io.coco import read_coco
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes
 from autoeval.report.tables import to_markdown
 from autoeval.sites.label_warnings import (
     exchanged_words,

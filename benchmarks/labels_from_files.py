@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from autoeval.labels.prior import OF_ONE_SET
-from autoeval.published.reports.few_labels import labels_from_files_report
 from autoeval.sites.labelled_set import LabelledSet
+from autoeval.stability.reports.few_labels import labels_from_files_report
 from benchmarks.panel import LABELLED, read_sets
 
 CATEGORIES = ("vehicle", "person")

@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.data.coco import read_coco
 from autoeval.errors import InputError
+from autoeval.io.coco import read_coco
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
-from autoeval.published.reports.few_labels import priors_from
-from autoeval.published.studies.label_backtest import EvaluatedPair, backtest, evaluated_pairs
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
+from autoeval.stability.reports.few_labels import priors_from
+from autoeval.stability.studies.label_backtest import EvaluatedPair, backtest, evaluated_pairs
 from benchmarks.fine_tuned import HOMES, home_categories
 from benchmarks.fine_tuned_panel import labelled
 from benchmarks.fine_tuned_panel import read_sets as read_tuned

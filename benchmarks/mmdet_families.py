@@ -31,8 +31,8 @@ from autoeval.detectors.building.category_names import count_classes, find_categ
 from autoeval.detectors.building.configs import build_model, read_config
 from autoeval.detectors.causes import UnsuitableSize
 from autoeval.errors import InputError
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
-from autoeval.published.network.perturbable import PerturbableDetector
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.network.perturbable import PerturbableDetector
 from benchmarks.family_configs import make_small, settle, unset_memory_is_nan
 from benchmarks.family_table import write_table
 from benchmarks.family_words import shrink_words

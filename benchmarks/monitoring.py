@@ -61,8 +61,8 @@ def parse_args() -> argparse.Namespace:
 
 def measure(n_images: int, n_sites: int, folder: str) -> dict[str, float]:
     """Time the steps of a run, in seconds of CPU, and the largest memory, in MB."""
-    from autoeval.data.find_images import find_images
-    from autoeval.data.image_folder import ImageFile
+    from autoeval.io.find_images import find_images
+    from autoeval.io.image_folder import ImageFile
     from autoeval.monitoring.observing.site_pass import (
         SitePass,
         observe_sites,
@@ -144,11 +144,11 @@ class Instant:
 
 def made_estimator() -> AccuracyEstimator:
     """Fit on sites that are made up."""
-    from autoeval.data.tasks.task import Task
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.pass_settings import PassSettings
     from autoeval.estimation.panel_prior import calibration_prior
+    from autoeval.io.tasks.task import Task
 
     rng, rows = np.random.default_rng(0), []
     for k, level in enumerate(rng.uniform(0.1, 0.8, 30)):

@@ -16,12 +16,12 @@ from mmengine.dataset import Compose
 from scipy.optimize import linear_sum_assignment
 from torch.nn.functional import dropout
 
+from autoeval.accuracy.mean_ap import MeanAP
 from autoeval.detections import Detections
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.preprocessing import test_pipeline
-from autoeval.metrics.mean_ap import MeanAP
-from autoeval.published.network.backbones import split_backbone
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.network.backbones import split_backbone
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from benchmarks.subjects import LabelledFiles
 
 

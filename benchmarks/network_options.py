@@ -2,7 +2,7 @@
 
 Observes the same image files in turns: as the pass does, with weights in channels-last layout, and
 under autocast to bfloat16. Prints the median time beside that of the first, and the agreement of
-the boxes with those of the first (`autoeval.published.scores.agreement`, confident meaning over
+the boxes with those of the first (`autoeval.stability.scores.agreement`, confident meaning over
 .3), which is 1 where none changes.
 
     python -m benchmarks.network_options --checkpoint yolox_nano_coco.pth --images photographs/
@@ -19,10 +19,10 @@ from typing import Any
 import pandas as pd
 import torch
 
-from autoeval.data.image_folder import ImageFile
 from autoeval.detections import Detections, Evidence
 from autoeval.detectors.detector import MMDetector
-from autoeval.published.scores.agreement import StabilityAP
+from autoeval.io.image_folder import ImageFile
+from autoeval.stability.scores.agreement import StabilityAP
 from benchmarks.subjects import add_subject_options, image_files, make_detector
 from benchmarks.timing import CLOCKS, in_turns, median, report
 

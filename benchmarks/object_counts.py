@@ -21,8 +21,8 @@ import pandas as pd
 from scipy.stats import norm, t
 from tqdm import tqdm
 
+from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
-from autoeval.metrics.average_precision import RankedDetections
 from autoeval.report.tables import to_markdown
 from benchmarks.panel import LABELLED, add_detectors, enough, left_out, read_sets
 

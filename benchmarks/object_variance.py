@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.label_sampling import match_labels
 from autoeval.labels.labelled_categories import on_labelled_categories
 from autoeval.labels.object_variance import PER_OBJECT, UNKNOWN_VALUE, object_variance
-from autoeval.metrics.coco_matching import rank_categories
 from autoeval.report.tables import format_cells, to_markdown
 from benchmarks.many_categories import CLASSES, DETECTORS, SET, SIZES, Pool, estimates, read_pools
 

@@ -20,17 +20,17 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from autoeval.calibration import ScoreCalibration
-from autoeval.data.coco import read_coco
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import FoundBoxes
+from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import CalibratedSets, calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.score_floors import fits_above
-from autoeval.metrics.coco_matching import rank_categories
+from autoeval.io.coco import read_coco
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.label_warnings import overconfident
 from autoeval.sites.labelled_set import LabelledSet, labelled_set

@@ -28,17 +28,17 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.operating_point import image_counts, influence_on, value_of
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.operating_curve import exact_curve
 from autoeval.estimation.pair_table import CATEGORY, features_at, with_target
 from autoeval.estimation.threshold_choice import choose_threshold
-from autoeval.features.calibrated_features import FEATURES
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.operating_point import image_counts, influence_on, value_of
-from autoeval.regression import Prior, Scaling
+from autoeval.model import Prior, Scaling
+from autoeval.model.calibrated_features import FEATURES
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.targets import MEASURES, points_at

@@ -32,9 +32,6 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize, minimize_scalar
 from tqdm import tqdm
 
-from autoeval.calibration import CalibrationPrior, ScoreCalibration, Usual
-from autoeval.data.coco import read_coco
-from autoeval.data.labels.truth import Truth
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
@@ -42,9 +39,12 @@ from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.pair_table import CATEGORY, pairs_of
 from autoeval.estimation.panel_prior import read_calibration_prior
-from autoeval.features.calibrated_features import FEATURES
-from autoeval.regression import Pairs, Prior, Scaling
-from autoeval.regression.variances import Shared, Variances, level_scale, possible_variances
+from autoeval.io.coco import read_coco
+from autoeval.io.labels.truth import Truth
+from autoeval.model import Pairs, Prior, Scaling
+from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.calibration import CalibrationPrior, ScoreCalibration, Usual
+from autoeval.model.variances import Shared, Variances, level_scale, possible_variances
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.targets import AP_TARGETS

@@ -25,8 +25,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.calibration import FOUND
-from autoeval.features.calibrated_features import FEATURES, relative_sides
+from autoeval.model.calibrated_features import FEATURES, relative_sides
+from autoeval.model.calibration import FOUND
 from autoeval.report.tables import to_markdown
 from benchmarks.panel import GROUPS, WORDS, Nested, kin, named_folder, read_panel, read_sets
 from benchmarks.panel_widths import DEFAULT, by_estimate, interval_score
@@ -186,7 +186,7 @@ def with_known(
     room = found["raw"].clip(LEAST_ROOM, MIDDLE)
     found = found.assign(
         kin=found["detector"].map(kin),
-        room=np.log(4 * room * (1 - room)),  # see `autoeval.regression.variances.level_scale`
+        room=np.log(4 * room * (1 - room)),  # see `autoeval.model.variances.level_scale`
         other=(found["category_group"] == "other").astype(float),
         log_images=np.log(found["n_images"]),
         log_labelled=np.log1p(labelled),

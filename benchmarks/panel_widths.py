@@ -8,7 +8,7 @@ from itertools import pairwise, product
 
 import pandas as pd
 
-from autoeval.regression import Prior
+from autoeval.model import Prior
 
 LEVEL = 0.9  # of the intervals
 NODES = (
@@ -21,11 +21,11 @@ BY_ESTIMATE = (0, 5, 10, 20, 35, 50, 70, 100)  # points; ends of the classes tha
 class Widths:
     """What the marginal likelihood of a panel does not say of the width at another detector.
 
-    level_power: of `autoeval.regression.variances.level_scale`.
+    level_power: of `autoeval.model.variances.level_scale`.
     wider: times the spread of the panel, since sites of one data set are more alike than sites are.
     spread_log_std: how much of the spread is learned from the labelled set, which shows how its
         categories vary, not how sites do.
-    nodes: of `autoeval.regression.Prior`.
+    nodes: of `autoeval.model.Prior`.
     """
 
     level_power: float

@@ -12,7 +12,7 @@ import argparse
 import resource
 from dataclasses import replace
 
-from autoeval.published.passes.presets import preset
+from autoeval.stability.passes.presets import preset
 from benchmarks.subjects import add_subject_options, image_files, label_by, make_detector, score
 from benchmarks.timing import machine, write_json
 

@@ -21,15 +21,15 @@ from unittest.mock import patch
 
 import pandas as pd
 
+from autoeval.accuracy import mean_ap
 from autoeval.detectors import detector
-from autoeval.metrics import mean_ap
-from autoeval.published.network.as_perturbable import as_perturbable
-from autoeval.published.network.capturing import logits
-from autoeval.published.network.forward import passes
-from autoeval.published.network.perturbable import PerturbableDetector
-from autoeval.published.passes import tally
-from autoeval.published.passes.presets import BY_PRODUCTS, preset
-from autoeval.published.scores import box_stability_settings
+from autoeval.stability.network.as_perturbable import as_perturbable
+from autoeval.stability.network.capturing import logits
+from autoeval.stability.network.forward import passes
+from autoeval.stability.network.perturbable import PerturbableDetector
+from autoeval.stability.passes import tally
+from autoeval.stability.passes.presets import BY_PRODUCTS, preset
+from autoeval.stability.scores import box_stability_settings
 from benchmarks.subjects import (
     LabelledFiles,
     add_subject_options,

@@ -23,8 +23,8 @@ from operator import itemgetter
 import pandas as pd
 
 from autoeval.detectors.detector import MMDetector
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
-from autoeval.published.passes.presets import BY_PRODUCTS, DEFAULT_WANTS, preset
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.passes.presets import BY_PRODUCTS, DEFAULT_WANTS, preset
 from benchmarks import naive
 from benchmarks.subjects import (
     LabelledFiles,

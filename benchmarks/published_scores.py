@@ -24,16 +24,16 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
 from tqdm import tqdm
 
-from autoeval.data.tasks.task import load_task
 from autoeval.detectors import load_detector
 from autoeval.detectors.detector import MMDetector
 from autoeval.estimation.observation.observing import Observer
-from autoeval.published.fitting.kept_domain import kept_source_domain
-from autoeval.published.fitting.meta_set import sample_set_jobs
-from autoeval.published.metasets.recipe import own_images
-from autoeval.published.passes.presets import BY_PRODUCTS, light
-from autoeval.published.passes.tally import scored_rows
+from autoeval.io.tasks.task import load_task
 from autoeval.report.tables import format_cells, to_markdown
+from autoeval.stability.fitting.kept_domain import kept_source_domain
+from autoeval.stability.fitting.meta_set import sample_set_jobs
+from autoeval.stability.metasets.recipe import own_images
+from autoeval.stability.passes.presets import BY_PRODUCTS, light
+from autoeval.stability.passes.tally import scored_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 TASKS = {"vehicle": "vehicle_22", "person": "person_19"}

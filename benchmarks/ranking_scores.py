@@ -22,17 +22,17 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.data.coco import read_coco
-from autoeval.data.images import read_image
-from autoeval.data.labels.content import LabelSet
 from autoeval.detectors import load_detector
-from autoeval.published.network.as_perturbable import as_perturbable
-from autoeval.published.network.perturbable import PerturbableDetector
-from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
-from autoeval.published.scores.detection_adaptation import PrototypeRatio
-from autoeval.published.scores.feature_statistics import FeatureStatistics
-from autoeval.published.scores.score_set import ScoreSet
+from autoeval.io.coco import read_coco
+from autoeval.io.images import read_image
+from autoeval.io.labels.content import LabelSet
 from autoeval.report.tables import format_cells, to_markdown
+from autoeval.stability.network.as_perturbable import as_perturbable
+from autoeval.stability.network.perturbable import PerturbableDetector
+from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.detection_adaptation import PrototypeRatio
+from autoeval.stability.scores.feature_statistics import FeatureStatistics
+from autoeval.stability.scores.score_set import ScoreSet
 from benchmarks.compare import predicted_pairs
 from benchmarks.panel import LABELLED, kin
 

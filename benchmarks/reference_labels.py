@@ -32,10 +32,10 @@ from autoeval.labels.estimators import (
 from autoeval.labels.fit_assistance import MOST_IMAGES, fit_assistance
 from autoeval.labels.label_sampling import balanced_order, inverse_probabilities, unequal_order
 from autoeval.labels.plan import drawing_sizes
-from autoeval.published.reports.few_labels import priors_from
-from autoeval.published.studies.label_backtest import EvaluatedPair, evaluated_pairs
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.sites.labelled_set import LabelledSet
+from autoeval.stability.reports.few_labels import priors_from
+from autoeval.stability.studies.label_backtest import EvaluatedPair, evaluated_pairs
 from benchmarks.labels_from_files import CATEGORIES
 from benchmarks.panel import LABELLED, add_detectors
 from benchmarks.reference_panel import CalibratedDetector

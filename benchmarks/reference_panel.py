@@ -26,15 +26,15 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.pair_table import CATEGORY, REFERENCE_TRUE
 from autoeval.estimation.reference_prior import ReferencePrior, ReferenceStrength
-from autoeval.features.calibrated_features import FEATURES
-from autoeval.features.reference_features import REFERENCE_FEATURES
-from autoeval.regression import Prior, Scaling
+from autoeval.model import Prior, Scaling
+from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.reference_features import REFERENCE_FEATURES
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.panel import (

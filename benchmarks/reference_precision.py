@@ -28,8 +28,8 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import CategoryScores
 from autoeval.estimation.pair_table import CATEGORY, REFERENCE_COUNTS, REFERENCE_TRUE
 from autoeval.estimation.reference_prior import ReferenceStrength, shipped_reference_prior
-from autoeval.features.reference_features import BY_REFERENCE, REFERENCE_AP
-from autoeval.regression import Prior, Scaling
+from autoeval.model import Prior, Scaling
+from autoeval.model.reference_features import BY_REFERENCE, REFERENCE_AP
 from autoeval.report.tables import to_markdown
 from benchmarks.operating_point import TABLE, prior_of
 from benchmarks.panel import FOLDER, add_detectors, enough, quarters

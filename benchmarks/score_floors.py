@@ -25,7 +25,7 @@ from tqdm import tqdm
 from autoeval.estimation.calibrating import calibrated_rows, cross_fitted, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.score_floors import rows_above
-from autoeval.features.calibrated_features import FEATURES
+from autoeval.model.calibrated_features import FEATURES
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.panel import (

@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from mmengine.model import BaseModule
 
-from autoeval.data.image_folder import ImageFile, load_image_folder
-from autoeval.data.tasks.labelled_samples import Sample, Samples
-from autoeval.data.tasks.task import Task
 from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.loading import build_model, load_detector, read_config
 from autoeval.estimation.observation.observing import Observer
-from autoeval.published.passes.presets import ScoredSettings
-from autoeval.published.passes.tally import scored_rows
+from autoeval.io.image_folder import ImageFile, load_image_folder
+from autoeval.io.tasks.labelled_samples import Sample, Samples
+from autoeval.io.tasks.task import Task
+from autoeval.stability.passes.presets import ScoredSettings
+from autoeval.stability.passes.tally import scored_rows
 
 CONFIDENT = 0.3
 

@@ -38,7 +38,7 @@ Form = Callable[[pd.DataFrame], Correction]
 
 
 def cut(mean: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return estimates and intervals as `autoeval.regression.predict_intervals` cuts them.
+    """Return estimates and intervals as `autoeval.model.predict_intervals` cuts them.
 
     >>> [float(of.round(3)[0]) for of in cut(np.array([-.1]), np.array([.2]))]
     [0.0, 0.0, 0.3]

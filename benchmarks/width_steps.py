@@ -6,7 +6,7 @@ Each labelled set of `PAIRS` estimates a site of another group, with the shipped
 labelled set grows image by image from 40 to 64 (the calibration is fitted again each time) and the
 site is whole, once as the site does and the labelled set is whole. Possible spreads of the
 regression are those that it averages over by default, seven, or the nodes of a Gauss-Hermite rule
-for their prior (`autoeval.regression.Prior.nodes`).
+for their prior (`autoeval.model.Prior.nodes`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.calibrating import calibrated_rows
 from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.panel_prior import FULL, calibration_prior, regression_prior
-from autoeval.features.calibrated_features import FEATURES
+from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.panel import read_sets

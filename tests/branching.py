@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from autoeval.published.network.forward.passes import branches
+from autoeval.stability.network.forward.passes import branches
 
 SUBSETS = [stages for n in (1, 2, 3, 4) for stages in combinations(range(4), n)]
 

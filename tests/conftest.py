@@ -93,8 +93,8 @@ def shared() -> Path:
 @pytest.fixture
 def widest():
     """A score that registers itself; forgotten again afterwards."""
-    from autoeval.published.scores import registry
-    from autoeval.published.scores.base import RatioScore, rising
+    from autoeval.stability.scores import registry
+    from autoeval.stability.scores.base import RatioScore, rising
 
     @registry.register
     class WidestBox(RatioScore):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import FoundBoxes
+from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from rectangles import write_coco
 
-from autoeval.data.coco import read_coco
+from autoeval.io.coco import read_coco
 
 SIDE = 96
 CHANNEL = {"car": 0, "bus": 2}

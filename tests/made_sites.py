@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import FoundBoxes
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes
 
 N_IMAGES, WORDS = 24, ("car", "bus", "cat", "dog", "cow")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from autoeval.data.tasks.seed_set import ImageRecord, SeedSet
+from autoeval.io.tasks.seed_set import ImageRecord, SeedSet
 
 
 def picture(height: int = 40, width: int = 60, seed: int = 0) -> np.ndarray:

@@ -5,8 +5,8 @@ import json
 import cv2
 import numpy as np
 
-from autoeval.data.tasks.task import SeedSetFiles, Task
 from autoeval.detections import Detections, Evidence
+from autoeval.io.tasks.task import SeedSetFiles, Task
 
 SIZE = 64
 TASK = """

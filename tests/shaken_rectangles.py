@@ -7,12 +7,12 @@ from rectangles import RectangleDetector
 
 from autoeval.detections import Evidence
 from autoeval.estimation.observation.observing import Observer
-from autoeval.published.dropout_search.search import grid
-from autoeval.published.dropout_search.workbench import Workbench
-from autoeval.published.fitting.meta_set import sample_set_jobs
-from autoeval.published.metasets import draw_recipes
-from autoeval.published.passes.presets import preset
 from autoeval.runtime.store import RowStore
+from autoeval.stability.dropout_search.search import grid
+from autoeval.stability.dropout_search.workbench import Workbench
+from autoeval.stability.fitting.meta_set import sample_set_jobs
+from autoeval.stability.metasets import draw_recipes
+from autoeval.stability.passes.presets import preset
 
 
 class ShakenRectangles(RectangleDetector):

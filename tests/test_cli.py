@@ -13,7 +13,7 @@ import pytest
 
 from autoeval import __version__
 from autoeval.cli import COMMANDS, FORMER_OPTIONS, _module, main
-from autoeval.published.metasets.recipe import MetaSetConfig
+from autoeval.stability.metasets.recipe import MetaSetConfig
 
 ROOT = Path(__file__).parents[1]
 

@@ -7,9 +7,9 @@ import pytest
 
 import autoeval
 from autoeval.cli import COMMANDS
-from autoeval.data.labels.any_format import NAMES
-from autoeval.published.commands.studies.registry import studies
-from autoeval.published.metasets.transforms import CORRUPTIONS, MILD
+from autoeval.io.labels.any_format import NAMES
+from autoeval.stability.commands.studies.registry import studies
+from autoeval.stability.metasets.transforms import CORRUPTIONS, MILD
 from tests.doc_pages import PAGES, ROOT
 
 

@@ -18,9 +18,9 @@ from autoeval.counting.commands import (
 )
 from autoeval.counting.evaluation.localisation import DISTANCES
 from autoeval.counting.praco import mosaic_run
-from autoeval.data.labels.any_format import NAMES
-from autoeval.published.commands import search_dropout
-from autoeval.published.scores.box_stability import image_stabilities
+from autoeval.io.labels.any_format import NAMES
+from autoeval.stability.commands import search_dropout
+from autoeval.stability.scores.box_stability import image_stabilities
 
 HEAVY = ("matplotlib", "mmengine", "pandas", "scipy", "torch")
 REPRODUCE: tuple[str, ...] = ()

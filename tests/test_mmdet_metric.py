@@ -20,20 +20,20 @@ from mmengine.runner import Runner
 
 from autoeval import cli
 from autoeval.counting.label_free import CountingErrorSettings
-from autoeval.data.image_folder import load_image_folder
-from autoeval.data.predictions import read_image_list, read_predictions
-from autoeval.data.tasks.task import Task
 from autoeval.detectors import load_detector
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.observation.observing import Observer
+from autoeval.io.image_folder import load_image_folder
+from autoeval.io.predictions import read_image_list, read_predictions
+from autoeval.io.tasks.task import Task
 from autoeval.mmdet_metric import LabelFreeMAP
-from autoeval.published.methods.published_estimator import PublishedEstimator
-from autoeval.published.passes.presets import ScoredSettings, light
-from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.stability.methods.published_estimator import PublishedEstimator
+from autoeval.stability.passes.presets import ScoredSettings, light
+from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
 from autoeval.targets import points_at
 from tests.doc_pages import ROOT, shell_of
 from tests.made_sites import random_found, truth_from

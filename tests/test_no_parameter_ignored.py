@@ -20,12 +20,12 @@ from parameter_worlds import (
 )
 
 import autoeval
-from autoeval.data.coco import read_coco_images
-from autoeval.data.labels.content import LabelledImage
 from autoeval.errors import InputError
 from autoeval.estimation.label_planning import Draw
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.site_reading import observe_site
+from autoeval.io.coco import read_coco_images
+from autoeval.io.labels.content import LabelledImage
 from autoeval.monitoring.watch_plan import WatchPlan
 from autoeval.runtime.job import LocalExecutor
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.regression import Mixture, predict_intervals
+from autoeval.model import Mixture, predict_intervals
 from benchmarks.panel import Nested, kin, quarters, read_panel
 from benchmarks.panel_corrections import (
     WIDTHS,

@@ -9,28 +9,29 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ARCHITECTURE = ROOT / "docs/explanation/architecture.md"
-APART = ("published", "counting", "demo", "roadworld")  # beside the core
+APART = ("stability", "counting", "demo", "roadworld")  # beside the core
 
 # Layers from the bottom; a package may import what is in a lower layer, and its own modules.
 LAYERS = [
     {"errors", "boxes", "notices", "version"},
     {"detections", "targets", "runtime"},
-    {"metrics", "data", "report", "calibration"},
-    {"detectors", "features", "regression", "roadworld", "sites"}
-    | {"published.layouts", "published.metasets", "published.scores"},
-    {"labels", "published.network"},
+    {"accuracy", "io", "report"},
+    {"model"},
+    {"detectors", "roadworld", "sites"}
+    | {"stability.layouts", "stability.metasets", "stability.scores"},
+    {"labels", "stability.network"},
     {"estimation"},
-    {"comparison", "published.passes"},
-    {"api", "monitoring", "published.methods"},
+    {"comparison", "stability.passes"},
+    {"api", "monitoring", "stability.methods"},
     {"counting"},
     {"results"},
-    {"published.fitting"},
-    {"published.change_slopes"},
-    {"published.studies", "published.dropout_search", "demo"},
-    {"published", "published.reports"},
-    {"published.reproduce"},
+    {"stability.fitting"},
+    {"stability.change_slopes"},
+    {"stability.studies", "stability.dropout_search", "demo"},
+    {"stability", "stability.reports"},
+    {"stability.reproduce"},
     {"commands", "mmdet_metric"},
-    {"counting.commands", "demo.commands", "published.commands"},
+    {"counting.commands", "demo.commands", "stability.commands"},
     {"cli"},
     {"__main__"},
 ]
@@ -243,20 +244,20 @@ def test_only_two_packages_import_mmdet():
         for name, path in modules().items()
         for whole in imports_of(path, typing=False)
         if whole.split(".")[0] == "mmdet"
-        if package_of(name) not in ("detectors", "published.network")
+        if package_of(name) not in ("detectors", "stability.network")
     }
     assert guests == set()
 
 
 @pytest.mark.parametrize("source", ["a = 1\n", "import autoeval.cli\n"])
 def test_the_reader_of_imports_sees_what_is_there(source, tmp_path):
-    late = "def f():\n    from autoeval.metrics import resampling, ac\n"
+    late = "def f():\n    from autoeval.accuracy import resampling, ac\n"
     (tmp_path / "x.py").write_text(source + late)
     expected = ["autoeval.cli"] if "cli" in source else []
     assert list(imports_of(tmp_path / "x.py")) == [
         *expected,
-        "autoeval.metrics.resampling",
-        "autoeval.metrics",
+        "autoeval.accuracy.resampling",
+        "autoeval.accuracy",
     ]
 
 
@@ -273,8 +274,8 @@ def test_no_two_classes_have_the_same_name():
 
 # `base` is what a thing of its package is, `registry` finds it by name; a command, and what shows a
 # study, are called as what they run or show.
-SAME_NAMES_IN = ("commands", "counting.commands", "demo.commands", "published.commands")
-SAME_NAMES_IN += ("results", "published.reports")
+SAME_NAMES_IN = ("commands", "counting.commands", "demo.commands", "stability.commands")
+SAME_NAMES_IN += ("results", "stability.reports")
 SAME_MEANING = {"__main__", "base", "registry"}
 
 

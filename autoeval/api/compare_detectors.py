@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.api.estimator_paths import named_estimators
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.intervals import check_level
 from autoeval.estimation.labelled_files import read_labels
 from autoeval.estimation.observation.kept_observer import Keeping
+from autoeval.io.wording import listed
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.runtime.files import PathLike
 

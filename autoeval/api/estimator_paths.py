@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from autoeval.data.wording import short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import ESTIMATOR
 from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.io.wording import short_names
 from autoeval.runtime.files import PathLike
 
 

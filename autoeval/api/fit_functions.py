@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoeval.data.tasks.task import Task, load_task
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import ESTIMATOR, artefact_path
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -15,6 +14,7 @@ from autoeval.estimation.fitting import fit_files, fit_labelled, fit_sources
 from autoeval.estimation.given_boxes import GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.intervals import check_level
 from autoeval.estimation.joining_fits import join_fits
+from autoeval.io.tasks.task import Task, load_task
 from autoeval.runtime.files import PathLike, write_table
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from autoeval.commands.task_options import LIGHT, add_data_options
 from autoeval.commands.typed_options import refuse_beside
 
 if TYPE_CHECKING:
-    from autoeval.data.tasks.seed_set import SeedSet
+    from autoeval.io.tasks.seed_set import SeedSet
 
-SIZES = ("autoeval.published.metasets.recipe", "sample_set_sizes")  # of published methods, by name
+SIZES = ("autoeval.stability.metasets.recipe", "sample_set_sizes")  # of published methods, by name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, then print; 1 where a source cannot be used."""
-    from autoeval.data.tasks.inspection import load_each, look_at, look_at_each
-    from autoeval.data.tasks.task import load_task
     from autoeval.estimation.observation.samples import UnlabelledSamples
+    from autoeval.io.tasks.inspection import load_each, look_at, look_at_each
+    from autoeval.io.tasks.task import load_task
     from autoeval.report.sections import Report
     from autoeval.results.check_report import Plan, Sources
     from autoeval.runtime.progress import progress_bar

@@ -210,7 +210,7 @@ def _boxes(args: argparse.Namespace, fits: dict[str, Any]) -> list[Any]:
     """Return the file of each detector, or the detector as it was fitted."""
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.given_boxes import Detector, Predictions
-    from autoeval.features.reference_features import REFERENCE_AP
+    from autoeval.model.reference_features import REFERENCE_AP
 
     boxes: list[Any] = [None if path == NOT_FILES else path for path in args.predictions]
     boxes = boxes or [None] * len(fits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-LAYOUTS = (  # as `autoeval.data.labels.any_format` lists its formats
+LAYOUTS = (  # as `autoeval.io.labels.any_format` lists its formats
     *("coco", "yolo", "voc", "bdd100k", "box_csv", "caltech", "citypersons", "cityscapes"),
     *("crowdhuman", "eurocity", "exdark", "kitti", "ua_detrac"),
 )
@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, write, and count."""
-    from autoeval.data.labels.any_format import load_labels
-    from autoeval.data.labels.writing import write_coco
-    from autoeval.data.wording import listed, printable
+    from autoeval.io.labels.any_format import load_labels
+    from autoeval.io.labels.writing import write_coco
+    from autoeval.io.wording import listed, printable
 
     labels = load_labels(args.labels, args.img_dir, layout=args.layout, **_options(args.option))
     write_coco(labels, args.out)

@@ -25,9 +25,9 @@ def watch_images(
     args: argparse.Namespace, estimator: AccuracyEstimator, executor: Executor, shards: Shards
 ) -> tuple[Watched | None, dict[str, Path]]:
     """Run the detector on images that it has not seen yet; the path of each by its name, too."""
-    from autoeval.data.find_images import find_images
-    from autoeval.data.image_folder import ImageFile
     from autoeval.estimation.given_boxes import Detector
+    from autoeval.io.find_images import find_images
+    from autoeval.io.image_folder import ImageFile
     from autoeval.monitoring.observing.signals import image_signals
     from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_records import RecordStore
@@ -92,10 +92,10 @@ def observe_other(
 ) -> None:
     """Run the other detector on the images that it has not seen yet."""
     from autoeval.api import load_estimator
-    from autoeval.data.image_folder import ImageFile
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.given_boxes import Detector
-    from autoeval.features.reference_features import REFERENCE_AP
+    from autoeval.io.image_folder import ImageFile
+    from autoeval.model.reference_features import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
     from autoeval.monitoring.periods import Clock
     from autoeval.monitoring.site_records import RecordStore
@@ -160,7 +160,7 @@ def compare_with_other(
 
 
 def _words_in(path: str | None) -> dict[str, str] | None:
-    from autoeval.data.predictions.category_words import read_names
+    from autoeval.io.predictions.category_words import read_names
 
     return read_names(Path(path)) if path else None
 

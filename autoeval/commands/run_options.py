@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from autoeval.commands.execution_options import add_execution_options, make_executor
 from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
 from autoeval.commands.typed_options import refuse_beside
-from autoeval.data.wording import listed
 from autoeval.detectors.detector_spec import DetectorSpec, names_python
 from autoeval.errors import InputError
+from autoeval.io.wording import listed
 
 if TYPE_CHECKING:
     from autoeval.estimation.given_boxes import Detector, Predictions

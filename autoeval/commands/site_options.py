@@ -20,10 +20,10 @@ from autoeval.runtime.shards import Shards
 from autoeval.targets import IOUS, named_target
 
 if TYPE_CHECKING:
-    from autoeval.data.image_folder import ImageFile
-    from autoeval.data.video import VideoFrame
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.io.image_folder import ImageFile
+    from autoeval.io.video import VideoFrame
 
 
 N_LABELS = 20  # images that a plan draws by default
@@ -56,7 +56,7 @@ def add_image_options(
 
 def named_images(args: argparse.Namespace) -> Sequence[ImageFile | VideoFrame] | None:
     """Find the images that the options name, None without any, and name what is passed over."""
-    from autoeval.data.find_images import VIDEOS_SKIPPED, find_images
+    from autoeval.io.find_images import VIDEOS_SKIPPED, find_images
 
     if not args.images:
         return None
@@ -218,7 +218,7 @@ def with_images(estimate: Estimate, folder: str | None) -> Estimate:
     """
     if folder is None or estimate.site is None:
         return estimate
-    from autoeval.data.image_folder import ImageFile
+    from autoeval.io.image_folder import ImageFile
 
     listed = estimate.site.boxes.clean.images
     paths = [Path(folder) / image.file_name for image in listed]

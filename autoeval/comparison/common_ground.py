@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from autoeval.data.labels.content import LabelSet
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Site
+from autoeval.io.labels.content import LabelSet
+from autoeval.io.wording import listed
 from autoeval.labels.labelled_categories import categories_with_a_box, labelled_categories
 from autoeval.notices import Notice
 from autoeval.report.tables import counted

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autoeval.accuracy.average_precision import RankedDetections, influence_function
+from autoeval.accuracy.coco_matching import AT_HALF, rank_categories
 from autoeval.boxes import overlapping_pairs
-from autoeval.calibration import FOUND, LIKELY
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
-from autoeval.metrics.average_precision import RankedDetections, influence_function
-from autoeval.metrics.coco_matching import AT_HALF, rank_categories
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes
+from autoeval.model.calibration import FOUND, LIKELY
 from autoeval.sites.site_boxes import SiteBoxes
 
 FEWEST_LIKELY = 3  # boxes that stand for labels

@@ -21,11 +21,11 @@ from autoeval.comparison.labelled_levels import labelled_level
 from autoeval.comparison.pair_model import PairPrior, pair_prior
 from autoeval.comparison.paired_labels import LabelDifference, PairedLabels, pair_labels
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
-from autoeval.data.labels.content import LabelSet
-from autoeval.data.wording import listed
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Categories, Site
+from autoeval.io.labels.content import LabelSet
+from autoeval.io.wording import listed
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError

@@ -42,7 +42,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.comparison.difference_model import OneKind, Seen, TwoKinds
-from autoeval.data.config_file import shipped_config
+from autoeval.io.config_file import shipped_config
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 

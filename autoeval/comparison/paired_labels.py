@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.accuracy.operating_point import image_counts
 from autoeval.comparison.common_ground import on_categories
 from autoeval.comparison.pair_model import PairPrior
 from autoeval.comparison.unlabelled_difference import LabelFree
-from autoeval.data.labels.content import LabelSet
-from autoeval.data.labels.truth import Truth
 from autoeval.errors import InputError
 from autoeval.estimation.site import Site
+from autoeval.io.labels.content import LabelSet
+from autoeval.io.labels.truth import Truth
 from autoeval.labels.difference import difference_estimate
 from autoeval.labels.estimators import (
     LabelledSample,
@@ -34,9 +37,6 @@ from autoeval.labels.prior import combine
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.labels.with_labels import as_random_draw, drawn_by_plan
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.coco_matching import rank_categories
-from autoeval.metrics.operating_point import image_counts
 from autoeval.notices import prefixed
 from autoeval.sites.label_warnings import contradicted_by_boxes, labelled_twice
 from autoeval.targets import OperatingPoint

@@ -15,8 +15,8 @@ from autoeval.counting.evaluation.evaluation_report import label_text
 from autoeval.counting.filed_page import FiledPage
 from autoeval.counting.praco.plus_plus import HIGHER_IS_BETTER as RISING_IN_PLUS_PLUS
 from autoeval.counting.praco.result import HIGHER_IS_BETTER
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.wording import listed
 from autoeval.report.tables import number_text
 
 # A run is ranked by the first that it has.

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 
 LARGEST = 1e12  # what is beyond it is no count

@@ -16,10 +16,10 @@ import pandas as pd
 
 from autoeval.counting.counters import Counter, CountResult, count_prompts
 from autoeval.counting.journal import Cell, CellJournal
-from autoeval.data.find_images import UnlabelledImage
-from autoeval.data.images import UnreadableImageError
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.images import UnreadableImageError
+from autoeval.io.wording import listed
 from autoeval.runtime import FAILED, OK
 from autoeval.runtime.files import write_json, write_table
 from autoeval.runtime.progress import announced_bar

@@ -13,10 +13,10 @@ from scipy.io import loadmat
 
 from autoeval.counting.counters.mmdet import find_category
 from autoeval.counting.predictions import read_columns, true_counts
-from autoeval.data.coco import read_coco
-from autoeval.data.json_file import read_json
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.coco import read_coco
+from autoeval.io.json_file import read_json
+from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 
 # Ways to call an image by its file: the whole name, without folders, without suffix too.

@@ -8,7 +8,6 @@ from pathlib import Path
 from textwrap import fill
 
 from autoeval.api import estimate_with_labels
-from autoeval.data.image_folder import load_image_folder
 from autoeval.demo.training import measure_samples
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
@@ -18,12 +17,10 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.plan_folder import plan_in_folder
+from autoeval.io.image_folder import load_image_folder
 from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.to_label import EMPTY
-from autoeval.published.fitting.fit_task import fit_task
-from autoeval.published.metasets import MetaSetConfig, SampleSet, own_images
-from autoeval.published.passes.presets import light, preset
 from autoeval.report.sections import Remarks, Report
 from autoeval.report.terminal import written_files
 from autoeval.results.estimate.estimate_page import estimate_page
@@ -31,6 +28,9 @@ from autoeval.results.labels.estimate_report import label_report
 from autoeval.roadworld import DETECTOR, ENVIRONMENTS
 from autoeval.roadworld.environments_task import environments_task, render_environments
 from autoeval.runtime.files import write_json, write_text
+from autoeval.stability.fitting.fit_task import fit_task
+from autoeval.stability.metasets import MetaSetConfig, SampleSet, own_images
+from autoeval.stability.passes.presets import light, preset
 
 SEED = 0
 PUBLISHED = ("fused", "ac", "bos")

@@ -16,18 +16,18 @@ import pandas as pd
 import torch
 from mmengine.config import Config
 
-from autoeval.data.tasks.labelled_samples import Sample, Samples
-from autoeval.data.tasks.task import Task
+from autoeval.accuracy.mean_ap import MeanAP
 from autoeval.detectors import MMDetector
 from autoeval.detectors.building.configs import fill_registries
 from autoeval.detectors.ops import register
 from autoeval.estimation.observation.observing import Observer
-from autoeval.metrics.mean_ap import MeanAP
-from autoeval.published.passes.presets import ScoredSettings
+from autoeval.io.tasks.labelled_samples import Sample, Samples
+from autoeval.io.tasks.task import Task
 from autoeval.report.tables import format_cells, to_markdown
 from autoeval.roadworld.dataset import CATEGORY, make_picture, write_environment
 from autoeval.runtime.files import PathLike, atomic_path
 from autoeval.runtime.progress import progress_bar
+from autoeval.stability.passes.presets import ScoredSettings
 
 if TYPE_CHECKING:
     from mmengine.runner import Runner

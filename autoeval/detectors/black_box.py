@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.data.wording import listed
 from autoeval.detections import HALF_SIZE, Detections, Evidence
 from autoeval.detectors.fingerprint import fingerprint
 from autoeval.detectors.half_images import on_half, shrink
 from autoeval.errors import FailedOnImagesError, InputError
+from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 
 Find = Callable[[Sequence[np.ndarray]], Any]

@@ -11,7 +11,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.runtime.files import PathLike
 
-OF_METHODS = ("autoeval.published.methods.published_estimator", "PublishedEstimator")
+OF_METHODS = ("autoeval.stability.methods.published_estimator", "PublishedEstimator")
 
 
 class AnyEstimator(Protocol):

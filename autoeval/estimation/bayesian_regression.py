@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import DEFAULT_METHOD
 from autoeval.estimation.intervals import MIN_SOURCES, check_level
@@ -43,8 +42,8 @@ from autoeval.estimation.reference_prior import (
     shipped_reference_prior,
 )
 from autoeval.estimation.score_table import sources, with_group_column
-from autoeval.features.reference_features import BY_REFERENCE
-from autoeval.regression import (
+from autoeval.io.wording import listed
+from autoeval.model import (
     Away,
     MixedModel,
     Mixture,
@@ -54,7 +53,8 @@ from autoeval.regression import (
     Scaling,
     predict_intervals,
 )
-from autoeval.regression.left_out import leave_one_group_out
+from autoeval.model.left_out import leave_one_group_out
+from autoeval.model.reference_features import BY_REFERENCE
 from autoeval.targets import OperatingPoint, find_target
 
 NEW = "\0new"  # a group and a source that no labelled set is called

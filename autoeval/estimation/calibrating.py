@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from autoeval.calibration import (
+from autoeval.accuracy.coco_matching import AT_HALF, IOU_THRESHOLDS
+from autoeval.estimation.category_scores import labelled_rows
+from autoeval.estimation.confidence_check import ConfidenceCheck, check_confidences
+from autoeval.estimation.panel_prior import calibration_prior
+from autoeval.estimation.reliability import reliability
+from autoeval.labels.fit_assistance import FOLDS, image_folds
+from autoeval.model.calibration import (
     FOUND,
     CalibrationPrior,
     ScoreCalibration,
@@ -16,12 +22,6 @@ from autoeval.calibration import (
     fit_missed,
     image_terms,
 )
-from autoeval.estimation.category_scores import labelled_rows
-from autoeval.estimation.confidence_check import ConfidenceCheck, check_confidences
-from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.estimation.reliability import reliability
-from autoeval.labels.fit_assistance import FOLDS, image_folds
-from autoeval.metrics.coco_matching import AT_HALF, IOU_THRESHOLDS
 from autoeval.sites.labelled_set import LabelledSet
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.calibration import ScoreCalibration
+from autoeval.accuracy.coco_matching import AT_HALF
+from autoeval.accuracy.mean_ap import coco_summary
+from autoeval.accuracy.operating_point import CountCurve
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.known_site import sampling_stds
@@ -24,22 +26,20 @@ from autoeval.estimation.pair_table import (
     needs_of,
 )
 from autoeval.estimation.score_table import SEED
-from autoeval.features.calibrated_features import (
+from autoeval.model.calibrated_features import (
     EXPECTED,
     FEATURES,
     WEIGHT,
     CalibratedFeatures,
     relative_sides,
 )
-from autoeval.features.reference_features import (
+from autoeval.model.calibration import ScoreCalibration
+from autoeval.model.reference_features import (
     BY_REFERENCE,
     REFERENCE_AP,
     REFERENCE_FEATURES,
     ReferenceFeatures,
 )
-from autoeval.metrics.coco_matching import AT_HALF
-from autoeval.metrics.mean_ap import coco_summary
-from autoeval.metrics.operating_point import CountCurve
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import OperatingPoint

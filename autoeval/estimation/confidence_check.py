@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from autoeval.accuracy.coco_matching import AT_HALF, match_categories
 from autoeval.errors import InputError
-from autoeval.metrics.coco_matching import AT_HALF, match_categories
 from autoeval.notices import Notice
 from autoeval.sites.labelled_set import LabelledSet
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SEED, sources
+from autoeval.model.prediction_interval import WIDEST
 from autoeval.notices import codes_of
-from autoeval.regression.prediction_interval import WIDEST
 from autoeval.report.tables import counted
 from autoeval.report.warning_lines import ordered_warnings, warning_lines
 from autoeval.runtime.json_values import plain

@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
-from autoeval.calibration import ScoreCalibration
-from autoeval.data.find_images import Images
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
@@ -29,11 +27,13 @@ from autoeval.estimation.score_floors import FloorFit
 from autoeval.estimation.site import Categories, Site
 from autoeval.estimation.site_estimate import estimate_rows
 from autoeval.estimation.site_reading import read_site
+from autoeval.io.find_images import Images
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.labels.with_labels import estimate_with_labels
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.runtime.files import PathLike
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.targets import IOUS

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.estimate import DEFAULT_METHOD
 from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.score_floors import split_floors, with_floors
 from autoeval.labels.assistance import LabelAssistance
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.runtime.files import PathLike
 
 

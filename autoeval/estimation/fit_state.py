@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 from typing_extensions import Self
 
-from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
@@ -20,6 +19,7 @@ from autoeval.estimation.score_floors import FloorFit
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_estimate import estimate_site
 from autoeval.labels.assistance import LabelAssistance
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.targets import AP_TARGETS, IOUS, OperatingPoint, points_at
 
 CALIBRATIONS = "calibrations"  # in `context`: of the sites of fits that were joined

@@ -10,9 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.data.find_images import Images, UnlabelledImage, list_images
-from autoeval.data.image_folder import ImageFile
-from autoeval.data.labels.content import LabelledImage
 from autoeval.detections import HALF_SIZE
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
@@ -24,6 +21,9 @@ from autoeval.estimation.observation.reference_boxes import Reference, load_refe
 from autoeval.estimation.pair_table import CATEGORY, needs_of
 from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
+from autoeval.io.find_images import Images, UnlabelledImage, list_images
+from autoeval.io.image_folder import ImageFile
+from autoeval.io.labels.content import LabelledImage
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.runtime.files import PathLike
 from autoeval.sites.reference_statistics import ReferenceStatistics

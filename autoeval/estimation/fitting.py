@@ -9,10 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.calibration import FOUND
-from autoeval.data.predictions.reading import files_by_place
-from autoeval.data.tasks.task import SeedSetFiles, Task
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import CalibratedSets
 from autoeval.estimation.confidence_check import ConfidenceCheck
@@ -40,6 +36,10 @@ from autoeval.estimation.reference_choice import read_with_strongest
 from autoeval.estimation.reference_warnings import reference_of_fit
 from autoeval.estimation.score_floors import fits_above, share_above
 from autoeval.estimation.site import Categories, any_task, words_of
+from autoeval.io.predictions.reading import files_by_place
+from autoeval.io.tasks.task import SeedSetFiles, Task
+from autoeval.io.wording import listed
+from autoeval.model.calibration import FOUND
 from autoeval.notices import prefixed
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.runtime.files import PathLike

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import FoundBoxes, read_predictions
-from autoeval.data.predictions.category_words import read_names
-from autoeval.data.predictions.entries import NoBoxError
-from autoeval.data.predictions.prediction_checks import check_half_size
-from autoeval.data.wording import listed
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes, read_predictions
+from autoeval.io.predictions.category_words import read_names
+from autoeval.io.predictions.entries import NoBoxError
+from autoeval.io.predictions.prediction_checks import check_half_size
+from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.job import Executor
 from autoeval.sites.site_boxes import SiteBoxes

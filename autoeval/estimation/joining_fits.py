@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.calibration import ScoreCalibration
-from autoeval.data.wording import listed, short_names
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -21,6 +19,8 @@ from autoeval.estimation.observation.pass_settings import FORMER_SETTINGS, of_pl
 from autoeval.estimation.pair_table import pair_rows
 from autoeval.estimation.reference_choice import CHOSEN
 from autoeval.estimation.score_floors import FloorFit
+from autoeval.io.wording import listed, short_names
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.runtime.blas_threads import one_blas_thread
 from autoeval.sites.reference_statistics import different_floors, joined_statistics
 

@@ -4,7 +4,7 @@ Their accuracy is that of the labelled images times the ratio of the expected av
 
 .. math:: y_2 = y_1 \frac{e_2 + ε}{e_1 + ε}
 
-In `autoeval.regression.mixed_model` the new pair has all effects in common with the labelled one
+In `autoeval.model.mixed_model` the new pair has all effects in common with the labelled one
 of the same site and category, its own too, and no other score moves it: of these the differences
 within a site are mostly sampling error. The sampling errors of both sets of images are taken from
 how accuracy varies over the labelled images, since they are most of what is left; and what no score
@@ -19,11 +19,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from autoeval.data.wording import listed
+from autoeval.accuracy.average_precision import RankedDetections, influence_function
+from autoeval.accuracy.mean_ap import coco_summary
 from autoeval.errors import InputError
-from autoeval.metrics.average_precision import RankedDetections, influence_function
-from autoeval.metrics.mean_ap import coco_summary
-from autoeval.regression import Pairs
+from autoeval.io.wording import listed
+from autoeval.model import Pairs
 from autoeval.targets import AP_TARGETS
 
 SITE = "known_site"  # column of the rows of new images: name of their source

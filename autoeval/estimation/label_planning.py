@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.data.image_header import read_header
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import FoundBoxes
+from autoeval.accuracy.coco_matching import top_detections
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.labelling import priors_of_targets
 from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Site
+from autoeval.io.image_header import read_header
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes
 from autoeval.labels.control_variates import ProbableLabels
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.label_sampling import blocks_of
@@ -26,7 +27,6 @@ from autoeval.labels.plan import LabelPlan, make_plan
 from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.pseudo_labels import read_pseudo_labels
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.metrics.coco_matching import top_detections
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.pool import Pool, pool_of_evidence

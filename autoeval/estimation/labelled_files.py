@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.data.coco import read_coco
-from autoeval.data.labels.content import LabelSet, of_splits, split_of
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions.prediction_checks import check_coverage
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
+from autoeval.io.coco import read_coco
+from autoeval.io.labels.content import LabelSet, of_splits, split_of
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions.prediction_checks import check_coverage
+from autoeval.io.wording import listed
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.label_warnings import exchanged_words, mismatched_words
@@ -25,7 +25,7 @@ from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes, check_floor, check_limit
 
 if TYPE_CHECKING:
-    from autoeval.data.tasks.task import Task
+    from autoeval.io.tasks.task import Task
 
 ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
 LABELLED = "images with labelled objects"
@@ -140,7 +140,7 @@ def read_labels(
     is_coco = is_coco_file(path, layout)
     if is_coco and img_dir is None:
         return read_coco(path)
-    from autoeval.data.labels.any_format import load_labels
+    from autoeval.io.labels.any_format import load_labels
 
     folder = None if img_dir is None else os.fspath(img_dir)
     content = load_labels(path, folder, layout=layout, **options)

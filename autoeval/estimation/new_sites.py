@@ -13,7 +13,7 @@ from autoeval.estimation.nothing_found import nothing_over, without_boxes
 from autoeval.estimation.pair_table import category_weights
 from autoeval.estimation.regression_estimate import bounds
 from autoeval.labels.value_with_error import quantile
-from autoeval.regression import PredictionInterval, predict_intervals
+from autoeval.model import PredictionInterval, predict_intervals
 
 AT_ONCE = 32  # pairs whose covariance is looked at together, where they may be many
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pandas as pd
 
+from autoeval.model import PredictionInterval
 from autoeval.notices import Notice
-from autoeval.regression import PredictionInterval
 from autoeval.report.tables import counted
 from autoeval.targets import OperatingPoint
 

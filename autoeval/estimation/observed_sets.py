@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.data.tasks.task import Task
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Detector
 from autoeval.estimation.labelled_files import read_labels, set_of_detector
@@ -18,6 +16,8 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import PassLog
 from autoeval.estimation.site import any_task, own_words
+from autoeval.io.tasks.task import Task
+from autoeval.io.wording import listed
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.labelled_set import (
@@ -29,7 +29,7 @@ from autoeval.sites.labelled_set import (
 from autoeval.sites.site_boxes import SiteBoxes
 
 if TYPE_CHECKING:
-    from autoeval.data.tasks.seed_set import SeedSet
+    from autoeval.io.tasks.seed_set import SeedSet
 
 
 def observed_labels(
@@ -49,7 +49,7 @@ def observed_labels(
 
     Returned: the set, and what its scores are made with; see `Observer.context`.
     """
-    from autoeval.data.tasks.seed_set import load_seed_set
+    from autoeval.io.tasks.seed_set import load_seed_set
 
     words = run.loaded.categories
     content = read_labels(Path(labels), img_dir)
@@ -106,7 +106,7 @@ def _observed(
     run: Detector, seed_set: SeedSet, task: Task, *, folder: Path | None, **of_set: Any
 ) -> LabelledSet:
     """Run a detector over the images of a seed set, in its own words, and translate its boxes."""
-    from autoeval.data.tasks.labelled_samples import SeedSetSamples
+    from autoeval.io.tasks.labelled_samples import SeedSetSamples
 
     observer = keeping(_observer(run, own_words(run.loaded)), run.keeping(folder))
     words = run.loaded.categories

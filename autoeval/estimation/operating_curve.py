@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from autoeval.data.labels.content import LabelSet
+from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.operating_point import image_counts, value_of
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.site_estimate import NOT_CORRECTED
+from autoeval.io.labels.content import LabelSet
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.with_labels import estimate_targets
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.operating_point import image_counts, value_of
 from autoeval.targets import IOUS, MEASURES, OperatingPoint
 
 THRESHOLDS = np.arange(1, 20) / 20

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.operating_point import CountCurve, denominators, value_of
 from autoeval.errors import InputError
 from autoeval.estimation.score_table import SAMPLE, SEED
-from autoeval.features.calibrated_features import EXPECTED, FEATURES, WEIGHT
-from autoeval.features.reference_features import BY_REFERENCE, REFERENCE_FEATURES
-from autoeval.metrics.operating_point import CountCurve, denominators, value_of
-from autoeval.regression import Pairs
+from autoeval.model import Pairs
+from autoeval.model.calibrated_features import EXPECTED, FEATURES, WEIGHT
+from autoeval.model.reference_features import BY_REFERENCE, REFERENCE_FEATURES
 from autoeval.targets import AP_TARGETS, OperatingPoint
 
 CONFIDENCE = "expected_ap"  # known wherever a category is found

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.calibration import CalibrationPrior, Usual
-from autoeval.data.config_file import shipped_config
 from autoeval.errors import InputError
-from autoeval.regression import Away, Prior, Scaling
+from autoeval.io.config_file import shipped_config
+from autoeval.model import Away, Prior, Scaling
+from autoeval.model.calibration import CalibrationPrior, Usual
 from autoeval.targets import OperatingPoint
 
 FILES = ("panel_prior.json", "operating_point_prior.json")

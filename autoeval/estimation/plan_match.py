@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.data.predictions.box_columns import FoundBoxes
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.label_planning import fingerprint_of
+from autoeval.io.predictions.box_columns import FoundBoxes
+from autoeval.io.wording import listed
 from autoeval.labels.plan import LabelPlan
 
 COMPARED_IMAGES = 20

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
-from autoeval.data.tasks.seed_set import SeedSet
 from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegression
 from autoeval.estimation.pair_table import CATEGORY
+from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.notices import Notice
 
 BASELINE = "constant"

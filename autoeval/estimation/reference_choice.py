@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
+from autoeval.io.wording import listed
 from autoeval.notices import Notice
 from autoeval.sites.labelled_set import LabelledSet
 

@@ -21,11 +21,11 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
-from autoeval.data.config_file import shipped_config
 from autoeval.estimation.pair_table import REFERENCE_TRUE
-from autoeval.features.reference_features import REFERENCE_AP, REFERENCE_FEATURES
-from autoeval.regression import Prior, Scaling
-from autoeval.regression.variances import Variances, possible_variances
+from autoeval.io.config_file import shipped_config
+from autoeval.model import Prior, Scaling
+from autoeval.model.reference_features import REFERENCE_AP, REFERENCE_FEATURES
+from autoeval.model.variances import Variances, possible_variances
 
 FILE = "reference_prior.json"
 READ_BY = dict(zip(("mAP", "mAP50", "mAP75"), REFERENCE_FEATURES, strict=True))

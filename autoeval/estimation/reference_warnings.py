@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from autoeval.data.wording import listed
 from autoeval.estimation.pair_table import REFERENCE_TRUE, pair_rows
 from autoeval.estimation.reference_prior import PRECISION_OF
-from autoeval.features.reference_features import REFERENCE_AP
+from autoeval.io.wording import listed
+from autoeval.model.reference_features import REFERENCE_AP
 from autoeval.notices import Notice
 from autoeval.targets import OperatingPoint
 

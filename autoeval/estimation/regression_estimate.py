@@ -6,7 +6,6 @@ import math
 
 import pandas as pd
 
-from autoeval.data.wording import listed
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import SamplingError
@@ -14,8 +13,9 @@ from autoeval.estimation.known_site import GROUP, SITE
 from autoeval.estimation.nothing_found import nothing_over, nothing_over_text, undefined_at
 from autoeval.estimation.pair_table import category_weights
 from autoeval.estimation.warnings import estimate_warnings, width_warning
+from autoeval.io.wording import listed
+from autoeval.model import PredictionInterval
 from autoeval.notices import Notice
-from autoeval.regression import PredictionInterval
 from autoeval.targets import find_target
 
 NO_SAMPLING_ERROR = SamplingError()

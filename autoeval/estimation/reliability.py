@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from autoeval.accuracy.coco_matching import AT_HALF
 from autoeval.estimation.confidence_check import counted_boxes
-from autoeval.metrics.coco_matching import AT_HALF
 from autoeval.sites.labelled_set import LabelledSet
 
 CALIBRATED, CONFIDENCE = "calibrated", "confidence itself"

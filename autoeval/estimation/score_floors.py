@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.calibration import CalibrationPrior, ScoreCalibration
 from autoeval.estimation.calibrating import CalibratedSets, fit_missed_objects
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.panel_prior import calibration_prior
+from autoeval.model.calibration import CalibrationPrior, ScoreCalibration
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.reference_statistics import SAME_FLOOR
 

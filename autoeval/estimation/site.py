@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.data.find_images import UnlabelledImage
-from autoeval.data.image_folder import ImageFile, load_image_folder
-from autoeval.data.image_header import image_size
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import read_image_list
-from autoeval.data.predictions.image_list import with_sizes
-from autoeval.data.predictions.prediction_checks import boxes_beyond, check_coverage, copies
-from autoeval.data.same_files import without_copies
-from autoeval.data.tasks.task import Task
-from autoeval.data.wording import listed, listed_near
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import CategoryScores, site_scores
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
+from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.image_folder import ImageFile, load_image_folder
+from autoeval.io.image_header import image_size
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import read_image_list
+from autoeval.io.predictions.image_list import with_sizes
+from autoeval.io.predictions.prediction_checks import boxes_beyond, check_coverage, copies
+from autoeval.io.same_files import without_copies
+from autoeval.io.tasks.task import Task
+from autoeval.io.wording import listed, listed_near
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards, Undivided

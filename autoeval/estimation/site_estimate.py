@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autoeval.accuracy.resampling import resampled_counts
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import CategoryScores
 from autoeval.estimation.estimate import Estimate
@@ -27,7 +28,6 @@ from autoeval.estimation.pair_table import category_weights, values_of
 from autoeval.estimation.reference_warnings import reference_at_site
 from autoeval.estimation.regression_estimate import UNDEFINED, bounds, estimate_site_rows
 from autoeval.estimation.site import Site
-from autoeval.metrics.resampling import resampled_counts
 from autoeval.notices import Notice
 from autoeval.sites.score_range import unseen_warning
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from autoeval.data.find_images import Images, list_images
-from autoeval.data.wording import listed
 from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.fitted_pass import FittedPass
@@ -15,6 +13,8 @@ from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.site import Categories, Site, site_of_images
+from autoeval.io.find_images import Images, list_images
+from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards
 

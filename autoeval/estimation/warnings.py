@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from autoeval.model import PredictionInterval
 from autoeval.notices import Notice
-from autoeval.regression import PredictionInterval
 from autoeval.report.tables import counted
 from autoeval.report.warning_lines import WIDE
 from autoeval.targets import LOWEST_MAP, OperatingPoint

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
+from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.errors import InputError
 from autoeval.labels.box_model import BoxModel
 from autoeval.labels.control_variates import MODEL, ProbableLabels, control_variates
 from autoeval.labels.variance_prior import VariancePrior
-from autoeval.metrics.average_precision import RankedDetections
 from autoeval.sites.pool import Pool, passes_of
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.data.predictions import FoundBoxes
+from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.coco_matching import AT_HALF
 from autoeval.detections import CONFIDENT, SCORE_THR
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.coco_matching import AT_HALF
+from autoeval.io.predictions import FoundBoxes
 from autoeval.sites.pool import Pool
 
 INVERSE_PENALTY = 0.03  # on slopes, for standardised features

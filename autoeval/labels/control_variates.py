@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.data.predictions import FoundBoxes
+from autoeval.accuracy.average_precision import RankedDetections, influence_function
+from autoeval.accuracy.coco_matching import AT_HALF, top_detections
+from autoeval.accuracy.weighted_matching import match_weighted
 from autoeval.detections import CONFIDENT
-from autoeval.metrics.average_precision import RankedDetections, influence_function
-from autoeval.metrics.coco_matching import AT_HALF, top_detections
-from autoeval.metrics.weighted_matching import match_weighted
+from autoeval.io.predictions import FoundBoxes
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.site_boxes import SiteBoxes
 

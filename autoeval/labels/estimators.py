@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autoeval.accuracy.average_precision import RankedDetections, influence_function
+from autoeval.accuracy.operating_point import denominators, image_counts, influence_on, value_of
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.difference import difference_estimate
 from autoeval.labels.object_variance import DOF, PER_OBJECT, UNKNOWN_VALUE, object_variance
@@ -13,8 +15,6 @@ from autoeval.labels.prior import Combined, combine
 from autoeval.labels.small_sample_bias import without_small_sample_bias
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
-from autoeval.metrics.average_precision import RankedDetections, influence_function
-from autoeval.metrics.operating_point import denominators, image_counts, influence_on, value_of
 from autoeval.targets import OperatingPoint
 
 LEVELS = {"mAP": slice(None), "mAP50": slice(0, 1), "mAP75": slice(5, 6)}

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.coco_matching import AT_HALF
+from autoeval.accuracy.operating_point import image_counts, influence_on
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
@@ -28,9 +31,6 @@ from autoeval.labels.control_variates import (
 )
 from autoeval.labels.small_sample_bias import fit_small_sample_bias, measure_small_sample_bias
 from autoeval.labels.variance_prior import fit_variance_prior
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.coco_matching import AT_HALF
-from autoeval.metrics.operating_point import image_counts, influence_on
 from autoeval.sites.labelled_set import LabelledSet
 from autoeval.sites.pool import OF_BOX, passes_of
 from autoeval.targets import MEASURES

@@ -13,8 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from autoeval.calibration import FOUND
-from autoeval.data.predictions import FoundBoxes
+from autoeval.io.predictions import FoundBoxes
 from autoeval.labels.estimators import FEWEST_HOLDING
 from autoeval.labels.joint import (
     SMALL_SAMPLE_BIAS_STD,
@@ -27,6 +26,7 @@ from autoeval.labels.joint_sample import with_shared_bias
 from autoeval.labels.object_variance import DOF, object_variance
 from autoeval.labels.sample_size import first_that_suffices
 from autoeval.labels.small_sample_bias import bias_scale, objects_in_pool
+from autoeval.model.calibration import FOUND
 
 CATEGORIES_DRAWN = 200  # in all draws together: with many categories one draw is like another
 LABELS_OF_SHARES = 10.0  # that the expected shares of images count as, beside those that were seen

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from autoeval.data.find_images import UnlabelledImage
-from autoeval.data.image_folder import FormerNames
-from autoeval.data.labels.content import LabelledImage, LabelSet
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import FoundBoxes
-from autoeval.data.video import time_blocks
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.image_folder import FormerNames
+from autoeval.io.labels.content import LabelledImage, LabelSet
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes
+from autoeval.io.video import time_blocks
+from autoeval.io.wording import listed
 from autoeval.notices import Notice
 
 _NUMBER = re.compile(r"(\d+)(?=\D*$)")

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from autoeval.calibration import LIKELY
-from autoeval.data.labels.content import ANY, LabelSet
-from autoeval.data.predictions import FoundBoxes
-from autoeval.data.wording import listed
+from autoeval.io.labels.content import ANY, LabelSet
+from autoeval.io.predictions import FoundBoxes
+from autoeval.io.wording import listed
 from autoeval.labels.estimators import LEVELS
 from autoeval.labels.label_sampling import places_in_pool
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
+from autoeval.model.calibration import LIKELY
 from autoeval.notices import Notice
 
 ZERO = ValueWithError(0.0, 0.0)

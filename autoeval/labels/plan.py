@@ -9,9 +9,11 @@ from functools import cached_property
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.data.predictions import FoundBoxes
-from autoeval.data.wording import listed
+from autoeval.accuracy.coco_matching import AT_HALF
+from autoeval.accuracy.operating_point import influence_on
 from autoeval.errors import InputError
+from autoeval.io.predictions import FoundBoxes
+from autoeval.io.wording import listed
 from autoeval.labels.assistance import LabelAssistance, MixingWeights
 from autoeval.labels.by_image import ByImage, with_few_bits
 from autoeval.labels.control_variates import MODEL, PSEUDO, REFERENCE
@@ -29,8 +31,6 @@ from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.sample_size import Outlook, WidthForecast
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
-from autoeval.metrics.coco_matching import AT_HALF
-from autoeval.metrics.operating_point import influence_on
 from autoeval.notices import Notice
 from autoeval.report.warning_lines import warning_lines
 from autoeval.sites.pool import Pool

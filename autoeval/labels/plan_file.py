@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.data.json_file import read_json
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
+from autoeval.io.json_file import read_json
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes
 from autoeval.labels.assistance import MixingWeights
 from autoeval.labels.by_image import ByImage
 from autoeval.labels.compact_arrays import compact, restored

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from autoeval.data.predictions import FoundBoxes
+from autoeval.io.predictions import FoundBoxes
 from autoeval.labels.control_variates import ProbableLabels
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.targets import IOUS, OperatingPoint

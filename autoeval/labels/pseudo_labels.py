@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from autoeval.data.predictions import FoundBoxes, read_predictions
-from autoeval.data.predictions.reading import file_of
-from autoeval.metrics.coco_matching import top_detections
+from autoeval.accuracy.coco_matching import top_detections
+from autoeval.io.predictions import FoundBoxes, read_predictions
+from autoeval.io.predictions.reading import file_of
 from autoeval.runtime.files import PathLike
 from autoeval.sites.labelled_set import LabelledSet
 

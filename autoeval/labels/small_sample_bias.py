@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from autoeval.metrics.average_precision import RankedDetections
+from autoeval.accuracy.average_precision import RankedDetections
 
 OFFSET = 1.0  # objects
 OBJECTS_OF_EXPECTED = 3.0  # that an expected number counts as, beside labelled objects

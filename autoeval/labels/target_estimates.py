@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.operating_point import image_counts
 from autoeval.labels.estimators import (
     LabelEstimates,
     LabelledSample,
@@ -17,8 +19,6 @@ from autoeval.labels.estimators import (
 from autoeval.labels.joint_sample import CategoryEstimates, CategorySample, estimate_categories
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.value_with_error import NOTHING
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.operating_point import image_counts
 from autoeval.targets import OperatingPoint
 
 

@@ -12,13 +12,13 @@ from urllib.parse import quote
 import numpy as np
 
 from autoeval.boxes import box_iou
-from autoeval.data.find_images import UnlabelledImage
-from autoeval.data.image_header import read_header
-from autoeval.data.json_file import read_json
-from autoeval.data.labels.content import LabelledBox, LabelledImage, LabelSet
-from autoeval.data.labels.writing import coco_document
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
+from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.image_header import read_header
+from autoeval.io.json_file import read_json
+from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.io.labels.writing import coco_document
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.plan_file import save_plan
 from autoeval.runtime.files import atomic_path, write_json, write_text

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from autoeval.data.labels.content import LabelSet
-from autoeval.data.wording import listed
+from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.errors import InputError
+from autoeval.io.labels.content import LabelSet
+from autoeval.io.wording import listed
 from autoeval.labels.estimators import FEWEST_HOLDING, LEVELS, LabelEstimates
 from autoeval.labels.label_sampling import LabelledSubset, match_labels
 from autoeval.labels.labelled_categories import on_labelled_categories, with_categories
@@ -18,8 +20,6 @@ from autoeval.labels.plan import LabelPlan
 from autoeval.labels.sample_size import FEWEST_LABELS, WidthForecast, outlook_after
 from autoeval.labels.target_estimates import TargetEstimates, estimate_target
 from autoeval.labels.value_with_error import NOTHING
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.coco_matching import rank_categories
 from autoeval.notices import Notice, as_notice
 from autoeval.sites.label_warnings import label_warnings
 from autoeval.targets import points_at

@@ -12,12 +12,12 @@ import pandas as pd
 from autoeval.comparison.common_ground import check_fits
 from autoeval.comparison.compare_sites import compare_sites
 from autoeval.comparison.comparison import distinguishable
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.site import Categories, Site
-from autoeval.features.reference_features import REFERENCE_AP
+from autoeval.io.wording import listed
+from autoeval.model.reference_features import REFERENCE_AP
 from autoeval.monitoring.observing.results_files import find_results
 from autoeval.monitoring.periods import in_time
 from autoeval.monitoring.site_categories import SiteCategories

@@ -79,7 +79,7 @@ def monitor(
         )
     if images is None:
         raise InputError("Expected predictions, or images to run the detector on.")
-    from autoeval.data.image_folder import load_image_folder
+    from autoeval.io.image_folder import load_image_folder
     from autoeval.monitoring.observing.signals import image_signals
 
     watched = watch_sites(

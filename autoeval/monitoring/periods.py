@@ -11,10 +11,10 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 import pandas as pd
 
-from autoeval.data.image_folder import natural_order
-from autoeval.data.image_header import exif_time
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.image_folder import natural_order
+from autoeval.io.image_header import exif_time
+from autoeval.io.wording import listed
 from autoeval.notices import Notice
 from autoeval.report.tables import counted
 from autoeval.runtime.files import PathLike

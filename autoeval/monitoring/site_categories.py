@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from autoeval.calibration import LIKELY, ScoreCalibration
-from autoeval.data.wording import listed
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.site import Categories, check_words, words_of
+from autoeval.io.wording import listed
+from autoeval.model.calibration import LIKELY, ScoreCalibration
 from autoeval.monitoring.site_records import CameraImage
 
 

@@ -12,9 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autoeval.data.image_folder import ImageFile
-from autoeval.data.predictions.category_words import read_names
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
@@ -24,6 +21,9 @@ from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import BLACK_BOX, Categories, any_task
+from autoeval.io.image_folder import ImageFile
+from autoeval.io.predictions.category_words import read_names
+from autoeval.io.wording import listed
 from autoeval.monitoring.changes.site_changes import site_changes
 from autoeval.monitoring.observing.reading_results import ResultsReader, read_results
 from autoeval.monitoring.observing.results_files import find_results

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.calibration import FOUND
 from autoeval.comparison.common_objects import different_boxes
 from autoeval.comparison.comparison import ALL, Comparison, distinguishable
-from autoeval.data.images import UnreadableImageError
 from autoeval.detections import Detections
 from autoeval.estimation.site import Site
+from autoeval.io.images import UnreadableImageError
+from autoeval.model.calibration import FOUND
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Report, Section
 from autoeval.report.tables import counted, format_cells, to_terminal

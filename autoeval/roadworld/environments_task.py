@@ -7,7 +7,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from autoeval.data.tasks.task import SeedSetFiles, Task
+from autoeval.io.tasks.task import SeedSetFiles, Task
 from autoeval.roadworld import CATEGORY, ENVIRONMENTS, write_environment
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.progress import progress_bar

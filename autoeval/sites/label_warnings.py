@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.coco_matching import top_detections
 from autoeval.boxes import overlapping_pairs
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import FoundBoxes
-from autoeval.data.wording import listed
 from autoeval.detections import CONFIDENT
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.coco_matching import top_detections
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes
+from autoeval.io.wording import listed
 from autoeval.notices import Notice
 
 SURE = 0.5

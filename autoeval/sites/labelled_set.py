@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.data.labels.truth import NO_BOXES, Truth
-from autoeval.data.predictions import FoundBoxes
-from autoeval.data.wording import listed
-from autoeval.errors import InputError
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.metrics.coco_matching import (
+from autoeval.accuracy.average_precision import RankedDetections
+from autoeval.accuracy.coco_matching import (
     Matches,
     match_categories,
     rank_categories,
     top_detections,
 )
+from autoeval.errors import InputError
+from autoeval.io.labels.truth import NO_BOXES, Truth
+from autoeval.io.predictions import FoundBoxes
+from autoeval.io.wording import listed
 from autoeval.notices import Notice, prefixed
 from autoeval.sites.label_warnings import label_warnings
 from autoeval.sites.pool import Pool

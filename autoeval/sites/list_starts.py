@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autoeval.data.predictions import FoundBoxes
+from autoeval.io.predictions import FoundBoxes
 
 LEAST_LIMIT, FEWEST_FULL = 10, 3
 """Lists are full where so many images have the most boxes of any, and that is so many."""

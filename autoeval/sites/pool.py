@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autoeval.accuracy.coco_matching import top_detections
 from autoeval.boxes import overlapping_pairs
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import CONFIDENT, Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.metrics.coco_matching import top_detections
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes
 from autoeval.notices import Notice
 
 OF_BOX = (

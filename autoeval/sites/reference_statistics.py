@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.data.predictions import FoundBoxes
-from autoeval.data.wording import listed
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
+from autoeval.io.predictions import FoundBoxes
+from autoeval.io.wording import listed
 from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.report.tables import counted
 from autoeval.sites.list_starts import (

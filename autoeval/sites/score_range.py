@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import CONFIDENT, SCORE_THR
+from autoeval.io.predictions import FoundBoxes
 from autoeval.notices import Notice
 from autoeval.sites.list_starts import ENOUGH_BOXES, lowest_of_images
 

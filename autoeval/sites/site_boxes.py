@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.calibration import FOUND, LIKELY, ScoreCalibration
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import FoundBoxes
+from autoeval.accuracy.coco_matching import MAX_DETECTIONS
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
-from autoeval.metrics.coco_matching import MAX_DETECTIONS
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes
+from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
 from autoeval.notices import Notice
 from autoeval.sites.pool import Pool, image_sizes, pool_of_predictions
 

@@ -1,5 +1,5 @@
 # The harder meta-set: one common corruption at one of five severities (Hendrycks & Dietterich 2019)
-# for each sample set. What a severity means: autoeval/published/metasets/transforms/.
+# for each sample set. What a severity means: autoeval/stability/metasets/transforms/.
 transforms = [
     "gaussian_noise",
     "shot_noise",

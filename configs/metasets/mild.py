@@ -1,5 +1,5 @@
 # The meta-set of the paper (BoS, section 5.4): three of seven mild transforms for each sample set,
-# each with one magnitude for the whole sample set. Ranges: autoeval/published/metasets/transforms/.
+# each with one magnitude for the whole sample set. Ranges: autoeval/stability/metasets/transforms/.
 transforms = [
     "Sharpness",
     "Equalize",

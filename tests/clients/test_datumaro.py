@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autoeval.data.labels.any_format import load_labels
+from autoeval.io.labels.any_format import load_labels
 
 pytestmark = pytest.mark.clients
 dm = pytest.importorskip("datumaro", reason="needs the extra 'clients'")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from autoeval.cli import main
-from autoeval.data.labels.any_format import load_labels
+from autoeval.io.labels.any_format import load_labels
 from tests.commands.predicted_world import HEIGHT, WIDTH, write_world
 from tests.doc_pages import snippet
 

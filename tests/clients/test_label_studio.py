@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from autoeval import estimate_with_labels, load_labels
-from autoeval.data.tasks.seed_set import load_seed_set
+from autoeval.io.tasks.seed_set import load_seed_set
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_request import PlannedSite, PlanRequest

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.data.labels.any_format import load_labels
+from autoeval.io.labels.any_format import load_labels
 from tests.doc_pages import snippet
 
 pytestmark = pytest.mark.clients

@@ -7,9 +7,9 @@ import cv2
 import numpy as np
 import pytest
 
-from autoeval.data.image_folder import load_image_folder
-from autoeval.data.predictions import read_image_list, read_predictions
-from autoeval.data.predictions.image_list import with_sizes
+from autoeval.io.image_folder import load_image_folder
+from autoeval.io.predictions import read_image_list, read_predictions
+from autoeval.io.predictions.image_list import with_sizes
 from tests.clients.torchvision_operators import usable_torchvision
 from tests.doc_pages import ROOT, shell_of, snippet
 

@@ -16,11 +16,11 @@ from rectangles import write_world as write_rectangles
 from shaken_rectangles import ShakenRectangles
 
 from autoeval import roadworld
-from autoeval.data.config_file import shipped_config
 from autoeval.demo import training
 from autoeval.detectors import loading
-from autoeval.published.commands import paper_runs
+from autoeval.io.config_file import shipped_config
 from autoeval.roadworld import ENVIRONMENTS, environments_task, write_environment
+from autoeval.stability.commands import paper_runs
 from benchmarks.paper_layouts import coco, exdark, kitti, write_sets
 
 SHIPPED = shipped_config("detectors", "roadworld_nano.pth")

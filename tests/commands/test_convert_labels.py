@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from autoeval.cli import main
-from autoeval.data.labels.any_format import load_labels
+from autoeval.io.labels.any_format import load_labels
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from predicted_world import write_world
 
+from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.cli import main
-from autoeval.data.coco import read_coco
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import read_predictions
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.metrics.coco_matching import rank_categories
+from autoeval.io.coco import read_coco
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import read_predictions
 
 
 @pytest.fixture(scope="module")

@@ -16,15 +16,15 @@ from labelled_colours import (
 )
 
 from autoeval import AccuracyEstimator, estimate_with_labels, plan_labels
+from autoeval.accuracy.coco_matching import rank_categories
 from autoeval.cli import main
-from autoeval.data.coco import read_coco
-from autoeval.data.labels.any_format import load_labels
-from autoeval.data.labels.truth import Truth
 from autoeval.detectors.detector_spec import load_black_box
 from autoeval.errors import InputError
+from autoeval.io.coco import read_coco
+from autoeval.io.labels.any_format import load_labels
+from autoeval.io.labels.truth import Truth
 from autoeval.labels.control_variates import true_influence
 from autoeval.labels.plan_file import load_plan
-from autoeval.metrics.coco_matching import rank_categories
 from autoeval.monitoring.changes.site_changes import Anchor
 
 POOL = 40

@@ -11,7 +11,7 @@ from forking import fork
 from monitoring import fake_cameras
 from monitoring.fake_cameras import detector, estimator, write_camera
 
-from autoeval.data.image_folder import load_image_folder
+from autoeval.io.image_folder import load_image_folder
 from autoeval.monitoring.observing.site_pass import (
     SitePass,
     observe_sites,

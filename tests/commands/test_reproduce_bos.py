@@ -8,7 +8,7 @@ from rectangles import RectangleDetector
 
 from autoeval.cli import main
 from autoeval.detections import Detections
-from autoeval.published.reproduce.printed import load_printed
+from autoeval.stability.reproduce.printed import load_printed
 from benchmarks.paper_layouts import SETS, coco, exdark, kitti, write_sets
 from benchmarks.person_layouts import WITH_BOTH, write_person_sets
 

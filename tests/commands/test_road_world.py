@@ -11,10 +11,10 @@ from rectangles import RectangleDetector, write_task
 
 from autoeval import roadworld
 from autoeval.cli import main
-from autoeval.published.commands import estimate_map, road_world, running_time
-from autoeval.published.metasets import load_recipes
-from autoeval.published.network.forward.dropout_spec import load_dropout
 from autoeval.roadworld import DETECTOR, ENVIRONMENTS, environments_task
+from autoeval.stability.commands import estimate_map, road_world, running_time
+from autoeval.stability.metasets import load_recipes
+from autoeval.stability.network.forward.dropout_spec import load_dropout
 from tests.doc_pages import ROOT
 
 
@@ -182,9 +182,9 @@ def test_a_number_of_images_that_is_none(few_images, monkeypatch, capsys):
 
 def test_a_long_run_says_so_before_it_starts(tmp_path, monkeypatch, capsys):
     """Four worlds of 6 images at one image in twenty seconds take eight minutes."""
-    from autoeval.data.tasks.task import load_task
     from autoeval.estimation.observation.observing import Observer
     from autoeval.estimation.observation.pass_settings import PassSettings
+    from autoeval.io.tasks.task import load_task
 
     task = load_task(write_task(tmp_path))
     seed_sets = task.load_seed_sets()

@@ -6,8 +6,8 @@ from rectangles import write_task
 from shaken_rectangles import ShakenRectangles
 
 from autoeval.cli import main
-from autoeval.published.commands import search_dropout
-from autoeval.published.network.forward.dropout_spec import load_dropout
+from autoeval.stability.commands import search_dropout
+from autoeval.stability.network.forward.dropout_spec import load_dropout
 
 pytestmark = pytest.mark.usefixtures("drawn")
 

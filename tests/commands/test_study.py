@@ -8,9 +8,9 @@ from rectangles import RectangleDetector, write_task
 
 from autoeval.cli import main
 from autoeval.errors import InputError
-from autoeval.published.commands.studies import registry
-from autoeval.published.commands.studies.registry import studies
-from autoeval.published.commands.study import read_settings
+from autoeval.stability.commands.studies import registry
+from autoeval.stability.commands.studies.registry import studies
+from autoeval.stability.commands.study import read_settings
 
 pytestmark = pytest.mark.usefixtures("drawn")
 

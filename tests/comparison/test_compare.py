@@ -12,18 +12,18 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 from scipy import stats
 
 from autoeval import AccuracyEstimator, compare, fit, join
+from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.accuracy.operating_point import image_counts
 from autoeval.cli import main
 from autoeval.comparison.compare_sites import (
     consistent_values,
     joint_covariance,
     probability_of_best,
 )
-from autoeval.data.coco import read_coco
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import read_predictions
 from autoeval.errors import InputError
-from autoeval.metrics.coco_matching import rank_categories
-from autoeval.metrics.operating_point import image_counts
+from autoeval.io.coco import read_coco
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import read_predictions
 
 
 @pytest.fixture(scope="module")

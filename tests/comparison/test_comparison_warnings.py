@@ -6,7 +6,7 @@ import pytest
 from comparison.two_detectors import site_labels, site_predictions, some_labels, write_detectors
 
 from autoeval import AccuracyEstimator, compare, plan_labels
-from autoeval.data.wording import listed
+from autoeval.io.wording import listed
 
 DETECTORS = ("strong", "weak")
 

@@ -8,7 +8,7 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 
 from autoeval import AccuracyEstimator, Predictions, compare, fit, plan_labels
 from autoeval.comparison.paired_labels import pair_labels
-from autoeval.data.coco import read_coco
+from autoeval.io.coco import read_coco
 
 DETECTORS = ("strong", "weak")
 

@@ -10,9 +10,9 @@ from autoeval.counting.label_free import EDGES, CountingError, CountingErrorSett
 from autoeval.counting.measures.count_errors import bin_table, pooled
 from autoeval.detections import Detections
 from autoeval.estimation.observation.observing import Observer
-from autoeval.published.metasets import SampleSet, own_images
-from autoeval.published.passes.presets import ScoredSettings
-from autoeval.published.passes.tally import scored_rows
+from autoeval.stability.metasets import SampleSet, own_images
+from autoeval.stability.passes.presets import ScoredSettings
+from autoeval.stability.passes.tally import scored_rows
 
 
 def counted(pairs, **settings):

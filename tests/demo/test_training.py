@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from autoeval.cli import main
-from autoeval.data.config_file import shipped_config
 from autoeval.demo import training
 from autoeval.demo.training import describe_training, measure
 from autoeval.detectors import load_detector
-from autoeval.published.network.as_perturbable import as_perturbable
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
+from autoeval.io.config_file import shipped_config
 from autoeval.roadworld import CATEGORY, DETECTOR, ENVIRONMENTS, make_picture
+from autoeval.stability.network.as_perturbable import as_perturbable
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 
 pytestmark = pytest.mark.usefixtures("short_logs")
 

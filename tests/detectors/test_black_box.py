@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from bright_street import WORDS, find_bright, street
 
-from autoeval.data.tasks.task import Task
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.detectors.half_images import shrink
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
+from autoeval.io.tasks.task import Task
 
 
 def answering(answer, categories=WORDS):

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from autoeval.boxes import match_boxes
-from autoeval.data.images import read_image
 from autoeval.detectors import load_detector
 from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.io.images import read_image
 
 pytest.importorskip("onnx", reason="needs the extra 'test': onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra 'test': onnxruntime")

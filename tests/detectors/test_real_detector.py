@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from branching import same
 
-from autoeval.data.coco import read_coco
+from autoeval.accuracy.mean_ap import MeanAP
 from autoeval.detections import Detections
 from autoeval.detectors import load_detector
-from autoeval.metrics.mean_ap import MeanAP
+from autoeval.io.coco import read_coco
 
 VEHICLES = ("car", "bus", "truck")
 

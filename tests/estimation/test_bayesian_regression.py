@@ -8,9 +8,9 @@ from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.pair_table import pair_rows
-from autoeval.features.calibrated_features import FEATURES
-from autoeval.published.methods.leave_one_out import leave_one_source_out
-from autoeval.regression import Prior, Scaling
+from autoeval.model import Prior, Scaling
+from autoeval.model.calibrated_features import FEATURES
+from autoeval.stability.methods.leave_one_out import leave_one_source_out
 
 
 def pair_table(n=24, seed=0, noise=0.04, categories=("car", "van")):

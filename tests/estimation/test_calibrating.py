@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.accuracy.coco_matching import Matches
 from autoeval.errors import InputError
 from autoeval.estimation.calibrating import calibrated_rows, fit_calibration
 from autoeval.estimation.category_scores import labelled_rows
@@ -19,7 +20,6 @@ from autoeval.estimation.confidence_check import (
 )
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.metrics.coco_matching import Matches
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.site_boxes import SiteBoxes
 from tests.made_sites import random_found, truth_from

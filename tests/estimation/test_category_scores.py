@@ -4,10 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.calibration import ScoreCalibration
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import FoundBoxes
+from autoeval.accuracy.resampling import resampled_counts
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.category_scores import (
@@ -18,8 +15,11 @@ from autoeval.estimation.category_scores import (
 )
 from autoeval.estimation.pair_table import values_of
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.features.calibrated_features import FEATURES, CalibratedFeatures, relative_sides
-from autoeval.metrics.resampling import resampled_counts
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes
+from autoeval.model.calibrated_features import FEATURES, CalibratedFeatures, relative_sides
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.site_boxes import SiteBoxes, columns_of
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.accuracy.operating_point import image_counts, value_of
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import CategoryScores, labelled_rows
@@ -14,7 +15,6 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.pair_table import category_weights, features_at, with_target
 from autoeval.estimation.site import Site
-from autoeval.metrics.operating_point import image_counts, value_of
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import MEASURES, OperatingPoint, points_at

@@ -11,8 +11,8 @@ from autoeval.errors import InputError
 from autoeval.estimation.any_estimator import load_any_estimator
 from autoeval.estimation.artefact import write_artefact
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.published.methods.published_estimator import PublishedEstimator
-from autoeval.published.methods.source_regression import SourceRegression
+from autoeval.stability.methods.published_estimator import PublishedEstimator
+from autoeval.stability.methods.source_regression import SourceRegression
 
 CONTEXT = {"detector": {"weights": "abc", "score_thr": 0.05}, "dropout": {"stages": [1, 2]}}
 

@@ -9,10 +9,10 @@ from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.published.fitting.meta_set import BOXES_FILE, LABELLED, read_stored_sets
-from autoeval.published.fitting.stored_sets import pack_set
-from autoeval.published.methods.leave_one_out import leave_one_source_out
-from autoeval.published.methods.score_rows import read_scores
+from autoeval.stability.fitting.meta_set import BOXES_FILE, LABELLED, read_stored_sets
+from autoeval.stability.fitting.stored_sets import pack_set
+from autoeval.stability.methods.leave_one_out import leave_one_source_out
+from autoeval.stability.methods.score_rows import read_scores
 from tests.estimation.test_bayesian_regression import pair_table
 
 FORMER = {"group": "family"}

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.joining_fits import join_fits
 from autoeval.estimation.panel_prior import away_prior
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from tests.estimation.test_bayesian_regression import pair_table
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import autoeval
+from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.known_site import GROUP, SITE, sampling_stds
-from autoeval.metrics.average_precision import RankedDetections
-from autoeval.regression import MixedModel, Pairs, Prior, Scaling, Variances
+from autoeval.model import MixedModel, Pairs, Prior, Scaling, Variances
 from tests.made_sites import N_IMAGES, WORDS, random_found, truth_from
 
 ONE = Scaling(np.zeros(1), np.ones(1))

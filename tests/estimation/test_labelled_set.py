@@ -7,10 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.labels.truth import NO_BOXES
-from autoeval.data.predictions import read_predictions
-from autoeval.data.predictions.category_words import find_words
+from autoeval.accuracy.resampling import resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.category_scores import labelled_rows, site_scores
@@ -19,7 +16,10 @@ from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import Site
 from autoeval.estimation.site_estimate import site_sampling
-from autoeval.metrics.resampling import resampled_counts
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.labels.truth import NO_BOXES
+from autoeval.io.predictions import read_predictions
+from autoeval.io.predictions.category_words import find_words
 from autoeval.sites.labelled_set import labelled_set, truth_of_samples
 from autoeval.sites.reference_statistics import ReferenceStatistics, joined_statistics
 from autoeval.sites.site_boxes import SiteBoxes, check_floor, check_limit

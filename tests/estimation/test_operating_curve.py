@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.accuracy.operating_point import image_counts, value_of
 from autoeval.cli import main
 from autoeval.errors import InputError
 from autoeval.estimation.fitting import fit_sets
@@ -19,7 +20,6 @@ from autoeval.estimation.threshold_choice import choose_threshold
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_request import PlanRequest
-from autoeval.metrics.operating_point import image_counts, value_of
 from autoeval.sites.site_boxes import SiteBoxes
 from autoeval.targets import MEASURES
 from tests.estimation.test_estimates_at_thresholds import labelled

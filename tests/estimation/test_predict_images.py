@@ -9,17 +9,17 @@ from rectangles import RectangleDetector, rectangle_task, write_world
 from test_protocol import WORLDS, make_table
 
 from autoeval.counting.label_free import CountingErrorSettings
-from autoeval.data.image_folder import load_image_folder
-from autoeval.data.tasks.task import Task
 from autoeval.errors import InputError
 from autoeval.estimation.intervals import RESAMPLES
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.published.methods.published_estimator import PublishedEstimator
-from autoeval.published.passes.presets import BY_PRODUCTS, SourceDomain, preset
-from autoeval.published.passes.tally import scored_rows
-from autoeval.published.scores.agreement import ScaleAP
-from autoeval.published.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.io.image_folder import load_image_folder
+from autoeval.io.tasks.task import Task
+from autoeval.stability.methods.published_estimator import PublishedEstimator
+from autoeval.stability.passes.presets import BY_PRODUCTS, SourceDomain, preset
+from autoeval.stability.passes.tally import scored_rows
+from autoeval.stability.scores.agreement import ScaleAP
+from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
 
 # nothing as it is by default
 SETTINGS = replace(

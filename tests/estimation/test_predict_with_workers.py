@@ -5,8 +5,8 @@ import pickle
 import pytest
 from monitoring.fake_cameras import detector, estimator, write_camera
 
-from autoeval.data.image_folder import load_image_folder
 from autoeval.estimation.observation.kept_observer import Keeping
+from autoeval.io.image_folder import load_image_folder
 from autoeval.runtime.job import Outcome, attempt, prepare
 
 

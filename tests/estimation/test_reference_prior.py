@@ -11,9 +11,9 @@ from autoeval.estimation.pair_table import REFERENCE_TRUE
 from autoeval.estimation.reference_prior import ReferencePrior, ReferenceStrength
 from autoeval.estimation.reference_warnings import reference_at_site, reference_of_fit
 from autoeval.estimation.regression_estimate import estimate_site_rows
-from autoeval.features.calibrated_features import FEATURES
-from autoeval.features.reference_features import REFERENCE_FEATURES
-from autoeval.regression import Prior, Scaling
+from autoeval.model import Prior, Scaling
+from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.reference_features import REFERENCE_FEATURES
 
 PRIOR = ReferencePrior(start=-0.1, full=0.1, certain=0.02, narrower=0.25)
 

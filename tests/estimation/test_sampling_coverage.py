@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autoeval.accuracy.resampling import resampled_counts
 from autoeval.detections import Detections, Evidence
-from autoeval.metrics.resampling import resampled_counts
-from autoeval.published.methods.published_estimator import PublishedEstimator
-from autoeval.published.scores.confidence_scores import AverageConfidence
+from autoeval.stability.methods.published_estimator import PublishedEstimator
+from autoeval.stability.scores.confidence_scores import AverageConfidence
 
 SOURCES, SPREAD_OF_PLACES, SPREAD_OF_IMAGES = 19, 0.015, 0.1
 

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from autoeval.accuracy.resampling import resampled_counts
 from autoeval.estimation.intervals import bootstrap_std
 from autoeval.estimation.observation.samples import blocks_of_read
-from autoeval.metrics.resampling import resampled_counts
-from autoeval.published.methods.source_intervals import (
+from autoeval.stability.methods.source_intervals import (
     Interval,
     inside,
     sampling_error,

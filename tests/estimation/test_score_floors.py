@@ -5,8 +5,6 @@ import pandas as pd
 import pytest
 
 from autoeval.comparison.common_ground import at_floors
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -16,7 +14,9 @@ from autoeval.estimation.pair_table import features_at
 from autoeval.estimation.panel_prior import calibration_prior, regression_prior
 from autoeval.estimation.score_floors import FLOORS
 from autoeval.estimation.site import Site, as_in_fit
-from autoeval.features.calibrated_features import FEATURES
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes
+from autoeval.model.calibrated_features import FEATURES
 from autoeval.sites.labelled_set import labelled_set
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes

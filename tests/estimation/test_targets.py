@@ -6,8 +6,8 @@ import pytest
 from test_protocol import WORLDS, make_table
 
 from autoeval.errors import InputError
-from autoeval.published.methods.leave_one_out import leave_one_source_out
-from autoeval.published.methods.published_estimator import PublishedEstimator
+from autoeval.stability.methods.leave_one_out import leave_one_source_out
+from autoeval.stability.methods.published_estimator import PublishedEstimator
 from autoeval.targets import find_target
 
 

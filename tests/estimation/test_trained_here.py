@@ -9,7 +9,7 @@ from autoeval.cli import main
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.pair_table import TRAINED_HERE
 from autoeval.estimation.panel_prior import away_prior
-from autoeval.regression import Away
+from autoeval.model import Away
 from tests.estimation.test_bayesian_regression import pair_table
 
 CODE = "precision-not-corrected"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from label_worlds import label_set, make_site
 
-from autoeval.data.predictions import FoundBoxes
+from autoeval.io.predictions import FoundBoxes
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.joint import JointPrior
 from autoeval.labels.joint_outlook import Holding, JointOutlook, expected_holding

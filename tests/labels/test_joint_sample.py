@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.labels.estimators import LabelledSample, measure_sample, sample_estimate
 from autoeval.labels.joint_sample import CategorySample, estimate_categories
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
-from autoeval.metrics.average_precision import RankedDetections
 
 FREE = ValueWithError(0.4, 0.15)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from autoeval.accuracy.average_precision import RankedDetections
 from autoeval.labels.estimators import LabelledSample, measure_sample, sample_estimate
 from autoeval.labels.object_variance import (
     PER_OBJECT,
@@ -11,7 +12,6 @@ from autoeval.labels.object_variance import (
     object_variance,
 )
 from autoeval.labels.value_with_error import ValueWithError
-from autoeval.metrics.average_precision import RankedDetections
 
 
 def test_by_hand():

@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import FoundBoxes
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes
 from autoeval.labels.to_label import label_config, prelabels
 
 

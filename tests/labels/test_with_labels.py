@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from label_worlds import SIDE, label_set, make_site
 
-from autoeval.calibration import ScoreCalibration
+from autoeval.accuracy.operating_point import image_counts, influence_on, value_of
 from autoeval.errors import InputError
 from autoeval.labels.compact_arrays import restored
 from autoeval.labels.control_variates import REFERENCE, ProbableLabels, true_influence
@@ -20,8 +20,8 @@ from autoeval.labels.plan_file import load_plan, save_plan
 from autoeval.labels.plan_request import PlannedSite, PlanRequest
 from autoeval.labels.value_with_error import ValueWithError
 from autoeval.labels.with_labels import estimate_with_labels
-from autoeval.metrics.operating_point import image_counts, influence_on, value_of
-from autoeval.published.fitting.stored_sets import pack_set, unpack_set
+from autoeval.model.calibration import ScoreCalibration
+from autoeval.stability.fitting.stored_sets import pack_set, unpack_set
 from autoeval.targets import OperatingPoint
 
 

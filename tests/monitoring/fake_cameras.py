@@ -7,14 +7,14 @@ import cv2
 import numpy as np
 import pandas as pd
 
-from autoeval.data.image_folder import load_image_folder
-from autoeval.data.tasks.task import Task
+from autoeval.accuracy.operating_point import CountCurve
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.metrics.operating_point import CountCurve
+from autoeval.io.image_folder import load_image_folder
+from autoeval.io.tasks.task import Task
 from autoeval.monitoring.observing.site_pass import (
     SitePass,
     observe_sites,

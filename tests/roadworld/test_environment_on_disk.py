@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pycocotools.coco import COCO
 
-from autoeval.data.tasks.seed_set import load_seed_set
+from autoeval.io.tasks.seed_set import load_seed_set
 from autoeval.roadworld import dataset, make_picture, write_environment
 
 

@@ -10,9 +10,9 @@ from fragile_work import fragile
 from monitoring.fake_cameras import detector, estimator, write_camera
 from rectangles import RectangleDetector, rectangle_task
 
-from autoeval.data.image_folder import load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
+from autoeval.io.image_folder import load_image_folder
 from autoeval.monitoring.observing.signals import image_signals
 from autoeval.monitoring.observing.site_pass import (
     SitePass,
@@ -22,13 +22,13 @@ from autoeval.monitoring.observing.site_pass import (
 )
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import RecordStore
-from autoeval.published.fitting.meta_set import score_meta_set
-from autoeval.published.metasets import draw_recipes, own_images
-from autoeval.published.passes.presets import preset
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.ray_executor import RayExecutor
 from autoeval.runtime.store import RowStore
+from autoeval.stability.fitting.meta_set import score_meta_set
+from autoeval.stability.metasets import draw_recipes, own_images
+from autoeval.stability.passes.presets import preset
 
 
 @pytest.fixture(scope="module")

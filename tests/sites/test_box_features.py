@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from autoeval.boxes import box_iou
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import Detections, Evidence
 from autoeval.errors import InputError
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes
 from autoeval.sites.pool import (
     OF_BOX,
     OF_PASS,

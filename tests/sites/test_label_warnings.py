@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autoeval.data.coco import read_coco
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.labels.truth import Truth
-from autoeval.data.predictions import FoundBoxes, read_predictions
-from autoeval.metrics.coco_matching import rank_categories
+from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.io.coco import read_coco
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes, read_predictions
 from autoeval.sites.label_warnings import (
     exchanged_words,
     label_warnings,

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import FoundBoxes
 from autoeval.errors import InputError
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes
 from autoeval.sites.list_starts import ListStart, begin_apart, log_chance, open_lists
 from autoeval.sites.reference_statistics import ReferenceStatistics
 

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import FoundBoxes
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.warnings import width_warning
-from autoeval.regression import PredictionInterval
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes
+from autoeval.model import PredictionInterval
 from autoeval.sites.score_range import another_scale, same_score, unseen_share, unseen_warning
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from label_worlds import make_site
 
-from autoeval.metrics.coco_matching import match_categories
+from autoeval.accuracy.coco_matching import match_categories
 from autoeval.sites.pool import pool_of_predictions
 from autoeval.sites.site_boxes import SiteBoxes
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
+from autoeval.io.json_file import read_json
 from autoeval.runtime.files import PathLike, write_json
 
 PUBLISHED_GAMMA = 0.6

@@ -13,9 +13,9 @@ from autoeval.counting.capture.results import TaskResult
 from autoeval.counting.capture.tasks import CHOICE
 from autoeval.counting.measures.bootstrap import bootstrap_mean
 from autoeval.counting.measures.count_errors import smape, smape_terms
-from autoeval.data.config_file import read_paper
-from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
+from autoeval.io.config_file import read_paper
+from autoeval.io.json_file import read_json
 from autoeval.runtime import FAILED, MISSING, SKIPPED
 from autoeval.runtime.files import PathLike
 

@@ -17,8 +17,8 @@ from autoeval.counting.capture.split import CaptureSplit
 from autoeval.counting.capture.tasks import CHOICE, CaptureTask
 from autoeval.counting.predictions import LARGEST
 from autoeval.counting.prompting import is_done
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.wording import listed
 from autoeval.runtime import FAILED, MISSING, OK, SKIPPED
 from autoeval.runtime.files import PathLike
 

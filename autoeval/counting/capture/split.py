@@ -13,9 +13,9 @@ import cv2
 import numpy as np
 
 from autoeval.counting.capture.render import on_canvas
-from autoeval.data.images import read_image
-from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
+from autoeval.io.images import read_image
+from autoeval.io.json_file import read_json
 from autoeval.runtime.files import PathLike, atomic_path, write_text
 
 METADATA = "metadata.json"

@@ -32,8 +32,8 @@ from autoeval.counting.capture.tasks import (
 from autoeval.counting.counters import TEXT, Counter
 from autoeval.counting.journal import CellJournal
 from autoeval.counting.prompting import is_done, lock_of
-from autoeval.data.images import UnreadableImageError
 from autoeval.errors import InputError
+from autoeval.io.images import UnreadableImageError
 from autoeval.runtime import OK, SKIPPED
 from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.threads import as_done

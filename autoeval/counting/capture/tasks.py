@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from autoeval.counting.capture.split import INPAINTED, OCCLUDED, ORIGINAL, CaptureItem
-from autoeval.data.config_file import read_config, shipped_config
 from autoeval.errors import InputError
+from autoeval.io.config_file import read_config, shipped_config
 from autoeval.runtime.files import PathLike
 
 COUNT, CHOICE = "count", "choice"

@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
 def _extractor(path: str | None, book: PromptBook) -> Extractor:
     from autoeval.counting.capture.answers import ModelExtractor, extract_count
     from autoeval.counting.counters.build import load_counter
-    from autoeval.data.wording import listed
+    from autoeval.io.wording import listed
 
     if path is None:
         return extract_count

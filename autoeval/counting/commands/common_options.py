@@ -220,7 +220,7 @@ def reproduce(
     """
     from autoeval.counting.filed_page import PAGE, write_sections
     from autoeval.counting.reproduce.printed_grid import ModeSection
-    from autoeval.data.config_file import read_paper
+    from autoeval.io.config_file import read_paper
     from autoeval.report.sections import Remarks, Report
     from autoeval.report.terminal import written_files
 

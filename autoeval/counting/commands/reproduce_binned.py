@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         pooled_figures,
         tper_figure,
     )
-    from autoeval.data.config_file import read_paper
+    from autoeval.io.config_file import read_paper
 
     printed = read_paper(PAPER, [POOLED])[0][POOLED]
     folders = prediction_folders(args)

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         praco_table,
         read_models,
     )
-    from autoeval.data.config_file import read_paper
+    from autoeval.io.config_file import read_paper
 
     printed_models = read_paper(PAPER, [MAIN])[0][MAIN]["rows"]
     folders = prediction_folders(args)

@@ -45,8 +45,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from autoeval.counting.journal import CellJournal, check_same_run, folder_name
     from autoeval.counting.prompting import PromptedCounter, count_images, write_counts
-    from autoeval.data.find_images import find_images
-    from autoeval.data.wording import listed
+    from autoeval.io.find_images import find_images
+    from autoeval.io.wording import listed
 
     listing = find_images(args.images, every=args.every)
     for note in listing.skipped:

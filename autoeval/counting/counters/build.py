@@ -13,8 +13,8 @@ from autoeval.counting.capture.answers import extract_count
 from autoeval.counting.counters import Counter
 from autoeval.counting.counters.adapters import TextCounter, TransformersAsk
 from autoeval.counting.counters.endpoint import EndpointAsk
-from autoeval.data.config_file import read_config
 from autoeval.errors import InputError
+from autoeval.io.config_file import read_config
 from autoeval.runtime.files import PathLike
 
 

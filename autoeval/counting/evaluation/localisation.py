@@ -12,10 +12,10 @@ import pandas as pd
 
 from autoeval.counting.predictions import CountPredictions, join_truth, odd_predictions
 from autoeval.counting.true_counts import GroundTruth
-from autoeval.data.image_header import image_size
-from autoeval.data.json_file import read_json
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.image_header import image_size
+from autoeval.io.json_file import read_json
+from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.progress import progress_bar
 

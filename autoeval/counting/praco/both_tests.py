@@ -28,9 +28,9 @@ from autoeval.counting.prompting import (
     number,
     result_fields,
 )
-from autoeval.data.images import UnreadableImageError, read_image
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.images import UnreadableImageError, read_image
+from autoeval.io.wording import listed
 from autoeval.runtime import FAILED
 from autoeval.runtime.files import PathLike, write_table
 from autoeval.runtime.progress import announced_bar

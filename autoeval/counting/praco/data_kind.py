@@ -10,12 +10,12 @@ import numpy as np
 
 from autoeval.counting.praco.data import CountedImage, CountingSet, left_out, read_exclusions
 from autoeval.counting.praco.published_sets import is_fsc147, is_mucca, load_fsc147, load_mucca
-from autoeval.data.coco import image_path, read_coco
-from autoeval.data.config_file import read_config
-from autoeval.data.labels.content import LabelSet
-from autoeval.data.tasks.task import find_data_root
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.coco import image_path, read_coco
+from autoeval.io.config_file import read_config
+from autoeval.io.labels.content import LabelSet
+from autoeval.io.tasks.task import find_data_root
+from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 
 

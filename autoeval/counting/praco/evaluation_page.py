@@ -29,7 +29,7 @@ from autoeval.counting.praco.result import (
     measures_table,
     undefined_table,
 )
-from autoeval.data.wording import listed
+from autoeval.io.wording import listed
 from autoeval.report.tables import format_cells, to_terminal
 from autoeval.runtime.files import write_table
 

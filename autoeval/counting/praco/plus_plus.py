@@ -21,9 +21,9 @@ from autoeval.counting.praco.praco_measures import aligned, localised, quotient
 from autoeval.counting.praco.released_csv import read_counts
 from autoeval.counting.praco.result import Columns, Measured, defined_mean
 from autoeval.counting.prompting import PromptedCounter
-from autoeval.data.images import read_image
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.images import read_image
+from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 
 Tiles = Mapping[tuple[str, str], list[float]]

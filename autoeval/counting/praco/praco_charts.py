@@ -13,7 +13,7 @@ from autoeval.counting.counters import CountResult
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.mosaic_run import halves, make_mosaic
 from autoeval.counting.prompting import PromptedCounter
-from autoeval.data.images import read_image
+from autoeval.io.images import read_image
 
 MOST_WRITTEN = 14
 UPPER_COLOR, LOWER_COLOR = (200, 110, 30), (20, 90, 230)  # blue and dark orange, as BGR

@@ -11,9 +11,9 @@ import numpy as np
 
 from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool, left_out
 from autoeval.counting.true_counts import GroundTruth, truth_of_json
-from autoeval.data.json_file import read_json
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.json_file import read_json
+from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 
 ANNOTATIONS = ("annotation_FSC147_384.json", "annotation_FSC147.json")

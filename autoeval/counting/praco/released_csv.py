@@ -10,8 +10,8 @@ import pandas as pd
 
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.result import PracoResult
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike, write_text
 
 DECIMALS = 2

@@ -29,8 +29,8 @@ from autoeval.counting.reproduce.printed_grid import (
     printed_name,
 )
 from autoeval.counting.true_counts import read_truth
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.wording import listed
 from autoeval.report.compared_with_print import ComparedWithPrint
 from autoeval.report.sections import Part
 from autoeval.runtime.files import PathLike

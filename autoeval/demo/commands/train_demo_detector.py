@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
 from autoeval.commands.typed_options import refuse_beside
-from autoeval.data.config_file import shipped_config
+from autoeval.io.config_file import shipped_config
 
 CONFIG = shipped_config("demo", "train_roadworld_nano.py")
 CHECKPOINT = Path("configs/detectors/roadworld_nano.pth")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autoeval.data.config_file import or_shipped, shipped_config
 from autoeval.errors import InputError
+from autoeval.io.config_file import or_shipped, shipped_config
 
 
 def detector_names() -> tuple[str, ...]:

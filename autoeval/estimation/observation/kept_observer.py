@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from autoeval.data.tasks.labelled_samples import FileSamples, Sample
 from autoeval.detections import (
     ARRAYS,
     BOXES,
@@ -34,6 +33,7 @@ from autoeval.estimation.observation.detector_identity import (
 )
 from autoeval.estimation.observation.observing import OBSERVING, D, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
+from autoeval.io.tasks.labelled_samples import FileSamples, Sample
 from autoeval.runtime.job import Advance, Executor, Job, LocalExecutor
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.progress import progress_bar

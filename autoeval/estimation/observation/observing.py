@@ -11,8 +11,6 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from tqdm import tqdm
 
-from autoeval.data.tasks.labelled_samples import Sample, Samples
-from autoeval.data.tasks.task import Task
 from autoeval.detections import Evidence
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.observation.samples import (
@@ -22,6 +20,8 @@ from autoeval.estimation.observation.samples import (
     observe_batches,
     read_batches,
 )
+from autoeval.io.tasks.labelled_samples import Sample, Samples
+from autoeval.io.tasks.task import Task
 from autoeval.runtime.progress import announced_bar
 
 OBSERVING = "observing images"

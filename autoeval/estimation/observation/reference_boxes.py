@@ -9,14 +9,14 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import FoundBoxes, read_predictions
-from autoeval.data.predictions.reading import file_of
-from autoeval.data.tasks.labelled_samples import Sample, Samples
-from autoeval.data.tasks.task import Task
 from autoeval.detections import Detections
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes, read_predictions
+from autoeval.io.predictions.reading import file_of
+from autoeval.io.tasks.labelled_samples import Sample, Samples
+from autoeval.io.tasks.task import Task
 
 OF_FILES = "predictions "  # how the digest of predictions begins: other images, other files
 AT_ONCE = 4  # places whose predictions are kept in memory

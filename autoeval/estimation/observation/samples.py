@@ -12,13 +12,13 @@ from typing import TypeVar
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.data.find_images import UnlabelledImage
-from autoeval.data.images import UnreadableImageError
-from autoeval.data.labels.truth import NO_BOXES
-from autoeval.data.same_files import path_stamp
-from autoeval.data.tasks.labelled_samples import NO_PIXELS, Sample, Samples
-from autoeval.data.video import time_blocks
 from autoeval.errors import FailedOnImagesError, InputError
+from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.images import UnreadableImageError
+from autoeval.io.labels.truth import NO_BOXES
+from autoeval.io.same_files import path_stamp
+from autoeval.io.tasks.labelled_samples import NO_PIXELS, Sample, Samples
+from autoeval.io.video import time_blocks
 from autoeval.runtime.threads import Ahead
 
 Seen = TypeVar("Seen")

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.data.config_file import shipped_config
-from autoeval.data.json_file import read_json
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
+from autoeval.io.config_file import shipped_config
+from autoeval.io.json_file import read_json
+from autoeval.io.wording import listed
 from autoeval.monitoring.changes.condition import AMOUNTS, CONDITION, SCORES, condition, image_moves
 from autoeval.monitoring.changes.image_numbers import MEANINGS, novelty
 from autoeval.monitoring.changes.slopes import Slopes

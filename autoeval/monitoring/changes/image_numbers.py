@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from autoeval.boxes import box_area, box_iou
-from autoeval.calibration import ScoreCalibration
 from autoeval.detections import Detections
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.monitoring.site_records import CameraImage
 
 LOW, SOME, SURE, CERTAIN, OVERLAP = 0.05, 0.2, 0.3, 0.7, 0.5

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from typing_extensions import Self
 
-from autoeval.calibration import ScoreCalibration
-from autoeval.data.json_file import read_json
 from autoeval.errors import InputError
+from autoeval.io.json_file import read_json
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.site_watch import FEWEST, SiteChange, Watch, watch
 from autoeval.monitoring.periods import Baseline, blocks_of_time, in_time

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtri
 
-from autoeval.calibration import ScoreCalibration
+from autoeval.accuracy.resampling import resampled_counts
 from autoeval.errors import InputError
-from autoeval.metrics.resampling import resampled_counts
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.image_numbers import image_numbers
 from autoeval.monitoring.site_records import CameraImage

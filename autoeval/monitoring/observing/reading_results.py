@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from autoeval.data.json_file import read_json
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.wording import listed
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.site import site_of_files
+from autoeval.io.json_file import read_json
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.wording import listed
 from autoeval.monitoring.observing.results_files import ResultsFile
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of

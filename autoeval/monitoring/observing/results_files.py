@@ -8,12 +8,12 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from autoeval.data.image_folder import natural_order, walk
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import read_image_list
-from autoeval.data.same_files import path_stamp
-from autoeval.data.wording import printable
 from autoeval.errors import InputError
+from autoeval.io.image_folder import natural_order, walk
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import read_image_list
+from autoeval.io.same_files import path_stamp
+from autoeval.io.wording import printable
 from autoeval.monitoring.observing.site_pass import site_of
 from autoeval.runtime.files import PathLike
 

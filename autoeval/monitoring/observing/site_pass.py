@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from autoeval.data.image_folder import ImageFile
-from autoeval.data.same_files import file_stamp
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
@@ -22,6 +20,8 @@ from autoeval.estimation.observation.reference_boxes import PredictionsReference
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples
 from autoeval.estimation.pair_table import needs_of
 from autoeval.estimation.site import own_words
+from autoeval.io.image_folder import ImageFile
+from autoeval.io.same_files import file_stamp
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_records import CameraImage, RecordStore, row_of
 from autoeval.runtime.job import Advance, Executor, Job

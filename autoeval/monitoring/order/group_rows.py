@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.calibration import ScoreCalibration
 from autoeval.estimation.category_scores import site_scores
 from autoeval.estimation.nothing_found import HIGHEST
-from autoeval.features.calibrated_features import WEIGHT
+from autoeval.model.calibrated_features import WEIGHT
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.monitoring.periods import FOLDER, WHOLE, in_time, periods
 from autoeval.monitoring.site_categories import SiteCategories
 from autoeval.monitoring.site_records import SIGNAL, CameraImage, RecordStore

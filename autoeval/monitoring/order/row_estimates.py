@@ -15,7 +15,7 @@ from autoeval.estimation.nothing_found import HIGHEST, nothing_over_text
 from autoeval.estimation.reference_warnings import reference_at_site
 from autoeval.estimation.regression_estimate import outside_range
 from autoeval.estimation.warnings import estimate_warnings
-from autoeval.features.calibrated_features import WEIGHT
+from autoeval.model.calibrated_features import WEIGHT
 from autoeval.sites.score_range import unseen_warning
 from autoeval.targets import find_target
 

@@ -16,7 +16,7 @@ from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fit_state import CALIBRATIONS
 from autoeval.estimation.nothing_found import nothing_found_text
-from autoeval.features.calibrated_features import REVISION
+from autoeval.model.calibrated_features import REVISION
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
 from autoeval.monitoring.order.row_estimates import (
     FOUND_ON,

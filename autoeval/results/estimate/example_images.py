@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autoeval.data.find_images import UnlabelledImage
-from autoeval.data.images import UnreadableImageError
-from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import Detections
 from autoeval.estimation.site import Site
+from autoeval.io.find_images import UnlabelledImage
+from autoeval.io.images import UnreadableImageError
+from autoeval.io.predictions import FoundBoxes
 from autoeval.report.page import Page
 from autoeval.report.sections import Part, Section
 from autoeval.results.columns import explained

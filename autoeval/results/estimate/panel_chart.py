@@ -12,7 +12,7 @@ from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegr
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.panel_prior import panel_pairs
-from autoeval.regression import predict_intervals
+from autoeval.model import predict_intervals
 from autoeval.report.plots import Cloud, RegressionBand
 from autoeval.results.columns import explained
 from autoeval.results.estimate.estimate_charts import PlottedScores, scores_to_plot

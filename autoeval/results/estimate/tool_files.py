@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.data.predictions import FoundBoxes
 from autoeval.detections import CONFIDENT, SCORE_THR
 from autoeval.estimation.estimate import Estimate
+from autoeval.io.predictions import FoundBoxes
 from autoeval.runtime.files import write_json, write_table
 
 

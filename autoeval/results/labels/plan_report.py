@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from autoeval.data.find_images import UnlabelledImage
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.labelled_files import read_labels
+from autoeval.io.find_images import UnlabelledImage
 from autoeval.labels.estimators import FEWEST_HOLDING
 from autoeval.labels.joint_outlook import JointOutlook
 from autoeval.labels.label_sampling import inclusion_probabilities

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from autoeval.data.wording import masked_address
 from autoeval.errors import InputError
+from autoeval.io.wording import masked_address
 from autoeval.monitoring.order.row_estimates import FALSE_ALARMS
 from autoeval.monitoring.watched import BELOW, Watched
 from autoeval.runtime.files import write_json

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from autoeval.data.images import UnreadableImageError, read_image
+from autoeval.io.images import UnreadableImageError, read_image
 from autoeval.monitoring.site_records import CameraImage, RecordStore
 from autoeval.monitoring.watched import ALARM, Watched
 from autoeval.report.embed import thumbnail_uri

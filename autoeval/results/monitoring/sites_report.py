@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from autoeval.data.wording import listed
+from autoeval.io.wording import listed
 from autoeval.monitoring.candidate import OF_KNOWN
 from autoeval.monitoring.order.row_estimates import FALSE_ALARMS
 from autoeval.monitoring.watched import ALARM, BELOW, Watched

@@ -10,8 +10,8 @@ from autoeval.detectors import MMDetector, load_detector
 from autoeval.detectors.building.category_names import find_categories, prompt
 from autoeval.detectors.building.configs import build_model, read_config
 from autoeval.errors import InputError
-from autoeval.published.network.forward.dropout_spec import DropoutSpec
-from autoeval.published.network.perturbable import PerturbableDetector
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.network.perturbable import PerturbableDetector
 from benchmarks.family_words import save_encoder
 
 pytest.importorskip("transformers", reason="needs pip install 'autoeval[open-vocabulary]'")

@@ -11,7 +11,6 @@ import pytest
 from forking import fork
 from rectangles import BOXES, RectangleDetector
 
-from autoeval.data.image_folder import ImageFile, load_image_folder
 from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import (
     MEAN,
@@ -24,8 +23,9 @@ from autoeval.estimation.observation.kept_observer import (
 )
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.published.passes.presets import preset
-from autoeval.published.passes.tally import scored_rows
+from autoeval.io.image_folder import ImageFile, load_image_folder
+from autoeval.stability.passes.presets import preset
+from autoeval.stability.passes.tally import scored_rows
 
 N = 150
 

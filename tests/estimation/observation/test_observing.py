@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from rectangles import BOXES, RectangleDetector, write_world
 
-from autoeval.data.image_folder import load_image_folder
-from autoeval.data.tasks.seed_set import load_seed_set
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import UnlabelledSamples
-from autoeval.published.metasets import SampleSet, own_images
-from autoeval.published.passes.presets import preset
-from autoeval.published.passes.tally import scored_rows
+from autoeval.io.image_folder import load_image_folder
+from autoeval.io.tasks.seed_set import load_seed_set
 from autoeval.runtime.shards import TorchShards
+from autoeval.stability.metasets import SampleSet, own_images
+from autoeval.stability.passes.presets import preset
+from autoeval.stability.passes.tally import scored_rows
 
 
 class OnePart(TorchShards):

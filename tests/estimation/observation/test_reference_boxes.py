@@ -9,18 +9,18 @@ import pytest
 from brightness import BRIGHT, BrightnessDetector, write_table
 
 from autoeval import Detector, fit
-from autoeval.data.tasks.seed_set import load_seed_set
-from autoeval.data.tasks.task import Task
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import read_artefact, write_artefact
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.reference_boxes import DetectorReference, PredictionsReference
-from autoeval.published.metasets import SampleSet, own_images
-from autoeval.published.metasets.recipe import draw_recipes
-from autoeval.published.passes.presets import light
-from autoeval.published.passes.tally import scored_rows
+from autoeval.io.tasks.seed_set import load_seed_set
+from autoeval.io.tasks.task import Task
+from autoeval.stability.metasets import SampleSet, own_images
+from autoeval.stability.metasets.recipe import draw_recipes
+from autoeval.stability.passes.presets import light
+from autoeval.stability.passes.tally import scored_rows
 
 SEEN = tuple(BRIGHT)[:4]
 

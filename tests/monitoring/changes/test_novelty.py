@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from autoeval.monitoring.changes.image_numbers import MEANINGS, MOST, NUMBERS, OF_BOXES, novelty
-from autoeval.published.change_slopes.whitening import fit_whitening
+from autoeval.stability.change_slopes.whitening import fit_whitening
 
 N_SIGNALS = len(MEANINGS)
 MIXING = np.random.default_rng(9).normal(size=(N_SIGNALS, N_SIGNALS))

@@ -7,8 +7,8 @@ import pytest
 from monitoring.made_records import made_record
 from scipy import stats
 
-from autoeval.calibration import ScoreCalibration
 from autoeval.errors import InputError
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.monitoring.changes.change_model import ChangeModel
 from autoeval.monitoring.changes.condition import CONDITION, condition
 from autoeval.monitoring.changes.image_numbers import MEANINGS, NUMBERS, image_numbers

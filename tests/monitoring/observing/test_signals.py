@@ -6,7 +6,7 @@ import pytest
 
 from autoeval.monitoring.changes.image_numbers import MEANINGS
 from autoeval.monitoring.observing.signals import image_signals
-from autoeval.published.metasets.transforms import get_transform
+from autoeval.stability.metasets.transforms import get_transform
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from monitoring.fake_cameras import detector, estimator, write_camera
 
-from autoeval.calibration import ScoreCalibration
-from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections
 from autoeval.estimation.given_boxes import Predictions
-from autoeval.features.calibrated_features import FEATURES
+from autoeval.io.image_folder import load_image_folder
+from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.calibration import ScoreCalibration
 from autoeval.monitoring.order.group_rows import score_group
 from autoeval.monitoring.periods import Clock
 from autoeval.monitoring.site_categories import SiteCategories

@@ -5,15 +5,15 @@ import pandas as pd
 import pytest
 from monitoring.fake_cameras import find, observe, write_camera
 
-from autoeval.calibration import ScoreCalibration
-from autoeval.data.tasks.task import Task
 from autoeval.detectors.black_box import BlackBoxDetector
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.pair_table import pair_rows
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.features.calibrated_features import FEATURES
+from autoeval.io.tasks.task import Task
+from autoeval.model.calibrated_features import FEATURES
+from autoeval.model.calibration import ScoreCalibration
 
 TASK = Task("two", ("car", "person"), (), {"car": "car", "person": "person"})
 CALIBRATION = calibration_prior().calibration

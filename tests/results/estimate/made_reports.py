@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 from autoeval.estimation.protocol import LeaveOneSourceOut
-from autoeval.published.methods.published_estimate import PublishedEstimate
 from autoeval.report.sections import Report
 from autoeval.results.estimate.answer import Answer, EstimatesByCategory
 from autoeval.results.estimate.estimate_charts import PlottedScores, ScoreScatter
 from autoeval.results.estimate.estimate_page import Warnings
 from autoeval.results.estimate.unseen_sources import AtAGlance, UnseenSources
 from autoeval.results.estimate.what_was_run import WhatWasRun
+from autoeval.stability.methods.published_estimate import PublishedEstimate
 from autoeval.targets import find_target
 
 HOSTILE = "<img src=x onerror=alert(1)>"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from rectangles import write_world
 
-from autoeval.data.image_folder import load_image_folder
 from autoeval.detections import Detections, Evidence
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.site import Site
+from autoeval.io.image_folder import load_image_folder
 from autoeval.results.estimate.example_images import LeastCertainExamples
 from autoeval.sites.site_boxes import SiteBoxes
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.published.methods.published_estimator import PublishedEstimator
-from autoeval.published.reports.method_page import plotted_scores
 from autoeval.results.estimate.estimate_charts import LEFT_OUT
+from autoeval.stability.methods.published_estimator import PublishedEstimator
+from autoeval.stability.reports.method_page import plotted_scores
 
 
 def score_table(*sources):

@@ -5,8 +5,8 @@ import json
 import pytest
 from test_plotted_scores import score_table
 
-from autoeval.published.methods.published_estimator import PublishedEstimator
-from autoeval.published.reports.method_page import method_page
+from autoeval.stability.methods.published_estimator import PublishedEstimator
+from autoeval.stability.reports.method_page import method_page
 
 
 @pytest.mark.parametrize(

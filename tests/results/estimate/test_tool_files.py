@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.data.labels.content import LabelledImage
-from autoeval.data.predictions import FoundBoxes, read_predictions
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.site import Site
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes, read_predictions
 from autoeval.results.estimate.tool_files import category_ids, coco_results, export, image_table
 from autoeval.sites.site_boxes import SiteBoxes
 

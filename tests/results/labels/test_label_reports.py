@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from label_worlds import label_set, make_site
 
-from autoeval.data.coco import read_coco
-from autoeval.data.find_images import ImageArray
 from autoeval.detections import CONFIDENT
+from autoeval.io.coco import read_coco
+from autoeval.io.find_images import ImageArray
 from autoeval.labels.fit_assistance import fit_assistance
 from autoeval.labels.plan import make_plan
 from autoeval.labels.plan_request import PlannedSite, PlanRequest

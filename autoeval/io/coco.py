@@ -1,0 +1,172 @@
+"""Reading COCO annotation files, with errors that say what is wrong and where."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from autoeval.errors import InputError
+from autoeval.io.json_file import BadItems, read_json
+from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.io.labels.truth import FARTHEST
+from autoeval.io.wording import listed, printable
+from autoeval.runtime.files import PathLike
+
+TIMES = ("date_captured", "datetime")
+
+
+def read_coco(path: PathLike) -> LabelSet:
+    """Read an annotation file in COCO's object detection format.
+
+    It is JSON with ``images`` and, where it is labelled, ``annotations`` and ``categories``. What
+    is malformed in these lists, and an annotation of an image or a category that they do not hold,
+    is left out and counted in the warnings.
+    """
+    path, warnings = Path(path), list[str]()
+    document = _read_json(path)
+    images = tuple(_each(path, document, "images", _image, warnings))
+    image_ids = _unique(path, [image.image_id for image in images])
+    categories = dict(_each(path, document, "categories", _category, warnings))
+    boxes = _each(
+        path, document, "annotations", lambda entry: _box(entry, image_ids, categories), warnings
+    )
+    return LabelSet(
+        path,
+        images,
+        tuple(categories.values()),
+        tuple(boxes),
+        warnings=tuple(warnings),
+        numbers=tuple(str(number) for number in categories),
+    )
+
+
+def read_coco_images(
+    path: PathLike, warnings: list[str] | None = None
+) -> tuple[LabelledImage, ...]:
+    """Read the list of images of an annotation file, whatever else it holds.
+
+    `warnings` takes what is malformed and left out; without it that is refused.
+    """
+    path, malformed = Path(path), list[str]()
+    images = tuple(_each(path, _read_json(path), "images", _image, malformed))
+    _unique(path, [image.image_id for image in images])
+    if malformed and warnings is None:
+        raise InputError(f"{path}: {malformed[0]}.")
+    (warnings if warnings is not None else []).extend(malformed)
+    return images
+
+
+def image_path(img_dir: Path, file_name: str) -> Path:
+    """Find the file of an image, refusing to leave its folder.
+
+    Raises `InputError` if ``file_name`` is absolute, climbs out with ``..`` or is a link to the
+    outside.
+    """
+    root = Path(os.path.realpath(img_dir))
+    path = root / file_name
+    outside = not _encodable(file_name) or Path(file_name).is_absolute()
+    if outside or not Path(os.path.realpath(path)).is_relative_to(root):
+        raise InputError(
+            f"file_name {file_name!r} leaves the image folder {printable(img_dir)}: refused. "
+            "Expected a path inside the folder, relative to it, or a file of this name in it."
+        )
+    return path
+
+
+def _encodable(file_name: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(file_name)
+    except UnicodeEncodeError:
+        return False
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    document = read_json(path, "annotation file")
+    if not isinstance(document, dict) or "images" not in document:
+        raise InputError(
+            f"{printable(path)} is not a COCO annotation file: expected an object with a list "
+            "'images' (and 'annotations' and 'categories' where it is labelled)."
+        )
+    return document
+
+
+def _each(
+    path: Path,
+    document: dict[str, Any],
+    name: str,
+    parse: Callable[[Any], Any],
+    warnings: list[str],
+) -> list:
+    entries = document.get(name) or []
+    if not isinstance(entries, list):
+        raise InputError(f"{path}: expected '{name}' to be a list, got {type(entries).__name__}.")
+    bad = BadItems(str(path), name)
+    parsed = bad.read(entries, parse)
+    warnings += bad.warnings(warnings)
+    return parsed
+
+
+def _image(entry: dict[str, Any]) -> LabelledImage:
+    size = None
+    sides = [entry[side] for side in ("height", "width") if side in entry]
+    if len(sides) == 2 and None not in sides:  # Label Studio writes null for unlabelled images
+        size = (int(sides[0]), int(sides[1]))
+        if min(size) < 1 or max(size) >= FARTHEST:
+            raise ValueError(f"height and width must be positive pixels, got {sides}")
+    return LabelledImage(
+        printable(str(entry["id"])), str(entry["file_name"]), size, _time_taken(entry)
+    )
+
+
+def _time_taken(entry: dict[str, Any]) -> datetime | None:
+    """Read the first of `TIMES` that holds a time: ISO 8601, or with the colons of EXIF."""
+    for name in TIMES:
+        text = str(entry.get(name, "")).strip().removesuffix("Z")
+        try:
+            taken = datetime.fromisoformat(re.sub(r"^(\d{4}):(\d\d):", r"\1-\2-", text))
+        except ValueError:
+            continue
+        return taken.replace(tzinfo=None)
+    return None
+
+
+def _category(entry: dict[str, Any]) -> tuple[Any, str]:
+    hash(entry["id"])  # a list as an id is malformed
+    return entry["id"], str(entry["name"])
+
+
+def _box(
+    entry: dict[str, Any], image_ids: frozenset[str], categories: dict[Any, str]
+) -> LabelledBox:
+    image_id = printable(str(entry["image_id"]))
+    if image_id not in image_ids:
+        raise ValueError(f"image_id {image_id} is not in the list of images")
+    if entry["category_id"] not in categories:
+        raise ValueError(f"category_id {entry['category_id']} is not in the list of categories")
+    xywh = tuple(map(float, entry["bbox"]))
+    if len(xywh) != 4 or not all(map(math.isfinite, xywh)):
+        raise ValueError(f"expected bbox [x, y, width, height], got {entry['bbox']}")
+    return LabelledBox(image_id, categories[entry["category_id"]], xywh, _is_crowd(entry))
+
+
+def _is_crowd(entry: dict[str, Any]) -> bool:
+    """Read ``iscrowd``, which some programs write as text: "0" is none."""
+    crowd = entry.get("iscrowd") or 0
+    try:
+        return bool(int(crowd))
+    except (TypeError, ValueError):
+        raise ValueError(f"expected iscrowd 0 or 1, got {crowd!r}") from None
+
+
+def _unique(path: Path, image_ids: list[str]) -> frozenset[str]:
+    different = frozenset(image_ids)
+    if len(different) < len(image_ids):
+        twice = [name for name, n in Counter(image_ids).items() if n > 1]
+        raise InputError(f"{path}: image ids must be unique, these are not: {listed(twice)}.")
+    return different

@@ -1,0 +1,261 @@
+"""Images without labels: found however they are named, or handed over as arrays."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.io.image_folder import (
+    SUFFIXES,
+    ImageFile,
+    load_image_folder,
+    refuse_archive,
+    sorted_files,
+    suffix_of,
+)
+from autoeval.io.video import VIDEOS, VideoFrame, video_frames
+from autoeval.io.wording import listed, printable
+from autoeval.runtime.files import PathLike
+
+LISTS = frozenset({".txt", ".lst"})
+STANDARD_INPUT = "-"
+# Formats of photographs that OpenCV does not read, so that they are not taken for other files.
+_UNREAD = frozenset({".arw", ".cr2", ".cr3", ".dng", ".heic", ".heif", ".jxl", ".nef", ".raf"})
+VIDEOS_SKIPPED = "videos passed over"
+
+
+def listed_paths(source: PathLike) -> list[Path]:
+    """Read a list of paths.
+
+    The source is a text file with a path on each line (those that begin with # are comments),
+    relative to the file's folder or else to the current one; ``-`` for the same on standard input;
+    or a pattern such as ``site/**/*.jpg``.
+    """
+    if os.fspath(source) == STANDARD_INPUT:
+        paths = [Path(line) for line in _lines(sys.stdin)]
+    elif Path(source).is_file():
+        paths = []
+        try:
+            lines = _lines(Path(source).read_text(encoding="utf-8-sig").splitlines())
+        except UnicodeDecodeError:
+            raise InputError(f"{source} is not a text file with a path on each line.") from None
+        for line in lines:
+            here, beside = Path(line), Path(source).parent / line
+            paths.append(here if here.exists() and not beside.exists() else beside)
+    else:
+        paths = [Path(path) for path in sorted(glob.glob(os.fspath(source), recursive=True))]
+    if not paths:
+        what = "on standard input" if os.fspath(source) == STANDARD_INPUT else f"in {source}"
+        raise InputError(f"No path {what}: expected one image on each line, or a pattern.")
+    return paths
+
+
+def is_pattern(source: PathLike) -> bool:
+    """Whether a path that does not exist holds the signs of a pattern."""
+    return glob.has_magic(os.fspath(source)) and not Path(source).exists()
+
+
+def _lines(lines: Iterable[str]) -> list[str]:
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
+@dataclass(frozen=True)
+class FoundImages:
+    """Images without labels, and sentences, one for each kind, on what was passed over."""
+
+    images: tuple[ImageFile | VideoFrame, ...]
+    skipped: tuple[str, ...] = ()
+
+
+def find_images(
+    source: PathLike,
+    img_dir: PathLike | None = None,
+    *,
+    every: str | None = None,
+) -> FoundImages:
+    """Find images; none is opened, but videos are.
+
+    The source is a folder, searched with its subfolders; a COCO JSON file (for its `img_dir` see
+    `load_image_folder`); an image; a video; a text file with a path on each line (``.txt`` or
+    ``.lst``), or ``-`` for one on standard input; or a pattern such as ``site/**/*.jpg``. `every`
+    says which frames of videos are taken: ``"2s"``, or ``"10"`` for every tenth; without it the
+    videos of a folder are passed over.
+
+    Raises `InputError` where nothing is found, or `img_dir` or `every` has nothing to be about.
+    """
+    images, is_coco = _find(source, img_dir, every)
+    if img_dir is not None and not is_coco:
+        raise InputError(
+            f"img_dir= says where the files of a COCO JSON lie, and {printable(source)} is none: "
+            "leave it out."
+        )
+    if every is not None and all(isinstance(image, ImageFile) for image in images.images):
+        raise InputError(
+            f"every= names frames of videos, and {printable(source)} has none: leave it out."
+        )
+    return images
+
+
+def _find(
+    source: PathLike, img_dir: PathLike | None, every: str | None
+) -> tuple[FoundImages, bool]:
+    """Find images, and say whether a COCO file names them."""
+    if os.fspath(source) == STANDARD_INPUT or is_pattern(source):
+        return _of_paths(listed_paths(source), every), False
+    path = Path(source)
+    if path.is_dir():
+        return _in_folder(path, every), False
+    suffix = path.suffix.lower()
+    if path.is_file() and suffix in LISTS:
+        return _of_paths(listed_paths(path), every), False
+    if path.is_file() and suffix in VIDEOS | SUFFIXES:
+        return _of_paths([path], every), False
+    refuse_archive(path)
+    left_out = list[str]()
+    images = load_image_folder(path, img_dir, left_out)
+    return FoundImages(images, tuple(left_out)), True
+
+
+def _in_folder(folder: Path, every: str | None) -> FoundImages:
+    kept, hidden = sorted_files(folder)
+    taken = SUFFIXES | VIDEOS if every else SUFFIXES
+    images = [
+        image
+        for name in kept
+        if suffix_of(name) in taken
+        for image in _images(folder / name, printable(name), every)
+    ]
+    rest = [name for name in kept if suffix_of(name) not in taken]
+    if not images:
+        load_image_folder(folder)  # says what was expected
+    return FoundImages(tuple(images), tuple(_skipped(rest, hidden)))
+
+
+def _of_paths(paths: Sequence[Path], every: str | None) -> FoundImages:
+    counts = Counter(paths)
+    again = [printable(path) for path, n in counts.items() if n > 1]
+    files = [path for path in counts if not path.is_dir()]
+    root = os.path.commonpath([os.path.abspath(path.parent) for path in files] or ["/"])
+    images: list[ImageFile | VideoFrame] = []
+    rest = []
+    for path in files:
+        name = Path(os.path.abspath(path)).relative_to(root).as_posix()
+        if suffix_of(name) in SUFFIXES | VIDEOS:
+            images += _images(path, printable(name), every)
+        else:
+            rest.append(name)
+    if not images:
+        raise InputError(
+            f"None of the {len(paths)} paths (such as {printable(paths[0])}) is an image or a "
+            "video."
+        )
+    skipped = _skipped(rest, [])
+    if again:
+        skipped.append(f"paths listed more than once, taken once: {len(again)} ({listed(again)})")
+    return FoundImages(tuple(images), tuple(skipped))
+
+
+def _images(path: Path, name: str, every: str | None) -> Sequence[ImageFile | VideoFrame]:
+    if suffix_of(name) in VIDEOS:
+        return video_frames(path, every, name)
+    return (ImageFile(name, path),)
+
+
+def _skipped(rest: Iterable[str], hidden: Sequence[str]) -> list[str]:
+    kinds: dict[str, list[str]] = {
+        VIDEOS_SKIPPED: [],
+        "images in formats that OpenCV does not read, passed over": [],
+        "other files passed over": [],
+        "hidden files passed over": [printable(name) for name in hidden],
+    }
+    videos, unread, other, _ = kinds.values()
+    for name in rest:
+        suffix = suffix_of(name)
+        kind = videos if suffix in VIDEOS else unread if suffix in _UNREAD else other
+        kind.append(printable(name))
+    return [f"{what}: {len(names)} ({listed(names)})" for what, names in kinds.items() if names]
+
+
+class UnlabelledImage(Protocol):
+    """An image that is decoded when asked for."""
+
+    @property
+    def image_id(self) -> str:
+        """Its name within its set, from which dropout masks derive."""
+        ...
+
+    def read(self) -> np.ndarray:
+        """Return (H, W, 3), uint8, BGR, or raise `UnreadableImageError`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ImageArray:
+    """An image (H, W, 3), uint8, BGR, that is decoded already."""
+
+    image_id: str
+    pixels: np.ndarray
+
+    def read(self) -> np.ndarray:
+        """Return the pixels."""
+        return self.pixels
+
+
+Images = PathLike | Sequence[PathLike | np.ndarray | UnlabelledImage]
+
+
+def list_images(images: Images) -> tuple[UnlabelledImage, ...]:
+    """List images that are given in any of several ways.
+
+    They are what `find_images` takes, such as a folder; or a sequence of paths of files, of arrays
+    (H, W, 3), uint8, BGR, or of images that know their names, such as `ImageFile` and the frames of
+    a video (``find_images("video.mp4", every="2s").images``). Paths are named relative to the
+    deepest folder that holds them all, as those of a folder are; arrays by their positions. Warns
+    of what was passed over in a folder.
+
+    Examples
+    --------
+    >>> [image.image_id for image in list_images(["site/a/1.jpg", "site/b/1.jpg"])]
+    ['a/1.jpg', 'b/1.jpg']
+    """
+    if isinstance(images, str | os.PathLike):
+        in_folder = find_images(images)
+        for passed_over in in_folder.skipped:
+            warnings.warn(passed_over, stacklevel=3)
+        return in_folder.images
+    items: list[Any] = list(images) if isinstance(images, Iterable) else [images]
+    if not items:
+        raise InputError("Expected at least one image but got an empty sequence.")
+    if all(isinstance(item, str | os.PathLike) for item in items):
+        whole = [Path(os.path.abspath(path)) for path in items]
+        root = os.path.commonpath([path.parent for path in whole])
+        names = [path.relative_to(root).as_posix() for path in whole]
+        return tuple(ImageFile(n, Path(given)) for n, given in zip(names, items, strict=True))
+    if all(isinstance(item, np.ndarray) for item in items):
+        return tuple(ImageArray(str(k), _checked(item, k)) for k, item in enumerate(items))
+    if all(hasattr(item, "image_id") and hasattr(item, "read") for item in items):
+        return tuple(items)
+    kinds = ", ".join(sorted({type(item).__name__ for item in items}))
+    raise InputError(
+        "Expected images as a folder, a COCO JSON file, a sequence of paths, or a sequence of "
+        f"arrays (H, W, 3) uint8 BGR, but got a sequence of {kinds}."
+    )
+
+
+def _checked(image: np.ndarray, position: int) -> np.ndarray:
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
+        raise InputError(
+            f"Expected images as arrays (H, W, 3) uint8 BGR, as `read_image` gives them, but "
+            f"image {position} is {image.shape} {image.dtype}."
+        )
+    return image

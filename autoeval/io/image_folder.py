@@ -1,0 +1,179 @@
+"""Unlabelled images: a plain folder, or a COCO file without annotations."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.io.coco import image_path, read_coco_images
+from autoeval.io.wording import listed, printable
+from autoeval.runtime.files import PathLike
+
+_PREFIX = re.compile(r"[0-9a-f]{8}(?:-|__)(?=.)")
+_ODD = re.compile(r"[^-\w.]")
+_HIDDEN = re.compile(r"(^|/)\.").search
+SUFFIXES = frozenset(
+    {".bmp", ".dib", ".gif", ".jpe", ".jpeg", ".jpg", ".png", ".pbm", ".pgm", ".pnm", ".ppm"}
+    | {".tif", ".tiff", ".webp", ".avif", ".jp2", ".hdr", ".ras", ".sr"}
+)
+
+
+def stored_name(name: str) -> str:
+    """Return the file name of an image as tools store it: no folder, no address, no spaces.
+
+    Label Studio's addresses are ``/data/upload/PROJECT/NAME`` and, percent-encoded,
+    ``/data/local-files/?d=FOLDER/NAME``. Spaces become ``_``, and other signs are dropped, as by
+    Django for files that are uploaded.
+
+    Examples
+    --------
+    >>> stored_name("/data/local-files/?d=images%2Fyard%20north.jpg"), stored_name("yard north.jpg")
+    ('yard_north.jpg', 'yard_north.jpg')
+    """
+    address = urlsplit(name.replace("\\", "/").replace("#", "%23"))
+    path = parse_qs(address.query).get("d", [address.path])[-1]
+    return _ODD.sub("", unquote(path).rpartition("/")[2].strip().replace(" ", "_"))
+
+
+def former_name(name: str) -> str:
+    """Return `stored_name` without the eight hexadecimal digits of Label Studio before it.
+
+    Uploads are ``a1b2c3d4-0013.jpg``, and local files in an export ``a1b2c3d4__0013.jpg``.
+
+    Examples
+    --------
+    >>> former_name("/data/upload/1/a1b2c3d4-0013.jpg"), former_name("images/0013.jpg")
+    ('0013.jpg', '0013.jpg')
+    """
+    return _PREFIX.sub("", stored_name(name), count=1)
+
+
+class FormerNames:
+    """Images by what a tool may have made of their names, for names that are not there as they are.
+
+    Of `names`, paths of images, those that cannot be distinguished are not found.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        stored = [stored_name(name) for name in names]
+        times = Counter(stored)
+        self._index = {name: k for k, name in enumerate(stored) if times[name] == 1}
+
+    def find(self, name: str) -> int | None:
+        """Return the position of an image by a name that a tool gave it, or None."""
+        return self._index.get(stored_name(name), self._index.get(former_name(name)))
+
+
+def walk(folder: Path) -> Iterator[str]:
+    """Yield the files of a folder, as paths relative to it with forward slashes, in no order.
+
+    Linked subfolders are entered as others are, each folder once: a link to a folder further up
+    does not loop. Links that lead nowhere or around in a circle are yielded as the files that they
+    stand for, and reading them says what is wrong.
+    """
+    entered = {os.path.realpath(folder)}
+    for root, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
+        folders[:] = sorted(name for name in folders if _is_new(os.path.join(root, name), entered))
+        for name in files:
+            yield Path(root, name).relative_to(folder).as_posix()
+
+
+def _refuse(error: OSError) -> None:
+    what = printable(str(error.filename))
+    raise InputError(f"Cannot read the folder {what}: {str(error.strerror).lower()}.") from error
+
+
+def _is_new(folder: str, entered: set[str]) -> bool:
+    real = os.path.realpath(folder)
+    seen_before = real in entered
+    entered.add(real)
+    return not seen_before
+
+
+def refuse_archive(path: Path) -> None:
+    """Raise `InputError`, naming what it holds, if a path is that of a zip archive."""
+    if not (path.is_file() and zipfile.is_zipfile(path)):
+        return
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+    raise InputError(
+        f"{printable(path)} is a zip archive of {len(names)} files ({printable(listed(names))}): "
+        "unpack it, and name the folder that it becomes or the file that is meant."
+    )
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """An image without labels, and its name within its set."""
+
+    image_id: str
+    path: Path
+
+    def read(self) -> np.ndarray:
+        """Decode it; see `read_image`."""
+        from autoeval.io.images import read_image  # the list alone needs no OpenCV
+
+        return read_image(self.path)
+
+
+def load_image_folder(
+    path: PathLike,
+    img_dir: PathLike | None = None,
+    warnings: list[str] | None = None,
+) -> tuple[ImageFile, ...]:
+    """List the images of a folder or of an annotation file; no image is opened.
+
+    A folder is searched with its subfolders for files with the suffix of an image (hidden ones are
+    passed over); ids are paths relative to it with forward slashes, in natural order (``2.jpg``
+    before ``10.jpg``). Of a COCO JSON file the annotations, if any, are not used; its file names
+    are relative to `img_dir`, by default ``images`` beside the file where there is one, else its
+    own folder; files missing on disk stay in the list, and reading them says so. `warnings` takes
+    which of its entries are malformed and left out; without it they are refused.
+    """
+    path = Path(path)
+    if path.is_dir():
+        names = [name for name in sorted_files(path)[0] if suffix_of(name) in SUFFIXES]
+        images = tuple(ImageFile(printable(name), path / name) for name in names)
+    elif path.is_file():
+        beside = path.parent / "images"
+        folder = Path(img_dir or (beside if beside.is_dir() else path.parent))
+        images = tuple(
+            ImageFile(image.image_id, image_path(folder, image.file_name))
+            for image in read_coco_images(path, warnings)
+        )
+    else:
+        raise InputError(f"No folder or annotation file {path}: check the path.")
+    if not images:
+        raise InputError(
+            f"No image in {path}: expected files ending in {', '.join(sorted(SUFFIXES))}, "
+            "or a COCO JSON that lists images."
+        )
+    return images
+
+
+def sorted_files(folder: Path) -> tuple[list[str], list[str]]:
+    """List the files of a folder, see `walk`, in natural order: visible ones and hidden ones."""
+    names = sorted(walk(folder), key=natural_order)
+    hidden = [name for name in names if _HIDDEN(name)]
+    return [name for name in names if not _HIDDEN(name)], hidden
+
+
+def suffix_of(name: str) -> str:
+    """Return the suffix of a file name, with its dot, in lower case."""
+    return os.path.splitext(name)[1].lower()
+
+
+def natural_order(name: str) -> list[tuple[int, str]]:
+    """Sort key in which runs of digits compare as numbers."""
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
+    ] + [(-2, name)]

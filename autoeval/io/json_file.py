@@ -1,0 +1,118 @@
+"""Reading JSON files, and what of their items cannot be read."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from autoeval.errors import InputError
+from autoeval.io.wording import listed, printable
+from autoeval.notices import Notice
+from autoeval.runtime.files import PathLike
+
+MOST_BAD = 0.5
+NAMED = 3
+MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
+
+
+def read_json(path: PathLike, what: str = "file") -> Any:
+    """Read a JSON file; `what` is expected there, such as ``"annotation file"``, for messages."""
+    path, name = Path(path), printable(path)
+    try:
+        with _uncollected():
+            return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"No {what} {name}: check the path.") from None
+    except OSError as error:
+        raise InputError(f"Cannot read the {what} {name}: {error.strerror}.") from error
+    except ValueError as error:
+        raise InputError(f"{name} is not a JSON file ({error}).") from error
+    except RecursionError:
+        raise InputError(f"{name} is nested too deeply to be a {what}.") from None
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector from walking over ever more values, half of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class BadItems:
+    """The items of one kind that could not be read.
+
+    `path` is the file or folder that they are in, for messages, empty where items are named by
+    their file; `what` they are, such as ``"annotations"``; `form` describes a fault by ``{item}``
+    and ``{fault}``.
+
+    Examples
+    --------
+    >>> bad = BadItems("a.json", "widths")
+    >>> bad.read(["3", "4", ""], float)
+    [3.0, 4.0]
+    >>> bad.warnings()
+    ("widths left out: 1 of 3 (widths[2] is malformed: could not convert string to float: '')",)
+    """
+
+    def __init__(self, path: str, what: str, form: str = "{item} is malformed: {fault}") -> None:
+        self._path, self._what, self._form = path, what, form
+        self._n, self._faults = 0, list[str]()
+
+    def read(self, entries: Iterable[Any], parse: Callable[[Any], Any]) -> list[Any]:
+        """Return the items of a list that can be read."""
+        read = []
+        for position, entry in enumerate(entries):
+            self._n += 1
+            try:
+                read.append(parse(entry))
+            except MALFORMED as error:
+                self._add(f"{self._what}[{position}]", error)
+        return read
+
+    @contextmanager
+    def item(self, name: str) -> Iterator[None]:
+        """Leave out the item that the body reads where it is malformed."""
+        self._n += 1
+        try:
+            yield
+        except MALFORMED as error:
+            self._add(name, error)
+
+    def warnings(self, before: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return what was left out, in one sentence, where anything was.
+
+        `before` is what was left out of other lists, which may be the reason. Raises `InputError`
+        if it is more than half of the items.
+        """
+        n_bad = len(self._faults)
+        if n_bad > MOST_BAD * self._n:
+            where = f"{self._path}: " if self._path else ""
+            raise InputError(
+                f"{where}{'; '.join([*before, self._faults[0]])}. {n_bad} of {self._n} "
+                f"{self._what} cannot be read; a few would be left out, but these are most."
+            )
+        what = Notice(
+            "entries-malformed",
+            f"{self._what} left out: {n_bad} of {self._n} ({listed(self._faults, NAMED)})",
+        )
+        return (what,) if n_bad else ()
+
+    def _add(self, name: str, error: Exception) -> None:
+        if isinstance(error, InputError):  # names the item itself
+            self._faults.append(str(error).rstrip("."))
+            return
+        self._faults.append(self._form.format(item=name, fault=fault(error)))
+
+
+def fault(error: Exception) -> str:
+    """Say what is wrong, where a field is missing too."""
+    return f"no field {error}" if isinstance(error, KeyError) else str(error)

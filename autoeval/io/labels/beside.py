@@ -1,0 +1,138 @@
+"""Label files that lie one beside each image: which belongs to which, and what has none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from autoeval.errors import InputError
+from autoeval.io.image_folder import FormerNames, load_image_folder, walk
+from autoeval.io.wording import listed
+from autoeval.notices import Notice
+
+_SWAPPED = {"labels": "images", "Annotations": "JPEGImages"}
+_BESIDE = (*_SWAPPED.values(), "data")  # FiftyOne's name
+
+
+@dataclass(frozen=True)
+class LabelPairs:
+    """Images, by names relative to `img_dir`, and their label files.
+
+    `unlabelled` images have no label file: nobody has looked at them, which is not the same as
+    empty. `warnings` are label files without an image, and images that share one.
+    """
+
+    img_dir: Path
+    labelled: dict[str, Path]
+    unlabelled: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def pair_up(labels: Path, img_dir: Path, suffix: str, *, others: frozenset[str]) -> LabelPairs:
+    """Find the label file of each image of a folder; `labels` and `img_dir` may be the same.
+
+    A label file has the image's path with another suffix, either as it is or with the last folder
+    called ``images`` (or ``JPEGImages``) left out or replaced by ``labels`` (or ``Annotations``).
+    Where there is none, Label Studio may have stored the image under another name. `others` are
+    names of files with that suffix that are no labels, such as ``classes.txt``.
+    """
+    names = [name for name in walk(labels) if name.lower().endswith(suffix)]
+    files = {name[: -len(suffix)]: labels / name for name in names}
+    images = [image.path.relative_to(img_dir).as_posix() for image in load_image_folder(img_dir)]
+    labelled = {}
+    for image in images:
+        label_file = next((files[key] for key in _keys(image) if key in files), None)
+        if label_file is not None:
+            labelled[image] = label_file
+    labelled |= _renamed([i for i in images if i not in labelled], files, labelled.values())
+    if not labelled:
+        raise InputError(
+            f"None of the {len(images)} images in {img_dir} (such as {images[0]}) has a label file "
+            f"*{suffix} in {labels}: check both folders."
+        )
+    unlabelled = tuple(image for image in images if image not in labelled)
+    spare = [files[key] for key in files if files[key].name not in others]
+    return LabelPairs(img_dir, labelled, unlabelled, tuple(_warnings(labels, labelled, spare)))
+
+
+def folder_of_images(labels: Path) -> Path:
+    """Find the images of a folder of labels.
+
+    Raises `InputError` if neither the folder itself nor the ``images``, ``JPEGImages`` or ``data``
+    beside it holds any.
+    """
+    parts = labels.parts
+    swapped = [
+        Path(*parts[:k], _SWAPPED[part], *parts[k + 1 :])
+        for k, part in reversed(list(enumerate(parts)))
+        if part in _SWAPPED
+    ]
+    beside = [labels.parent / name for name in _BESIDE]
+    for place in (*swapped, labels, *beside):
+        if place.is_dir() and holds_images(place):
+            return place
+    raise InputError(
+        f"Where are the images of {labels}? Name their folder: `img_dir`, in a command "
+        "img_dir=FOLDER behind --labels."
+    )
+
+
+def without_size(images: list[str]) -> list[str]:
+    """Name the labelled images whose boxes cannot be placed, if there are any."""
+    named = Notice(
+        "images-unreadable",
+        f"labelled images whose size cannot be read, left out: {len(images)} ({listed(images)})",
+    )
+    return [named] if images else []
+
+
+def holds_images(folder: Path) -> bool:
+    """Say whether a folder or one of its subfolders holds an image."""
+    try:
+        return bool(load_image_folder(folder))
+    except InputError:
+        return False
+
+
+def _keys(image: str) -> Iterator[str]:
+    path = PurePosixPath(image).with_suffix("")
+    yield str(path)
+    for labels, images in _SWAPPED.items():
+        if images in path.parts:
+            last = len(path.parts) - 1 - path.parts[::-1].index(images)
+            for instead in ((labels,), ()):
+                yield str(PurePosixPath(*path.parts[:last], *instead, *path.parts[last + 1 :]))
+
+
+def _renamed(
+    images: list[str], files: Mapping[str, Path], used: Collection[Path]
+) -> Iterator[tuple[str, Path]]:
+    """Find the label files whose names Label Studio made of those of images."""
+    former = FormerNames([str(PurePosixPath(image).with_suffix("")) for image in images])
+    places: dict[str, list[Path]] = {}
+    for key, file in files.items():
+        place = None if file in used else former.find(key)
+        if place is not None:
+            places.setdefault(images[place], []).append(file)
+    return (
+        (image, files_there[0]) for image, files_there in places.items() if len(files_there) == 1
+    )
+
+
+def _warnings(labels: Path, labelled: dict[str, Path], files: list[Path]) -> Iterator[str]:
+    shared = {file: n for file, n in Counter(labelled.values()).items() if n > 1}
+    if shared:
+        names = [str(file.relative_to(labels)) for file in shared]
+        yield Notice(
+            "label-files-shared",
+            f"label files of more than one image: {len(names)} ({listed(names)})",
+        )
+    used = set(labelled.values())
+    spare = [str(file.relative_to(labels)) for file in files if file not in used]
+    if spare:
+        yield Notice(
+            "label-files-without-image",
+            f"label files without an image: {len(spare)} ({listed(spare)})",
+        )

@@ -1,0 +1,97 @@
+"""COCO annotation files, found in a folder or named, with the folder of their images."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+from autoeval.errors import InputError
+from autoeval.io.coco import read_coco
+from autoeval.io.image_folder import FormerNames, load_image_folder
+from autoeval.io.json_file import read_json
+from autoeval.io.labels.beside import holds_images
+from autoeval.io.labels.content import LabelFormat, LabelSet
+from autoeval.io.wording import listed
+
+BOXES = "instances_"
+"""What names of files with boxes begin with, where a data set has a file for each kind of label."""
+
+
+def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
+    """Read a COCO file, or the only one of a folder (as CVAT and Label Studio export them).
+
+    A folder has it in it or in its subfolder ``annotations``. `img_dir` is by default the first of
+    these that holds the file's first image: ``images`` beside the file, its own folder, ``data`` in
+    it (FiftyOne), ``images`` one folder up, and for ``instances_SUBSET.json`` the folder ``SUBSET``
+    in these ``images`` (datumaro and CVAT) or beside them (COCO).
+    """
+    content = read_coco(_only_file(path) if path.is_dir() else path)
+    return _as_on_disk(replace(content, img_dir=img_dir or _images_of(content)))
+
+
+def _images_of(content: LabelSet) -> Path:
+    folder, root = content.path.parent, content.path.parent.parent
+    subset = content.path.stem.rpartition("_")[2]
+    places = [folder / "images", folder, folder / "data", root / "images"]
+    places += [root / "images" / subset, root / subset]
+    first = content.images[0].file_name if content.images else ""
+    holding = [place for place in places if _holds(place, first)]
+    existing = [place for place in places if place.is_dir()]
+    return (holding or existing)[0]
+
+
+def _holds(folder: Path, name: str) -> bool:
+    """Say whether a path leads to a file within a folder; Label Studio writes others, too."""
+    path = PurePath(name)
+    return not path.is_absolute() and ".." not in path.parts and os.path.isfile(folder / path)
+
+
+def _as_on_disk(content: LabelSet) -> LabelSet:
+    """Give images the names that their files have, where Label Studio has other ones."""
+    folder = content.img_dir
+    assert folder is not None
+    lost = [not _holds(folder, image.file_name) for image in content.images]
+    if not any(lost) or not holds_images(folder):
+        return content
+    files = [file.image_id for file in load_image_folder(folder)]
+    former = FormerNames(files)
+    places = [
+        former.find(image.file_name) if missing else None
+        for image, missing in zip(content.images, lost, strict=True)
+    ]
+    images = tuple(
+        image if place is None else replace(image, file_name=files[place])
+        for image, place in zip(content.images, places, strict=True)
+    )
+    return replace(content, images=images)
+
+
+def _only_file(folder: Path) -> Path:
+    files = _coco_files(folder)
+    boxes = [file for file in files if file.stem.startswith(BOXES)]  # not captions, stuff, ...
+    if 1 in (len(files), len(boxes)):
+        return (files if len(files) == 1 else boxes)[0]
+    if not files:
+        raise InputError(f"No COCO annotation file in {folder}: name the JSON file.")
+    names = [str(file.relative_to(folder)) for file in files]
+    raise InputError(f"{folder} holds several COCO files: name one of {listed(names)}.")
+
+
+def _coco_files(folder: Path) -> list[Path]:
+    coco_files = []
+    for file in sorted([*folder.glob("*.json"), *folder.glob("annotations/*.json")]):
+        try:
+            document = read_json(file)
+        except InputError:
+            continue
+        if isinstance(document, dict) and {"images", "annotations"} <= document.keys():
+            coco_files.append(file)
+    return coco_files
+
+
+def _recognises(path: Path) -> bool:
+    return path.suffix == ".json" if path.is_file() else bool(_coco_files(path))
+
+
+COCO = LabelFormat("coco", "COCO JSON", read_coco_labels, _recognises)

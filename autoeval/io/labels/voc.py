@@ -1,0 +1,156 @@
+"""Pascal VOC labels: an XML file for each image.
+
+Source: the VOC2012 development kit (http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/):
+pixels count from 1, ``xmax`` and ``ymax`` are the last pixels inside, and objects marked
+``difficult`` are ignored in evaluation.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from autoeval.errors import InputError
+from autoeval.io.image_folder import walk
+from autoeval.io.image_header import image_size
+from autoeval.io.json_file import BadItems
+from autoeval.io.labels.beside import folder_of_images, holds_images, pair_up, without_size
+from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelledImage, LabelSet
+from autoeval.io.wording import printable
+from autoeval.notices import Notice
+
+_ROOT = "annotation"
+
+
+@dataclass(frozen=True)
+class _Object:
+    image_id: str
+    category: str
+    corners: tuple[float, float, float, float]
+    difficult: bool
+
+
+def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = None) -> LabelSet:
+    """Read Pascal VOC labels.
+
+    An image without a file is unlabelled; one whose file has no object is empty. Difficult objects
+    become areas to ignore. A folder in which any box begins at 0 counts its pixels from 0, as some
+    exporters do, and says so. The path is a folder with ``Annotations``, with another folder of all
+    XML files, or with the files themselves; `img_dir` is by default ``JPEGImages`` or ``images``
+    beside them, or the same folder. With `split` only the images listed in
+    ``ImageSets/Main/SPLIT.txt`` are read.
+    """
+    labels = _folder_of_labels(path)
+    pairs = pair_up(labels, img_dir or folder_of_images(labels), ".xml", others=frozenset())
+    wanted = None if split is None else _split(labels.parent, split)
+    images, objects, unknown = [], [], []
+    files, bad = BadItems("", "label files"), BadItems("", "objects", "{item}: {fault}")
+    for name, file in pairs.labelled.items():
+        if wanted is not None and Path(name).stem not in wanted:
+            continue
+        root = None
+        with files.item(printable(file)):
+            root = parse_xml(file, _ROOT)
+        if root is None:
+            continue
+        size = _size(root) or image_size(pairs.img_dir / name)
+        if size is None:
+            unknown.append(printable(name))
+            continue
+        images.append(LabelledImage(printable(name), name, size))
+        for entry in root.findall("object"):
+            with bad.item(printable(file)):
+                objects.append(_object(file, printable(name), entry))
+    warnings = [*pairs.warnings, *files.warnings(), *bad.warnings(), *without_size(unknown)]
+    first = 0 if any(min(thing.corners[:2]) < 1 for thing in objects) else 1
+    if not first:
+        warnings.append(
+            Notice(
+                "pixels-from-zero",
+                "boxes begin at pixel 0, so pixels are counted from 0 and not, as in VOC, from 1",
+            )
+        )
+    return LabelSet(
+        path,
+        tuple(images),
+        tuple(dict.fromkeys(thing.category for thing in objects)),
+        tuple(_box(thing, first) for thing in objects),
+        pairs.img_dir,
+        tuple(map(printable, pairs.unlabelled)),
+        tuple(warnings),
+    )
+
+
+def _folder_of_labels(path: Path) -> Path:
+    """Return ``Annotations``, or the folder that holds all XML files and no image, else `path`."""
+    if (path / "Annotations").is_dir():
+        return path / "Annotations"
+    folders = [os.path.dirname(name) for name in walk(path) if name.lower().endswith(".xml")]
+    only = path / os.path.commonpath(folders) if folders else path
+    return path if holds_images(only) else only
+
+
+def parse_xml(file: Path, root_name: str) -> ElementTree.Element:
+    """Parse an XML file, or raise `InputError` if it is no XML or has another root."""
+    try:
+        root = ElementTree.parse(file).getroot()
+    except (ElementTree.ParseError, ValueError, RecursionError) as error:
+        raise InputError(f"{printable(file)} is not an XML file ({error}).") from error
+    if root.tag != root_name:
+        raise InputError(f"{printable(file)}: expected <{root_name}> but got <{root.tag}>.")
+    return root
+
+
+def _object(file: Path, image_id: str, entry: ElementTree.Element) -> _Object:
+    name = (entry.findtext("name") or "").strip()
+    sides = ("xmin", "ymin", "xmax", "ymax")
+    try:
+        left, top, right, bottom = (float(entry.findtext(f"bndbox/{side}") or "") for side in sides)
+    except ValueError:
+        left = top = right = bottom = math.nan
+    corners = (left, top, right, bottom)
+    if not name or not all(map(math.isfinite, corners)):
+        raise InputError(
+            f"{printable(file)}: expected each object to have a name and a bndbox of xmin, ymin, "
+            "xmax and ymax."
+        )
+    difficult = (entry.findtext("difficult") or "0").strip() in ("1", "true", "True")
+    return _Object(image_id, name, corners, difficult)
+
+
+def _box(thing: _Object, first: int) -> LabelledBox:
+    left, top, right, bottom = thing.corners
+    xywh = (left - first, top - first, right - left + first, bottom - top + first)
+    return LabelledBox(thing.image_id, thing.category, xywh, thing.difficult)
+
+
+def _size(root: ElementTree.Element) -> tuple[int, int] | None:
+    try:
+        height, width = (int(root.findtext(f"size/{side}") or 0) for side in ("height", "width"))
+    except ValueError:
+        return None
+    return (height, width) if min(height, width) > 0 else None
+
+
+def _split(folder: Path, split: str) -> frozenset[str]:
+    path = folder / "ImageSets" / "Main" / f"{split}.txt"
+    if not path.is_file():
+        raise InputError(f"No list of split {split!r}: expected {path}.")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return frozenset(line.split()[0] for line in lines if line.strip())
+
+
+def _recognises(path: Path) -> bool:
+    if path.is_file():
+        return False
+    file = next((name for name in walk(path) if name.lower().endswith(".xml")), None)
+    try:
+        return file is not None and parse_xml(path / file, _ROOT) is not None
+    except InputError:
+        return False
+
+
+VOC = LabelFormat("voc", "Pascal VOC XML", read_voc, _recognises)

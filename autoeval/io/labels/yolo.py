@@ -1,0 +1,196 @@
+"""YOLO label files: a text file for each image, a line for each box.
+
+Source: https://docs.ultralytics.com/datasets/detect/ (boxes), /segment/ (polygons), /obb/ (rotated
+boxes) and /pose/ (keypoints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autoeval.errors import InputError
+from autoeval.io.image_folder import walk
+from autoeval.io.image_header import image_size
+from autoeval.io.json_file import BadItems
+from autoeval.io.labels.beside import folder_of_images, pair_up, without_size
+from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelledImage, LabelSet
+from autoeval.io.wording import listed, printable
+from autoeval.io.yaml_file import read_yaml
+from autoeval.notices import Notice
+
+_NAME_FILES = ("classes.txt", "obj.names", "_darknet.labels")
+_BOX = 5
+# Beyond this, numbers are pixels; a little beyond 1 is rounding, which loading clips.
+_MOST = 1.5
+_LISTS = frozenset({"classes.txt", "train.txt", "val.txt", "valid.txt", "test.txt"})
+_NO_LABELS = _LISTS | {"README.txt", "README.roboflow.txt", "README.dataset.txt"}
+
+
+@dataclass(frozen=True)
+class YoloNames:
+    """The names of classes, empty where no file has them.
+
+    `keypoints` says whether lines hold keypoints behind the box (``kpt_shape`` in data.yaml).
+    """
+
+    names: dict[int, str]
+    keypoints: bool = False
+
+
+def find_names(folder: Path) -> YoloNames:
+    """Look for names in a folder, then the two above it; raise `InputError` if malformed."""
+    for place in (folder, *folder.absolute().parents[:2]):
+        for path in sorted([*place.glob("*.yaml"), *place.glob("*.yml")]):
+            names = _from_yaml(path)
+            if names:
+                return names
+        for path in (place / name for name in _NAME_FILES):
+            if path.is_file():
+                lines = path.read_text(encoding="utf-8-sig").splitlines()
+                return YoloNames(dict(enumerate(line.strip() for line in lines if line.strip())))
+    return YoloNames({})
+
+
+def _from_yaml(path: Path) -> YoloNames | None:
+    if b"names" not in path.read_bytes():
+        return None
+    content = read_yaml(path)
+    if not isinstance(content, dict) or "names" not in content:
+        return None
+    return YoloNames(_named(path, content["names"]), "kpt_shape" in content)
+
+
+def _named(path: Path, names: Any) -> dict[int, str]:
+    if isinstance(names, list):
+        names = dict(enumerate(names))
+    words = list(names.values()) if isinstance(names, dict) else [None]
+    try:
+        if all(isinstance(word, str | int | float) for word in words):
+            return {int(number): str(name) for number, name in names.items()}
+    except (ValueError, TypeError):
+        pass
+    raise InputError(
+        f"{path}: expected `names` as a list of words, or as numbers with words, got "
+        f"{listed(words)[:100]}."
+    )
+
+
+def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
+    """Read YOLO labels from a folder of label files, of the whole data set, or its ``data.yaml``.
+
+    An image without a label file is unlabelled; one with an empty file holds no object. Lines are
+    ``class x_centre y_centre width height``, in shares of the image as it is shown (turned by its
+    EXIF orientation); a class with a polygon or a rotated box is read as the box around it. Where
+    no file names the classes, their names are their numbers. `img_dir` is by default the folder
+    whose path has ``images`` in place of ``labels``.
+    """
+    labels = path.parent if path.is_file() else path
+    names = find_names(labels)
+    pairs = pair_up(labels, img_dir or folder_of_images(labels), ".txt", others=_NO_LABELS)
+    images, boxes, unknown, hulls = [], [], [], 0
+    bad, texts = BadItems("", "lines of labels", "{item}: {fault}"), BadItems("", "label files")
+    for name, file in pairs.labelled.items():
+        size = image_size(pairs.img_dir / name)
+        if size is None:
+            unknown.append(printable(name))
+            continue
+        image = LabelledImage(printable(name), name, size)
+        with texts.item(printable(file)):
+            lines = list(_lines(file))
+            images.append(image)
+            for k, words in lines:
+                with bad.item(f"{printable(file)}, line {k}"):
+                    number, numbers = _parsed(words, names)
+                    hulls += len(numbers) > _BOX - 1
+                    boxes.append(_box(image, number, numbers, names))
+    warnings = [*pairs.warnings, *texts.warnings(), *bad.warnings(), *without_size(unknown)]
+    if hulls:
+        warnings.append(
+            Notice(
+                "boxes-around-shapes",
+                f"polygons or rotated boxes, read as the boxes around them: {hulls}",
+            )
+        )
+    if not names.names:
+        warnings.append(
+            Notice(
+                "categories-numbered",
+                "no data.yaml, classes.txt or obj.names: categories are named by their numbers",
+            )
+        )
+    return LabelSet(
+        path,
+        tuple(images),
+        _categories(names, boxes),
+        tuple(boxes),
+        pairs.img_dir,
+        tuple(map(printable, pairs.unlabelled)),
+        tuple(warnings),
+    )
+
+
+def _lines(file: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the words of each line that is not empty."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{printable(file)} is not a text file.") from None
+    for k, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            yield k, line.split()
+
+
+def _parsed(words: list[str], names: YoloNames) -> tuple[int, list[float]]:
+    number, numbers = float(words[0]), [float(word) for word in words[1:]]
+    if names.keypoints:
+        numbers = numbers[: _BOX - 1]
+    polygon = len(numbers) >= 6 and len(numbers) % 2 == 0
+    if not polygon and len(numbers) != _BOX - 1:
+        raise ValueError(
+            "expected 'class x_centre y_centre width height' or a class and a polygon, got "
+            f"{len(words)} numbers (a sixth is the score of a prediction, which is no label)"
+        )
+    if not all(-_MOST <= number <= _MOST for number in numbers):
+        raise ValueError(f"expected shares of the image between 0 and 1, got {max(numbers):g}")
+    if number != int(number) or (names.names and int(number) not in names.names):
+        raise ValueError(f"class {words[0]} is none of {listed(sorted(names.names), 20)}")
+    return int(number), numbers
+
+
+def _box(image: LabelledImage, number: int, numbers: list[float], names: YoloNames) -> LabelledBox:
+    assert image.size is not None
+    height, width = image.size
+    if len(numbers) == _BOX - 1:
+        x, y, w, h = numbers
+        left, top = x - w / 2, y - h / 2
+    else:
+        xs, ys = numbers[::2], numbers[1::2]
+        left, top, w, h = min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)
+    xywh = (left * width, top * height, w * width, h * height)
+    return LabelledBox(image.image_id, names.names.get(number, str(number)), xywh)
+
+
+def _categories(names: YoloNames, boxes: list[LabelledBox]) -> tuple[str, ...]:
+    if names.names:
+        return tuple(dict.fromkeys(names.names[k] for k in sorted(names.names)))
+    return tuple(sorted({box.category for box in boxes}, key=int))
+
+
+def _recognises(path: Path) -> bool:
+    if path.is_file():
+        return path.suffix in (".yaml", ".yml")
+    texts = (path / name for name in walk(path) if name.endswith(".txt"))
+    return any(file.name not in _NO_LABELS and _looks_right(file) for file in texts)
+
+
+def _looks_right(file: Path) -> bool:
+    try:
+        return next((_parsed(words, YoloNames({})) for _, words in _lines(file)), None) is not None
+    except (ValueError, OverflowError):
+        return False
+
+
+YOLO = LabelFormat("yolo", "YOLO txt, with data.yaml or classes.txt", read_yolo, _recognises)

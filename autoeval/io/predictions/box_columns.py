@@ -1,0 +1,87 @@
+"""Boxes of a whole set of images as columns: one row a box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from autoeval.detections import Detections
+from autoeval.errors import InputError
+from autoeval.io.labels.truth import BoxColumns
+from autoeval.io.wording import listed, listed_near
+
+
+@dataclass(frozen=True, eq=False)
+class FoundBoxes(BoxColumns):
+    """The boxes that a detector has found on a set of images, float32.
+
+    `categories` are its K words; `scores` (N,) float32 are in [0, 1]. `numbers` has the word for
+    each number of a category, as far as the file has or uses numbers. `left_out` names what was
+    left out or is odd, `warnings` say why its boxes may be misread; `n_unplaced` images of the file
+    are not among `images`.
+    """
+
+    scores: np.ndarray
+    numbers: dict[str, str]
+    left_out: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    n_unplaced: int = 0
+
+    @cached_property
+    def floor(self) -> float:
+        """The lowest score of all boxes, NaN without any."""
+        return float(self.scores.min()) if len(self) else float("nan")
+
+    @cached_property
+    def highest(self) -> float:
+        """The highest score of all boxes, NaN without any."""
+        return float(self.scores.max()) if len(self) else float("nan")
+
+    @cached_property
+    def most_boxes(self) -> int:
+        """The largest number of boxes in one image."""
+        return int(np.bincount(self.image).max()) if len(self) else 0
+
+    def as_categories(self, names: Sequence[str], words: dict[str, str]) -> FoundBoxes:
+        """Translate the detector's words into other categories; boxes of other words are dropped.
+
+        `words` has the new category of each word that counts.
+        """
+        index = {name: k for k, name in enumerate(names)}
+        lookup = np.array([index.get(words.get(word, ""), -1) for word in self.categories], int)
+        if not (lookup >= 0).any():
+            raise InputError(
+                f"The predictions know none of {listed(words)}. They know: "
+                f"{listed_near(words, self.categories)}."
+            )
+        labels = lookup[self.label]
+        moved = replace(self, categories=tuple(names), label=labels)
+        return moved.where(labels >= 0)
+
+    def detections(self, image: int) -> Detections:
+        """Return the boxes of one image, in the order of the file."""
+        rows = self._rows[self._ends[image] : self._ends[image + 1]]
+        return Detections(self.boxes[rows], self.scores[rows], self.label[rows])
+
+    def rows_of(self, category: int) -> np.ndarray:
+        """Return the rows of the boxes of one category, in the order of the file."""
+        order, ends = self._by_label
+        return order[ends[category] : ends[category + 1]]
+
+    @cached_property
+    def _by_label(self) -> tuple[np.ndarray, np.ndarray]:
+        # NumPy sorts integers of 16 bits or less by their digits, in linear time.
+        small = self.label.astype(np.min_scalar_type(len(self.categories)))
+        counts = np.bincount(self.label, minlength=len(self.categories))
+        return np.argsort(small, kind="stable"), np.append(0, np.cumsum(counts))
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        return np.argsort(self.image, kind="stable")
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        return np.searchsorted(self.image[self._rows], np.arange(len(self.images) + 1))

@@ -1,0 +1,231 @@
+"""Which format a predictions file has, by what it begins with, or by the name of JSON lines."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import IO, NamedTuple
+
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.io.coco import read_coco_images
+from autoeval.io.image_folder import refuse_archive
+from autoeval.io.json_file import read_json
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions.json_columns import columns_of_list, read_lines, read_list
+from autoeval.io.predictions.raw_columns import SIDES, Coded, RawColumns, read_parquet
+from autoeval.io.wording import listed, printable
+
+NUMBERS = 6
+LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
+PICKLES = (".pkl", ".pickle")
+PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
+SPACE = b" \t\r\n"
+READ = (
+    "COCO results (.json), JSON lines (.jsonl), both also compressed by gzip, Parquet (.parquet), "
+    "or a folder of YOLO text files"
+)
+ENCODINGS = {
+    codecs.BOM_UTF8: "UTF-8 with a byte order mark",
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+
+
+def read_text_folder(
+    folder: Path, images: Sequence[LabelledImage] | None, numbers: Sequence[str]
+) -> Iterator[RawColumns]:
+    """Read ``class x_centre y_centre width height score`` lines, shares of the image.
+
+    The text files are in the folder, or in a folder ``labels`` in it. The stem of a file is that of
+    its image; images without a box have none. `numbers` has the number of each category, in the
+    order in which classes are counted, from 0.
+    """
+    folder = folder / "labels" if (folder / "labels").is_dir() else folder
+    files = sorted(folder.glob("*.txt"))
+    if not files:
+        raise InputError(
+            f"No text files in {printable(folder)}: expected a predictions file, or the folder "
+            "that `yolo predict save_txt=True save_conf=True` writes."
+        )
+    stems = Counter(_stem(image) for image in images or ())
+    of_stem = {_stem(image): image for image in images or () if stems[_stem(image)] == 1}
+    unknown = [f.stem for f in files if f.stem in of_stem and of_stem[f.stem].size is None]
+    if images is None or unknown:
+        raise InputError(
+            f"{printable(folder)} holds boxes as shares of their image, and the sizes of the "
+            f"images{f' {listed(unknown)}' if unknown else ''} are not known: name their folder, "
+            "or a COCO JSON file with sizes, with --images-list."
+        )
+    parts = [_lines(file) for file in files]
+    rows, image = np.concatenate(parts), np.repeat(np.arange(len(files)), [len(p) for p in parts])
+    classes = rows[:, 0].astype(np.int64)
+    if len(classes) and not 0 <= classes.min() <= classes.max() < len(numbers):
+        raise InputError(
+            f"{printable(folder)}: classes are from {classes.min()} to {classes.max()}, but "
+            f"{len(numbers)} categories are known. Give their words with names=data.yaml."
+        )
+    # An image that is not among them, or whose stem is that of two, is left out by whoever reads.
+    images_of_files = [of_stem.get(file.stem, LabelledImage("", file.stem, None)) for file in files]
+    scale = np.array([i.size or (1, 1) for i in images_of_files], np.float64)[image][
+        :, [1, 0, 1, 0]
+    ]
+    xywh = rows[:, 1:5].copy()
+    xywh[:, :2] -= xywh[:, 2:] / 2
+    nothing = Coded(np.full(len(rows), -1), [])
+    yield RawColumns(
+        nothing,
+        Coded(image, [i.file_name for i in images_of_files]),
+        Coded(classes, list(numbers)),
+        nothing,
+        xywh * scale,
+        rows[:, 5],
+    )
+
+
+def _stem(image: LabelledImage) -> str:
+    return PurePath(image.file_name).stem
+
+
+def _lines(file: Path) -> np.ndarray:
+    """Read the lines of a file, (N, 6)."""
+    try:
+        lines = [line.split() for line in file.read_text(encoding="utf-8-sig").splitlines()]
+        rows = [list(map(float, words)) for words in lines if words]
+    except (OSError, ValueError) as error:
+        raise InputError(f"{printable(file)} cannot be read: {error}.") from error
+    wrong = next((len(row) for row in rows if len(row) != NUMBERS), None)
+    if wrong is not None:
+        hint = " Run `yolo predict` with save_conf=True." if wrong == NUMBERS - 1 else ""
+        raise InputError(
+            f"{printable(file)}: expected lines of class, x, y, width, height and score, got "
+            f"{wrong} numbers.{hint}"
+        )
+    return np.array(rows, np.float64).reshape(-1, NUMBERS)
+
+
+class Content(NamedTuple):
+    """What a predictions file holds.
+
+    There are entries, some at a time, and where it has them its own list of images and words for
+    numbers of categories, and what of its images was left out.
+    """
+
+    columns: Iterator[RawColumns]
+    images: Sequence[LabelledImage] | None = None
+    numbers: Mapping[str, str] = MappingProxyType({})
+    warnings: tuple[str, ...] = ()
+
+
+def read_columns(path: Path) -> Content:
+    """Open a predictions file of any format, or raise `InputError` if it is missing or unknown."""
+    name = printable(path)
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except FileNotFoundError:
+        raise InputError(f"No predictions file {name}: check the path.") from None
+    except OSError as error:
+        raise InputError(f"Cannot read the predictions file {name}: {error.strerror}.") from error
+    refuse_archive(path)
+    if path.suffix in PICKLES:
+        raise InputError(
+            f"{name} is a Python dump, as MMDetection's `tools/test.py --out` writes it. Expected "
+            "COCO results: leave --out away, and add `--cfg-options "
+            f"test_evaluator.outfile_prefix={path.stem}`, which writes {path.stem}.bbox.json."
+        )
+    if start == PARQUET:
+        return Content(read_parquet(path))
+    zipped = start[:2] == GZIP
+    _refuse_encoding(path, zipped=zipped)
+    stem = path.stem if zipped and path.suffix == ".gz" else path.name
+    if stem.endswith(LINES):
+        return Content(_stream(path, zipped=zipped, lines=True))
+    try:
+        with _open(path, zipped=zipped) as stream:
+            first = _first(stream)
+            line = first + stream.readline(LONGEST_LINE) if first == b"{" else b""
+    except (OSError, EOFError) as error:
+        raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
+    try:
+        lines = bool({"bbox", SIDES[0]} & set(json.loads(line)))
+    except (TypeError, ValueError, RecursionError):
+        lines = False
+    if lines or first == b"[":
+        return Content(_stream(path, zipped=zipped, lines=lines))
+    if first != b"{":
+        raise InputError(
+            f"{name} is not a COCO results file: expected a list of boxes, each with image_id or "
+            f"file_name, category_id or category, bbox and score. Predictions are read as {READ}."
+        )
+    return _document(path)
+
+
+def _refuse_encoding(path: Path, *, zipped: bool) -> None:
+    """Name the encoding of a text that is not UTF-8, or begins with a byte order mark."""
+    with _open(path, zipped=zipped) as stream:
+        try:
+            start = stream.read(4)
+        except (OSError, EOFError):
+            return  # which is said where it is read
+    name = next((encoding for mark, encoding in ENCODINGS.items() if start.startswith(mark)), None)
+    if name is None and 0 in start:
+        name = "UTF-16"
+    if name is not None:
+        raise InputError(
+            f"{printable(path)} is encoded as {name}. Expected UTF-8 without a byte order mark: "
+            "write it again with encoding='utf-8'."
+        )
+
+
+def _open(path: Path, *, zipped: bool) -> IO[bytes]:
+    if zipped:
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    return path.open("rb")
+
+
+def _first(stream: IO[bytes]) -> bytes:
+    """Read up to the first byte that is no space."""
+    while (byte := stream.read(1)) and byte in SPACE:
+        pass
+    return byte
+
+
+def _stream(path: Path, *, zipped: bool, lines: bool) -> Iterator[RawColumns]:
+    try:
+        with _open(path, zipped=zipped) as stream:
+            if lines:
+                yield from read_lines(path, stream)
+            else:
+                _first(stream)
+                yield from read_list(path, stream)
+    except (OSError, EOFError) as error:
+        name = printable(path)
+        raise InputError(f"Cannot read the predictions file {name}: {error}.") from error
+
+
+def _document(path: Path) -> Content:
+    """Read an object of the form of an annotation file, whole."""
+    document = read_json(path, "predictions file")
+    if not isinstance(document, dict) or not isinstance(document.get("annotations"), list):
+        raise InputError(
+            f"{path} is not a COCO results file: expected a list of boxes, or an object with such "
+            "a list as 'annotations'."
+        )
+    try:
+        numbers = {str(c["id"]): str(c["name"]) for c in document.get("categories") or []}
+    except (TypeError, KeyError, AttributeError) as error:
+        raise InputError(
+            f"{path}: expected 'categories' as a list of objects with id and name ({error!r})."
+        ) from error
+    warnings = list[str]()
+    images = read_coco_images(path, warnings) if document.get("images") else None
+    return Content(columns_of_list(document["annotations"]), images, numbers, tuple(warnings))

@@ -1,0 +1,261 @@
+"""Checks of predictions: units of boxes, images that they cover, half-size passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from autoeval.boxes import overlapping_pairs
+from autoeval.detections import CONFIDENT
+from autoeval.errors import InputError
+from autoeval.io.predictions.box_columns import FoundBoxes
+from autoeval.io.wording import printable
+from autoeval.notices import Notice
+
+SAME_OBJECT = 0.9
+MANY_TWICE = 0.2
+ENOUGH_BOXES = 20
+OUTSIDE, MANY_CENTRES = 0.5, 0.15  # of boxes that reach beyond, and of centres there
+BEYOND = 1.02
+FARTHER, NEARLY_AS_FAR, ENOUGH_NEAR, ROUNDING = 0.005, 0.5, 10, 1e-3
+AT_ONCE = 1_000_000
+LOW_FLOOR = 0.05
+SOME, MANY = 0.03, 1 / 3
+ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the golden ratio
+ENOUGH_HALF_SIZE = 10
+ON_IT, IDENTICAL = 0.5, 0.999
+
+
+def unusual_boxes(path: Path, read: FoundBoxes) -> tuple[str, ...]:
+    """Say what is odd about predictions.
+
+    Raises `InputError` if objects are found twice, as where the boxes of two detectors are joined,
+    or boxes are in other units or of another form than pixels and [left, top, width, height].
+    """
+    if len(read) >= ENOUGH_BOXES and read.boxes.max() <= BEYOND:
+        raise InputError(
+            f"{path}: all boxes lie in [0, 1]. Expected pixels: multiply them by the width and the "
+            "height of each image."
+        )
+    beyond = boxes_beyond(path, read)
+    sized = all(image.size is not None for image in read.images)
+    if look_like_corners(read.boxes) and (beyond or not sized):
+        raise InputError(
+            f"{path}: the third number of each bbox is larger than the first, and the fourth "
+            "larger than the second, as in corners [x1, y1, x2, y2]. Expected [left, top, width, "
+            "height]: write [x1, y1, x2 - x1, y2 - y1]. If they are widths and heights, give a "
+            "COCO file with the sizes of the images as their list."
+        )
+    _refuse_twice(path, read)
+    return beyond
+
+
+def look_like_corners(boxes: np.ndarray) -> bool:
+    """Whether boxes (N, 4), read as left, top, width and height, were corners.
+
+    A right corner is never left of its left one, so with corners the ratio of the first number to
+    the third, left / width, ends at 1: many boxes are just under it and none is over it. Ratios of
+    widths go on: in 185 real files 10 % of the boxes or more have one over 1, even of those over a
+    score of .7.
+
+    Examples
+    --------
+    >>> x1 = np.arange(1, 31)
+    >>> look_like_corners(np.stack([x1, x1, x1 + (x1 + 5), x1 + (x1 + 5)], axis=1))
+    True
+    >>> look_like_corners(np.stack([x1, x1, x1 + 5, x1 + 5], axis=1))
+    False
+    """
+    if len(boxes) < ENOUGH_BOXES:
+        return False
+    boxes = boxes[:AT_ONCE]
+    sides = np.maximum(boxes[:, 2:] - boxes[:, :2], np.finfo(np.float32).eps)
+    ratios = boxes[:, :2] / sides
+    farther = ratios > 1 + ROUNDING
+    n_near = np.count_nonzero((ratios > NEARLY_AS_FAR) & ~farther)
+    return bool(farther.any(axis=1).mean() <= FARTHER and n_near >= ENOUGH_NEAR)
+
+
+def boxes_beyond(path: Path, read: FoundBoxes) -> tuple[str, ...]:
+    """Count boxes that reach more than 2 % beyond their images, where the size of these is known.
+
+    Raises `InputError` if more than half of the boxes on images of known size do, and the centres
+    of more than 15 % lie beyond. Where objects fill the image, networks that do not cut their boxes
+    at the edge let many reach beyond, but few centres (`benchmarks/boxes_beyond.py`).
+    """
+    sized = np.array([image.size is not None for image in read.images], bool)
+    n_known = int(sized[read.image].sum())
+    if not n_known:
+        return ()
+    unknown = (float("inf"),) * 2
+    sizes = np.array([image.size or unknown for image in read.images], float)[:, ::-1]
+    outside = n_centres = 0
+    for start in range(0, len(read), AT_ONCE):
+        boxes, limits = read.boxes[start:][:AT_ONCE], sizes[read.image[start:][:AT_ONCE]]
+        outside += int(reach_beyond(boxes, limits).sum())
+        n_centres += int(centred_beyond(boxes, limits).sum())
+    if outside > OUTSIDE * n_known and n_centres > MANY_CENTRES * n_known:
+        raise InputError(
+            f"{path}: {outside / n_known:.0%} of the boxes reach out of their images. Expected "
+            "bbox as [left, top, width, height] in pixels of the image as it is on disk: are these "
+            "corners [x1, y1, x2, y2], or pixels of a resized image?"
+        )
+    odd = Notice(
+        "boxes-beyond-images",
+        f"boxes of the predictions that reach more than 2 % beyond their images: {outside}",
+    )
+    return (odd,) if outside else ()
+
+
+def reach_beyond(boxes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Whether boxes (N, 4) reach over 2 % beyond images of (width, height) (N, 2), in pixels."""
+    right, bottom = (boxes[:, 2:] > BEYOND * sizes).T
+    return right | bottom
+
+
+def centred_beyond(boxes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Whether the centres of boxes (N, 4) lie right of, or below, images of such sizes (N, 2)."""
+    right, below = ((boxes[:, :2] + boxes[:, 2:]) / 2 > sizes).T
+    return right | below
+
+
+def _refuse_twice(path: Path, read: FoundBoxes) -> None:
+    sure = np.flatnonzero(read.scores > CONFIDENT)
+    if len(sure) < ENOUGH_BOXES:
+        return
+    sure = sure[np.argsort(read.image[sure], kind="stable")]
+    image = read.image[sure]
+    ends = np.unique(np.searchsorted(image, image[::AT_ONCE]))[1:]
+    twice = 0
+    for rows in np.split(sure, ends):  # parts of whole images
+        group = read.image[rows] * len(read.categories) + read.label[rows]
+        boxes = read.boxes[rows].astype(np.float64)
+        first, second, _ = overlapping_pairs(boxes, group, boxes, group, least=SAME_OBJECT)
+        twice += len(np.unique(first[first != second]))
+    if twice > MANY_TWICE * len(sure):
+        raise InputError(
+            f"{path}: {twice} of {len(sure)} boxes over {CONFIDENT} lie on another one of their "
+            "category: are two detectors, or two runs of one, mixed in this file, or is it without "
+            "non-maximum suppression? Give the boxes of one detector, each object once."
+        )
+
+
+def _overlapping(a: FoundBoxes, b: FoundBoxes, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of boxes of `b` and of `a` that overlap, of one image and category."""
+    group, of_a = (boxes.image * len(a.categories) + boxes.label for boxes in (b, a))
+    rows, columns, _ = overlapping_pairs(
+        b.boxes.astype(np.float64), group, a.boxes.astype(np.float64), of_a, least=least
+    )
+    return rows, columns
+
+
+def check_coverage(
+    boxes: FoundBoxes, images: np.ndarray, name: str, *, what: str = "images", refuse: bool = False
+) -> tuple[str, ...]:
+    """Warn where more images are without a box than a detector leaves empty.
+
+    With scores from near 0 on, a detector finds something in nearly every image, and where it does
+    not, it finds a single box in others. With n0 of n images without a box and n1 with one, the
+    excess is n0 - 2 n1; it is warned of over 3 % where scores begin at .05 or less, and with
+    `refuse` an `InputError` over a third. `images` (n,) should have been seen; `name` is that of
+    the file, `what` what the images are called.
+    """
+    if not len(boxes) or boxes.floor > np.float32(LOW_FLOOR):
+        return ()
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))[images]
+    n_empty, n_single = (int(np.count_nonzero(n_boxes == k)) for k in (0, 1))
+    excess = n_empty - 2 * n_single
+    if excess <= SOME * len(images):
+        return ()
+    warning = Notice(
+        "images-not-covered",
+        f"{n_empty} of {len(images)} {what} have no box in {name}, although its scores begin at "
+        f"{boxes.floor:.2g}: was the detector run on all of them? Those that it has not seen count "
+        "as if it had found nothing there",
+    )
+    if refuse and excess > MANY * len(images):
+        raise InputError(
+            f"{warning[0].upper()}{warning[1:]}. Run it on all, or give the labels of those that "
+            "it has seen; if it has seen them all, add complete=no behind the file to go on."
+        )
+    return (warning,)
+
+
+def copies(read: FoundBoxes) -> np.ndarray:
+    """Return the later images (n,) whose boxes, words and scores are those of an earlier image.
+
+    Images without a box are no copies: nothing distinguishes them.
+    """
+    alike = _with_a_like(read)
+    read = read.where(alike[read.image])
+    order = np.lexsort((*read.boxes.T, read.label, read.scores, read.image))
+    columns = (read.boxes[order], read.scores[order, None], read.label[order, None])
+    rows = np.concatenate([part.astype(np.float64) for part in columns], axis=1)
+    ends = np.searchsorted(read.image[order], np.arange(len(read.images) + 1))
+    seen: dict[bytes, int] = {}
+    later = []
+    for k in np.flatnonzero(alike).tolist():
+        content = rows[ends[k] : ends[k + 1]].tobytes()
+        if seen.setdefault(content, k) != k:
+            later.append(k)
+    return np.array(later, np.int64)
+
+
+def _with_a_like(read: FoundBoxes) -> np.ndarray:
+    """Mask the images (M,) whose sum over boxes of a hash occurs twice: copies, hardly others."""
+    total = np.zeros(len(read.images), np.uint64)
+    for start in range(0, len(read), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        hashed = read.label[part].astype(np.uint64)
+        for column in (*read.boxes[part].T, read.scores[part]):
+            hashed = (hashed ^ np.ascontiguousarray(column).view(np.uint32)) * ODD
+            hashed ^= hashed >> SHIFT
+        np.add.at(total, read.image[part], hashed * ODD)
+    some = np.zeros(len(total), bool)
+    some[read.image] = True
+    _, place, times = np.unique(total[some], return_inverse=True, return_counts=True)
+    some[some] = times[place] > 1
+    return some
+
+
+def within_images(read: FoundBoxes) -> FoundBoxes:
+    """Take boxes of a grey canvas back to their images, as `on_half` does.
+
+    Boxes that are centred beyond their image are dropped, others are clipped to it. Images of
+    unknown size keep theirs.
+    """
+    unknown = (np.inf, np.inf)
+    limits = np.array([image.size or unknown for image in read.images], float).reshape(-1, 2)
+    limits = limits[:, ::-1][read.image]
+    centres = (read.boxes[:, :2] + read.boxes[:, 2:]) / 2
+    clipped = np.minimum(read.boxes, np.tile(limits, 2)).astype(np.float32)
+    return replace(read, boxes=clipped).where((centres < limits).all(axis=1))
+
+
+def check_half_size(clean: FoundBoxes, half: FoundBoxes, path: Path) -> None:
+    """Refuse the same boxes twice, and boxes of the file `path` that are still half as large.
+
+    Raises `InputError` if more than half of its boxes over .3 equal one at full size; or if more of
+    them lie on a confident box at full size when multiplied by two than as they are, ten or more.
+    """
+    sure, other = (boxes.where(boxes.scores > np.float32(CONFIDENT)) for boxes in (clean, half))
+    rows, columns = _overlapping(sure, other, IDENTICAL)
+    n_same = len(np.unique(rows[other.scores[rows] == sure.scores[columns]]))
+    if len(other) >= ENOUGH_HALF_SIZE and n_same > len(other) / 2:
+        raise InputError(
+            f"{printable(path)}: {n_same} of {len(other)} boxes over {CONFIDENT} are exactly those "
+            "of the predictions at full size. Expected those of a second pass, on images that are "
+            "shrunk to half their sides."
+        )
+    doubled = replace(other, boxes=other.boxes * np.float32(2))
+    n_on, n_on_doubled = (
+        len(np.unique(_overlapping(sure, boxes, ON_IT)[0])) for boxes in (other, doubled)
+    )
+    if n_on_doubled >= ENOUGH_HALF_SIZE and n_on_doubled > n_on:
+        raise InputError(
+            f"{printable(path)}: {n_on_doubled} of {len(other)} boxes over {CONFIDENT} lie on a "
+            f"box of the predictions at full size when they are multiplied by two, and {n_on} as "
+            "they are. Expected boxes in pixels of the full size: multiply them by two."
+        )

@@ -1,0 +1,191 @@
+"""Reading every image once without a detector: sizes, copies, damage and overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.io.images import UnreadableImageError
+from autoeval.io.same_files import same_content
+from autoeval.io.tasks.labelled_samples import Samples, SeedSetSamples
+from autoeval.io.tasks.seed_set import SeedSet
+from autoeval.io.tasks.task import Task
+from autoeval.io.wording import listed, printable
+from autoeval.notices import Notice
+
+_SIDE, _KEPT = 32, 8
+# Below this spread of grey values a picture is flat, and its fingerprint is noise.
+_FLAT = 2.0
+MAX_DISTANCE = 4
+DARK = 20.0
+# COCO's bound between small objects and others, in square pixels.
+SMALL_AREA = 32**2
+
+
+def perceptual_hash(image: np.ndarray) -> int | None:
+    """Return the DCT hash of an image (H, W, 3): 64 bits, of which few differ between copies.
+
+    Which of the 8 x 8 lowest frequencies, the constant rows left out, of the image at 32 x 32
+    pixels lie above their median; None for a flat image. Source: Zauner 2010, Implementation and
+    Benchmarking of Perceptual Image Hash Functions, section 3.2.1.
+    """
+    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+    small = cv2.resize(grey, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
+    if small.std() < _FLAT:
+        return None
+    low = cv2.dct(small)[1 : _KEPT + 1, 1 : _KEPT + 1]
+    return int.from_bytes(np.packbits(low > np.median(low)).tobytes(), "big")
+
+
+def alike(
+    hashes: np.ndarray, others: np.ndarray | None = None, *, max_distance: int = MAX_DISTANCE
+) -> np.ndarray:
+    """Find the images, by their hashes (N,), that have a near copy; -1 where there is none.
+
+    Copies, of which at most `max_distance` bits differ, are looked for among `others` (M,), by
+    default among the other images.
+
+    Examples
+    --------
+    >>> alike(np.array([0b0111, 0b1000, 0b0110], np.uint64), max_distance=1)
+    array([ 2, -1,  0])
+    """
+    among = hashes if others is None else others
+    copy_of = np.full(len(hashes), -1)
+    for k, image_hash in enumerate(hashes):
+        near = np.bitwise_count(among ^ image_hash) <= max_distance
+        if others is None:
+            near[k] = False
+        if near.any():
+            copy_of[k] = near.argmax()
+    return copy_of
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen of one set of images.
+
+    Of the N that can be read there is the `brightness` (N,), the mean of the pixels, 0 to 255.
+    `hashes` (M,) uint64 are those of the images `hashed`, all but flat ones; `unreadable` has names
+    and reasons of the images that cannot be read.
+    """
+
+    name: str
+    image_ids: tuple[str, ...]
+    brightness: np.ndarray
+    hashed: tuple[str, ...]
+    hashes: np.ndarray
+    unreadable: tuple[str, ...]
+
+    @property
+    def dark(self) -> tuple[str, ...]:
+        """Images whose mean is under 20 of 255."""
+        return tuple(np.array(self.image_ids, object)[self.brightness < DARK])
+
+
+def look_at(
+    name: str, samples: Samples, *, advance: Callable[[int], object] = lambda n: None
+) -> Look:
+    """Read every image of a set once; `advance` is called with 1 after each."""
+    brightness, hashes, unreadable = list[tuple[str, float]](), list[tuple[str, int]](), list[str]()
+    for k in range(len(samples)):
+        try:
+            sample = samples[k]
+        except UnreadableImageError as error:
+            unreadable.append(str(error))
+        else:
+            brightness.append((sample.image_id, float(sample.image.mean())))
+            if (bits := perceptual_hash(sample.image)) is not None:
+                hashes.append((sample.image_id, bits))
+        advance(1)
+    return Look(
+        name,
+        tuple(image_id for image_id, _ in brightness),
+        np.array([mean for _, mean in brightness]),
+        tuple(image_id for image_id, _ in hashes),
+        np.array([bits for _, bits in hashes], np.uint64),
+        tuple(unreadable),
+    )
+
+
+def n_alike(look: Look) -> int:
+    """Count the images of a set that have a near copy in it."""
+    return int((alike(look.hashes) >= 0).sum())
+
+
+def copies_across(looks: Sequence[Look]) -> Iterator[str]:
+    """Tell which sets share images, one sentence for each pair, the first named by example."""
+    for one, other in combinations(looks, 2):
+        copy_of = alike(one.hashes, other.hashes)
+        pairs = [f"{one.hashed[k]} ~ {other.hashed[m]}" for k, m in enumerate(copy_of) if m >= 0]
+        if pairs:
+            yield (
+                f"{len(pairs)} of {len(one.hashed)} images of {one.name} look like images of "
+                f"{other.name}: {listed(pairs, 3)}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """A source as it was found.
+
+    `seed_set` is None where its labels cannot be used; `look` where its images were not read.
+    """
+
+    name: str
+    seed_set: SeedSet | None = None
+    look: Look | None = None
+    why_not: str = ""
+
+    def areas(self) -> np.ndarray:
+        """Return the areas of its boxes, in square pixels."""
+        if self.seed_set is None:
+            return np.zeros(0)
+        sides = [image.boxes[:, 2:] - image.boxes[:, :2] for image in self.seed_set.images]
+        return np.concatenate(sides).prod(axis=1)
+
+
+def load_each(task: Task) -> list[Examined]:
+    """Read the labels of each source, going on where one of them cannot be used."""
+    examined = []
+    for files in task.seed_sets:
+        try:
+            examined.append(Examined(files.name, task.load_seed_set(files)))
+        except InputError as error:
+            examined.append(Examined(files.name, why_not=str(error)))
+    return examined
+
+
+def look_at_each(
+    sources: list[Examined], *, advance: Callable[[int], object] = lambda n: None
+) -> list[Examined]:
+    """Read the images of each source whose labels can be used."""
+    examined = []
+    for source in sources:
+        if source.seed_set is not None:
+            samples = SeedSetSamples(source.seed_set)
+            source = replace(source, look=look_at(source.name, samples, advance=advance))
+        examined.append(source)
+    return examined
+
+
+def shared_with_sources(seed_sets: Iterable[SeedSet], files: Sequence[Path]) -> Iterator[str]:
+    """Count the new image files that a source holds too, byte by byte, one sentence a source."""
+    for seed_set in seed_sets:
+        same = same_content(files, [record.path for record in seed_set.images])
+        if same:
+            names = printable(listed([path.name for path in same]))
+            yield (
+                Notice(
+                    "images-of-the-fit",
+                    f"{len(same)} of {len(files)} new images are images of source {seed_set.name} "
+                    f"({names}), on which the estimator was fitted: how well it does there says "
+                    "nothing about a new place",
+                )
+            )

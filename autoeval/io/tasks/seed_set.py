@@ -1,0 +1,254 @@
+"""Seed sets: labelled data sets of one environment each."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.io.coco import image_path
+from autoeval.io.image_header import image_size
+from autoeval.io.labels.any_format import load_labels
+from autoeval.io.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
+from autoeval.io.wording import listed, printable
+from autoeval.notices import Notice
+from autoeval.runtime.files import PathLike
+
+_FAULTS = {
+    "flat": "boxes without area (zero or negative width or height), dropped",
+    "outside": "boxes wholly outside their image, dropped",
+    "clipped": "boxes that reached more than a pixel beyond their image, clipped",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ImageRecord:
+    """One labelled image, its size in pixels.
+
+    `boxes` (N, 4) float64 are xyxy, pixels, inside the image; `labels` (N,) int64 index into the
+    categories of the seed set; evaluation ignores boxes that mark a crowd, `iscrowd` (N,).
+    """
+
+    image_id: str
+    path: Path
+    height: int
+    width: int
+    boxes: np.ndarray
+    labels: np.ndarray
+    iscrowd: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class SeedSet:
+    """A labelled data set of one environment.
+
+    `images` exist on disk, in the order of the label files; `warnings` say what was left out or
+    repaired on the way.
+    """
+
+    name: str
+    categories: tuple[str, ...]
+    images: tuple[ImageRecord, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def n_boxes(self) -> int:
+        """Number of boxes, those that mark a crowd included."""
+        return sum(len(image.boxes) for image in self.images)
+
+
+def load_seed_set(
+    name: str,
+    labels: PathLike,
+    img_dir: PathLike | None,
+    categories: Sequence[str],
+    mapping: Mapping[str, str] | None = None,
+    *,
+    words: Mapping[str, str] | None = None,
+    layout: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> SeedSet:
+    """Read a labelled data set as a seed set; `labels`, `img_dir`, `layout` as in `load_labels`.
+
+    `mapping` gives the category of the task for each category of the labels that counts. By default
+    it follows from `words`, the category of the task for words that labels may use, and from the
+    categories' own names. What is left out or clipped, and what is there twice, is counted and
+    named in `warnings`.
+    """
+    content = load_labels(labels, img_dir, layout=layout, **(options or {}))
+    mapping = _mapping(content, categories, mapping, words)
+    warnings = list(content.warnings)
+    image_files = _find_images(content, warnings)
+    by_image: dict[str, list[LabelledBox]] = {image.image_id: [] for image, _ in image_files}
+    for box in _mapped(content, mapping, warnings):
+        by_image.get(box.image_id, []).append(box)
+    warnings += _twice_there(content, [path for _, path in image_files])
+    index = {category: i for i, category in enumerate(categories)}
+    numbers = {category: index[target] for category, target in mapping.items()}
+    faults: dict[str, Counter[str]] = {kind: Counter() for kind in _FAULTS}
+    records = [
+        _record(image, path, by_image[image.image_id], numbers, faults)
+        for image, path in image_files
+    ]
+    warnings += [
+        Notice(
+            "label-boxes-unusable",
+            f"{what}: {faults[kind].total()} (image ids: {listed(faults[kind])})",
+        )
+        for kind, what in _FAULTS.items()
+        if faults[kind].total()
+    ]
+    return SeedSet(name, tuple(categories), tuple(records), tuple(warnings))
+
+
+def _mapping(
+    content: LabelSet,
+    categories: Sequence[str],
+    given: Mapping[str, str] | None,
+    words: Mapping[str, str] | None,
+) -> dict[str, str]:
+    """Return the category of the task for each category of the labels that counts."""
+    has = listed(content.categories, most=100) or "none"
+    if given is None:
+        words = {**{category: category for category in categories}, **(words or {})}
+        chosen = {word: words[word] for word in content.categories if word in words}
+        if not chosen:
+            raise InputError(
+                f"None of the categories of {content.path} ({has}) is one of "
+                f"{listed(words, most=20)}. Say with `mapping` what they are in the task."
+            )
+        return chosen
+    chosen = {str(word): category for word, category in given.items()}
+    absent = [name for name in chosen if name not in content.categories]
+    if absent or not chosen:
+        raise InputError(
+            f"The mapping of {content.path} must name categories of the file ({has}), "
+            f"but it {f'names {listed(absent)}' if absent else 'is empty'}."
+        )
+    unknown = sorted({target for target in chosen.values() if target not in categories})
+    if unknown:
+        raise InputError(
+            f"The mapping of {content.path} leads to {listed(unknown)}, "
+            f"which the task does not have (its categories: {listed(categories, most=100)})."
+        )
+    return chosen
+
+
+def _find_images(content: LabelSet, warnings: list[str]) -> list[tuple[LabelledImage, Path]]:
+    img_dir = content.img_dir
+    if img_dir is None or not img_dir.is_dir():
+        raise InputError(f"No image folder {img_dir} (for {content.path}): check the path.")
+    if content.unlabelled:
+        names, n = listed(content.unlabelled), len(content.unlabelled)
+        warnings.append(
+            Notice("images-without-labels", f"images without labels, left out: {n} ({names})")
+        )
+    placed = [(image, image_path(img_dir, image.file_name)) for image in content.images]
+    missing = [image.file_name for image, path in placed if not os.path.isfile(path)]
+    if len(missing) == len(placed):
+        what = f"none of its {len(placed)} images is in {img_dir}" if placed else "lists no image"
+        raise InputError(
+            f"{content.path}: {what}{f' (first: {missing[0]})' if missing else ''}. "
+            "Give the folder that its file names are relative to."
+        )
+    if missing:
+        warnings.append(
+            Notice(
+                "images-missing",
+                f"images missing in {img_dir}: {len(missing)} ({printable(listed(missing))})",
+            )
+        )
+    return [(image, path) for image, path in placed if os.path.isfile(path)]
+
+
+def _mapped(
+    content: LabelSet, mapping: Mapping[str, str], warnings: list[str]
+) -> list[LabelledBox]:
+    # An area that is ignored for any category is so for each one of the task.
+    one_word = {target: word for word, target in mapping.items()}.values()
+    kept, others = list[LabelledBox](), Counter[str]()
+    for box in content.boxes:
+        if box.category in mapping:
+            kept.append(box)
+        elif box.category == ANY:
+            kept += [replace(box, category=word) for word in one_word]
+        else:
+            others[box.category] += 1
+    if others:
+        counts = [f"{category} {n}" for category, n in others.most_common()]
+        warnings.append(
+            Notice(
+                "categories-not-mapped",
+                f"boxes of categories that the mapping lacks, left out: {others.total()} "
+                f"({listed(counts, most=10)})",
+            )
+        )
+    return kept
+
+
+def _record(
+    image: LabelledImage,
+    path: Path,
+    boxes: list[LabelledBox],
+    labels: Mapping[str, int],
+    faults: Mapping[str, Counter[str]],
+) -> ImageRecord:
+    size = image.size or image_size(path)
+    if size is None:
+        raise InputError(
+            f"Image {image.image_id} ({path}) has no height and width in its labels, and its "
+            "file cannot be read."
+        )
+    height, width = size
+    xywh = np.array([box.xywh for box in boxes], np.float64).reshape(-1, 4)
+    with np.errstate(over="ignore"):
+        given = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
+    clipped = given.clip(0, [width, height, width, height])
+    flat = (xywh[:, 2:] <= 0).any(1)
+    outside = ~flat & (clipped[:, 2:] <= clipped[:, :2]).any(1)
+    kept = ~flat & ~outside
+    beyond = kept & (np.abs(given - clipped) > 1).any(1)
+    for kind, boxes_at_fault in (("flat", flat), ("outside", outside), ("clipped", beyond)):
+        if boxes_at_fault.any():
+            faults[kind][image.image_id] = int(boxes_at_fault.sum())
+    return ImageRecord(
+        image.image_id,
+        path,
+        height,
+        width,
+        boxes=clipped[kept],
+        labels=np.array([labels[box.category] for box in boxes], np.int64)[kept],
+        iscrowd=np.array([box.iscrowd for box in boxes], bool)[kept],
+    )
+
+
+def _twice_there(content: LabelSet, paths: Sequence[Path]) -> Iterator[str]:
+    """Count boxes given more than once and files listed under more than one id; both are kept."""
+    boxes = Counter(content.boxes)
+    again = {box.image_id: n - 1 for box, n in boxes.items() if n > 1}
+    if again:
+        total = sum(n - 1 for n in boxes.values())
+        yield Notice(
+            "boxes-given-twice",
+            f"boxes given more than once, kept: {total} (image ids: {listed(again)})",
+        )
+    files = Counter(os.path.realpath(path) for path in paths)
+    shared = [printable(os.path.basename(file)) for file, n in files.items() if n > 1]
+    if shared:
+        yield Notice(
+            "images-listed-twice",
+            f"image files listed under more than one id, kept: {len(shared)} ({listed(shared)})",
+        )
+
+
+def named_rng(*key: int | str) -> np.random.Generator:
+    """Make a generator from a key of numbers and names, the same on every machine."""
+    digest = hashlib.sha256(repr(key).encode()).digest()
+    return np.random.default_rng(np.frombuffer(digest, "<u4").tolist())

@@ -1,0 +1,177 @@
+"""Videos as images: every so many seconds, or every so many frames."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.io.images import UnreadableImageError
+from autoeval.io.wording import printable
+from autoeval.runtime.files import PathLike
+
+VIDEOS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm", ".wmv"})
+SECONDS = 30.0
+
+
+class Video:
+    """A video, decoded from its beginning, frame after frame, never by a seek that may miss.
+
+    `fps` are frames a second, NaN where the file does not say.
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = Path(path)
+        self._open()
+        import cv2
+
+        fps = self._capture.get(cv2.CAP_PROP_FPS)
+        self.fps = fps if fps > 0 else math.nan
+        said = int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT))
+        self.n_frames = said if said > 0 else self._count()
+
+    def read(self, index: int) -> np.ndarray:
+        """Decode one frame (H, W, 3), uint8, BGR; forward is cheap, backward starts again.
+
+        Raises `UnreadableImageError` if the video ends or is damaged before it.
+        """
+        with self._lock:
+            if index < self._next:
+                self._open()
+            while self._next < index:
+                self._advance(index)
+            self._advance(index)
+            frame = self._capture.retrieve()[1]
+        return np.asarray(frame)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the decoder behind: it does not travel between processes."""
+        kept = ("path", "fps", "n_frames")
+        return {name: value for name, value in vars(self).items() if name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the video again."""
+        vars(self).update(state)
+        self._open()
+
+    def _open(self) -> None:
+        import cv2
+
+        self._lock = getattr(self, "_lock", None) or threading.Lock()
+        self._capture = cv2.VideoCapture(os.fspath(self.path))
+        self._next = 0
+        if not self._capture.isOpened():
+            raise InputError(
+                f"Cannot read the video {printable(self.path)}: no such file, damaged, or of a "
+                "kind that this OpenCV does not decode."
+            )
+
+    def _advance(self, index: int) -> None:
+        if not self._capture.grab():
+            self._next = self.n_frames + 1
+            raise UnreadableImageError(self.path, f"the video ends or is damaged before {index}")
+        self._next += 1
+
+    def _count(self) -> int:
+        n_frames = 0
+        while self._capture.grab():
+            n_frames += 1
+        self._open()
+        return n_frames
+
+
+@dataclass(frozen=True)
+class VideoFrame:
+    """One frame of a video, an image without labels.
+
+    `image_id` is the name of the video, ``#``, and the number `index` of the frame from 0; `time_s`
+    are seconds from the beginning, NaN where the video does not say how fast it runs.
+    """
+
+    image_id: str
+    video: Video = field(compare=False, repr=False)
+    index: int
+    time_s: float
+
+    @property
+    def path(self) -> Path:
+        """The video's file."""
+        return self.video.path
+
+    def read(self) -> np.ndarray:
+        """Decode it; see `Video.read`."""
+        return self.video.read(self.index)
+
+
+def video_frames(
+    path: PathLike, every: str | None, name: str | None = None
+) -> tuple[VideoFrame, ...]:
+    """Take frames of a video at equal distances, the first one first.
+
+    `every` is ``"2s"`` or ``"0.5s"`` for seconds, ``"10"`` for every tenth frame; image ids begin
+    with `name`, by default the file's.
+    """
+    if every is None:
+        raise InputError(
+            f"{printable(path)} is a video: say with every= which frames to take, such as 2s for "
+            "one in two seconds or 10 for every tenth."
+        )
+    video = Video(path)
+    name, step = name or printable(video.path.name), _step(video, every)
+    frames = tuple(
+        VideoFrame(f"{name}#{index}", video, index, index / video.fps)
+        for index in (round(k * step) for k in range(math.ceil(video.n_frames / step)))
+    )
+    if not frames:
+        raise InputError(f"The video {printable(path)} has no frame.")
+    return frames
+
+
+def _step(video: Video, every: str) -> float:
+    number = re.fullmatch(r"(\d+)|(\d+(?:\.\d*)?|\.\d+)\s*s", every.strip())
+    step = 0.0
+    if number:
+        step = float(number[1]) if number[1] else float(number[2]) * video.fps
+    if step != step:
+        raise InputError(
+            f"The video {printable(video.path)} does not say how many frames a second it has: give "
+            "every= as a number of frames, such as 30."
+        )
+    if step <= 0:
+        raise InputError(
+            f"Expected every= as seconds, such as 2s, or a number of frames, such as 10, but got "
+            f"{every!r}."
+        )
+    return max(step, 1.0)
+
+
+def time_blocks(images: Iterable[object], *, seconds: float = SECONDS) -> np.ndarray:
+    """Return the number of the block of time (N,) that each image belongs to, in order from 0.
+
+    Neighbouring frames of a video show the same things, so a set of them carries less information
+    than as many independent images would. Drawing whole blocks again in place of images accounts
+    for that, where a block lasts longer than what is seen stays in view (Künsch 1989, the block
+    bootstrap). Images that are no `VideoFrame` are blocks of their own, and a video that does not
+    say how fast it runs is one. The default length is a convention: longer than traffic or
+    passers-by stay in view of most cameras.
+    """
+    numbers: dict[object, int] = {}
+    return np.array(
+        [numbers.setdefault(_key(image, seconds), len(numbers)) for image in images], np.int64
+    )
+
+
+def _key(image: object, seconds: float) -> object:
+    time_s = getattr(image, "time_s", None)
+    if time_s is None:
+        return id(image)
+    video = getattr(image, "path", None)
+    return video, math.floor(time_s / seconds) if math.isfinite(time_s) else 0

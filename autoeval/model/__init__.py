@@ -1,0 +1,26 @@
+"""The estimator's statistics: calibration, features of boxes, and the mixed model over pairs.
+
+Pure functions on arrays: numbers in, numbers out. `MixedModel` (``mixed_model.py``, which states
+the model) is fitted on `Pairs`, one row for each site and category, and predicts a `Mixture`, which
+`predict_intervals` turns into values and intervals. Published scores, which are computed image by
+image and by name, are in `autoeval.stability.scores`.
+"""
+
+from autoeval.model.away import Away
+from autoeval.model.mixed_model import MixedModel
+from autoeval.model.pairs import Pairs, Scaling
+from autoeval.model.prediction_interval import Mixture, PredictionInterval, predict_intervals
+from autoeval.model.variances import Prior, Variances, possible_variances
+
+__all__ = [
+    "Away",
+    "MixedModel",
+    "Mixture",
+    "Pairs",
+    "PredictionInterval",
+    "Prior",
+    "Scaling",
+    "Variances",
+    "possible_variances",
+    "predict_intervals",
+]

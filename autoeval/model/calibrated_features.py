@@ -1,0 +1,164 @@
+"""Features of calibrated boxes: what true-positive probabilities predict of a category."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from autoeval.accuracy.average_precision import RankedDetections, influence_function
+from autoeval.accuracy.coco_matching import AT_HALF
+from autoeval.accuracy.operating_point import (
+    CountCurve,
+    denominators,
+    image_counts,
+    value_of,
+)
+from autoeval.model.calibration import FOUND, LIKELY, ScoreCalibration
+from autoeval.targets import OperatingPoint
+
+FEATURES = ("expected_ap", "likely_share", "box_size")
+REVISION = 1  # raised with any number of a feature: what monitors keep is then computed again
+EXPECTED = "expected_"  # before the name of a target at a threshold: its feature
+WEIGHT = "weight_"  # before it: its denominator, by which categories are weighted
+MOST_IMAGES = 20_000  # evenly taken from the first to the last
+SMALLEST = 1e-6  # box, as a share of the image
+
+
+class CalibratedFeatures:
+    r"""Three features of one category, on the images where it is found.
+
+    Probabilities are those of a `ScoreCalibration`; an image in which a box has one over .05
+    counts, all others do not, so that no feature depends on how often the category occurs.
+
+    - ``expected_ap``: the average precision of the boxes, mean over ten IoU thresholds, with
+      probabilities in place of labels and the expected false negatives.
+    - ``likely_share``: share of an image's boxes over .05 that are over .3, mean over images.
+    - ``box_size``: mean logarithm of the side of the boxes over .05, :math:`\sqrt{wh}` relative to
+      that of the image, weighted by probability.
+
+    Those of targets at a threshold, such as ``expected_recall@0.3``, are the same ratios of
+    expected counts. Source: this project (docs/explanation/calibration.md), after Kull et al. 2017.
+
+    Parameters
+    ----------
+    calibration : ScoreCalibration
+    scores, sides : ndarray of shape (N,)
+        Confidences, and logarithms of sides; see `relative_sides`.
+    image : ndarray of shape (N,), int64
+    n_images : int
+    probabilities : ndarray of shape (10, N), optional
+        By another calibration, which has not seen these labels.
+    at_thresholds : sequence of str
+        Targets, such as ``recall@0.3``.
+    """
+
+    def __init__(
+        self,
+        calibration: ScoreCalibration,
+        scores: np.ndarray,
+        sides: np.ndarray,
+        image: np.ndarray,
+        n_images: int,
+        *,
+        probabilities: np.ndarray | None = None,
+        at_thresholds: Sequence[str] = (),
+    ) -> None:
+        named = {f"{EXPECTED}{name}": OperatingPoint.of(name) for name in at_thresholds}
+        self.points = {name: point for name, point in named.items() if point}
+        p = calibration.probabilities(scores) if probabilities is None else probabilities
+
+        shown = p[AT_HALF] > FOUND
+        images = np.unique(image[shown])
+        if len(images) > MOST_IMAGES:  # a mean over so many hardly varies, and memory is finite
+            images = images[np.linspace(0, len(images) - 1, MOST_IMAGES).astype(np.int64)]
+        place = np.full(n_images, -1)
+        place[images] = np.arange(len(images))
+        # All boxes of an image that counts rank, also those under .05, since precision falls with
+        # them; shares and sizes are of those over .05.
+        kept = place[image] >= 0
+        at, p, shown = place[image[kept]], p[:, kept], shown[kept]
+
+        n = len(images)
+        self.images = images
+        at_half = p[AT_HALF]
+        n_true = np.bincount(at, at_half, minlength=n) + calibration.n_missed(at_half, at, n)
+        self._ranking = RankedDetections.of(scores[kept], at, p, n_true)
+        likely, boxes = (
+            np.bincount(at[chosen], minlength=n) for chosen in (at_half > LIKELY, shown)
+        )
+        weights = at_half * shown
+        self._likely_share = likely / np.maximum(boxes, 1)  # (n,), as are the two that follow
+        self._size_sum = np.bincount(at, weights * sides[kept], minlength=n)
+        self._weight_sum = np.bincount(at, weights, minlength=n)
+
+    @property
+    def found(self) -> bool:
+        """Whether the category is found on any image."""
+        return len(self.images) > 0
+
+    def compute(self) -> dict[str, float]:
+        """Return the features; NaN where the category is not found."""
+        if not self.found:
+            weights = {f"{WEIGHT}{point}": 0.0 for point in self.points.values()}
+            return dict.fromkeys((*FEATURES, *self.points), math.nan) | weights
+        return {
+            "expected_ap": float(self._ranking.average_precision().mean()),
+            "likely_share": float(self._likely_share.mean()),
+            "box_size": float(self._size_sum.sum() / self._weight_sum.sum()),
+            **{
+                name: value_of(point.measure, self._counts(point))
+                for name, point in self.points.items()
+            },
+            **{f"{WEIGHT}{point}": self._weight(point) for point in self.points.values()},
+        }
+
+    @property
+    def curve(self) -> CountCurve | None:
+        """Expected counts at every threshold; None where the category is not found."""
+        return CountCurve.of(self._ranking) if self.found else None
+
+    def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the features of images that count as often as drawn (B, n_images), each (B,).
+
+        The expected AP is that to first order: its influence function is summed over the images.
+        """
+        if not self.found:
+            every = (*FEATURES, *self.points)
+            return {name: np.full(len(counts), np.nan) for name in every}
+        drawn = counts[:, self.images].astype(np.float64)
+        total = np.where(drawn.any(axis=1), drawn.sum(axis=1), np.nan)  # NaN: none was drawn
+        expected = self._ranking.average_precision().mean()
+        influence = influence_function(self._ranking).mean(axis=0)
+        weight = np.where(np.isnan(total), np.nan, drawn @ self._weight_sum)
+        return {
+            "expected_ap": expected + drawn @ influence / total,
+            "likely_share": drawn @ self._likely_share / total,
+            "box_size": (drawn @ self._size_sum) / weight,
+            **{name: self._resampled(point, drawn) for name, point in self.points.items()},
+        }
+
+    def _weight(self, point: OperatingPoint) -> float:
+        return float(denominators(point.measure, self._counts(point)).sum())
+
+    def _counts(self, point: OperatingPoint) -> np.ndarray:
+        return image_counts(self._ranking, point.score_thr, point.level)
+
+    def _resampled(self, point: OperatingPoint, drawn: np.ndarray) -> np.ndarray:
+        counts = self._counts(point)
+        below = drawn @ denominators(point.measure, counts)
+        return np.divide(drawn @ counts[0], below, out=np.full(len(drawn), np.nan), where=below > 0)
+
+
+def relative_sides(boxes: np.ndarray, area: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the side of boxes relative to that of their images, (N,).
+
+    boxes (N, 4): as xyxy, pixels.
+    area (N,): of the image of each, in pixels.
+
+    >>> relative_sides(np.array([[0, 0, 10, 40]]), np.array([400 * 100])).round(3)
+    array([-2.303])
+    """
+    sides = np.maximum(boxes[:, 2:] - boxes[:, :2], 0).astype(np.float64)
+    return np.asarray(0.5 * np.log(np.clip(sides.prod(axis=1) / area, SMALLEST, 1)))

@@ -1,0 +1,185 @@
+r"""Bayesian linear regression of accuracy on scores, with random effects.
+
+Pair i, in group f, place p and category c, with scores x_i in units of their scale:
+
+.. math:: y_i = a + x_i^T b + u_f + x_i^T b_f + v_p + w_c + g_{fc} + e_i + s_i
+
+with a and slopes b normal as a `Prior` has them, the effects of a group (u and the slopes b_f), a
+place (v), a category (w, whose mean is known for some), a category in a group (g) and the pair (e)
+normal with the variances of a `Variances`, and s the sampling error of few images.
+
+Given the variances everything is jointly normal, and so are the accuracies of new pairs (Rasmussen
+& Williams 2006, equations 2.25 and 2.26, with this covariance). The variances are not known: the
+predictions of all possibilities are mixed, each weighted by its prior and its marginal likelihood
+(ibid., equation 2.30). With few sources this is what makes intervals wide, as in Student's
+distribution; where scores leave the range of the sources, the uncertainty of the slopes does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from typing_extensions import Self
+
+from autoeval.model.pairs import Pairs, Scaling
+from autoeval.model.prediction_interval import Mixture
+from autoeval.model.variances import Prior, Shared, Variances, level_scale, possible_variances
+
+NEGLIGIBLE = 1e-4  # share of the greatest weight
+
+
+class Solution(NamedTuple):
+    """The normal equations of N pairs, solved with one possibility of the variances."""
+
+    variances: Variances
+    factor: tuple[np.ndarray, bool]  # Cholesky factor of the covariance of accuracies, (N, N)
+    coefficients: np.ndarray  # inverse covariance times what the prior mean leaves, (N,)
+
+
+class MixedModel:
+    """The regression of this module.
+
+    intercept_std_: of the prior, with what so few pairs leave open.
+    weights_ (G,): posterior weight of each possibility that is not negligible.
+    """
+
+    def __init__(
+        self, scaling: Scaling, prior: Prior, *, variances: Sequence[Variances] | None = None
+    ) -> None:
+        self.scaling = scaling
+        self.prior = prior
+        self.variances = variances
+
+    def fit(self, pairs: Pairs, y: np.ndarray) -> Self:
+        """Fit on pairs whose accuracies `y` (N,) are known, in [0, 1]."""
+        if not len(pairs) or np.shape(y) != (len(pairs),) or not np.isfinite(y).all():
+            raise ValueError(f"Expected finite accuracies of {len(pairs)} pairs, at least one.")
+        self.pairs_ = pairs
+        of_pairs = self.prior.calibration_std / np.sqrt(len(pairs))
+        self.intercept_std_ = float(np.hypot(self.prior.intercept_std, of_pairs))
+        x = self.scaling.apply(pairs.x)
+        scale = self._scale(pairs)
+        shared = Shared.of(pairs, pairs, (x, x), self._scales(scale, scale))
+        residual = y - self._prior_mean(pairs)
+        every = self.variances or possible_variances(self.prior)
+        solutions: list[Solution] = []
+        logs = []
+        for variances in every:
+            noise = np.diag(scale**2 * (variances.pair + pairs.sampling))
+            factor = cho_factor(self._covariance(shared, variances) + noise, lower=True)
+            coefficients = cho_solve(factor, residual)
+            solutions.append(Solution(variances, factor, coefficients))
+            # log marginal likelihood: half the log determinant is the sum of the factor's logs
+            # (Rasmussen & Williams 2006, equation 2.30)
+            volume = np.log(np.diag(factor[0])).sum()
+            logs.append(variances.log_prior - 0.5 * residual @ coefficients - volume)
+        weights = np.exp(np.array(logs) - max(logs))
+        kept = np.flatnonzero(weights > NEGLIGIBLE).tolist()
+        self.weights_ = weights[kept] / weights[kept].sum()
+        self._likely = [solutions[k] for k in kept]
+        return self
+
+    def predict(self, pairs: Pairs, *, average: np.ndarray | None = None) -> Mixture:
+        """Predict the accuracies of M pairs, or of averages over them, with their sampling error.
+
+        pairs: a group, place, category or pair that was seen in `fit` shares its effect.
+        average (K, M): weights of pairs in each of K averages; by default each pair on its own.
+            What the pairs share does not average out.
+        """
+        average = np.eye(len(pairs)) if average is None else average
+        x, x_seen = self.scaling.apply(pairs.x), self.scaling.apply(self.pairs_.x)
+        seen, new = self._scale(self.pairs_), self._scale(pairs)
+        cross = Shared.of(self.pairs_, pairs, (x_seen, x), self._scales(seen, new))
+        among_new = Shared.of(pairs, pairs, (x, x), self._scales(new, new))
+        prior, means, stds = self._prior_mean(pairs), [], []
+        for variances, factor, coefficients in self._likely:
+            # a pair that was seen, on other images: its effect is shared, its sampling error is not
+            reach = self._covariance(cross, variances) + variances.pair * cross.pair
+            # conditional mean and covariance (Rasmussen & Williams 2006, equations 2.25 and 2.26)
+            spread = self._covariance(among_new, variances) - reach.T @ cho_solve(factor, reach)
+            spread += np.diag(new**2 * (variances.pair + pairs.sampling))
+            means.append(average @ (prior + reach.T @ coefficients))
+            squares = ((average @ spread) * average).sum(axis=1)
+            stds.append(np.sqrt(np.maximum(squares, 1e-12)))
+        return Mixture(self.weights_, np.array(means), np.array(stds))
+
+    def draw(self, pairs: Pairs, *, draws: int, seed: int = 0) -> np.ndarray:
+        """Draw the accuracies of M pairs, none of a group of the fit, together: (draws, M).
+
+        Each column is distributed as `predict` says; what is not known of the line they share.
+        """
+        # Through coefficients and effects, not by the covariance of all M pairs: thousands of
+        # cameras would need an (M, M) matrix and its root for each possibility of the variances.
+        rng, seen_pairs = np.random.default_rng(seed), self.pairs_
+        x_seen, x = self.scaling.apply(seen_pairs.x), self.scaling.apply(pairs.x)
+        scale_seen, scale = self._scale(seen_pairs), self._scale(pairs)
+        names = np.array(sorted({*map(str, seen_pairs.category), *map(str, pairs.category)}))
+        category_seen = scale_seen[:, None] * (seen_pairs.category.astype(str)[:, None] == names)
+        category = scale[:, None] * (pairs.category.astype(str)[:, None] == names)
+        group = np.unique(pairs.group.astype(str), return_inverse=True)[1]
+        places = [f"{f}\0{p}" for f, p in zip(pairs.group, pairs.place, strict=True)]
+        place = np.unique(places, return_inverse=True)[1]
+        in_groups = [f"{f}\0{c}" for f, c in zip(pairs.group, pairs.category, strict=True)]
+        category_in_group = np.unique(in_groups, return_inverse=True)[1]
+
+        def standard_effects(owner: np.ndarray, n: int) -> np.ndarray:
+            """Draw n standard normal effects of each owner, and return those of its pairs, (n, M).
+
+            owner (M,): number, from 0 on, of the group, place or the like that each pair is of.
+            """
+            return rng.standard_normal((n, int(owner.max()) + 1))[:, owner]
+
+        parts = []
+        # Each possibility of the variances gets as many draws as a mixture with these weights.
+        for n, (variances, factor, coefficients) in zip(
+            rng.multinomial(draws, self.weights_), self._likely, strict=True
+        ):
+            slope_std, category_std = np.sqrt([variances.slope, variances.category])
+            # what each pair has of the line and the categories, in prior standard deviations
+            seen, new = (
+                np.hstack(
+                    [
+                        np.full((len(scores), 1), self.intercept_std_),
+                        slope_std * scores,
+                        category_std * indicators,
+                    ]
+                )
+                for scores, indicators in ((x_seen, category_seen), (x, category))
+            )
+            # Posterior covariance of standard normal coefficients z, given the accuracies seen
+            # (Rasmussen & Williams 2006, section 2.1). Rounding may leave it slightly indefinite:
+            # its root is by eigenvalues, not by Cholesky.
+            values, vectors = np.linalg.eigh(
+                np.eye(seen.shape[1]) - seen.T @ cho_solve(factor, seen)
+            )
+            root = vectors * np.sqrt(np.maximum(values, 0))
+            z = seen.T @ coefficients + rng.standard_normal((n, len(values))) @ root.T
+            # The effects of groups and places are new, since none of them is of the fit: they have
+            # their prior distribution. Each slope bends from group to group on its own.
+            effects = standard_effects(group, n) * np.sqrt(variances.group)
+            for column in x.T:
+                effects += np.sqrt(variances.bending) * standard_effects(group, n) * column
+            effects += standard_effects(place, n) * np.sqrt(variances.place)
+            effects += standard_effects(category_in_group, n) * np.sqrt(variances.group_category)
+            single = rng.standard_normal((n, len(pairs)))
+            effects = effects + single * np.sqrt(variances.pair + pairs.sampling)
+            parts.append(z @ new.T + scale * effects)
+        # Mixed, so that a part of the draws is one of the whole distribution.
+        return self._prior_mean(pairs) + rng.permutation(np.concatenate(parts))
+
+    def _prior_mean(self, pairs: Pairs) -> np.ndarray:
+        effects = np.array([self.prior.of_category(name) for name in pairs.category])
+        slopes = self.scaling.apply(pairs.x) @ np.array(self.prior.slopes)
+        return np.asarray(self.prior.intercept + slopes + effects)
+
+    def _scale(self, pairs: Pairs) -> np.ndarray:
+        return level_scale(self._prior_mean(pairs), self.prior.level_power)
+
+    def _scales(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        return (a, b) if self.prior.level_power else None  # with equal errors bytes do, not floats
+
+    def _covariance(self, shared: Shared, variances: Variances) -> np.ndarray:
+        return shared.covariance(variances, self.intercept_std_**2)

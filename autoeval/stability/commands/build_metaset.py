@@ -1,0 +1,171 @@
+"""Make a meta-set: recipes of sample sets from labelled, COCO-format seed sets.
+
+Writes DIR/recipes/<seed set>.json and, where asked for, the images themselves and a contact sheet.
+The same arguments give the same files. Without seed sets, those of the rendered road world.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from autoeval.commands.given_input import Detail
+from autoeval.commands.task_options import ROAD_WORLD_SERVES, add_metaset_option, add_task_option
+from autoeval.errors import InputError
+from autoeval.stability.commands import road_world
+from autoeval.stability.commands.meta_set_options import named_task
+
+if TYPE_CHECKING:
+    from autoeval.io.tasks.seed_set import SeedSet
+    from autoeval.io.tasks.task import Task
+    from autoeval.stability.metasets import Recipe
+
+COMMAND = "build-metaset"
+ON_ROAD_WORLD = {
+    "n_sets": road_world.N_SETS,
+    "n_images": road_world.N_IMAGES,
+    "contact_sheet": True,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    source = parser.add_mutually_exclusive_group()
+    add_task_option(source, ROAD_WORLD_SERVES)
+    source.add_argument(
+        "--seed-set",
+        nargs="+",
+        action="append",
+        metavar="WORD",
+        help="NAME ANNOTATIONS IMAGE_FOLDER [FROM=TO ...]: a seed set and, where it needs one of "
+        "its own, the mapping of its categories to the task's; repeat for more seed sets",
+    )
+    parser.add_argument(
+        "--mapping",
+        nargs="+",
+        default=[],
+        metavar="FROM=TO",
+        help="mapping of the seed sets that bring none, such as car=vehicle bus=vehicle",
+    )
+    add_metaset_option(parser, Detail("n_transforms", "transforms for each", read=int))
+    parser.add_argument("--seed", type=int, default=0, help="of all draws (default: %(default)s)")
+    parser.add_argument(
+        "--work-dir",
+        type=Path,
+        metavar="DIR",
+        help="where to write (default: work_dirs/build_metaset)",
+    )
+    parser.add_argument(
+        "--materialise", action="store_true", help="write the images, too: DIR/images/..."
+    )
+    parser.add_argument(
+        "--contact-sheet",
+        action="store_true",
+        default=None,
+        help="draw a sample: DIR/contact_sheet.png (on the road world always)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from autoeval.stability.metasets import draw_recipes, load_metaset_config, save_recipes
+
+    if args.mapping and not args.seed_set:
+        raise InputError(
+            "--mapping is for --seed-set NAME ANNOTATIONS IMAGE_FOLDER: give that, too."
+        )
+    if road_world.serves(args):
+        road_world.assume(args, ON_ROAD_WORLD, command=COMMAND)
+    args.work_dir = args.work_dir or road_world.default_work_dir(COMMAND)
+    task = _task_of_words(args) if args.seed_set else named_task(args)
+    config = load_metaset_config(
+        args.metaset, n_sets=args.n_sets, n_images=args.n_images, n_transforms=args.n_transforms
+    )
+    seed_sets = task.load_seed_sets()
+    recipes = [draw_recipes(seed_set, seed=args.seed, **vars(config)) for seed_set in seed_sets]
+    for seed_set, set_recipes in zip(seed_sets, recipes, strict=True):
+        path = args.work_dir / "recipes" / f"{quote(seed_set.name, safe='')}.json"
+        save_recipes(path, set_recipes)
+    _print_summary(task, seed_sets, recipes)
+    print(f"Recipes: {args.work_dir / 'recipes'}")
+    if args.materialise:
+        _materialise(args.work_dir / "images", seed_sets, recipes)
+    if args.contact_sheet:
+        from autoeval.runtime.files import write_figure
+        from autoeval.runtime.progress import progress_bar
+        from autoeval.stability.fitting.materialise import contact_sheet
+
+        path = args.work_dir / "contact_sheet.png"
+        with progress_bar(None, "Drawing the contact sheet") as bar:
+            write_figure(path, contact_sheet(seed_sets, recipes, bar=bar), dpi=100)
+        print(f"Contact sheet: {path}")
+    return 0
+
+
+def _task_of_words(args: argparse.Namespace) -> Task:
+    from autoeval.io.tasks.task import SeedSetFiles, Task
+
+    files = []
+    for words in args.seed_set:
+        if len(words) < 3:
+            raise InputError(
+                "--seed-set expects NAME ANNOTATIONS IMAGE_FOLDER [FROM=TO ...], "
+                f"got {' '.join(words)!r}."
+            )
+        mapping = _parse_mapping(words[3:] or args.mapping)
+        files.append(SeedSetFiles(words[0], Path(words[1]), Path(words[2]), mapping))
+    names = [seed_set.name for seed_set in files]
+    if len(set(names)) < len(names):
+        raise InputError(f"Seed sets need different names, got {', '.join(names)}.")
+    categories = dict.fromkeys(
+        category for seed_set in files for category in (seed_set.mapping or {}).values()
+    )
+    return Task("given on the command line", tuple(categories), tuple(files))
+
+
+def _parse_mapping(words: Sequence[str]) -> dict[str, str]:
+    pairs = [word.split("=") for word in words]
+    if not pairs or any(len(pair) != 2 or not all(pair) for pair in pairs):
+        raise InputError(
+            f"Expected a category mapping such as car=vehicle, got {' '.join(words) or 'none'!r}. "
+            "Give it behind each --seed-set, or for all with --mapping."
+        )
+    return {source: target for source, target in pairs}
+
+
+def _print_summary(
+    task: Task, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
+) -> None:
+    width = max(len(seed_set.name) for seed_set in seed_sets)
+    print(f"Task {task.name}: {', '.join(task.categories)}")
+    for seed_set, set_recipes in zip(seed_sets, recipes, strict=True):
+        print(
+            f"  {seed_set.name:{width}}  {len(seed_set.images):5} images, "
+            f"{seed_set.n_boxes:6} boxes: {len(set_recipes)} sample sets of "
+            f"{len(set_recipes[0].image_ids)} images"
+        )
+        for warning in seed_set.warnings:
+            print(f"    warning: {warning}")
+
+
+def _materialise(
+    folder: Path, seed_sets: Sequence[SeedSet], recipes: Sequence[Sequence[Recipe]]
+) -> None:
+    from autoeval.runtime.progress import progress_bar
+    from autoeval.stability.fitting.materialise import materialise
+    from autoeval.stability.metasets import SampleSet
+
+    warnings: dict[str, None] = {}
+    total = sum(len(recipe.image_ids) for set_recipes in recipes for recipe in set_recipes)
+    with progress_bar(total, "Writing images") as bar:
+        for seed_set, set_recipes in zip(seed_sets, recipes, strict=True):
+            for number, recipe in enumerate(set_recipes):
+                place = folder / quote(seed_set.name, safe="") / f"{number:03}-{recipe.recipe_id}"
+                done = materialise(SampleSet(seed_set, recipe), place, bar)
+                warnings.update(dict.fromkeys(done))
+    for warning in warnings:
+        print(f"  left out: {warning}")
+    print(f"Images: {folder} ({total} less those left out)" if warnings else f"Images: {folder}")

@@ -1,0 +1,299 @@
+"""Fit an estimator for a detector on labelled seed sets; estimate its mAP on unlabelled images.
+
+With --target count_mae and the like, its counting error instead: the error of its number of boxes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from autoeval.commands import execution_options, run_options, site_options, task_options
+from autoeval.commands.given_input import InputReading, add_input
+from autoeval.commands.task_options import LIGHT
+from autoeval.commands.typed_options import refuse_beside
+from autoeval.errors import InputError
+from autoeval.runtime.shards import Shards
+from autoeval.stability.commands import meta_set_options, road_world
+from autoeval.stability.commands.meta_set_options import COUNT_METHODS, COUNT_TARGETS
+from autoeval.targets import AP_TARGETS
+
+if TYPE_CHECKING:
+    from autoeval.estimation.estimate import Estimate
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.estimation.given_boxes import Detector
+    from autoeval.io.tasks.task import Task
+    from autoeval.report.sections import Report
+    from autoeval.stability.metasets.recipe import MetaSetConfig
+    from autoeval.stability.methods.published_estimator import PublishedEstimator
+    from autoeval.stability.passes.presets import ScoredSettings
+
+    Fitted = AccuracyEstimator | PublishedEstimator
+
+OF_FIT = (
+    *("metaset", "n_sets", "n_images", "method", "target", "count_thr", "bins", "bins_name"),
+    *("preset", "dropout", "stages", "seed", "class_aware", "views", "das"),
+    *("pseudo_labels", "pseudo_words"),
+)
+COMMAND = "estimate-map"
+METHODS: tuple[str, ...] = ("bayes",)
+WITH_DROPOUT: tuple[str, ...] = ("bayes", "fused", "bos")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    run_options.add_detector_options(parser, (meta_set_options.STAGES,))
+    run_options.add_reference_options(parser)
+    task_options.add_data_options(parser, images="estimate mAP on")
+    method = parser.add_argument_group("method")
+    method.add_argument(
+        "--method",
+        nargs="+",
+        metavar="NAME",
+        help=f"regressor (default: {METHODS[0]}; of counting errors {COUNT_METHODS[0]}); more "
+        "names are evaluated beside the first",
+    )
+    targets = (*AP_TARGETS, *COUNT_TARGETS)
+    add_input(
+        method,
+        "--target",
+        meta_set_options.COUNTING_DETAILS,
+        metavar="NAME",
+        default="mAP",
+        reading=InputReading(choices=targets),
+        help=f"out of {', '.join(targets)} (default: %(default)s)",
+    )
+    method.add_argument(
+        "--estimator",
+        metavar="FILE",
+        help="use a saved one instead of fitting, with its detector; needs --images alone",
+    )
+    site_options.add_category_option(method)
+    meta_set_options.add_pass_options(parser, light=True)
+    execution_options.add_execution_options(parser)
+    site_options.add_pseudo_label_options(
+        method, "a folder with SOURCE.json in COCO; for `label plan --pseudo-labels`"
+    )
+    run_options.add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit or load the estimator, estimate, and print."""
+    meta_set_options.check_counting_options(args)
+    _check(args)
+    with execution_options.launched(args) as shards:
+        if not args.estimator:
+            _assume(args)
+        if not args.images:
+            refuse_beside(args, ["category"], "is about new images: give --images PATH, too.")
+        args.preset = args.preset or LIGHT
+        return _run(args, shards)
+
+
+def _run(args: argparse.Namespace, shards: Shards) -> int:
+    from autoeval.report.terminal import print_report
+    from autoeval.results.estimate.about import about
+
+    estimator = _estimator(args, shards)
+    fitted_with = (estimator.loading_.get("detector") or {}).get("name", "detector")
+    name = Path(str(args.detector or fitted_with)).name
+    task = str(estimator.context_.get("task", {}).get("name", Path(args.task or "labels").stem))
+    if not args.work_dir:
+        args.work_dir = Path("work_dirs") / f"{task}_{Path(name).stem}"
+    estimate = _estimate(args, estimator, shards)
+    if not shards.leads:
+        return 0
+    given = about(
+        args.command_line,
+        images=args.images,
+        task=args.task,
+        detector=name,
+        checkpoint=args.checkpoint,
+        estimator=args.estimator,
+    )
+    report = _page(f"{name} on {task}", estimator, estimate=estimate, detector=name, given=given)
+    before = estimator.fit_result_.files if estimator.fit_result_ else ()
+    print_report(report, args.work_dir, before=before, as_json=args.json)
+    return 0
+
+
+def _page(title: str, estimator: Fitted, **shown: Any) -> Report:
+    from autoeval.estimation.estimator import AccuracyEstimator
+    from autoeval.results.estimate.estimate_page import estimate_page
+    from autoeval.stability.reports.method_page import method_page
+
+    if isinstance(estimator, AccuracyEstimator):
+        return estimate_page(title, estimator, **shown)
+    return method_page(title, estimator, **shown)
+
+
+def _assume(args: argparse.Namespace) -> None:
+    """Let the road world take the place of a task that is not given; name all that is missing."""
+    if not road_world.serves(args):
+        meta_set_options.check_complete(args, COMMAND)
+        return
+    values: dict[str, Any] = {"detector": road_world.DETECTOR, "preset": "paper"}
+    if args.preset != LIGHT:
+        values |= {"n_sets": road_world.N_SETS, "n_images": road_world.N_IMAGES}
+        values["repeats"] = road_world.REPEATS
+    values["images"] = road_world.images_of(road_world.HELD_BACK)
+    road_world.assume(args, values, command=COMMAND)
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse options that exclude each other, before anything is run."""
+    execution_options.make_executor(args)
+    if not args.estimator:
+        return
+    if not args.images:
+        raise InputError("--estimator needs --images PATH, the images to estimate on.")
+    reason = "is for a fit, and --estimator carries its own: leave it out."
+    refuse_beside(args, OF_FIT, reason)
+    if not args.domain_source:
+        refuse_beside(
+            args, ["task", "data_root"], "goes with --estimator where --preset reference= does."
+        )
+
+
+def _estimator(args: argparse.Namespace, shards: Shards) -> Fitted:
+    """Load the estimator, or fit one on the task."""
+    from autoeval.estimation.any_estimator import load_any_estimator
+
+    if args.estimator:
+        loaded = cast("Fitted", load_any_estimator(args.estimator))
+        return loaded
+    estimator = _fit_detector(args)
+    if shards.leads and estimator.fit_result_:
+        for warning in estimator.fit_result_.warnings:
+            print(f"note: {warning}", file=sys.stderr)
+    return estimator
+
+
+def _fit_detector(args: argparse.Namespace) -> Fitted:
+    from autoeval.estimation.given_boxes import Detector
+    from autoeval.estimation.observation.kept_observer import Keeping
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.stability.fitting.fit_task import fit_task
+    from autoeval.stability.fitting.kept_domain import reference_domain
+    from autoeval.stability.metasets import load_metaset_config
+
+    run = Detector(
+        run_options.required_detector(args),
+        reference=run_options.named_reference(args),
+        batch_size=args.batch_size,
+        executor=execution_options.make_executor(args),
+    )
+    if args.target in COUNT_TARGETS and args.preset == LIGHT:
+        args.preset = "paper"
+    settings = replace(
+        meta_set_options.pass_settings(args), measures=meta_set_options.counting_measures(args)
+    )
+    methods = WITH_DROPOUT if settings.repeats else METHODS
+    if args.target in COUNT_TARGETS:
+        methods = COUNT_METHODS
+    methods = tuple(args.method or methods)
+    meta_set = None
+    if args.preset != LIGHT or args.metaset or args.n_sets:
+        meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
+    else:
+        refuse_beside(args, ["n_images"], "is of sample sets: give --metaset n_sets=, too.")
+    if road_world.serves(args):
+        task = _road_world_task(args, run, settings, meta_set)
+    else:
+        task = meta_set_options.named_task(args)
+    folder = meta_set_options.work_dir(args, task.name)
+    settings = replace(settings, reference=run.loaded_reference)
+    observer: Observer = Observer(run.loaded, task, settings, batch_size=run.batch_size)
+    if args.domain_source is not None:
+        observer = observer.changed(domain=reference_domain(observer, args.domain_source, folder))
+    return fit_task(
+        observer,
+        task.load_seed_sets(),
+        Keeping(folder, run.executor, run.spec),
+        meta_set=meta_set,
+        methods=methods,
+        target=args.target,
+        pseudo_labels=args.pseudo_labels and Path(args.pseudo_labels),
+        pseudo_words=args.pseudo_words,
+        loading=run.loading,
+    )
+
+
+def _road_world_task(
+    args: argparse.Namespace,
+    run: Detector,
+    settings: ScoredSettings,
+    meta_set: MetaSetConfig | None,
+) -> Task:
+    """Render the road world once the detector is known to load, and warn of a long run.
+
+    Where rows of a former run are kept, nobody knows how much is left, and nothing is said.
+    """
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.stability.commands.running_time import warn_of_long_run
+
+    with road_world.offering_the_shipped_detector(COMMAND, args):
+        detector = run.loaded
+    task = meta_set_options.named_task(args)
+    if args.launcher == "none" and not (args.work_dir / "rows").exists():
+        observer: Observer = Observer(detector, task, settings, batch_size=args.batch_size)
+        warn_of_long_run(observer, task.load_seed_sets(), meta_set)
+    return task
+
+
+def _estimate(args: argparse.Namespace, estimator: Fitted, shards: Shards) -> Estimate | None:
+    """Estimate the new images, where there are any."""
+    if not args.images:
+        return None
+    running: dict[str, Any] = {"shards": shards}
+    if args.estimator and args.repeats is not None:
+        running["repeats"] = args.repeats
+    if args.domain_source:
+        running["domain"] = _domain(args, estimator)
+    _check_running(estimator, running)
+    estimate = site_options.predict_site(args, estimator, **running)
+    if estimate is None or estimate.site is None or estimator.fit_result_ is None:
+        return estimate
+    from autoeval.io.tasks.inspection import shared_with_sources
+
+    paths = [image.path for image in estimate.site.images if hasattr(image, "path")]
+    shared = shared_with_sources(estimator.fit_result_.seed_sets, paths)
+    return replace(estimate, warnings=(*estimate.warnings, *shared))
+
+
+def _check_running(estimator: Fitted, running: dict[str, Any]) -> None:
+    """Refuse what the default method does not read of how a detector is run."""
+    from autoeval.estimation.estimator import AccuracyEstimator
+
+    if not isinstance(estimator, AccuracyEstimator):
+        return
+    if "domain" in running:
+        raise InputError(
+            "No score of the default method compares with a training domain: leave out "
+            "--preset reference=."
+        )
+    if "repeats" in running:
+        raise InputError(
+            "The default method makes as many perturbed passes as it was fitted with: leave out "
+            "--preset repeats=."
+        )
+
+
+def _domain(args: argparse.Namespace, estimator: Fitted) -> object:
+    """Observe the training domain again, for a saved estimator that compares with it."""
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.stability.fitting.kept_domain import reference_domain
+    from autoeval.stability.methods.scored_pass import named_stages
+    from autoeval.stability.passes.presets import ScoredSettings
+
+    settings = ScoredSettings.from_dict(
+        estimator.context_["pass"], repeats=1, stages=named_stages(estimator.loading_)
+    )
+    detector = estimator.detector_ = estimator.load_detector()
+    observer: Observer = Observer(
+        detector, meta_set_options.named_task(args), settings, batch_size=args.batch_size
+    )
+    return reference_domain(observer, args.domain_source, args.work_dir)

@@ -1,0 +1,165 @@
+"""The passes that a paper's tables and figures take: a detector on a task, each made once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autoeval.commands.execution_options import make_executor
+from autoeval.commands.run_options import load_named_detector, required_detector
+from autoeval.errors import InputError
+from autoeval.stability.commands.meta_set_options import pass_settings
+from autoeval.stability.commands.running_time import images_a_second
+from autoeval.stability.passes.presets import scored_settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.io.tasks.seed_set import SeedSet
+    from autoeval.stability.metasets.recipe import MetaSetConfig
+    from autoeval.stability.reproduce.available import AvailableData
+    from autoeval.stability.studies.kept_boxes import Observations
+
+FEWEST = 3
+REFERENCE = "coco"
+PRINTED_SIZE, RELEASED = "paper", "released"
+
+
+@dataclass(frozen=True)
+class PaperRun:
+    """One detector on one task; `alias` is its name in print, `folder` keeps its rows."""
+
+    alias: str
+    options: argparse.Namespace
+    observer: Observer[Any]
+    available: AvailableData
+    folder: Path
+
+    @property
+    def repeats(self) -> int:
+        """Perturbed passes an image."""
+        return scored_settings(self.observer).repeats
+
+    @property
+    def training_domain(self) -> SeedSet | None:
+        """The source that stands for the detector's training domain, where it is at hand."""
+        name = self.options.domain_source or REFERENCE
+        return next((s for s in self.available.seed_sets if s.name == name), None)
+
+    def rate(self) -> float:
+        """Return images a second, on a few images after a first one."""
+        return images_a_second(self.observer, self.available.seed_sets[0])
+
+    def scores(self, meta_set: MetaSetConfig) -> pd.DataFrame:
+        """Return the score table; what the folder holds is not done again."""
+        from autoeval.estimation.observation.kept_observer import Keeping
+        from autoeval.stability.fitting.fit_task import fit_task
+
+        estimator = fit_task(
+            self._with_training_domain(),
+            self.available.seed_sets,
+            Keeping(self.folder, make_executor(self.options), required_detector(self.options)),
+            meta_set=meta_set,
+            methods=["bos"],
+        )
+        assert estimator.fit_result_ is not None
+        _print_warnings(estimator.fit_result_.warnings)
+        return estimator.table_
+
+    def _with_training_domain(self) -> Observer[Any]:
+        """Add what the Fréchet distance and ATC need to know of the training domain."""
+        from autoeval.estimation.observation.observing import Observer
+        from autoeval.stability.fitting.kept_domain import DOMAINS, kept_source_domain
+
+        seen, source = self.observer, self.training_domain
+        if source is None:
+            return seen
+        try:
+            domain = kept_source_domain(seen, source, self.folder / DOMAINS)
+        except InputError as error:
+            _print_warnings([f"no Fréchet distance: {error}"])
+            return seen
+        settings = replace(scored_settings(seen), domain=domain)
+        return Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size)
+
+    def boxes(self, meta_set: MetaSetConfig | None) -> Observations:
+        """Return all boxes of own images, and of sample sets where those are asked for."""
+        from autoeval.estimation.observation.observing import Observer
+        from autoeval.stability.studies.kept_boxes import observe_task
+
+        seen, settings = (
+            self.observer,
+            replace(scored_settings(self.observer), wants=(), domain=None),
+        )
+        observations = observe_task(
+            Observer(seen.detector, seen.task, settings, batch_size=seen.batch_size),
+            folder=self.folder / "boxes",
+            meta_set=meta_set,
+            seed_sets=self.available.seed_sets,
+        )
+        _print_warnings(observations.warnings)
+        return observations
+
+
+def find_runs(
+    args: argparse.Namespace,
+    wanted: list[tuple[str, str]],
+    data: dict[str, AvailableData],
+    work_dir: Path,
+) -> dict[tuple[str, str], PaperRun]:
+    """Load each detector for the tasks that have enough data, naming those that cannot be.
+
+    `wanted` are aliases of detectors, and tasks; `data` is by task.
+    """
+    from autoeval.estimation.observation.observing import Observer
+
+    runs: dict[tuple[str, str], PaperRun] = {}
+    for alias, task in dict.fromkeys(wanted):
+        available, options = data[task], _options(args, alias)
+        if len(available.seed_sets) < FEWEST:
+            _print_warnings([f"{task}: fewer than {FEWEST} sources, so no table"])
+            continue
+        try:
+            at_first = copy(options)  # the training domain is observed when the run starts
+            at_first.domain_source = None
+            settings, size = pass_settings(at_first), options.batch_size
+            detector = load_named_detector(options)
+            observer: Observer = Observer(detector, available.task, settings, batch_size=size)
+        except InputError as error:
+            _print_warnings([f"{alias} on {task} is left out: {error}"])
+            continue
+        folder = work_dir / f"{stand_in(args) or alias}_{task}"
+        runs[alias, task] = PaperRun(alias, options, observer, available, folder)
+    return runs
+
+
+def stand_in(args: argparse.Namespace) -> str:
+    """Return the detector that was asked for in place of the tables' own; empty for none."""
+    name = args.detector or ""
+    return Path(name).stem if name.endswith(".py") else name
+
+
+def _options(args: argparse.Namespace, alias: str) -> argparse.Namespace:
+    """Return the options of one detector: the one given, or the table's own at the printed size."""
+    from autoeval.detectors.building.aliases import detector_names
+
+    options = copy(args)
+    if not args.detector:
+        names = [f"{PRINTED_SIZE}/{alias}", alias]
+        if args.mode == RELEASED:
+            names.insert(0, f"{PRINTED_SIZE}/{alias}_car")
+        options.detector = next((name for name in names if name in detector_names()), alias)
+    weights = args.checkpoints / f"{alias}.pth" if args.checkpoints else None
+    if options.checkpoint is None and weights is not None and weights.is_file():
+        options.checkpoint = str(weights)
+    return options
+
+
+def _print_warnings(warnings: Any) -> None:
+    for warning in warnings:
+        print(f"note: {warning}", file=sys.stderr)

@@ -1,0 +1,203 @@
+"""Make tables and figures of the paper on box stability with its own data sets, print beside.
+
+Partial data gives partial tables, marked. Needs no converter: the sets are read as published.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from autoeval.commands.execution_options import add_execution_options, launched
+from autoeval.commands.given_input import Detail, InputReading, add_input
+from autoeval.commands.run_options import add_detector_options, add_json
+from autoeval.commands.task_options import add_metaset_option
+from autoeval.errors import InputError
+from autoeval.stability.commands.meta_set_options import STAGES, add_pass_options
+from autoeval.stability.commands.paper_runs import RELEASED, PaperRun, find_runs, stand_in
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from autoeval.report.sections import Section
+    from autoeval.stability.metasets.recipe import MetaSetConfig
+    from autoeval.stability.reproduce.available import AvailableData, Cost
+    from autoeval.stability.reproduce.printed import PrintedFigure, PrintedTable
+    from autoeval.stability.studies.kept_boxes import Observations
+
+Key = tuple[str, str]
+"""Alias of a detector, and name of a task."""
+
+P = TypeVar("P", "PrintedTable", "PrintedFigure")
+MODES = ("paper", "released")
+RELEASED_META_SET = "configs/metasets/released.py"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--table", nargs="+", default=[], metavar="N", help="1, 2, 3, 4 (default: 1)"
+    )
+    parser.add_argument(
+        "--figure", nargs="+", default=[], metavar="N", help="2, 3c, 4a, 4b, 4c, 6, 7, 8, 9, 10"
+    )
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        default="paper",
+        help="paper: as printed; released: tables 1 and 4 as the authors' code has them, with cars "
+        "alone, configs/metasets/released.py, and --preset released unless another is named "
+        "(default: %(default)s)",
+    )
+    data = parser.add_argument_group("data")
+    add_input(
+        data,
+        "--data-root",
+        (Detail("max_images", "of each source, at equal distances", read=int),),
+        metavar="DIR",
+        reading=InputReading(alone=None),  # a number of images of the default folders
+        help="folder with the data sets",
+    )
+    add_metaset_option(data)
+    add_detector_options(parser, (STAGES,))
+    parser.add_argument(
+        "--checkpoints", type=Path, metavar="DIR", help="weights as ALIAS.pth, for table 4"
+    )
+    add_pass_options(parser)
+    add_execution_options(parser)
+    parser.add_argument("--dry-run", action="store_true", help="print data and cost, and stop")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what is there and what it costs; run what is missing; print tables and figures."""
+    from autoeval.io.tasks.task import load_task
+    from autoeval.report.sections import Report
+    from autoeval.report.terminal import print_report
+    from autoeval.stability.metasets import load_metaset_config
+    from autoeval.stability.reproduce.available import find_available
+    from autoeval.stability.reproduce.printed import load_figures, load_printed
+
+    figures = load_figures("bos", args.figure)
+    printed = load_printed("bos", args.table or ([] if figures else ["1"]))
+    tables = printed.tables if args.table or not figures else ()
+    if args.mode == RELEASED:
+        tables = tuple(map(_as_released, tables))
+        figures = tuple(map(_as_released, figures))
+        args.preset = RELEASED if args.preset == "paper" else args.preset
+        args.metaset = args.metaset or RELEASED_META_SET
+    meta_set = load_metaset_config(args.metaset, n_sets=args.n_sets, n_images=args.n_images)
+    whole: tuple[PrintedTable | PrintedFigure, ...] = (*tables, *figures)
+    names = dict.fromkeys(part.task for part in whole)
+    tasks = {name: load_task(f"configs/tasks/{name}.py", args.data_root) for name in names}
+    data = {
+        name: find_available(task, printed.downloads, max_images=args.max_images)
+        for name, task in tasks.items()
+    }
+    for available in data.values():
+        print(available.text(), file=sys.stderr)
+    work_dir = args.work_dir or Path("work_dirs/reproduce_bos")
+    runs = find_runs(args, _wanted(whole), data, work_dir)
+    kept = [figure for figure in figures if figure.needs_boxes]
+    scored = _wanted([*tables, *(figure for figure in figures if not figure.needs_boxes)])
+    score_keys = [key for key in dict.fromkeys(scored) if key in runs]
+    sampled = _wanted([figure for figure in kept if figure.needs_samples])
+    box_meta_sets = {
+        key: meta_set if key in sampled else None for key in _wanted(kept) if key in runs
+    }
+    cost = _cost(args, runs, score_keys, box_meta_sets, meta_set)
+    print(cost.text(), file=sys.stderr)
+    scores: dict[Key, pd.DataFrame] = {}
+    boxes: dict[Key, Observations] = {}
+    if not args.dry_run:
+        with launched(args):
+            scores = {key: runs[key].scores(meta_set) for key in score_keys}
+            boxes = {key: runs[key].boxes(drawn) for key, drawn in box_meta_sets.items()}
+    sections = _sections(args, tables, figures, scores, boxes, data)
+    report = Report("Box stability, printed and own", [*sections, cost, *data.values()])
+    print_report(report, work_dir, as_json=args.json)
+    return 0
+
+
+def _as_released(printed: P) -> P:
+    """Take the task that the authors' code has."""
+    if printed.task != "paper_vehicle":
+        raise InputError(
+            f"{printed.title}: the authors' code is for vehicles alone, tables 1 and 4 and their "
+            "figures. Leave --mode released out."
+        )
+    return replace(printed, task="paper_car")
+
+
+def _wanted(printed: Sequence[PrintedTable | PrintedFigure]) -> list[Key]:
+    return [(detector, part.task) for part in printed for detector in part.detectors]
+
+
+def _cost(
+    args: argparse.Namespace,
+    runs: dict[Key, PaperRun],
+    score_keys: Sequence[Key],
+    box_meta_sets: Mapping[Key, MetaSetConfig | None],
+    meta_set: MetaSetConfig,
+) -> Cost:
+    """Count what the passes observe, and measure how fast."""
+    from autoeval.stability.reproduce.available import Cost, images_to_observe
+
+    images: dict[str, int] = {}
+    repeats: dict[str, int] = {}
+    rates: dict[str, float] = {}
+
+    def add(run: PaperRun, what: str, n_images: int, n_repeats: int) -> None:
+        name = f"{stand_in(args) or run.alias} on {run.available.task.name}{what}"
+        images[name], repeats[name] = n_images, n_repeats
+        rates[name] = measured[run.alias, run.available.task.name]
+
+    measured = {key: run.rate() for key, run in runs.items()}
+    for run in (runs[key] for key in score_keys):
+        add(run, "", images_to_observe(run.available.seed_sets, meta_set), run.repeats)
+        if run.training_domain is not None:
+            n = images_to_observe([run.training_domain], None)
+            add(run, ", its training domain", n, 0)
+    for key, drawn in box_meta_sets.items():
+        n = images_to_observe(runs[key].available.seed_sets, drawn)
+        add(runs[key], ", keeping boxes", n, runs[key].repeats)
+    return Cost(images, repeats, rates)
+
+
+def _sections(
+    args: argparse.Namespace,
+    tables: Sequence[PrintedTable],
+    figures: Sequence[PrintedFigure],
+    scores: Mapping[Key, pd.DataFrame],
+    boxes: Mapping[Key, Observations],
+    data: Mapping[str, AvailableData],
+) -> list[Section]:
+    """Compare each printed table and figure with what was measured."""
+    from autoeval.stability.reproduce.own_figure import own_figure
+    from autoeval.stability.reproduce.side_by_side import SideBySide
+
+    differs = "cars and sample sets as in the authors' code" if args.mode == RELEASED else ""
+    instead = stand_in(args)
+    sections: list[Section] = []
+    for table in tables:
+        tables_by_detector = {
+            alias: score_table
+            for (alias, task), score_table in scores.items()
+            if task == table.task
+        }
+        n_sources = len(data[table.task].sources)
+        sections.append(
+            SideBySide(table, tables_by_detector, n_sources, instead, differs).section()
+        )
+    for figure in figures:
+        measured: Mapping[Key, Any] = boxes if figure.needs_boxes else scores
+        seen_by_detector = {
+            alias: content for (alias, task), content in measured.items() if task == figure.task
+        }
+        marks = data[figure.task].marks(instead, differs)
+        sections.append(own_figure(figure, seen_by_detector, marks=marks, instead=instead))
+    return sections

@@ -1,0 +1,111 @@
+"""What a command assumes where no task is given: the rendered road world, small enough to try.
+
+The world is rendered on first use into `FOLDER`, and kept. The first line that a command prints
+names what was assumed, as the options that replace it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autoeval.errors import DownloadError, InputError
+
+if TYPE_CHECKING:
+    from autoeval.io.tasks.task import Task
+
+FOLDER = Path("work_dirs/roadworld")
+DETECTOR = "roadworld_nano"
+HELD_BACK = "dusk_city"  # estimated, and so no source, where no images are given
+N_SETS, N_IMAGES, REPEATS = 5, 20, 2  # two minutes of one core with the shipped detector
+IMAGES, IMAGES_VARIABLE = 60, "AUTOEVAL_ROADWORLD_IMAGES"
+FEWEST_IMAGES = 2
+BEHIND = {"n_sets": "metaset", "n_images": "metaset", "repeats": "preset"}  # facts, by name
+
+
+def serves(args: argparse.Namespace) -> bool:
+    """Say whether the road world takes the place of a task: nothing given belongs to another."""
+    others = ("task", "estimator", "seed_set")
+    return not any(getattr(args, name, None) for name in others)
+
+
+def assume(args: argparse.Namespace, values: Mapping[str, Any], *, command: str) -> None:
+    """Fill in the road world's `values` where none was given, and print which.
+
+    A value is printed behind its option, one of `BEHIND` as a fact of another. Facts of
+    sample sets are left to ``--metaset FILE`` where that is given.
+    """
+    words: dict[str, list[str]] = {}
+    values = {**values, "work_dir": default_work_dir(command)}
+    for name, value in values.items():
+        input_name = BEHIND.get(name)
+        if getattr(args, name) is not None or (input_name == "metaset" and args.metaset):
+            continue
+        setattr(args, name, value)
+        option = f"--{(input_name or name).replace('_', '-')}"
+        shown = list(map(str, value)) if isinstance(value, list) else [str(value)]
+        fact = [f"{name}={value}"] if input_name else [] if value is True else shown
+        words.setdefault(option, []).extend(fact)
+    text = ", ".join(" ".join([option, *behind]) for option, behind in words.items())
+    print(
+        f"No --task FILE: assuming the road world, rendered into {FOLDER} "
+        f"({number_of_images()} images a site; {IMAGES_VARIABLE}=N for others)"
+        + (f", and {text}" if text else "")
+        + ". Each is replaced by giving it.",
+        file=sys.stderr,
+    )
+
+
+def default_work_dir(command: str) -> Path:
+    """Return where a command writes: ``work_dirs/estimate_map`` for ``estimate-map``."""
+    return Path("work_dirs") / command.replace("-", "_")
+
+
+def number_of_images() -> int:
+    """Return how many images are rendered of each site."""
+    text = os.environ.get(IMAGES_VARIABLE, str(IMAGES))
+    if not text.isdecimal() or int(text) < FEWEST_IMAGES:
+        raise InputError(
+            f"Expected {IMAGES_VARIABLE} as a number of images from {FEWEST_IMAGES}, got '{text}'."
+        )
+    return int(text)
+
+
+def images_of(site: str) -> Path:
+    """Return the folder with the images of a site."""
+    return FOLDER / site / "images"
+
+
+def road_world_task(args: argparse.Namespace) -> Task:
+    """Render what is not there yet; return the task of all sites but one to be estimated."""
+    from autoeval.roadworld import ENVIRONMENTS
+    from autoeval.roadworld.environments_task import environments_task, render_environments
+
+    render_environments(FOLDER, number_of_images())
+    images = getattr(args, "images", None)
+    new = Path(images).resolve() if images else None
+    names = [name for name in ENVIRONMENTS if images_of(name).resolve() != new]
+    return environments_task(FOLDER, names)
+
+
+@contextmanager
+def offering_the_shipped_detector(command: str, args: argparse.Namespace) -> Iterator[None]:
+    """Add to the failure of a download a command that needs none, where no task is given."""
+    try:
+        yield
+    except DownloadError as error:
+        if not serves(args):
+            raise
+        raise InputError(f"{error} {without_download(command)}") from error
+
+
+def without_download(command: str) -> str:
+    """Return a sentence with the form of a command that needs no more than the repository."""
+    script = Path(sys.argv[0])
+    program = f"python {script}" if script.parent.name == "tools" else f"autoeval {command}"
+    return f"Without data or a download this runs: {program} --detector {DETECTOR}"

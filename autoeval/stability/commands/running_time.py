@@ -1,0 +1,59 @@
+"""How fast a detector is, and a warning before a run that takes long."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from autoeval.runtime.progress import duration
+
+if TYPE_CHECKING:
+    from autoeval.estimation.observation.observing import Observer
+    from autoeval.io.tasks.seed_set import SeedSet
+    from autoeval.stability.metasets.recipe import MetaSetConfig
+
+TIMED_IMAGES = 4
+FEW_IMAGES = 200  # take no time worth measuring
+LONG_S = 240.0
+
+
+def images_a_second(observer: Observer[Any], seed_set: SeedSet, n: int = TIMED_IMAGES) -> float:
+    """Measure the rate on `n` images, after a first one that is slow for other reasons.
+
+    NaN where the seed set has one image only.
+    """
+    from autoeval.stability.metasets import SampleSet, own_images
+
+    samples = SampleSet(seed_set, own_images(seed_set))
+    numbers = range(min(len(samples), 1 + n))
+    list(observer.each(samples, numbers[:1]))
+    start = time.perf_counter()
+    done = len(list(observer.each(samples, numbers[1:])))
+    return done / (time.perf_counter() - start) if done else math.nan
+
+
+def warn_of_long_run(
+    observer: Observer[Any], seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | None
+) -> None:
+    """Print how long a fit will take, and what shortens it, where that is over four minutes."""
+    sizes = [len(seed_set.images) for seed_set in seed_sets]
+    total = sum(sizes)
+    if meta_set is not None:
+        total += meta_set.n_sets * sum(min(meta_set.n_images, size) for size in sizes)
+    if total < FEW_IMAGES:
+        return
+    seconds = total / images_a_second(observer, seed_sets[0], n=1)
+    if LONG_S < seconds < 10 * LONG_S:  # one image alone makes a fast detector look slow
+        seconds = total / images_a_second(observer, seed_sets[0])
+    if seconds > LONG_S:
+        print(
+            f"note: this will take about {duration(seconds)}: {total} images at "
+            f"{total / seconds:.2g} a second on {observer.detector.device}. Shorter: "
+            "--preset light, or fewer of --metaset n_sets=, n_images= and --preset repeats=; "
+            "faster: --device cuda. It can be interrupted: the same command goes on where it "
+            "stopped.",
+            file=sys.stderr,
+        )

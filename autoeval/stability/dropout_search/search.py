@@ -1,0 +1,218 @@
+"""The search from end to end: the dropouts to choose from, strategies, and what each found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from autoeval.errors import InputError
+from autoeval.io.images import UnreadableImageError
+from autoeval.stability.dropout_search.trial import PARTS, Standings, Trial, naive_executions
+from autoeval.stability.dropout_search.workbench import Workbench, list_stages
+from autoeval.stability.network.forward.dropout_spec import N_STAGES, DropoutSpec
+from autoeval.stability.passes.presets import scored_settings
+
+RATES = tuple(round(0.05 * k, 2) for k in range(1, 20))
+STAGE_SUBSETS = tuple(
+    stages for n in range(1, N_STAGES + 1) for stages in combinations(range(N_STAGES), n)
+)
+TIE = 0.001
+"""Dropouts whose R² differs by no more than this are equally good."""
+
+
+def grid(position: str = "after", rates: Sequence[float] | None = None) -> tuple[DropoutSpec, ...]:
+    """Return the dropouts of the paper's search: 15 subsets of stages times 19 rates, or others.
+
+    Source: Yang et al. 2024, appendix A.
+    """
+    rates = sorted(set(rates or RATES))
+    return tuple(DropoutSpec(position, stages, rate) for stages in STAGE_SUBSETS for rate in rates)
+
+
+def best_of(specs: Sequence[DropoutSpec], r2: np.ndarray, *, tie: float = TIE) -> DropoutSpec:
+    """Return the dropout with the largest R²; among those within `tie` of it, the cheapest.
+
+    A perturbed pass costs the less the later its first dropout; then the fewer stages, then the
+    lower rate is preferred.
+    """
+    good = [spec for spec, value in zip(specs, r2, strict=True) if value >= np.max(r2) - tie]
+    return min(good, key=lambda spec: (-spec.stages[0], len(spec.stages), spec.stages, spec.rate))
+
+
+def coordinate(trial: Trial, *, start_rate: float = 0.15, tie: float = TIE) -> ChosenDropout:
+    """Take the best stages at one rate, then the best rate at these stages, until nothing changes.
+
+    The search starts at the first of the rates nearest to `start_rate`. Source: Yang et al. 2024,
+    appendix A ("in a greedy manner"); the rate to start at is ours.
+    """
+    rates = sorted({spec.rate for spec in trial.specs}, key=lambda r: (abs(r - start_rate), r))
+    rate, seen = rates[0], set[DropoutSpec]()
+    while True:
+        for_stages = trial.measure([spec for spec in trial.specs if spec.rate == rate])
+        stages = _choose(for_stages, tie).best.stages
+        choice = _choose(trial.measure([s for s in trial.specs if s.stages == stages]), tie)
+        if choice.best in seen:
+            return choice
+        seen.add(choice.best)
+        rate = choice.best.rate
+
+
+def full(trial: Trial, *, tie: float = TIE) -> ChosenDropout:
+    """Measure every dropout on every image."""
+    return _choose(trial.measure(trial.specs), tie)
+
+
+def halving(
+    trial: Trial,
+    *,
+    shares: tuple[float, ...] = (0.125, 0.25, 0.5),
+    confidence: float = 0.95,
+    tolerance: float = 0.01,
+    keep: float = 0.5,
+    tie: float = TIE,
+) -> ChosenDropout:
+    """Evaluate all dropouts on a small share of the images, and only the best ones on more.
+
+    After each of n steps a dropout is dropped if ``gap + z * error <= tolerance / n``, where the
+    gap is its R² less the leader's; see `compare_with_leader`. The `confidence` holds for all
+    dropouts and steps together (Bonferroni). Of those that pass, no more than `keep` of all that
+    entered the step stay. `shares` are of the images of each sample set; all follow. `tolerance` is
+    the R² that may be lost in all. Source: successive halving, Karnin et al. 2013, with a test in
+    place of the fixed schedule.
+    """
+    left, fate = trial.specs, dict[DropoutSpec, str]()
+    steps = sorted({max(share, trial.least_share) for share in shares} - {1.0})
+    for share in steps:
+        standings = trial.measure(left, share)
+        # Bonferroni: the error probability is shared by all that are tested in all steps.
+        level = 1 - (1 - confidence) / (len(left) * len(steps))
+        hopeful = _hopeful(standings, level, tolerance / len(steps))
+        order = np.argsort(-standings.r2, kind="stable")
+        most = max(1, int(keep * len(left)))
+        stay = [i for i in order if hopeful[i]][:most]
+        for i, spec in enumerate(left):
+            if i not in stay:
+                reason = "over the limit" if hopeful[i] else "hopeless"
+                fate[spec] = f"{reason} at {share:g} of the images"
+        left = tuple(left[i] for i in sorted(stay))
+    choice = _choose(trial.measure(left), tie)
+    return ChosenDropout(choice.best, choice.r2, fate)
+
+
+STRATEGIES: dict[str, Callable[[Trial], ChosenDropout]] = {
+    "full": full,
+    "coordinate": coordinate,
+    "halving": halving,
+}
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What one strategy has found.
+
+    `table` has one row a dropout that was measured, ``r2`` estimated for all images where ``share``
+    is below 1, ``r`` (Pearson's) of the images seen. `executions` (6,) is the work of the `PARTS`
+    of the network. `summary` has the choice and its price: shares are of naive work, in [0, 1],
+    which measures each dropout by itself with passes of the whole network; ``of_shared_clean`` with
+    one clean pass for all; ``share_weighted`` weighs executions by the multiply-adds of each part.
+    """
+
+    strategy: str
+    choice: ChosenDropout
+    table: pd.DataFrame
+    executions: np.ndarray
+    summary: dict[str, Any]
+
+
+def search_dropout(bench: Workbench, strategies: Sequence[str]) -> list[SearchResult]:
+    """Run strategies one after another.
+
+    A later one measures only what no earlier one has, but its work is counted in full.
+    """
+    unknown = [name for name in strategies if name not in STRATEGIES]
+    if unknown:
+        raise InputError(f"Expected strategies among {', '.join(STRATEGIES)}, got {unknown[0]}.")
+    repeats, images = scored_settings(bench.observer).repeats, int(bench.sizes.sum())
+    alone, together = (
+        images * naive_executions(len(bench.specs), repeats=repeats, share_clean=share)
+        for share in (False, True)
+    )
+    plain, costs = np.ones(len(PARTS)), np.array(_part_costs(bench))
+    results = []
+    for name in strategies:
+        trial = Trial(bench)
+        choice = STRATEGIES[name](trial)
+        table, spent = _table(trial, choice), trial.executions
+        summary = {
+            "strategy": name,
+            "position": choice.best.position,
+            "stages": list_stages(choice.best.stages),
+            "rate": choice.best.rate,
+            "r2": choice.r2,
+            "r": table.iloc[0]["r"],
+            "executions": int(spent.sum()),
+            "naive": int(alone.sum()),
+            "share": float(spent @ plain / (alone @ plain)),
+            "share_weighted": float(spent @ costs / (alone @ costs)),
+            "share_of_shared_clean": float(spent @ plain / (together @ plain)),
+            "share_weighted_of_shared_clean": float(spent @ costs / (together @ costs)),
+        }
+        results.append(SearchResult(name, choice, table, spent, summary))
+    return results
+
+
+def _table(trial: Trial, choice: ChosenDropout) -> pd.DataFrame:
+    """List the chosen dropout, then the others by R²: first those measured on all images."""
+    rows = [
+        {
+            "position": spec.position,
+            "stages": list_stages(spec.stages),
+            "rate": spec.rate,
+            **measured,
+            "fate": "chosen" if spec == choice.best else choice.fate.get(spec, ""),
+            "last": (spec != choice.best, spec in choice.fate, -measured["r2"]),
+        }
+        for spec, measured in trial.found.items()
+    ]
+    table = pd.DataFrame(rows).sort_values("last", kind="stable", ignore_index=True)
+    return table.drop(columns="last")
+
+
+def _part_costs(bench: Workbench) -> tuple[float, ...]:
+    """Measure the parts on the first image that can be read."""
+    for job in bench.sample_sets:
+        for number in range(job.size):
+            try:
+                return bench.observer.detector.part_costs(job.payload[number].image)
+            except UnreadableImageError:
+                continue
+    raise InputError("None of the images of the sample sets can be read.")
+
+
+@dataclass(frozen=True)
+class ChosenDropout:
+    """What a strategy has chosen, with R² on all images, and why others were not followed on."""
+
+    best: DropoutSpec
+    r2: float
+    fate: dict[DropoutSpec, str] = field(default_factory=dict)
+
+
+def _hopeful(standings: Standings, level: float, allowance: float) -> np.ndarray:
+    """Return a mask of the dropouts that may yet beat the leader by more than the allowance."""
+    leader = int(np.argmax(standings.r2))
+    reach = norm.ppf(level) * np.maximum(standings.errors, np.finfo(float).tiny)
+    hopeful = standings.r2 - standings.r2[leader] + reach > allowance
+    hopeful[leader] = True
+    return hopeful
+
+
+def _choose(standings: Standings, tie: float) -> ChosenDropout:
+    best = best_of(standings.specs, standings.r2, tie=tie)
+    return ChosenDropout(best, float(standings.r2[standings.specs.index(best)]))

@@ -1,0 +1,225 @@
+"""A trial: dropouts evaluated on a share of the images, with the work counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from autoeval.stability.dropout_search.workbench import Workbench
+from autoeval.stability.network.forward.dropout_spec import N_STAGES, DropoutSpec
+from autoeval.stability.passes.presets import scored_settings
+
+LEAST_IMAGES = 2
+PARTS = ("stem", *(f"stage {stage}" for stage in range(N_STAGES)), "neck and head")
+
+
+@dataclass(frozen=True)
+class Standings:
+    """How C dropouts do on a share of the images.
+
+    `r2` (C,) is estimated over all images, exact on a share of 1; `errors` (C,) are standard errors
+    of each one's gap to the largest R².
+    """
+
+    specs: tuple[DropoutSpec, ...]
+    r2: np.ndarray
+    errors: np.ndarray
+
+
+class Trial:
+    """One run of a strategy.
+
+    Work is counted in `executions` (6,), by `PARTS`, as if nothing had been measured before, even
+    where the bench remembers it. `found` is what was last seen of each dropout: ``r2``, signed
+    ``r``, ``share`` of the images, ``undefined`` (sample sets without a score).
+    """
+
+    def __init__(self, bench: Workbench) -> None:
+        self.bench = bench
+        self.specs = bench.specs
+        self.executions = np.zeros(len(PARTS), int)
+        self.found: dict[DropoutSpec, dict[str, float]] = {}
+        self._stops: dict[DropoutSpec, np.ndarray] = {}
+
+    @property
+    def least_share(self) -> float:
+        """Two images of the largest sample set: errors need two."""
+        return LEAST_IMAGES / max(int(self.bench.sizes.max()), LEAST_IMAGES)
+
+    def measure(self, specs: Sequence[DropoutSpec], share: float = 1.0) -> Standings:
+        """Evaluate dropouts on the first images of each sample set, two at least."""
+        sizes = self.bench.sizes
+        stops = np.minimum(np.maximum(np.ceil(share * sizes).astype(int), LEAST_IMAGES), sizes)
+        self._count(specs, stops)
+        self.bench.measure(specs, stops)
+        usable, columns = self.bench.usable(), self.bench.columns(specs)
+        seen = (np.arange(sizes.max()) < stops[:, None])[usable][..., None]
+        sums, counts = (
+            a[usable][..., columns] * seen for a in (self.bench.sums, self.bench.counts)
+        )
+        accuracy = self.bench.accuracy[usable]
+        r2, errors = compare_with_leader(sums, counts, accuracy, stops[usable], sizes[usable])
+        scores = scores_of(sums, counts)
+        undefined, r = np.isnan(scores).sum(0), correlation(scores, accuracy)
+        share = stops.sum() / sizes.sum()
+        for i, spec in enumerate(specs):
+            self.found[spec] = dict(r2=r2[i], r=r[i], share=share, undefined=undefined[i])
+        return Standings(tuple(specs), r2, errors)
+
+    def _count(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
+        """Add the work of what this trial has not measured before, and of its first clean pass."""
+        detector, repeats = (
+            self.bench.observer.detector,
+            scored_settings(self.bench.observer).repeats,
+        )
+        none = np.zeros_like(stops)
+        ahead: dict[bytes, tuple[np.ndarray, list[DropoutSpec]]] = {}
+        for spec in specs:
+            start = self._stops.get(spec, none)
+            ahead.setdefault(start.tobytes(), (start, []))[1].append(spec)
+            self._stops[spec] = np.maximum(start, stops)
+        first = not self.executions.any()
+        for start, group in ahead.values():
+            n = int(np.maximum(stops - start, 0).sum())
+            self.executions += n * executions(
+                group, repeats=repeats, splits_backbone=detector.splits_backbone
+            )
+        if first:
+            self.executions += int((self.bench.sizes - stops).sum()) * np.ones(len(PARTS), int)
+
+
+def executions(
+    specs: Sequence[DropoutSpec], *, repeats: int = 1, splits_backbone: bool = True
+) -> np.ndarray:
+    """Count what observing one image under several dropouts executes, with all sharing; (6,).
+
+    A stage runs once for each way in which its input differs: clean, and for each combination of a
+    rate and dropped stages before it. Neck and head run once for each dropout, and once clean. A
+    detector that does not split its backbone must run wholly for each pass.
+    """
+    if not splits_backbone:
+        return naive_executions(len(specs), repeats=repeats, share_clean=True)
+    stages = [1 + repeats * len(_inputs(stage, specs)) for stage in range(N_STAGES)]
+    return np.array([1, *stages, 1 + repeats * len(specs)])
+
+
+def naive_executions(n_dropouts: int, *, repeats: int = 1, share_clean: bool = False) -> np.ndarray:
+    """Count what observing one image costs when nothing is shared, (6,)."""
+    clean = 1 if share_clean else n_dropouts
+    return np.full(len(PARTS), clean + n_dropouts * repeats)
+
+
+def _inputs(stage: int, specs: Sequence[DropoutSpec]) -> set[tuple]:
+    """Return the different perturbed inputs of a stage."""
+    inputs = set()
+    for spec in specs:
+        last = stage if spec.position == "before" else stage - 1
+        dropped = tuple(s for s in spec.stages if s <= last)
+        if dropped:
+            inputs.add((spec.position, spec.rate, dropped))
+    return inputs
+
+
+def scores_of(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the score (S, C) of each sample set under each dropout; NaN where no image has one.
+
+    `sums` and `counts` (S, M, C) are what each of M images adds to the numerator and to the
+    denominator of the score.
+    """
+    above, below = sums.sum(1), counts.sum(1)
+    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
+
+
+def r_squared(
+    scores: np.ndarray, accuracy: np.ndarray, noise: np.ndarray | None = None
+) -> np.ndarray:
+    """Return R² (C,) of a line fitted to mAP (S,) against each score (S, C), NaN where undefined.
+
+    The line may rise or be level but not fall. A sample set without a score counts as one whose mAP
+    is not explained at all, so that a dropout gains nothing by scoring few of them. `noise` (S, C)
+    is the variance of the scores for want of images, which is taken out of their variance.
+    """
+    moments = _moments(scores, accuracy)
+    y, spread = moments.y, moments.xx
+    defined = ~np.isnan(scores)
+    if noise is not None:
+        least = spread / 4
+        spread = np.maximum(spread - np.where(defined, noise, 0).sum(0), least)
+    # Of the least-squares line, Σxy² / Σx² of the squares of mAP; a line that falls explains none.
+    explained = np.divide(
+        np.maximum(moments.xy, 0) ** 2, spread, out=np.zeros_like(spread), where=spread > 0
+    )
+    explained = np.minimum(explained, (y**2).sum(0))
+    deviations = np.where(defined, accuracy[:, None] - accuracy.mean(), 0)
+    # The sets that have a score have a mean of their own, which differs from that of all.
+    about_mean = (deviations**2).sum(0) - (y**2).sum(0)
+    return (explained + about_mean) / _total(accuracy)
+
+
+def correlation(scores: np.ndarray, accuracy: np.ndarray) -> np.ndarray:
+    """Return Pearson's r of each score with mAP over the sample sets that have one, (C,)."""
+    moments = _moments(scores, accuracy)
+    scale = np.sqrt(moments.xx * (moments.y**2).sum(0))
+    return np.divide(moments.xy, scale, out=np.full(scale.shape, np.nan), where=scale > 0)
+
+
+def gradient(scores: np.ndarray, accuracy: np.ndarray) -> np.ndarray:
+    """Return the derivative of `r_squared` by each score, (S, C); 0 where undefined."""
+    x, y, spread, product = _moments(scores, accuracy)
+    slope = np.divide(np.maximum(product, 0), spread, out=np.zeros_like(spread), where=spread > 0)
+    # d(Σxy² / Σx²) / dx = 2 b (y - b x) with b = Σxy / Σx²; centring drops out, as both sum to 0.
+    return 2 * slope * (y - slope * x) / _total(accuracy)
+
+
+class Moments(NamedTuple):
+    """Centred scores and accuracies, (S, C) and 0 where undefined, with Σx² and Σxy, (C,)."""
+
+    x: np.ndarray
+    y: np.ndarray
+    xx: np.ndarray
+    xy: np.ndarray
+
+
+def _moments(scores: np.ndarray, accuracy: np.ndarray) -> Moments:
+    """Centre each score, and accuracy with it, over the sample sets that have the score."""
+    defined = ~np.isnan(scores)
+    n = np.maximum(defined.sum(0), 1)
+    values = np.where(defined, scores, 0)
+    x = np.where(defined, values - values.sum(0) / n, 0)
+    truth = np.where(defined, accuracy[:, None], 0)
+    y = np.where(defined, truth - truth.sum(0) / n, 0)
+    return Moments(x, y, (x**2).sum(0), (x * y).sum(0))
+
+
+def _total(accuracy: np.ndarray) -> float:
+    """Return the squares that there are to explain; where there are none, none are explained."""
+    return max(float(((accuracy - accuracy.mean()) ** 2).sum()), np.finfo(float).tiny)
+
+
+def compare_with_leader(
+    sums: np.ndarray, counts: np.ndarray, accuracy: np.ndarray, seen: np.ndarray, size: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Estimate R² (C,) over all images, and how well the gap to the best dropout is known.
+
+    `seen` (S,) are the images seen of each sample set, at least two or all, `size` (S,) those that
+    it has. The variance of the scores is freed from what it owes to the images being few; exact
+    once all are seen. The errors (C,) are standard errors of the gap between each R² and the
+    largest (delta method).
+    """
+    scores = scores_of(sums, counts)
+    deviations = _deviations(sums, counts, scores)
+    factor = (1 - seen / size) * seen / np.maximum(seen - 1, 1)
+    noise = factor[:, None] * (deviations**2).sum(1)
+    r2 = r_squared(scores, accuracy, noise)
+    pull = gradient(scores, accuracy)[:, None, :] * deviations
+    gaps = pull - pull[..., [np.argmax(r2)]]
+    return r2, np.sqrt((factor[:, None, None] * gaps**2).sum((0, 1)))
+
+
+def _deviations(sums: np.ndarray, counts: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return what each image moves its set's score by, (S, M, C), summing to 0 over images."""
+    below = np.maximum(counts.sum(1), 1)
+    return (sums - np.nan_to_num(scores)[:, None, :] * counts) / below[:, None, :]

@@ -1,0 +1,223 @@
+"""Measuring dropouts on slices of sample sets, resumable."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.detections import Evidence
+from autoeval.errors import InputError
+from autoeval.estimation.observation.observing import ImageDetector, Observer
+from autoeval.estimation.observation.samples import PassLog
+from autoeval.io.tasks.labelled_samples import Samples
+from autoeval.runtime import OK
+from autoeval.runtime.job import Job
+from autoeval.runtime.jobs import run_jobs
+from autoeval.runtime.store import RowStore
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.passes.presets import scored_settings
+from autoeval.stability.scores.base import ScoreContext
+from autoeval.stability.scores.box_stability import image_stabilities
+
+MIN_SETS = 3
+Row = dict[str, Any]
+
+
+def list_stages(stages: Sequence[int]) -> str:
+    """Write stages as one word, such as ``1,2``."""
+    return ",".join(map(str, stages))
+
+
+class SearchableDetector(ImageDetector, Protocol):
+    """A detector that can be observed under several dropouts at once."""
+
+    @property
+    def splits_backbone(self) -> bool:
+        """Whether perturbed passes start where dropout begins."""
+
+    def observe_each(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        dropouts: Sequence[DropoutSpec],
+        *,
+        repeats: int = 1,
+        seed: int = 0,
+    ) -> list[dict[DropoutSpec, Evidence]]:
+        """Return the evidence of each image under each dropout."""
+
+    def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
+        """Say how the cost of a pass is shared among the parts of the network."""
+
+
+class Workbench:
+    """The sample sets of a search, and all that has been measured on them.
+
+    One job a sample set (see `sample_set_jobs`); `specs` are the C dropouts that may be requested;
+    `score` is a name in `image_stabilities`. `sizes` (S,) are the images of each sample set; `sums`
+    and `counts` (S, M, C) what each image adds to the score's numerator and denominator, 0 where
+    not measured; `accuracy` (S,) is NaN until measured and where there is none.
+    """
+
+    def __init__(
+        self,
+        observer: Observer[SearchableDetector],
+        sample_sets: Sequence[Job],
+        specs: Sequence[DropoutSpec],
+        store: RowStore,
+        *,
+        score: str = "bos",
+        target: str = "mAP",
+    ) -> None:
+        self.observer, self.sample_sets, self.store = observer, tuple(sample_sets), store
+        self.specs, self.score, self.target = tuple(specs), score, target
+        self.sizes = np.array([job.size for job in sample_sets], int)
+        shape = (len(self.sizes), int(self.sizes.max(initial=0)), len(self.specs))
+        self.sums, self.counts = np.zeros(shape), np.zeros(shape)
+        self.accuracy = np.full(len(self.sizes), np.nan)
+        self.warnings: dict[str, None] = {}
+        self._column = {spec: i for i, spec in enumerate(self.specs)}
+        self._by_name = {
+            (list_stages(spec.stages), spec.rate): i for i, spec in enumerate(self.specs)
+        }
+        self._known = np.zeros((shape[0], shape[2]), int)
+        self._lost = np.zeros(len(self.sizes), bool)
+
+    def columns(self, specs: Sequence[DropoutSpec]) -> list[int]:
+        """Return the places of dropouts along the last axis of `sums`."""
+        return [self._column[spec] for spec in specs]
+
+    def measure(self, specs: Sequence[DropoutSpec], stops: np.ndarray) -> None:
+        """Measure the first `stops` (S,) images of each sample set where not yet known."""
+        jobs = {}
+        for number, stop in enumerate(stops):
+            if not self._lost[number] and (job := self._job(number, specs, int(stop))):
+                jobs[number] = job
+        run_jobs(
+            list(jobs.values()),
+            lambda job, advance: _slice_rows(self.observer, job.payload, advance),
+            self.store,
+            what="observing images",
+        )
+        for number, job in jobs.items():
+            self._take(number, job)
+        if len(self.usable()) < MIN_SETS:
+            raise InputError(
+                f"Expected at least {MIN_SETS} sample sets with mAP, got {len(self.usable())} of "
+                f"{len(self.sizes)}. {' '.join(self.warnings)}"
+            )
+
+    def usable(self) -> np.ndarray:
+        """Return the numbers of the sample sets that have mAP."""
+        return np.flatnonzero(~self._lost & ~np.isnan(self.accuracy))
+
+    def _job(self, number: int, specs: Sequence[DropoutSpec], stop: int) -> Job | None:
+        """Make the job that measures what is missing of a sample set."""
+        n_scored = self._known[number, self.columns(specs)]
+        missing = tuple(spec for spec, n in zip(specs, n_scored, strict=True) if n < stop)
+        if not missing:
+            return None
+        whole = self.sample_sets[number]
+        accuracy = bool(np.isnan(self.accuracy[number]))
+        piece = Slice(whole.payload, int(n_scored.min()), stop, missing, accuracy)
+        names = (piece.start, piece.stop, piece.accuracy, piece.specs)
+        digest = hashlib.sha256(repr(names).encode()).hexdigest()[:16]
+        return Job(f"{whole.key}-{digest}", stop - piece.start, piece)
+
+    def _take(self, number: int, job: Job) -> None:
+        """Read a finished job's rows."""
+        table, piece = self.store.table([job.key]), job.payload
+        failed = table.loc[table["status"] != OK, "error"]
+        if len(failed):
+            self._lose(number, f"failed: {failed.iloc[0].splitlines()[0]}")
+            return
+        for reason in table.get("unreadable", pd.Series(dtype=str)).dropna():
+            self.warnings[f"left out: {reason}"] = None
+        if piece.accuracy:
+            accuracy = table.get(self.target, pd.Series([np.nan])).dropna()
+            if accuracy.empty:
+                self._lose(number, "has no labelled box or no readable image")
+                return
+            self.accuracy[number] = accuracy.iloc[0]
+        if "stages" in table:
+            rows = table[table["stages"].notna()]
+            names = zip(rows["stages"], rows["rate"], strict=True)
+            at = number, rows["image"].to_numpy(), [self._by_name[name] for name in names]
+            self.sums[at] = rows[f"{self.score}_sum"]
+            self.counts[at] = rows[f"{self.score}_n"]
+        self._known[number, self.columns(piece.specs)] = piece.stop
+
+    def _lose(self, number: int, reason: str) -> None:
+        self._lost[number] = True
+        columns = self.sample_sets[number].columns
+        name = f"sample set {columns['sample_set']} of {columns['source']}"
+        self.warnings[f"{name} was left out: it {reason}"] = None
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Images ``start`` to ``stop`` of a sample set, and the dropouts to observe them under.
+
+    With ``accuracy`` the clean pass runs over all its images, for mAP.
+    """
+
+    samples: Samples
+    start: int
+    stop: int
+    specs: tuple[DropoutSpec, ...]
+    accuracy: bool
+
+
+def _slice_rows(
+    observer: Observer[SearchableDetector], piece: Slice, advance: Callable[[int], object]
+) -> list[Row]:
+    """Observe a slice."""
+    truth, log, rows = MeanAP(observer.task.categories), PassLog(), list[Row]()
+    settings, lookup = scored_settings(observer), observer.lookup
+    observe = partial(
+        observer.detector.observe_each,
+        dropouts=piece.specs,
+        repeats=settings.repeats,
+        seed=settings.seed,
+    )
+    numbers = range(piece.start, piece.stop)
+    observed = observer.stream(piece.samples, observe, numbers, log=log)
+    for number, sample, evidence_by_spec in observed:
+        by_spec = {spec: evidence.relabel(lookup) for spec, evidence in evidence_by_spec.items()}
+        clean = next(iter(by_spec.values())).clean
+        truth.update(clean, sample.boxes, sample.labels, sample.iscrowd)
+        made = (_row(spec, evidence, observer) for spec, evidence in by_spec.items())
+        rows += [{"image": number, **row} for row in made]
+        advance(1)
+    if piece.accuracy:
+        settings = replace(settings, repeats=0, wants=())
+        size = observer.batch_size
+        clean_pass = Observer(observer.detector, observer.task, settings, batch_size=size)
+        rest = range(piece.stop, len(piece.samples))
+        for sample, evidence in clean_pass.each(piece.samples, rest, log=log):
+            truth.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
+    rows += [{"image": n, "unreadable": reason} for n, reason in log.unreadable.items()]
+    accuracy = truth.compute() if piece.accuracy else {}
+    return [{**row, **accuracy} for row in rows]
+
+
+def _row(spec: DropoutSpec, evidence: Evidence, observer: Observer) -> Row:
+    row: Row = {"stages": list_stages(spec.stages), "rate": spec.rate}
+    # Boxes that strong dropout has blown out of all bounds are lost.
+    finite = tuple(
+        boxes[np.isfinite(boxes.boxes).all(1) & np.isfinite(boxes.scores)]
+        for boxes in evidence.perturbed
+    )
+    evidence = replace(evidence, perturbed=finite)
+    context = ScoreContext(scored_settings(observer).stability)
+    for name, score in image_stabilities().items():
+        above, below = score.make(context).measure(evidence)
+        row |= {f"{name}_sum": float(np.sum(above)), f"{name}_n": int(np.sum(below))}
+    return row

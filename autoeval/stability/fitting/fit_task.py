@@ -1,0 +1,250 @@
+"""Fitting on the labelled sources of a task, with sample sets and every score of the detector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
+from autoeval.estimation.calibrating import CalibratedSets
+from autoeval.estimation.confidence_check import ConfidenceCheck
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.fitting import checked_sets, fit_sets
+from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.estimation.labelled_files import set_of_detector
+from autoeval.estimation.observation.kept_observer import Keeping
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.pair_table import pair_rows, with_pairs
+from autoeval.estimation.protocol import (
+    BASELINE,
+    FitResult,
+    LeaveOneSourceOut,
+    worse_than_constant,
+)
+from autoeval.estimation.score_table import sources
+from autoeval.io.tasks.seed_set import SeedSet
+from autoeval.io.wording import listed
+from autoeval.labels.pseudo_labels import with_pseudo_labels
+from autoeval.notices import Notice, prefixed
+from autoeval.report.tables import counted
+from autoeval.runtime import OK
+from autoeval.runtime.files import write_table
+from autoeval.runtime.store import RowStore
+from autoeval.sites.labelled_set import LabelledSet
+from autoeval.sites.pool import OF_PASS
+from autoeval.stability.fitting.meta_set import BOXES_FILE, apart, recorded_sets, score_meta_set
+from autoeval.stability.metasets.recipe import MetaSetConfig, draw_recipes, own_images, save_recipes
+from autoeval.stability.methods import make_method
+from autoeval.stability.methods.leave_one_out import leave_one_source_out
+from autoeval.stability.methods.published_estimator import PublishedEstimator
+from autoeval.stability.methods.score_rows import seed_rows
+from autoeval.stability.methods.scored_pass import with_stages
+from autoeval.targets import AP_TARGETS, OperatingPoint
+
+
+def fit_task(
+    observer: Observer,
+    seed_sets: Sequence[SeedSet],
+    keep: Keeping,
+    *,
+    meta_set: MetaSetConfig | None,
+    methods: Sequence[str] = (DEFAULT_METHOD,),
+    target: str = "mAP",
+    level: float = 0.9,
+    pseudo_labels: Path | None = None,
+    pseudo_words: Mapping[str, str] | None = None,
+    loading: Mapping[str, Any] | None = None,
+) -> AccuracyEstimator | PublishedEstimator:
+    """Score a detector on a meta-set, evaluate methods by leaving sources out, fit the first one.
+
+    Writes ``recipes.json``, ``scores.parquet``, ``boxes.parquet`` and ``estimator.parquet`` into
+    a folder, and the rows of each sample set into its ``rows``, from where an interrupted run goes
+    on.
+
+    observer: the seed of its settings also draws the recipes.
+    keep: that folder, and who observes.
+    meta_set: sample sets to make of each; None for its own images alone, all the default reads.
+    methods: the first becomes the estimator; the constant predictor is always evaluated, too.
+    target: by the default method also one at a threshold, such as ``recall@0.3``, which is
+        evaluated pair by pair of source and category.
+    pseudo_labels: folder with a second detector's boxes on the sources; see `with_pseudo_labels`.
+    loading: how the detector is loaded; kept with the estimator.
+    Returned: `AccuracyEstimator` where the first method is the default, else `PublishedEstimator`.
+    """
+    at_threshold = OperatingPoint.of(target) is not None
+    if at_threshold and set(methods) != {DEFAULT_METHOD}:
+        raise InputError(
+            f"{target} is estimated by '{DEFAULT_METHOD}' alone, not by "
+            f"{listed(sorted({*methods} - {DEFAULT_METHOD}))}: leave that out."
+        )
+    if pseudo_labels is not None and methods[0] != DEFAULT_METHOD:
+        raise InputError(
+            f"`pseudo_labels` (--pseudo-labels) are read by label assistance, which "
+            f"'{DEFAULT_METHOD}' has alone, not '{methods[0]}': leave them out, or name "
+            f"'{DEFAULT_METHOD}' first."
+        )
+    evaluated = list(dict.fromkeys([*methods, BASELINE]))
+    for method in evaluated:
+        make_method(method)
+    recipes, seed = [], observer.settings.seed
+    for seed_set in seed_sets:
+        recipes.append(own_images(seed_set, seed=seed))
+        if meta_set is not None:
+            recipes += draw_recipes(seed_set, **asdict(meta_set), seed=seed)
+    save_recipes(keep.folder / "recipes.json", recipes)
+    table, counts = score_meta_set(
+        observer,
+        seed_sets,
+        recipes,
+        store=RowStore(keep.folder / "rows"),
+        executor=keep.executor,
+        load=keep.load,
+    )
+    warnings = [
+        warning for seed_set in seed_sets for warning in prefixed(seed_set.name, seed_set.warnings)
+    ]
+    table = _usable(table, counts.failed, "mAP" if at_threshold else target, warnings)
+    task = observer.task
+    table["group"] = table["source"].map(task.groups).fillna(table["source"])
+    if len(task.categories) == 1:
+        table["category"] = task.categories[0]
+    files = (keep.folder / "scores.parquet", keep.folder / "estimator.parquet")
+    table, boxes = apart(table)
+    write_table(keep.folder / BOXES_FILE, boxes)
+    words = observer.detector.categories
+    sets = [checked_set(seed_set, words) for seed_set in recorded_sets(boxes)]
+    if pseudo_labels is not None:
+        sets = [with_pseudo_labels(labelled, pseudo_labels, pseudo_words) for labelled in sets]
+    made_with: dict[str, Any] = {
+        "context": observer.context(),
+        "loading": with_stages(loading, getattr(observer.settings, "stages", ())),
+        "detector": observer.detector,
+    }
+    estimator: AccuracyEstimator | PublishedEstimator
+    if methods[0] == DEFAULT_METHOD:
+        estimator = fit_sets(
+            list(map(without_dropout, sets)),
+            scored=table,
+            target=target,
+            level=level,
+            **made_with,
+        )
+        result = estimator.fit_result_
+        assert result is not None
+        table = with_pairs(table, pair_rows(estimator.table_))
+        if not at_threshold:  # at one, sample sets have no counts of boxes by score
+            results = _evaluate(table, evaluated, target, level, warnings)
+            result = replace(result, cross_validation=results, by_category=False)
+    else:
+        check, bins = ConfidenceCheck(), None
+        if DEFAULT_METHOD in evaluated:
+            calibrated = CalibratedSets.of(sets)
+            check, bins = calibrated.check, calibrated.bins
+            table = with_pairs(table, calibrated.rows)
+        fit_notices, statistics = checked_sets(sets, check)
+        results = _evaluate(table, evaluated, target, level, warnings)
+        # those of counting errors are not in points of 100
+        useless = worse_than_constant(results) if target in AP_TARGETS else ()
+        made_with["context"]["boxes"] = statistics.warning(*useless).to_dict()
+        estimator = PublishedEstimator(methods[0], target=target, level=level)
+        estimator.fit(table, **made_with)
+        result = FitResult(table, results, (*fit_notices, *statistics.warnings), reliability=bins)
+    write_table(files[0], table)
+    estimator.save(files[1])
+    estimator.fit_result_ = replace(
+        result,
+        table=table,
+        warnings=(*warnings, *result.warnings),
+        files=files,
+        seed_sets=tuple(seed_sets),
+    )
+    return estimator
+
+
+def without_dropout(stored: LabelledSet) -> LabelledSet:
+    """Leave out what dropout shows of each box: the default does not run it at new sites."""
+    pool = stored.stored_pool
+    if pool is None:
+        return stored
+    kept = [k for k, name in enumerate(pool.names) if name not in OF_PASS["perturbed"]]
+    names = tuple(pool.names[k] for k in kept)
+    return stored.changed(stored_pool=replace(pool, features=pool.features[:, kept], names=names))
+
+
+def checked_set(stored: LabelledSet, words: Sequence[str]) -> LabelledSet:
+    """Check a labelled set of a meta-set as one of files; its features stay.
+
+    words: of the detector, in which its files would be.
+    """
+    made = set_of_detector(
+        stored.boxes, stored.truth, name=stored.name, group=stored.group, everywhere=True
+    )
+    statistics = replace(made.statistics, categories=tuple(words))
+    return made.changed(stored_pool=stored.stored_pool, statistics=statistics)
+
+
+def _evaluate(
+    table: pd.DataFrame, methods: Sequence[str], target: str, level: float, warnings: list[str]
+) -> tuple[LeaveOneSourceOut, ...]:
+    """Evaluate methods by leaving sources out, each as the mean over its categories."""
+    groups = list(dict.fromkeys(table["group"]))
+    if len(groups) < MIN_SOURCES:
+        warnings.append(
+            Notice(
+                "few-groups",
+                f"{counted(len(groups), 'group')} of sources "
+                f"({', '.join(groups)}): with fewer than {MIN_SOURCES} none can be left out, so "
+                "the error at other sites was not measured; add sources of other origin",
+            )
+        )
+        return ()
+    results = []
+    for method in methods:
+        try:
+            results.append(leave_one_source_out(table, method, target=target, level=level))
+        except InputError as error:
+            warnings.append(Notice("not-evaluated", f"{method} was not evaluated: {error}"))
+    warnings += [
+        Notice(
+            "estimates-missing",
+            f"{result.method} has no estimate for {result.summary()['missing']} of "
+            f"{len(result.per_source)} sources; the constant's stands there",
+        )
+        for result in results
+        if result.summary()["missing"]
+    ]
+    return tuple(results)
+
+
+def _usable(
+    table: pd.DataFrame, failed: dict[str, str], target: str, warnings: list[str]
+) -> pd.DataFrame:
+    """Leave out failed jobs, and sources whose own images have no rows or no labels."""
+    if failed:
+        first = next(iter(failed.values()))
+        warnings.append(
+            Notice(
+                "sets-failed",
+                f"{counted(len(failed), 'sample set')} failed, left out; first: {first}",
+            )
+        )
+    table = table[table["status"] == OK] if len(table) else table
+    if table.empty:
+        raise InputError("No sample set could be scored. " + " ".join(warnings[-1:]))
+    seeds = seed_rows(table)
+    labelled = set(seeds.loc[seeds[target].notna(), "source"])
+    if not labelled:
+        raise InputError("The own images of no source could be scored. " + " ".join(warnings))
+    for source in [name for name in sources(table) if name not in labelled]:
+        warnings.append(
+            Notice(
+                "source-left-out",
+                f"{source}: its own images could not be scored, so it was left out",
+            )
+        )
+    return table[table["source"].isin(labelled)].reset_index(drop=True)

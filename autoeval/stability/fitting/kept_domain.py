@@ -1,0 +1,135 @@
+"""The training domain as a run keeps it, so that one that goes on does not observe it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from autoeval.boxes import box_iou
+from autoeval.detections import Detections
+from autoeval.errors import InputError
+from autoeval.estimation.observation.detector_identity import kept_with
+from autoeval.estimation.observation.observing import Observer
+from autoeval.io.tasks.seed_set import SeedSet
+from autoeval.runtime.progress import announced_bar
+from autoeval.stability.fitting.meta_set import seed_set_digest
+from autoeval.stability.metasets.recipe import own_images
+from autoeval.stability.metasets.sample_set import SampleSet
+from autoeval.stability.passes.presets import SourceDomain, scored_settings
+from autoeval.stability.scores.atc import fit_source_threshold
+from autoeval.stability.scores.detection_adaptation import PrototypeRatio
+from autoeval.stability.scores.frechet_distance import FrechetDistance
+from autoeval.stability.scores.registry import revisions
+from autoeval.version import __version__
+
+CORRECT_IOU = 0.5
+DOMAINS = "training_domain"
+
+
+def observe_source_domain(
+    observer: Observer, samples: SampleSet, *, advance: Callable[[int], object] = lambda n: None
+) -> SourceDomain:
+    """Run a detector over labelled images that stand for its training domain.
+
+    observer: of its settings the score threshold counts, and whether prototypes are wanted.
+    """
+    score_thr = scored_settings(observer).stability.score_thr
+    wanted = "prototypes" in observer.settings.wants
+    wants = ("features", "prototypes") if wanted else ("features",)
+    pooled, prototypes = FrechetDistance(), PrototypeRatio()
+    scores, correct = [np.zeros(0)], [np.zeros(0, bool)]
+    for sample, evidence in observer.changed(repeats=0, wants=wants).each(samples):
+        if evidence.features is not None:
+            pooled.update(evidence)
+        if evidence.prototypes is not None:
+            prototypes.update(evidence)
+        detections = evidence.clean.above(score_thr)
+        scores.append(detections.scores)
+        correct.append(correct_boxes(detections, sample.boxes, sample.labels))
+        advance(1)
+    name = samples.seed_set.name
+    try:
+        threshold = fit_source_threshold(np.concatenate(scores), np.concatenate(correct))
+    except InputError as error:
+        raise InputError(f"'{name}' cannot stand for the training domain: {error}") from error
+    features = pooled.statistics()
+    if features is not None:
+        features = replace(features, prototypes=prototypes.sums)
+    return SourceDomain(name, features, threshold)
+
+
+def correct_boxes(detections: Detections, boxes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return which boxes match a labelled object of their category with an IoU of at least .5.
+
+    Each object goes to the best-scored box that overlaps it so, as in COCO's evaluation.
+    boxes (M, 4): labelled objects as xyxy, pixels; labels (M,).
+
+    >>> one = np.array([[0., 0., 4., 4.]])
+    >>> twice = Detections(np.repeat(one, 2, 0), np.array([.3, .9]), np.zeros(2))
+    >>> correct_boxes(twice, one, np.array([0]))
+    array([False,  True])
+    """
+    correct = np.zeros(len(detections), bool)
+    if not len(boxes) or not len(detections):
+        return correct
+    overlaps = box_iou(detections.boxes.astype(np.float64), np.asarray(boxes, np.float64))
+    overlaps[detections.labels[:, None] != np.asarray(labels)[None, :]] = 0
+    for k in np.argsort(-detections.scores, kind="stable"):
+        best = int(overlaps[k].argmax())
+        if overlaps[k, best] >= CORRECT_IOU:
+            correct[k] = True
+            overlaps[:, best] = 0
+    return correct
+
+
+def kept_source_domain(observer: Observer, seed_set: SeedSet, folder: Path) -> SourceDomain:
+    """Observe the training domain, or read what an earlier run has observed.
+
+    folder: keeps one file for each detector, setting and data.
+    """
+    file = folder / f"{_key(observer, seed_set)}.npz"
+    if file.exists():
+        with suppress(InputError):  # damaged: observed again
+            kept = SourceDomain.load(file, seed_set.name)
+            if kept.features is None or kept.features.prototypes is not None:
+                return kept
+            if "prototypes" not in observer.settings.wants:
+                return kept
+    samples = SampleSet(seed_set, own_images(seed_set))
+    with announced_bar(len(samples), "observing the training domain") as bar:
+        domain = observe_source_domain(observer, samples, advance=bar.update)
+    domain.save(file)
+    return domain
+
+
+def reference_domain(observer: Observer, name: str, folder: Path) -> SourceDomain:
+    """Observe the source of a task that stands for the detector's training domain."""
+    task = observer.task
+    loaded = [task.load_seed_set(files) for files in task.seed_sets if files.name == name]
+    if not loaded:
+        raise InputError(
+            f"Expected reference= to name a seed set of task {task.name} out of "
+            f"{', '.join(files.name for files in task.seed_sets)} but got '{name}'."
+        )
+    return kept_source_domain(observer, loaded[0], folder / DOMAINS)
+
+
+def _key(observer: Observer, seed_set: SeedSet) -> str:
+    """Name all that a training domain depends on."""
+    context = observer.context()
+    made_with = {
+        "version": __version__,
+        "scores": revisions(),
+        "detector": context["detector"],
+        "task": context["task"],
+        "score_thr": scored_settings(observer).stability.score_thr,
+        "data": seed_set_digest(seed_set),
+        **kept_with(observer.detector),
+    }
+    return hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()[:16]

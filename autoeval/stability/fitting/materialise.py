@@ -1,0 +1,147 @@
+"""Writing a sample set to disk: a COCO data set and a contact sheet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import cv2
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from tqdm import tqdm
+
+from autoeval.errors import InputError
+from autoeval.io.images import UnreadableImageError
+from autoeval.io.tasks.labelled_samples import Sample
+from autoeval.io.tasks.seed_set import SeedSet
+from autoeval.runtime.files import atomic_path, write_json
+from autoeval.stability.metasets.recipe import Recipe, own_images
+from autoeval.stability.metasets.sample_set import SampleSet
+
+_COLOURS = ((255, 220, 0), (0, 220, 255), (255, 80, 200), (120, 255, 80))
+_WIDTH, _HEIGHT, _CAPTION = 3.2, 2.7, 0.6  # of a cell and of the text in it, inches
+
+
+def materialise(sample_set: SampleSet, folder: Path, bar: tqdm | None = None) -> tuple[str, ...]:
+    """Write the images (PNG, so that no pixel changes) and ``annotations.json``.
+
+    The annotations come last: where they exist the sample set is complete and nothing is done;
+    where they do not, images that are there already are not written again. Returns which could not
+    be read and are left out, and why.
+    """
+    ann_file = folder / "annotations.json"
+    if ann_file.exists():
+        if bar is not None:
+            bar.update(len(sample_set))
+        return tuple(json.loads(ann_file.read_text(encoding="utf-8"))["info"].get("warnings", ()))
+    images: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
+    warnings = []
+    for index in range(len(sample_set)):
+        try:
+            sample = sample_set[index]
+        except UnreadableImageError as error:
+            warnings.append(str(error))
+        else:
+            images.append(_write_image(sample, folder))
+            annotations += _annotations(sample, images[-1]["id"], len(annotations) + 1)
+        if bar is not None:
+            bar.update()
+    if not images:
+        raise InputError(f"No image of {folder.name} can be read. {warnings[0]}")
+    content = {
+        "info": {"recipe": sample_set.recipe.to_dict(), "warnings": warnings},
+        "images": images,
+        "annotations": annotations,
+        "categories": [
+            {"id": number, "name": name}
+            for number, name in enumerate(sample_set.seed_set.categories, 1)
+        ],
+    }
+    write_json(ann_file, content, indent=None)
+    return tuple(warnings)
+
+
+def _write_image(sample: Sample, folder: Path) -> dict[str, Any]:
+    path = folder / f"{quote(sample.image_id, safe='')}.png"
+    if not path.exists():
+        done, content = cv2.imencode(".png", sample.image)
+        assert done, "OpenCV encodes every 8-bit image as PNG"
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(content.tobytes())
+    height, width = sample.image.shape[:2]
+    image_id = int(sample.image_id) if sample.image_id.isdecimal() else sample.image_id
+    return {"id": image_id, "file_name": path.name, "width": width, "height": height}
+
+
+def _annotations(sample: Sample, image_id: int | str, first_id: int) -> list[dict[str, Any]]:
+    xywh = np.concatenate([sample.boxes[:, :2], sample.boxes[:, 2:] - sample.boxes[:, :2]], axis=1)
+    return [
+        {
+            "id": number,
+            "image_id": image_id,
+            "category_id": int(label) + 1,
+            "bbox": box.tolist(),
+            "area": float(box[2] * box[3]),
+            "iscrowd": int(crowd),
+        }
+        for number, (box, label, crowd) in enumerate(
+            zip(xywh, sample.labels, sample.iscrowd, strict=True), first_id
+        )
+    ]
+
+
+def contact_sheet(
+    seed_sets: Sequence[SeedSet],
+    recipes: Sequence[Sequence[Recipe]],
+    *,
+    n_columns: int = 4,
+    bar: tqdm | None = None,
+) -> Figure:
+    """Draw one image of each seed set beside what its first sample sets make of such images.
+
+    Boxes are drawn in a colour for each category, crowds with thin lines; the transforms stand
+    above each image.
+    """
+    n_columns = 1 + min(n_columns, max(map(len, recipes)))
+    width, height = _WIDTH * n_columns, _HEIGHT * len(seed_sets)
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    figure.subplots_adjust(
+        0.01, 0.1 / height, 0.99, 1 - _CAPTION / height, 0.03, _CAPTION / _HEIGHT
+    )
+    grid = figure.subplots(len(seed_sets), n_columns, squeeze=False)
+    for axis in grid.ravel():
+        axis.axis("off")
+    for row, seed_set, sets in zip(grid, seed_sets, recipes, strict=True):
+        shown = [own_images(seed_set), *sets[: n_columns - 1]]
+        for axis, recipe in zip(row, shown, strict=False):
+            caption = f"{seed_set.name}\n{len(recipe.image_ids)} images"
+            if recipe.steps:
+                caption = "\n".join(map(str, recipe.steps))
+            axis.set_title(caption, fontsize=7, weight="normal" if recipe.steps else "bold")
+            sample_set = SampleSet(seed_set, recipe)
+            labelled = (i for i, record in enumerate(sample_set.records) if len(record.boxes))
+            try:
+                axis.imshow(_picture(sample_set, next(labelled, 0)))
+            except UnreadableImageError as error:
+                axis.text(0.5, 0.5, f"unreadable:\n{error.path.name}", ha="center", fontsize=7)
+            if bar is not None:
+                bar.update()
+    return figure
+
+
+def _picture(sample_set: SampleSet, index: int, width: int = 480) -> np.ndarray:
+    sample = sample_set[index]
+    scale = width / sample.image.shape[1]
+    picture = cv2.resize(sample.image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    picture = np.ascontiguousarray(picture[..., ::-1])
+    corners = (sample.boxes * scale).round().astype(int).tolist()
+    for (x1, y1, x2, y2), label, crowd in zip(corners, sample.labels, sample.iscrowd, strict=True):
+        colour = _COLOURS[label % len(_COLOURS)]
+        cv2.rectangle(picture, (x1, y1), (x2, y2), colour, 1 if crowd else 2)
+    return picture

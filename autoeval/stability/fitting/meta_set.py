@@ -1,0 +1,172 @@
+"""Scoring a meta-set: one job a sample set, resumable, gathered into the score table.
+
+The boxes of the sources' own images are kept, to learn from for few labels elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.detections import Evidence
+from autoeval.errors import InputError
+from autoeval.estimation.observation.detector_identity import (
+    LoadDetector,
+    TravellingObserver,
+    kept_with,
+)
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.score_table import SAMPLE, SEED, with_group_column
+from autoeval.io.tasks.seed_set import SeedSet
+from autoeval.runtime.job import Advance, Executor, Job
+from autoeval.runtime.jobs import JobCounts, run_jobs
+from autoeval.runtime.store import RowStore
+from autoeval.sites.labelled_set import LabelledSet, truth_of_samples
+from autoeval.sites.pool import pool_of_evidence
+from autoeval.stability.fitting.stored_sets import pack_set, unpack_set
+from autoeval.stability.metasets.recipe import Recipe
+from autoeval.stability.metasets.sample_set import SampleSet
+from autoeval.stability.passes.tally import scored_rows
+from autoeval.stability.scores.registry import revisions
+from autoeval.version import __version__
+
+LABELLED = "labelled_boxes"
+"""Column of a source's own images that holds them with their boxes and labels, as bytes."""
+
+BOXES_FILE = "boxes.parquet"
+"""File of a work dir with these columns: ``source``, ``group`` and `LABELLED`."""
+
+MOST_IMAGES = 300  # of a source
+
+
+class Scorer(TravellingObserver):
+    """Scores the `SampleSet` that a job brings along; for parameters see `TravellingObserver`."""
+
+    def __call__(self, job: Job, advance: Advance) -> list[dict[str, Any]]:
+        """Return the rows of one sample set, one a repeat; own images also with all their boxes."""
+        samples, seen = job.payload, list[Evidence]()
+        untouched = job.columns.get("kind") == SEED
+        first = (
+            [samples.unread(k) for k in range(min(len(samples), MOST_IMAGES))] if untouched else []
+        )
+        truth_by_image = {
+            sample.image_id: (sample.boxes, sample.labels, sample.iscrowd) for sample in first
+        }
+
+        def keep(evidence: Evidence) -> None:
+            if evidence.image_id in truth_by_image:
+                seen.append(evidence.boxes_alone())
+
+        rows = scored_rows(self.observer, samples, advance=advance, watch=keep)
+        if untouched:
+            pool = pool_of_evidence(seen, self.observer.task.categories)
+            labels = [truth_by_image[evidence.image_id] for evidence in seen]
+            truth = truth_of_samples(pool.found, labels)
+            rows[0][LABELLED] = pack_set(pool, truth)
+        return [{**job.columns, **row} for row in rows]
+
+
+def score_meta_set(
+    observer: Observer,
+    seed_sets: Sequence[SeedSet],
+    recipes: Iterable[Recipe],
+    *,
+    store: RowStore,
+    executor: Executor | None = None,
+    load: LoadDetector | None = None,
+) -> tuple[pd.DataFrame, JobCounts]:
+    """Score and evaluate a detector on every sample set; what the store holds is not done again.
+
+    recipes: recipes without transforms give the rows of a source's own images.
+    Returned: table (the score table, with the rows of failed jobs (see ``status`` and ``error``));
+        counts.
+    """
+    jobs = sample_set_jobs(observer, seed_sets, recipes)
+    work = Scorer(observer, load=load)
+    counts = run_jobs(jobs, work, store, what="scoring sample sets", executor=executor)
+    return store.table(job.key for job in jobs), counts
+
+
+def sample_set_jobs(
+    observer: Observer, seed_sets: Sequence[SeedSet], recipes: Iterable[Recipe]
+) -> list[Job]:
+    """Make one job a recipe, whose payload is the `SampleSet`.
+
+    Keys differ where anything differs that the rows depend on: detector, settings, data, recipe,
+    and which scores there are in which revision.
+    """
+    by_name = {seed_set.name: seed_set for seed_set in seed_sets}
+    made_with: dict[str, Any] = {"version": __version__, "scores": revisions()}
+    made_with |= observer.settings.kept_with
+    made_with |= {**observer.context(), **kept_with(observer.detector)}
+    digests = {name: seed_set_digest(seed_set) for name, seed_set in by_name.items()}
+    return [
+        _job(by_name[recipe.seed_set], recipe, {**made_with, "data": digests[recipe.seed_set]})
+        for recipe in recipes
+    ]
+
+
+def seed_set_digest(seed_set: SeedSet) -> str:
+    """Hash the ids, labels and file sizes of a seed set, so that changed data is scored anew."""
+    digest = hashlib.sha256()
+    for image in seed_set.images:
+        size = (image.width, image.height, image.path.stat().st_size)
+        digest.update(repr((image.image_id, size)).encode())
+        for array in (image.boxes, image.labels, image.iscrowd):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _job(seed_set: SeedSet, recipe: Recipe, made_with: dict[str, Any]) -> Job:
+    content = json.dumps({**made_with, "recipe": recipe.to_dict()}, sort_keys=True)
+    columns = {
+        "source": seed_set.name,
+        "sample_set": recipe.recipe_id,
+        "kind": SAMPLE if recipe.steps else SEED,
+        "transforms": ", ".join(
+            step.name if step.magnitude is None else f"{step.name} {step.magnitude:.3g}"
+            for step in recipe.steps
+        ),
+    }
+    key = f"{seed_set.name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    file_name = "".join(c if c.isalnum() or c in "-_." else "_" for c in key)
+    return Job(file_name, len(recipe.image_ids), SampleSet(seed_set, recipe), columns)
+
+
+def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Take the boxes out of a score table.
+
+    Returned: table (without them); boxes (one row a source that has them: ``source``, ``group``
+        (its own name by default), `LABELLED`).
+    """
+    columns = ["source", "group", LABELLED]
+    if LABELLED not in table:
+        return table, pd.DataFrame(columns=columns)
+    rows = table[table[LABELLED].notna()].drop_duplicates("source")
+    if "group" not in rows:
+        rows = rows.assign(group=rows["source"])
+    boxes = rows.assign(group=rows["group"].fillna(rows["source"]))[columns]
+    return table.drop(columns=LABELLED), boxes.reset_index(drop=True)
+
+
+def recorded_sets(boxes: pd.DataFrame) -> list[LabelledSet]:
+    """Read the labelled sets of the second table of `apart`."""
+    columns: Iterable = zip(boxes[LABELLED], boxes["source"], boxes["group"], strict=True)
+    return [unpack_set(content, str(name), str(group)) for content, name, group in columns]
+
+
+def read_stored_sets(folder: Path) -> list[LabelledSet]:
+    """Read the labelled sets that `fit_task` left in a work dir."""
+    file = folder / BOXES_FILE
+    if not file.is_file():
+        raise InputError(
+            f"Expected the boxes of the sources in {file}: run estimate-map again in a new work "
+            "dir; older versions did not keep them."
+        )
+    return recorded_sets(with_group_column(pd.read_parquet(file)))

@@ -1,0 +1,147 @@
+"""From what a layout says of each image to a label set, with what is missing named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from autoeval.errors import InputError
+from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_header import image_size
+from autoeval.io.json_file import MALFORMED, BadItems, fault
+from autoeval.io.labels.beside import without_size
+from autoeval.io.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
+from autoeval.io.wording import listed, printable
+from autoeval.notices import Notice
+
+_FORM = "{item}: not as %s publishes it ({fault})"
+Box = tuple[float, float, float, float]
+
+
+@contextmanager
+def reading(path: Path, layout: str) -> Iterator[None]:
+    """Name file and layout in an `InputError` for whatever is malformed in the body."""
+    try:
+        yield
+    except InputError:
+        raise
+    except MALFORMED as error:
+        what = (_FORM % layout).format(item=printable(path), fault=fault(error))
+        raise InputError(f"{what}.") from error
+
+
+def unread(layout: str, what: str) -> BadItems:
+    """Count the label files, frames or lines that are not as a layout publishes them."""
+    return BadItems("", what, _FORM % layout)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """One box of an image, in pixels, and whether evaluation ignores it.
+
+    Its category is `ANY` for an area in which nothing of any category was labelled.
+    """
+
+    category: str
+    xywh: Box
+    ignored: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.category, str) or not all(map(math.isfinite, self.xywh)):
+            raise ValueError(f"no box: {self.category!r} at {self.xywh}")
+
+
+def collect_labels(
+    path: Path,
+    img_dir: Path,
+    marked: Mapping[str, Sequence[Marked]],
+    *,
+    sizes: Mapping[str, tuple[int, int]] | None = None,
+    categories: Iterable[str] = (),
+    warnings: Iterable[str] = (),
+) -> LabelSet:
+    """Make a label set of the boxes of each image, by its path relative to the image folder.
+
+    `sizes` are heights and widths where the layout gives them, the others are read from the files.
+    `categories` are those of the layout, whether there are boxes of them or not; others come
+    behind.
+    """
+    if not img_dir.is_dir():
+        raise InputError(f"No image folder {img_dir} (for {path}): check the path, or `img_dir`.")
+    present = {i.path.relative_to(img_dir).as_posix() for i in load_image_folder(img_dir)}
+    if not present & marked.keys():
+        example = next(iter(marked), "no image")
+        raise InputError(
+            f"{path} labels {len(marked)} images, such as {printable(example)}; none of them is in "
+            f"{img_dir}. Is it the folder of another split, or half-downloaded?"
+        )
+    absent = [printable(name) for name in marked if name not in present]
+    missing = Notice(
+        "images-missing", f"labelled images missing in {img_dir}: {len(absent)} ({listed(absent)})"
+    )
+    known_sizes = {name: (sizes or {}).get(name) or image_size(img_dir / name) for name in marked}
+    lost = [name for name in marked if name in present and known_sizes[name] is None]
+    images = [
+        LabelledImage(printable(name), name, size)
+        for name, size in known_sizes.items()
+        if name in present and size is not None
+    ]
+    boxes = [
+        LabelledBox(image.image_id, box.category, box.xywh, box.ignored or box.category == ANY)
+        for image in images
+        for box in marked[image.file_name]
+    ]
+    # Of images that are missing, too: a half-downloaded set keeps its categories.
+    words = dict.fromkeys(
+        [*categories, *(box.category for boxes in marked.values() for box in boxes)]
+    )
+    return LabelSet(
+        path,
+        tuple(images),
+        tuple(word for word in words if word != ANY),
+        tuple(boxes),
+        img_dir,
+        tuple(sorted(map(printable, present - marked.keys()))),
+        (*warnings, *([missing] if absent else ()), *without_size(lost)),
+    )
+
+
+def first_folder(path: Path, given: Path | None, candidates: Iterable[Path]) -> Path:
+    """Return the image folder that was given, else the first there is, or raise `InputError`."""
+    candidates = list(candidates)
+    folder = given or next((place for place in candidates if place.is_dir()), None)
+    if folder is None:
+        raise InputError(
+            f"Where are the images of {path}? Looked for {listed(candidates)}; name their folder "
+            "(`img_dir`)."
+        )
+    return folder
+
+
+def label_files(folder: Path, ending: str) -> list[Path]:
+    """List the label files of a folder with its subfolders, in order; `InputError` without any."""
+    files = sorted(folder.rglob(f"*{ending}")) if folder.is_dir() else []
+    if not files:
+        raise InputError(f"No label files *{ending} in {folder}: check the path.")
+    return files
+
+
+def chosen(name: str, value: object, options: Sequence[str]) -> str:
+    """Return an option's value, or raise `InputError` if it is none of those there are."""
+    if value not in options:
+        raise InputError(f"Expected `{name}` to be one of {', '.join(options)} but got {value!r}.")
+    return str(value)
+
+
+def number(name: str, value: float | str, *, least: float = 0) -> float:
+    """Return an option as a number, or raise `InputError` if it is none or under `least`."""
+    try:
+        parsed = float(value)
+    except ValueError:
+        parsed = float("nan")
+    if not parsed >= least:
+        raise InputError(f"Expected `{name}` to be a number from {least:g} but got {value!r}.")
+    return parsed

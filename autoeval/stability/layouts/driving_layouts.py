@@ -1,0 +1,205 @@
+"""Published data sets of traffic: BDD100K, CSV files of boxes, Cityscapes, KITTI."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from autoeval.errors import InputError
+from autoeval.io.json_file import read_json
+from autoeval.io.labels.content import ANY, LabelFormat, LabelSet
+from autoeval.io.wording import printable
+from autoeval.stability.layouts.collecting import (
+    Marked,
+    collect_labels,
+    first_folder,
+    label_files,
+    reading,
+    unread,
+)
+
+# BDD100K: one JSON list of frames, each with labels of which detection has a box2d.
+#
+# Source: https://doc.bdd100k.com/format.html (Scalabel format); the releases of 2018
+# (``bdd100k_labels_images_val.json``) and 2020 (``det_20/det_val.json``). Their words, and which
+# are ignored, are brought together as the authors' evaluation does it
+# (https://github.com/bdd100k/bdd100k, ``bdd100k/configs/det.toml``).
+
+_BDD100K_SPLITS = ("train", "val", "test")
+_BDD100K_VEHICLES = ("car", "truck", "bus", "train", "motorcycle", "bicycle")
+_BDD100K = ("pedestrian", "rider", *_BDD100K_VEHICLES, "traffic light", "traffic sign")
+_BDD100K_NAMES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
+_BDD100K_NAMES |= {"caravan": "car", "van": "car"}
+_BDD100K_IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
+# Class numbers of alincijov/self-driving-cars.
+SELF_DRIVING = {"1": "car", "2": "truck", "3": "pedestrian", "4": "bicyclist", "5": "light"}
+_CSV_FILE, _CSV_CLASS = ("filename", "frame"), ("class", "class_id", "label")
+_CITYSCAPES = (
+    *("person", "rider", "car", "truck", "bus", "caravan", "trailer", "train"),
+    *("motorcycle", "bicycle"),
+)
+_CITYSCAPES_ENDING, _CITYSCAPES_GROUP = "_gtFine_polygons.json", "group"
+_KITTI = ("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Cyclist", "Tram", "Misc")
+_KITTI_IGNORED = "DontCare"
+
+
+def read_bdd100k(path: Path, img_dir: Path | None = None) -> LabelSet:
+    """Read the JSON file of a split; drivable areas and lanes, without a box, are passed over.
+
+    Crowds, and what the authors' evaluation ignores (other persons, other vehicles, trailers), are
+    ignored as a pedestrian, a car and a truck. `img_dir` is by default ``images/100k/SPLIT`` one or
+    two folders up, by the file's name.
+    """
+    content = read_json(path, "annotation file")
+    places = [
+        up / "images" / "100k" / split
+        for up in list(path.absolute().parents)[1:3]
+        for split in _BDD100K_SPLITS
+        if split in path.stem
+    ]
+    marked, bad = {}, unread("BDD100K", "frames")
+    with reading(path, "BDD100K"):
+        frames = content["frames"] if isinstance(content, dict) else content
+        for position, frame in enumerate(frames):
+            with bad.item(f"{printable(path)}, frame {position}"):
+                marked[str(frame["name"])] = _bdd100k_boxes(frame)
+    folder = first_folder(path, img_dir, places)
+    return collect_labels(path, folder, marked, categories=_BDD100K, warnings=bad.warnings())
+
+
+def _bdd100k_boxes(frame: dict[str, Any]) -> list[Marked]:
+    boxes = []
+    for label in frame.get("labels") or ():
+        if label.get("box2d"):
+            x1, y1, x2, y2 = (float(label["box2d"][side]) for side in ("x1", "y1", "x2", "y2"))
+            crowd = bool((label.get("attributes") or {}).get("crowd", False))
+            word = str(label["category"])
+            name = _BDD100K_IGNORED.get(word) or _BDD100K_NAMES.get(word, label["category"])
+            box = (x1, y1, x2 - x1, y2 - y1)
+            boxes.append(Marked(name, box, crowd or word in _BDD100K_IGNORED))
+    return boxes
+
+
+BDD100K = LabelFormat("bdd100k", "BDD100K detection JSON", read_bdd100k)
+
+# Boxes in a CSV file, one on each line: the two Kaggle sets of self-driving cars.
+#
+# Source: the files themselves, as described at
+# https://www.kaggle.com/datasets/alincijov/self-driving-cars (``labels_trainval.csv``: frame,
+# xmin, xmax, ymin, ymax, class_id) and
+# https://www.kaggle.com/datasets/sshikamaru/udacity-self-driving-car-dataset (Roboflow's
+# ``_annotations.csv``: filename, width, height, class, xmin, ymin, xmax, ymax).
+
+
+def read_box_csv(path: Path, img_dir: Path | None = None) -> LabelSet:
+    """Read a CSV file with a header; columns are found by their names, in any order.
+
+    Images that no line names are unlabelled: the files do not say whether they hold nothing.
+    `img_dir` is by default ``images`` beside the file, else its own folder.
+    """
+    folder = first_folder(path, img_dir, [path.parent / "images", path.parent])
+    marked: dict[str, list[Marked]] = {}
+    bad = unread("CSV of boxes", "lines")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            header = [name.strip().lower() for name in rows.fieldnames or ()]
+            rows.fieldnames = header
+            name, word = _column(path, header, _CSV_FILE), _column(path, header, _CSV_CLASS)
+            for number, row in enumerate(rows, 2):
+                with bad.item(f"{printable(path)}, line {number}"):
+                    x1, y1, x2, y2 = (float(row[side]) for side in ("xmin", "ymin", "xmax", "ymax"))
+                    category = SELF_DRIVING.get(row[word], row[word])
+                    box = Marked(category, (x1, y1, x2 - x1, y2 - y1))
+                    marked.setdefault(row[name], []).append(box)
+    except (UnicodeDecodeError, OSError, csv.Error) as error:
+        raise InputError(f"{path} is not a CSV file ({error}).") from error
+    return collect_labels(path, folder, marked, warnings=bad.warnings())
+
+
+def _column(path: Path, header: list[str], names: tuple[str, ...]) -> str:
+    column = next((name for name in names if name in header), None)
+    if column is None:
+        raise InputError(
+            f"{path}: expected a column {' or '.join(names)}, got {', '.join(header) or 'none'}."
+        )
+    return column
+
+
+BOX_CSV = LabelFormat("box_csv", "CSV of boxes (Kaggle's self-driving cars, Udacity)", read_box_csv)
+
+# Cityscapes: a JSON file of polygons for each image.
+#
+# Source: https://github.com/mcordts/cityscapesScripts (README and ``helpers/labels.py``): classes
+# with instances, and ``...group`` where single objects could not be separated.
+
+
+def read_cityscapes(path: Path, img_dir: Path | None = None, *, split: str = "val") -> LabelSet:
+    """Read the boxes around the polygons of instances; groups are areas to ignore.
+
+    A polygon goes on behind what hides it, so a box here is at least that of the visible part. The
+    folder has ``gtFine`` and ``leftImg8bit``; `img_dir` is by default ``leftImg8bit/SPLIT``. The
+    papers do not say which split; by default the validation images, on which Cityscapes itself is
+    reported.
+    """
+    labels = path / "gtFine" / split
+    marked, sizes, bad = {}, {}, unread("Cityscapes", "label files")
+    for file in label_files(labels, _CITYSCAPES_ENDING):
+        name = file.relative_to(labels).as_posix().replace(_CITYSCAPES_ENDING, "_leftImg8bit.png")
+        with bad.item(printable(file)):
+            content = read_json(file, "annotation file")
+            sizes[name] = (int(content["imgHeight"]), int(content["imgWidth"]))
+            marked[name] = [box for entry in content["objects"] for box in _cityscapes_boxes(entry)]
+    folder = first_folder(path, img_dir, [path / "leftImg8bit" / split])
+    warnings = bad.warnings()
+    return collect_labels(
+        path, folder, marked, sizes=sizes, categories=_CITYSCAPES, warnings=warnings
+    )
+
+
+def _cityscapes_boxes(entry: dict[str, Any]) -> list[Marked]:
+    group = entry["label"].endswith(_CITYSCAPES_GROUP)
+    name = entry["label"].removesuffix(_CITYSCAPES_GROUP)
+    if name not in _CITYSCAPES or entry.get("deleted"):
+        return []
+    xs, ys = zip(*entry["polygon"], strict=True)
+    left, top = float(min(xs)), float(min(ys))
+    return [Marked(name, (left, top, max(xs) - left, max(ys) - top), group)]
+
+
+CITYSCAPES = LabelFormat("cityscapes", "Cityscapes gtFine polygons", read_cityscapes)
+
+# KITTI object detection: a text file for each image, an object on each line.
+#
+# Source: the readme of the object development kit (https://www.cvlibs.net/datasets/kitti/): 15
+# columns, of which 5 to 8 are left, top, right and bottom in pixels from 0; ``DontCare`` marks
+# areas in which objects have not been labelled.
+
+
+def read_kitti(path: Path, img_dir: Path | None = None) -> LabelSet:
+    """Read the labels; what is marked as DontCare is an area to ignore for every category.
+
+    The path is a folder ``label_2``, or one with ``training/label_2`` or ``label_2`` in it;
+    `img_dir` is by default ``image_2`` beside the labels.
+    """
+    places = [path / "training" / "label_2", path / "label_2"]
+    labels = next((place for place in places if place.is_dir()), path)
+    folder = first_folder(path, img_dir, [labels.parent / "image_2"])
+    marked, bad = {}, unread("KITTI", "label files")
+    for file in label_files(labels, ".txt"):
+        with bad.item(printable(file)):
+            lines = file.read_text(encoding="utf-8").splitlines()
+            marked[f"{file.stem}.png"] = [
+                _kitti_box(line.split()) for line in lines if line.strip()
+            ]
+    return collect_labels(path, folder, marked, categories=_KITTI, warnings=bad.warnings())
+
+
+def _kitti_box(words: list[str]) -> Marked:
+    left, top, right, bottom = map(float, words[4:8])
+    category = ANY if words[0] == _KITTI_IGNORED else words[0]
+    return Marked(category, (left, top, right - left, bottom - top))
+
+
+KITTI = LabelFormat("kitti", "KITTI label_2", read_kitti)

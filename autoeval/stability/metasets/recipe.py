@@ -1,0 +1,216 @@
+"""Recipes: all that is needed to make a sample set again, small enough to read and to compare."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.io.config_file import read_config
+from autoeval.io.tasks.labelled_samples import MOST_IMAGES, draw_images, own_image_ids
+from autoeval.io.tasks.seed_set import SeedSet, named_rng
+from autoeval.runtime.files import PathLike, write_text
+from autoeval.stability.metasets.transforms import MILD, TransformStep, get_transform
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to make a sample set from a seed set.
+
+    The images are taken in this order, and the transforms applied in theirs; none gives the seed
+    set's own images. `seed` is that of everything drawn while the images are made. Boxes with less
+    than `min_visibility` of their area left in the image are dropped.
+    """
+
+    seed_set: str
+    image_ids: tuple[str, ...]
+    steps: tuple[TransformStep, ...]
+    seed: int
+    min_visibility: float = 0.25
+
+    @property
+    def recipe_id(self) -> str:
+        """Short hash of the content: equal recipes have equal ids on every machine."""
+        return hashlib.sha256(_line(self).encode()).hexdigest()[:12]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the recipe in types that JSON knows."""
+        return {
+            "seed_set": self.seed_set,
+            "seed": self.seed,
+            "min_visibility": self.min_visibility,
+            "steps": [[step.name, step.magnitude] for step in self.steps],
+            "image_ids": list(self.image_ids),
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Recipe:
+        """Make a recipe from what `to_dict` returned, or raise `InputError`."""
+        try:
+            steps = tuple(
+                TransformStep(str(name), None if magnitude is None else float(magnitude))
+                for name, magnitude in content["steps"]
+            )
+            recipe = cls(
+                str(content["seed_set"]),
+                tuple(str(image_id) for image_id in content["image_ids"]),
+                steps,
+                int(content["seed"]),
+                float(content["min_visibility"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"Not a recipe ({error!r}): {str(content)[:120]}") from error
+        for step in steps:
+            get_transform(step.name)
+        return recipe
+
+
+@dataclass(frozen=True)
+class MetaSetConfig:
+    """The options of `draw_recipes` that define a kind of meta-set; the paper's by default.
+
+    There are `n_sets` sample sets for each seed set, of `n_images` and with `n_transforms`
+    different ones of `transforms`. `per_image` draws magnitudes for each image instead of once,
+    `in_turn` takes one transform each in turn, `same_images` draws the images once for all sample
+    sets, `with_objects` only those that hold a labelled object. For `min_visibility` see `Recipe`.
+    """
+
+    transforms: tuple[str, ...] = MILD
+    n_sets: int = 50
+    n_images: int = 250
+    n_transforms: int = 3
+    per_image: bool = False
+    in_turn: bool = False
+    same_images: bool = False
+    with_objects: bool = False
+    min_visibility: float = 0.25
+
+    def check(self) -> None:
+        """Raise `InputError` where a number is out of its range or a transform is unknown."""
+        for name in self.transforms:
+            get_transform(name)
+        if self.n_sets < 1 or self.n_images < 1:
+            raise InputError(
+                f"n_sets and n_images must be at least 1, got {self.n_sets} and {self.n_images}."
+            )
+        n_different = len(set(self.transforms))
+        if not 0 <= self.n_transforms <= n_different:
+            raise InputError(
+                f"n_transforms must be between 0 and {n_different}, the number of different "
+                f"transforms to draw from, got {self.n_transforms}."
+            )
+        if not 0 <= self.min_visibility <= 1:
+            raise InputError(f"min_visibility must be between 0 and 1, got {self.min_visibility}.")
+        if self.in_turn and self.n_transforms != 1:
+            raise InputError(f"Transforms in turn need n_transforms = 1, got {self.n_transforms}.")
+
+
+def draw_recipes(seed_set: SeedSet, *, seed: int = 0, **options: Any) -> list[Recipe]:
+    """Draw the recipes of a seed set's sample sets (BoS, section 5.4).
+
+    `options` are those of `MetaSetConfig`. The first sample sets do not depend on how many follow:
+    every draw derives from `seed`, the seed set's name and the number of the sample set. Images are
+    drawn without replacement, all of them where there are fewer than `n_images`. With `in_turn`,
+    any n sample sets in a row hold each of n transforms once, and n times m of them hold each of
+    its m magnitudes.
+    """
+    config = MetaSetConfig(**options)
+    config.check()
+    images = [image for image in seed_set.images if len(image.boxes) or not config.with_objects]
+    if not images:
+        raise InputError(
+            f"Expected images of {seed_set.name!r} with labelled objects to draw from, but none of "
+            f"its {len(seed_set.images)} has one: check its mapping of categories."
+        )
+    name, transforms = seed_set.name, config.transforms
+    shared = draw_images(images, config.n_images, named_rng(seed, name, "same images"))
+    recipes = []
+    for index in range(config.n_sets):
+        rng = named_rng(seed, name, index)
+        image_ids = shared if config.same_images else draw_images(images, config.n_images, rng)
+        if config.in_turn:
+            steps = [_step_in_turn(transforms, index, named_rng(seed, name, "in turn"))]
+        else:
+            chosen = rng.choice(len(transforms), config.n_transforms, replace=False)
+            drawn = (get_transform(transforms[i]) for i in chosen)
+            steps = [TransformStep(transform.name, transform.draw(rng)) for transform in drawn]
+        if config.per_image:
+            steps = [TransformStep(step.name, None) for step in steps]
+        own_seed = int(rng.integers(2**31))
+        recipes.append(Recipe(name, image_ids, tuple(steps), own_seed, config.min_visibility))
+    return recipes
+
+
+def own_images(seed_set: SeedSet, *, n_images: int = MOST_IMAGES, seed: int = 0) -> Recipe:
+    """Make the recipe of a seed set's own, untransformed images (BoS, section 4.1).
+
+    Where it has more than `n_images`, so many are drawn without replacement.
+    """
+    image_ids = own_image_ids(seed_set, n_images=n_images, seed=seed)
+    return Recipe(seed_set.name, image_ids, (), seed)
+
+
+def save_recipes(path: PathLike, recipes: Iterable[Recipe]) -> None:
+    """Write recipes as JSON, one a line, atomically."""
+    lines = ",\n".join(_line(recipe) for recipe in recipes)
+    write_text(path, f'{{"recipes": [\n{lines}\n]}}\n')
+
+
+def load_recipes(path: PathLike) -> list[Recipe]:
+    """Read recipes that `save_recipes` wrote, or raise `InputError` if there are none."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))["recipes"]
+    except OSError as error:
+        raise InputError(f"Cannot read recipes from {path}: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} holds no recipes: {error!r}.") from error
+    return [Recipe.from_dict(entry) for entry in content]
+
+
+def _step_in_turn(transforms: Sequence[str], index: int, rng: np.random.Generator) -> TransformStep:
+    order, offset = rng.permutation(len(transforms)), int(rng.integers(2**31))
+    turn, place = divmod(index, len(transforms))
+    transform = get_transform(transforms[order[place]])
+    # Neighbours are a magnitude apart, so that a few sample sets hold each magnitude already.
+    magnitude = transform.magnitude((offset + place + turn) % transform.n_magnitudes)
+    return TransformStep(transform.name, magnitude)
+
+
+def _line(recipe: Recipe) -> str:
+    return json.dumps(recipe.to_dict(), separators=(",", ":"))
+
+
+def load_metaset_config(path: PathLike | None = None, **changes: Any) -> MetaSetConfig:
+    """Read a meta-set's configuration, such as `configs/metasets/mild.py`; by default the paper's.
+
+    `changes` are fields of `MetaSetConfig` that override the file, unless they are None.
+    """
+    options = {} if path is None else read_config(path)
+    options_there = {field.name for field in fields(MetaSetConfig)}
+    unknown = sorted(set(options) - options_there)
+    if unknown:
+        raise InputError(
+            f"{path}: no option {unknown[0]!r} here, only {', '.join(sorted(options_there))}."
+        )
+    options.update({name: value for name, value in changes.items() if value is not None})
+    if "transforms" in options:
+        options["transforms"] = tuple(options["transforms"])
+    return MetaSetConfig(**options)
+
+
+def sample_set_sizes(
+    seed_sets: Iterable[SeedSet], path: PathLike | None = None, **changes: Any
+) -> list[int]:
+    """Return the number of images of each sample set that a configuration makes of seed sets.
+
+    `path` and `changes` are those of `load_metaset_config`.
+    """
+    config = load_metaset_config(path, **changes)
+    recipes = (draw_recipes(seed_set, **asdict(config)) for seed_set in seed_sets)
+    return [len(recipe.image_ids) for set_recipes in recipes for recipe in set_recipes]

@@ -1,0 +1,167 @@
+"""Estimates for each category, where rare categories borrow from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from typing_extensions import Self
+
+from autoeval.errors import InputError
+from autoeval.estimation.intervals import MIN_SOURCES
+from autoeval.estimation.pair_table import stack_categories
+from autoeval.estimation.score_table import SEED, sources
+from autoeval.stability.methods import Method, make_method, readable
+from autoeval.stability.methods.score_rows import Rows, seed_rows
+from autoeval.stability.methods.source_intervals import inside, source_interval
+from autoeval.targets import find_target
+
+
+def categories_of(table: pd.DataFrame, target: str) -> list[str]:
+    """Return the categories that a score table has a column ``target/category`` for.
+
+    >>> categories_of(pd.DataFrame(columns=["mAP", "mAP/car", "mAP50/car", "mAP/van"]), "mAP")
+    ['car', 'van']
+    """
+    return [name.partition("/")[2] for name in table if name.startswith(f"{target}/")]
+
+
+class PartialPooling:
+    """One regressor for all categories, and for each an offset that is shrunk to none.
+
+    The offset of a category is its mean error over sources; it is kept to the share
+    :math:`τ² / (τ² + σ² / m)`, with m the number of sources that hold the category (`sources_`), σ²
+    the variance of errors between sources and τ² that between categories beyond chance, by the
+    method of moments (DerSimonian & Laird 1986).
+    """
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+
+    def fit(self, rows: Rows, target: str) -> Self:
+        """Fit on rows with a column ``category``; those without a finite target are left out."""
+        rows = rows.where(np.isfinite(rows[target].astype(np.float64)))
+        if not len(rows):
+            raise InputError(f"Expected categories with finite {target} but none has any.")
+        self.common_: Method = make_method(self.method).fit(rows, target)
+        seeds = rows.of_kind(SEED)
+        errors = seeds[target].astype(np.float64) - self.common_.predict(seeds)
+        names = ["category", "source"]
+        means = pd.DataFrame({"error": errors} | {name: seeds[name] for name in names})
+        means = means.groupby(names)["error"].mean()
+        defined = means[np.isfinite(means)].groupby(level="category")
+        by_category = {
+            str(category): category_means.to_numpy() for category, category_means in defined
+        }
+        self.sources_ = {name: len(values) for name, values in by_category.items()}
+        self.offsets_ = shrunken_means(by_category)
+        return self
+
+    def predict(self, rows: Rows) -> np.ndarray:
+        """Estimate the target for each row; unseen categories have no offset."""
+        offsets = [self.offsets_.get(str(category), 0.0) for category in rows["category"]]
+        return self.common_.predict(rows) + np.array(offsets)
+
+
+def shrunken_means(groups: dict[str, np.ndarray]) -> dict[str, float]:
+    """Shrink the mean of each group towards 0 by what its size says of it; see `PartialPooling`.
+
+    groups (m,): at least one finite value each.
+
+    >>> sure, rare = np.array([.2, .2, .2, .2]), np.array([.4])
+    >>> {name: round(mean, 2) for name, mean in shrunken_means({"car": sure, "van": rare}).items()}
+    {'car': 0.2, 'van': 0.4}
+    """
+    means = {name: float(values.mean()) for name, values in groups.items()}
+    scatter = sum(float(np.sum((v - v.mean()) ** 2)) for v in groups.values())
+    freedom = sum(len(v) - 1 for v in groups.values())
+    if not freedom:
+        return dict.fromkeys(groups, 0.0)
+    within = scatter / freedom
+    noise = {name: within / len(values) for name, values in groups.items()}
+    squares = np.array([means[name] ** 2 - noise[name] for name in groups])
+    between = max(float(squares.mean()), 0.0)
+    return {
+        name: mean * between / (between + noise[name]) if between else 0.0
+        for name, mean in means.items()
+    }
+
+
+def estimate_categories(
+    table: pd.DataFrame,
+    rows: pd.DataFrame,
+    *,
+    method: str,
+    target: str = "mAP",
+    level: float = 0.9,
+) -> pd.DataFrame:
+    """Estimate the accuracy of each category, with an interval by source.
+
+    Returned: one row a category: ``category``, ``estimate``, ``lower``, ``upper``,
+        ``interval_method``, ``sources`` (whose own images hold it; an interval needs three).
+    """
+    categories = categories_of(table, target)
+    stems = {name.partition("/")[0] for name in table if "/" in name}
+    features = readable(make_method(method), stems)
+    columns = (*features, target)
+    stacked = stack_categories(table, categories) if categories else pd.DataFrame()
+    if stacked.empty or not set(columns) <= stems:
+        raise InputError(
+            f"Expected columns such as {target}/CATEGORY for a task of several categories."
+        )
+    new_rows = stack_categories(rows, categories)
+    fits = {name: stacked["source"] != name for name in sources(table)}
+    whole = _estimate(stacked, new_rows, method, target)
+    without = {
+        name: _estimate(stacked[rest], new_rows, method, target) for name, rest in fits.items()
+    }
+    missed = {
+        name: _estimate(stacked[rest], seed_rows(stacked[~rest]), method, target)
+        for name, rest in fits.items()
+    }
+    return pd.DataFrame(
+        [_row(c, stacked, whole, without, missed, target, level) for c in categories]
+    )
+
+
+def _estimate(
+    training: pd.DataFrame, new_rows: pd.DataFrame, method: str, target: str
+) -> pd.Series:
+    """Estimate by category, mean over repeats, each by the regressor of its repeat."""
+    names = (*make_method(method).features, target, "category")
+    parts = []
+    for repeat, rows in new_rows.groupby("repeat"):
+        fitted = PartialPooling(method).fit(
+            Rows.of(training[training["repeat"] == repeat], names), target
+        )
+        parts.append(pd.Series(fitted.predict(Rows.of(rows, names)), rows["category"]))
+    return pd.concat(parts).groupby(level=0).mean() if parts else pd.Series(dtype=float)
+
+
+def _row(
+    category: str,
+    stacked: pd.DataFrame,
+    whole: pd.Series,
+    without: Mapping[str, pd.Series],
+    missed: Mapping[str, pd.Series],
+    target: str,
+    level: float,
+) -> dict[str, Any]:
+    seeds = seed_rows(stacked)
+    true = seeds[seeds["category"] == category].groupby("source")[target].first().dropna()
+    evaluated = [name for name in true.index if np.isfinite(missed[name].get(category, np.nan))]
+    residuals = np.array([abs(missed[name][category] - true[name]) for name in evaluated])
+    left_out = np.array([without[name][category] for name in evaluated])
+    interval = source_interval(float(whole[category]), left_out, residuals, level=level)
+    interval = inside(interval, float(whole[category]), most=find_target(target).upper)
+    clip = find_target(target).clip
+    return {
+        "category": category,
+        "estimate": float(clip(whole[category])),
+        "lower": interval.lower,
+        "upper": interval.upper,
+        "interval_method": interval.method,
+        "sources": len(evaluated) if len(evaluated) >= MIN_SOURCES else len(true),
+    }

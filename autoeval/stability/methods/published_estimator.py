@@ -1,0 +1,276 @@
+"""The estimator of a published method: a regressor on a score table, as in scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from typing_extensions import Self
+
+from autoeval.detections import Evidence
+from autoeval.errors import InputError
+from autoeval.estimation.artefact import read_artefact, write_artefact
+from autoeval.estimation.bayesian_regression import DEFAULT_METHOD
+from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
+from autoeval.estimation.observation.detector_identity import identity_warnings
+from autoeval.estimation.observation.kept_observer import Keeping, keeping
+from autoeval.estimation.observation.observing import ImageDetector
+from autoeval.estimation.protocol import FitResult
+from autoeval.estimation.site import Categories, Site
+from autoeval.io.find_images import Images, list_images
+from autoeval.runtime.files import PathLike
+from autoeval.runtime.shards import Shards
+from autoeval.stability.methods.categories import estimate_categories
+from autoeval.stability.methods.published_estimate import PublishedEstimate
+from autoeval.stability.methods.scored_pass import ScoredPass
+from autoeval.stability.methods.scored_site import scored_site
+from autoeval.stability.methods.source_regression import SourceRegression
+from autoeval.stability.passes.presets import SourceDomain
+from autoeval.stability.scores.registry import of_domain
+
+
+class PublishedEstimator:
+    """Estimates the accuracy of a detector on images without labels by a published method.
+
+    `autoeval.stability.fitting.fit_task.fit_task` makes one from the sample sets of labelled
+    sources.
+
+    Parameters
+    ----------
+    method : str
+        Name in `autoeval.stability.methods.methods`, other than that of the default.
+    target : str
+        Column to estimate: a name in `autoeval.targets.TARGETS`.
+    level : float
+        Nominal coverage of the interval.
+
+    Attributes
+    ----------
+    regression_ : SourceRegression
+        One regressor a dropout repeat, with the errors on left-out sources.
+    context_ : dict
+        What the scores were made with; see `autoeval.estimation.estimator.AccuracyEstimator`.
+    loading_ : dict
+        How its detector is loaded, where that is known.
+    fit_result_ : FitResult or None
+        How it was evaluated when it was fitted; not saved.
+    detector_ : ImageDetector or None
+        The detector, where it was fitted with it in this process; not saved.
+    """
+
+    def __init__(self, method: str = "fused", *, target: str = "mAP", level: float = 0.9) -> None:
+        self.method = method
+        self.target = target
+        self.level = level
+
+    def __repr__(self) -> str:
+        fitted = getattr(self, "regression_", None)
+        state = f"fitted on {len(fitted.sources_)} sources" if fitted else "not fitted"
+        return (
+            f"<PublishedEstimator of {self.target} by '{self.method}', level {self.level}, {state}>"
+        )
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the constructor, as scikit-learn does."""
+        return {"method": self.method, "target": self.target, "level": self.level}
+
+    def fit(
+        self,
+        table: pd.DataFrame,
+        *,
+        context: Mapping[str, Any] | None = None,
+        loading: Mapping[str, Any] | None = None,
+        fit_result: FitResult | None = None,
+        detector: ImageDetector | None = None,
+    ) -> Self:
+        """Fit on a score table; see `autoeval.estimation.score_table`.
+
+        Parameters
+        ----------
+        table : DataFrame
+        context : mapping, optional
+            What the rows were made with, compared before new images are estimated; saved along.
+        loading : mapping, optional
+            How the detector is loaded; saved along.
+        fit_result : FitResult, optional
+        detector : ImageDetector, optional
+            What `predict` runs by default.
+
+        Raises
+        ------
+        InputError
+            If there is no such method or target, the level is not over 0 and under 1, or the table
+            lacks what the method reads.
+        """
+        if self.method == DEFAULT_METHOD:
+            raise InputError(
+                f"The method '{DEFAULT_METHOD}' is that of `autoeval.AccuracyEstimator`: fit that."
+            )
+        self.regression_ = SourceRegression(self.method, target=self.target, level=self.level).fit(
+            table
+        )
+        self.context_ = dict(context or {})
+        self.loading_ = dict(loading or {})
+        self.fit_result_ = fit_result
+        self.detector_ = detector
+        return self
+
+    @property
+    def _fitted(self) -> SourceRegression:
+        if not hasattr(self, "regression_"):
+            raise InputError(
+                f"This estimator by '{self.method}' is not fitted: `fit` it on a score table, or "
+                "`load` one."
+            )
+        return self.regression_
+
+    @property
+    def table_(self) -> pd.DataFrame:
+        """The score table that it was fitted on."""
+        return self._fitted.table_
+
+    @property
+    def pass_(self) -> ScoredPass:
+        """The pass over the images of the fit, which those of a new site get, too."""
+        fitted = self._fitted
+        ranged = tuple(fitted.training_range_)
+        return ScoredPass(
+            self.context_, self.loading_, fitted.features_, fitted.table_, compared=ranged
+        )
+
+    def check_detector(self, detector: ImageDetector) -> None:
+        """Make sure that a detector is the one it was fitted with, or name what differs."""
+        self.pass_.check_detector(detector)
+
+    def load_detector(self) -> ImageDetector:
+        """Load the detector that it was fitted with, where it knows how."""
+        return self.pass_.load_detector(self.detector_)
+
+    def predict(
+        self,
+        boxes: GivenBoxes | None = None,
+        *,
+        images: Images | None = None,
+        categories: Categories | None = None,
+        repeats: int | None = None,
+        domain: SourceDomain | None = None,
+        keep: Keeping | None = None,
+        shards: Shards | None = None,
+        watch: Callable[[Evidence], object] = lambda evidence: None,
+    ) -> PublishedEstimate:
+        """Run the detector on new images and estimate its accuracy there.
+
+        Parameters
+        ----------
+        boxes : Detector or ImageDetector, optional
+            By default the one that it was fitted with.
+        images : path-like or sequence
+            See `autoeval.estimation.estimator.AccuracyEstimator.predict`.
+        categories : mapping, optional
+            Not for these methods, which estimate the categories of their task: refused.
+        repeats : int, optional
+            Perturbed passes; by default as many as it was fitted with.
+        domain : SourceDomain, optional
+            The training domain, for methods that compare with it.
+        keep : Keeping, optional
+            Where to keep what is observed, and who observes.
+        shards : Shards, optional
+            Which processes share the images.
+        watch : callable
+            Called with the evidence of each image.
+
+        Returns
+        -------
+        PublishedEstimate
+            Its `site` holds the boxes.
+
+        Raises
+        ------
+        InputError
+            If predictions are given, the detector is another one, or something given is not read.
+        """
+        fitted_pass = self.pass_
+        given = None if boxes is None else given_boxes(boxes)
+        if isinstance(given, Predictions):
+            raise InputError(
+                f"The method '{self.method}' reads scores that need the detector itself: fit by "
+                f"'{DEFAULT_METHOD}' to estimate from predictions."
+            )
+        if images is None:
+            raise InputError("Expected images to run the detector on.")
+        if categories:
+            raise InputError(
+                f"The method '{self.method}' estimates the categories of its task: leave out "
+                f"`categories` (--category), or fit by '{DEFAULT_METHOD}'."
+            )
+        if domain is not None and not of_domain(fitted_pass.compared):
+            raise InputError(
+                f"No score of this estimator by '{self.method}' compares with a training domain: "
+                "leave out `domain` (--preset reference=)."
+            )
+        pictures = list_images(images)
+        run = given or Detector(self.load_detector())
+        fitted_pass.check_read(["reference"] if run.loaded_reference is not None else [])
+        observer = fitted_pass.observer(
+            run.loaded,
+            repeats=repeats,
+            domain=domain,
+            reference=run.loaded_reference or fitted_pass.load_reference(),
+            batch_size=run.batch_size,
+        )
+        fitted_pass.check_context(observer.context())
+        site = scored_site(
+            keeping(observer, keep or run.keeping(None)), pictures, shards=shards, watch=watch
+        )
+        warnings = (*fitted_pass.repeated_warnings, *identity_warnings(run.loaded))
+        return self.predict_site(site.warned(warnings))
+
+    def predict_site(self, site: Site) -> PublishedEstimate:
+        """Estimate from the scores of `scored_site`."""
+        estimate = self.predict_rows(pd.DataFrame(site.row["rows"]), backbone=site.backbone)
+        return replace(estimate, warnings=(*site.warnings, *estimate.warnings), site=site)
+
+    def predict_rows(self, rows: pd.DataFrame, *, backbone: str = "ResNet") -> PublishedEstimate:
+        """Estimate from the scores of one set of images, and each category that has its own."""
+        fitted = self._fitted
+        estimate = fitted.predict_rows(rows, backbone=backbone)
+        if not any("/" in str(name) for name in rows):
+            return estimate
+        categories = estimate_categories(
+            fitted.table_, rows, method=self.method, target=self.target, level=self.level
+        ).rename(columns={"estimate": "value"})
+        table = categories.set_index("category")[["value", "lower", "upper"]]
+        return replace(estimate, per_category=table.to_dict("index"))
+
+    def predict_left_out(self) -> np.ndarray:
+        """Estimate each row of `table_` without its source; see `SourceRegression`."""
+        return self._fitted.predict_left_out()
+
+    def save(self, path: PathLike) -> None:
+        """Write its score table and its settings to one Parquet file."""
+        table = self.table_  # refused where it is not fitted
+        metadata = {"estimator": self.get_params(), "context": self.context_}
+        write_artefact(path, table, {**metadata, "loading": self.loading_})
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read what `save` wrote, or the work dir of a fit, and fit again on its table.
+
+        Raises
+        ------
+        InputError
+            If the file is missing or is not a saved estimator of a published method.
+        """
+        table, metadata = read_artefact(path)
+        settings = metadata["estimator"]
+        try:
+            return cls(
+                str(settings.get("method", DEFAULT_METHOD)),
+                target=settings["target"],
+                level=settings["level"],
+            ).fit(table, context=metadata["context"], loading=metadata.get("loading"))
+        except InputError as error:
+            raise InputError(f"{path} holds an estimator that cannot be used. {error}") from error

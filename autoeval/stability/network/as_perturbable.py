@@ -1,0 +1,37 @@
+"""A detector as the passes of published scores need it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.errors import InputError
+from autoeval.stability.network.viewed_black_box import ViewedBlackBox
+
+
+def as_perturbable(detector: Any, stages: Sequence[str] = ()) -> Any:
+    """Return the same detector with all passes that it allows.
+
+    One of mmdet becomes a `PerturbableDetector`, at `stages` of its backbone if any are named, and
+    a black box a `ViewedBlackBox`; any other takes the options of dropout itself. InputError for
+    stages of one that is not of mmdet.
+    """
+    if hasattr(detector, "model"):  # mmdet takes seconds to import
+        from autoeval.detectors.detector import MMDetector
+        from autoeval.stability.network.perturbable import PerturbableDetector
+
+        perturbable = isinstance(detector, PerturbableDetector)
+        if perturbable and (not stages or detector.stages == tuple(stages)):
+            return detector
+        if isinstance(detector, MMDetector):
+            parts = detector.model, detector.config, detector.categories
+            return PerturbableDetector(*parts, stages=stages)
+    if stages:
+        raise InputError(
+            f"Expected no stages with {getattr(detector, 'name', detector)}: they are modules of "
+            "the backbone of a network of mmdet. Leave them out."
+        )
+    if isinstance(detector, BlackBoxDetector) and not isinstance(detector, ViewedBlackBox):
+        return ViewedBlackBox(detector)
+    return detector

@@ -1,0 +1,91 @@
+"""Where and how much to drop: plain values, without a network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from autoeval.errors import InputError
+from autoeval.io.config_file import read_config
+from autoeval.runtime.files import write_text
+
+POSITIONS = ("after", "before")
+N_STAGES = 4
+FIELDS = ("position", "stages", "rate")
+
+
+@dataclass(frozen=True)
+class DropoutSpec:
+    """Where and how much to drop.
+
+    `position` "after" drops elements of a stage's output, which both the next stage and the neck
+    read; "before" those of its input alone: the neck still sees the previous stage whole. `stages`
+    are numbers of the four backbone stages, from 0, kept sorted; `rate` is the probability of
+    zeroing an element, 0 <= rate < 1, and the rest is divided by 1 - rate.
+
+    Examples
+    --------
+    >>> DropoutSpec("before", [2, 1])
+    DropoutSpec(position='before', stages=(1, 2), rate=0.15)
+    """
+
+    position: str = "after"
+    stages: tuple[int, ...] = (1, 2)
+    rate: float = 0.15
+
+    def __post_init__(self) -> None:
+        if self.position not in POSITIONS:
+            raise InputError(
+                f"Expected dropout `position` 'after' or 'before', got {self.position!r}."
+            )
+        stages = _sorted_stages(self.stages)
+        if not stages or len(set(stages)) < len(stages) or not set(stages) <= set(range(N_STAGES)):
+            raise InputError(
+                "Expected dropout `stages` to be different numbers among 0, 1, 2, 3 and at least "
+                f"one, got {self.stages!r}."
+            )
+        if isinstance(self.rate, bool) or not 0 <= self.rate < 1:
+            raise InputError(f"Expected dropout `rate` at least 0 and under 1, got {self.rate!r}.")
+        object.__setattr__(self, "stages", stages)
+        object.__setattr__(self, "rate", float(self.rate))
+
+
+def _sorted_stages(stages: Iterable[int]) -> tuple[int, ...]:
+    try:
+        return tuple(sorted(int(stage) for stage in stages))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Expected dropout `stages` as numbers, got {stages!r}.") from error
+
+
+def write_dropout_config(
+    path: str | os.PathLike[str], spec: DropoutSpec, search: dict[str, Any]
+) -> None:
+    """Write a dropout to a Python file; `search` says in plain values how it was found."""
+    lines = [
+        f'"""Dropout for {search["detector"]}, found by autoeval search-dropout."""',
+        "",
+        f'dropout = dict(position="{spec.position}", stages={list(spec.stages)}, rate={spec.rate})',
+        "",
+        "found = dict(",
+        *(f"    {name}={_literal(value)}," for name, value in search.items()),
+        ")",
+    ]
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def load_dropout(path: str | os.PathLike[str]) -> DropoutSpec:
+    """Read the dropout of a configuration file, or raise `InputError` if it holds none."""
+    dropout = read_config(path).get("dropout")
+    if not isinstance(dropout, dict) or set(dropout) != set(FIELDS):
+        raise InputError(
+            f"Expected {path} to hold `dropout = dict(position=..., stages=[...], rate=...)`, got "
+            f"{dropout!r}. autoeval search-dropout writes such files."
+        )
+    return DropoutSpec(dropout["position"], tuple(dropout["stages"]), dropout["rate"])
+
+
+def _literal(value: Any) -> str:
+    """Write a value as the project's formatter would."""
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,0 +1,131 @@
+"""A backbone as a chain of layers, so that what precedes the first dropout is run only once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from autoeval.errors import InputError
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+
+Layer = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class HookPoints:
+    """The modules between which a backbone's stages lie.
+
+    For each stage: the one whose first argument is its input, and the one that returns its output.
+    """
+
+    entries: tuple[nn.Module, ...]
+    exits: tuple[nn.Module, ...]
+
+    def check(self, spec: DropoutSpec) -> None:
+        """Raise InputError if ``spec`` names a stage that the backbone lacks."""
+        lacking = [stage for stage in spec.stages if stage >= len(self.exits)]
+        if lacking:
+            raise InputError(
+                f"The backbone has {len(self.exits)} stages, numbered from 0, so dropout at "
+                f"{lacking} is impossible: choose other `stages`, or name more with stages=."
+            )
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """What a backbone has computed when the first layer to be perturbed has just run.
+
+    `layer` is its number, `x` (N, ...) its untouched output, `features` those for the neck that
+    earlier layers have given.
+    """
+
+    layer: int
+    x: Tensor
+    features: tuple[Tensor, ...]
+
+    def take(self, rows: Sequence[int]) -> Prefix:
+        """Select samples of the batch; a sample may be taken several times."""
+        features = tuple(take_rows(feature, rows) for feature in self.features)
+        return Prefix(self.layer, take_rows(self.x, rows), features)
+
+
+def take_rows(x: Tensor, rows: Sequence[int]) -> Tensor:
+    """Select rows of a tensor (N, ...); all of them in their order are the tensor, not a copy."""
+    return x if list(rows) == list(range(len(x))) else x[list(rows)]
+
+
+@dataclass(frozen=True)
+class StagedBackbone:
+    """The layers of a backbone in the order they run, and where its stages lie among them.
+
+    Running the chain computes what the backbone's own ``forward`` does, with the same modules in
+    the same order. `inputs` and `outputs` are, for each stage, the numbers of the layer whose
+    output it reads and of the layer that ends it; `taps` have, for each layer whose output the neck
+    reads, what turns it into a feature map; `points` are the same stages in terms of modules.
+    """
+
+    layers: tuple[Layer, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    taps: Mapping[int, Layer]
+    points: HookPoints
+
+    def forward(
+        self, images: Tensor, keep: Collection[int] = ()
+    ) -> tuple[tuple[Tensor, ...], dict[int, Prefix]]:
+        """Run the whole chain on images (N, 3, H, W): features for the neck, and prefixes.
+
+        A `Prefix` is kept at each layer whose number is in `keep`; see `first_layer`.
+        """
+        x, prefixes = images, {}
+        features: list[Tensor] = []
+        for number, layer in enumerate(self.layers):
+            x = layer(x)
+            if number in keep:
+                prefixes[number] = Prefix(number, x, tuple(features))
+            if number in self.taps:
+                features.append(self.taps[number](x))
+        return tuple(features), prefixes
+
+    def stage_at(self, layer: int, spec: DropoutSpec) -> int | None:
+        """Return the stage at which ``spec`` perturbs the output of a layer, None if it does not.
+
+        One layer may end a stage and begin the next; ``spec.position`` says which is meant.
+        """
+        return next((s for s in spec.stages if self._place(spec)[s] == layer), None)
+
+    def first_layer(self, spec: DropoutSpec) -> int:
+        """Return the number of the first layer whose output ``spec`` perturbs."""
+        self.points.check(spec)
+        return min(self._place(spec)[stage] for stage in spec.stages)
+
+    def _place(self, spec: DropoutSpec) -> tuple[int, ...]:
+        return self.outputs if spec.position == "after" else self.inputs
+
+
+def whole(x: Tensor) -> Tensor:
+    """Return a layer's output as it is: the tap of all convolutional families."""
+    return x
+
+
+def chain_of_modules(
+    stem: Sequence[Layer], stages: Sequence[Sequence[nn.Module]], taps: Sequence[int]
+) -> StagedBackbone:
+    """Make a chain of modules in which every stage's output is the next one's input.
+
+    `taps` are numbers of the layers that the neck reads, counted over stem and stages.
+    """
+    ends = []
+    layers = list(stem)
+    for stage in stages:
+        layers += stage
+        ends.append(len(layers) - 1)
+    return StagedBackbone(
+        tuple(layers),
+        inputs=(len(stem) - 1, *ends[:-1]),
+        outputs=tuple(ends),
+        taps=dict.fromkeys(taps, whole),
+        points=HookPoints(tuple(s[0] for s in stages), tuple(s[-1] for s in stages)),
+    )

@@ -1,0 +1,222 @@
+"""A detector that is also run with feature dropout, and shows what a pass leaves on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mmengine.config import Config
+
+from autoeval.detections import HALF_SIZE, Detections, Evidence
+from autoeval.detectors.detector import MMDetector
+from autoeval.detectors.predicting import Batch
+from autoeval.stability.network.capturing.capture import CAPTURED, capture
+from autoeval.stability.network.capturing.logits import final_head
+from autoeval.stability.network.forward.dropout import sample_seed
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.network.forward.passes import (
+    StagedPasses,
+    choose_passes,
+    part_costs,
+    stage_names,
+    take_samples,
+)
+from autoeval.stability.network.forward.reweighting import classified, perturbed_weights
+from autoeval.stability.network.views import views_of
+
+if TYPE_CHECKING:
+    from mmdet.models.detectors import BaseDetector
+
+REWEIGHTED, VIEWED = "reweighted", "views"
+Perturbed = dict[DropoutSpec, list[Detections]]
+
+
+class PerturbableDetector(MMDetector):
+    """An `MMDetector` with the passes that published scores read beside the clean one.
+
+    For `stages` see `choose_passes`.
+    """
+
+    gives = (*CAPTURED, VIEWED, HALF_SIZE, REWEIGHTED)
+
+    def __init__(
+        self,
+        model: BaseDetector,
+        config: Config,
+        categories: Sequence[str],
+        *,
+        stages: Sequence[str] = (),
+    ) -> None:
+        super().__init__(model, config, categories)
+        self._passes = choose_passes(model, stages)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the boxes depend on, field by field; see `autoeval.detectors.settings.describe`.
+
+        The stages are among it where they are not given by the family of the backbone.
+        """
+        described = dict(super().settings)
+        if not self.splits_backbone and self.stages:
+            described["stages"] = list(self.stages)
+        return described
+
+    @property
+    def splits_backbone(self) -> bool:
+        """Whether perturbed passes start from the cached output of the last unperturbed layer."""
+        return isinstance(self._passes, StagedPasses)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Names of the modules of the backbone at which features are dropped, none if not known."""
+        return stage_names(self._passes)
+
+    def observe(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        *,
+        dropout: DropoutSpec | None = None,
+        repeats: int = 0,
+        seed: int = 0,
+        wants: Collection[str] = (),
+    ) -> list[Evidence]:
+        """Run the detector once on each image, and ``repeats`` times more with feature dropout.
+
+        Images are (H, W, 3), uint8, BGR; their sizes may differ. The dropout masks derive from the
+        name of the image, `seed` and the number of the repeat. `wants` names further fields of
+        `Evidence`: ``candidates``, ``logits``, ``features`` and ``prototypes`` are by-products of
+        the clean pass, ``views`` are one more clean pass for each of `VIEWS`, ``half_size`` is a
+        clean pass at half the input size (see `Halving`), and ``reweighted`` one with perturbed
+        weights, the same ones for a seed, which adds ``logits``. What the detector does not give is
+        missing from the evidence, with the reason.
+
+        Returns evidence in the order of ``images``, boxes in pixels of the image as given. Raises
+        ValueError for arguments that do not fit together, and `InputError` if the backbone lacks a
+        stage that ``dropout`` names.
+        """
+        if repeats and dropout is None:
+            raise ValueError(f"Expected {repeats} repeats with a `dropout`, got none.")
+        specs = [dropout] if dropout and repeats else []
+        wants = {*wants, "logits"} if REWEIGHTED in wants else wants
+        passes = self._all_passes(images, image_ids, specs, repeats, seed, wants)
+        evidence = [image_passes.evidence(dropout) for image_passes in passes]
+        if VIEWED in wants:
+            views = views_of(images, self._clean)
+            evidence = [
+                replace(image_evidence, views=image_views)
+                for image_evidence, image_views in zip(evidence, views, strict=True)
+            ]
+        if HALF_SIZE in wants:
+            evidence = self._with_half_size(images, evidence)
+        return self._reweighted(images, evidence, seed) if REWEIGHTED in wants else evidence
+
+    def observe_each(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        dropouts: Sequence[DropoutSpec],
+        *,
+        repeats: int = 1,
+        seed: int = 0,
+    ) -> list[dict[DropoutSpec, Evidence]]:
+        """Observe images under several dropouts, running what these share only once.
+
+        They share the clean pass, the random draws, and, where they have the same rate, the stages
+        up to the first dropout in which they differ. On a CPU the boxes are those of `observe` with
+        each dropout alone, to the last bit.
+        """
+        if not dropouts or len(set(dropouts)) < len(dropouts):
+            raise ValueError(f"Expected different `dropouts`, at least one, got {dropouts}.")
+        passes = self._all_passes(images, image_ids, dropouts, repeats, seed)
+        return [{spec: image_passes.evidence(spec) for spec in dropouts} for image_passes in passes]
+
+    def part_costs(self, image: np.ndarray) -> tuple[float, ...]:
+        """Say how the cost of a pass is shared among the parts of the network; see `part_costs`."""
+        ((_, batch),) = self._batches([image])
+        return part_costs(self._passes, batch)
+
+    def _all_passes(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        dropouts: Sequence[DropoutSpec],
+        repeats: int,
+        seed: int,
+        wants: Collection[str] = (),
+    ) -> list[_Passes]:
+        """Run the passes of all images, those of one size together."""
+        self._check(images, image_ids, wants)
+        if repeats < 0:
+            raise ValueError(f"Expected `repeats` 0 or more, got {repeats}.")
+        passes: dict[int, _Passes] = {}
+        for rows, batch in self._batches(images):
+            seeds = [sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows]
+            observed = self._run(self._observe_batch, batch, dropouts, seeds, wants)
+            for i, (clean, perturbed, captured) in zip(rows, observed, strict=True):
+                size = images[i].shape[:2]
+                passes[i] = _Passes(image_ids[i], size, clean, perturbed, captured)
+        return [passes[i] for i in range(len(images))]
+
+    def _observe_batch(
+        self,
+        batch: Batch,
+        dropouts: Sequence[DropoutSpec],
+        seeds: Sequence[int],
+        wants: Collection[str],
+    ) -> list[tuple[Detections, Perturbed, dict[str, Any]]]:
+        """Return the clean boxes, the perturbed ones and further fields of evidence of n images.
+
+        Seeds come in rounds of n.
+        """
+        n_images = len(batch.samples)
+        with capture(self.model, wants) as captured:
+            clean, prefixes = self._passes.clean(batch, dropouts if seeds else ())
+        perturbed: list[Perturbed] = [{spec: [] for spec in dropouts} for _ in range(n_images)]
+        for start in range(0, len(seeds) if dropouts else 0, self.max_batch):
+            part = seeds[start : start + self.max_batch]
+            rows = [(start + i) % n_images for i in range(len(part))]
+            begun = {layer: prefix.take(rows) for layer, prefix in prefixes.items()}
+            again = take_samples(batch, rows)
+            for spec, detections in self._passes.perturbed(again, begun, dropouts, part):
+                for row, boxes in zip(rows, detections, strict=True):
+                    perturbed[row][spec].append(boxes)
+        fields = [captured.fields(i) for i in range(n_images)]
+        return list(zip(clean, perturbed, fields, strict=True))
+
+    def _reweighted(
+        self, images: Sequence[np.ndarray], evidence: Sequence[Evidence], seed: int
+    ) -> list[Evidence]:
+        """Add what is found with perturbed weights, or the reason why nothing is."""
+        names = [one.image_id for one in evidence]
+        with perturbed_weights(self.model, seed):
+            perturbed = self.observe(images, names, wants=["logits"])
+        n_categories = getattr(final_head(self.model), "num_classes", len(self.categories))
+
+        def both(clean: Evidence, other: Evidence) -> Evidence:
+            for one in (clean, other):
+                if reason := one.why_missing("logits"):
+                    return replace(clean, missing={**clean.missing, REWEIGHTED: reason})
+            pair = [classified(e.clean, e.require("logits"), n_categories) for e in (clean, other)]
+            return replace(clean, reweighted=tuple(pair))
+
+        return [both(*pair) for pair in zip(evidence, perturbed, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Passes:
+    """What all passes over one image have found."""
+
+    image_id: str
+    image_size: tuple[int, int]
+    clean: Detections
+    perturbed: Perturbed
+    captured: dict[str, Any]
+
+    def evidence(self, dropout: DropoutSpec | None) -> Evidence:
+        """Put together the clean boxes and those under one dropout."""
+        perturbed = tuple(self.perturbed[dropout]) if dropout in self.perturbed else ()
+        return Evidence(self.image_id, self.image_size, self.clean, perturbed, **self.captured)

@@ -1,0 +1,78 @@
+"""A black box that is also run on altered images, and says why it has no other evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from autoeval.detections import HALF_SIZE, Detections, Evidence
+from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.errors import InputError
+from autoeval.stability.network.views import views_of
+
+MISSING = {
+    "perturbed": "a black box has no features that dropout could reach",
+    "candidates": "a black box does not state which boxes it suppressed",
+    "logits": "a black box returns scores, no class logits",
+    "features": "a black box does not show its features",
+    "prototypes": "a black box does not show its features",
+    "reweighted": "a black box has no weights that could be perturbed",
+}
+
+
+class ViewedBlackBox(BlackBoxDetector):
+    """The same detector, with what published scores may want of it.
+
+    Examples
+    --------
+    >>> def find(images):
+    ...     n = len(images)
+    ...     return [[[0, 0, 4, 4]]] * n, [[.9]] * n, [["car"]] * n
+    >>> detector = ViewedBlackBox(BlackBoxDetector(find, ["car"]))
+    >>> (evidence,) = detector.observe([np.zeros((8, 8, 3), np.uint8)], ["street"])
+    >>> len(evidence.clean), evidence.why_missing("perturbed")
+    (1, 'a black box has no features that dropout could reach')
+    """
+
+    splits_backbone = False
+
+    def __init__(self, detector: BlackBoxDetector) -> None:
+        vars(self).update(vars(detector))
+
+    def observe(
+        self,
+        images: Sequence[np.ndarray],
+        image_ids: Sequence[str],
+        *,
+        dropout: object = None,
+        repeats: int = 0,
+        seed: int = 0,
+        wants: Collection[str] = (),
+    ) -> list[Evidence]:
+        """Run the detector as `BlackBoxDetector.observe` does, and again for each view.
+
+        `wants` may name anything that a pass leaves; given are ``half_size`` and ``views``. With
+        `dropout` and `seed` nothing is done, and InputError is raised if `repeats` are asked for.
+        """
+        if repeats:
+            raise InputError(
+                f"Expected no dropout repeats for {self.name} but got {repeats}: "
+                f"{MISSING['perturbed']}."
+            )
+        plain = super().observe(images, image_ids, wants={HALF_SIZE} & set(wants))
+        evidence = [
+            replace(clean_only, missing={**clean_only.missing, **MISSING}) for clean_only in plain
+        ]
+        if "views" not in wants:
+            return evidence
+
+        def find(altered: Sequence[np.ndarray]) -> list[Detections]:
+            return self._detect(altered, image_ids)
+
+        views = views_of(images, find)
+        return [
+            replace(image_evidence, views=image_views)
+            for image_evidence, image_views in zip(evidence, views, strict=True)
+        ]

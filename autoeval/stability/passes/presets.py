@@ -1,0 +1,217 @@
+"""Named settings of box stability: what to perturb and how to compare.
+
+``paper`` is the text of Yang et al. 2024 (section 3 and appendix A): equation 4 divides by all M
+images, so that one without a box on one side counts as 0. ``paper_skip_empty`` is the same, but
+leaves such images out, as the released code does. ``released`` is that code, ``replication`` the
+settings of the published replication. Boxes scaled to [0, 1] and boxes in pixels have the same
+overlaps.
+
+The released code has no file for ResNet, the backbone of the paper's main tables. It drops before
+stages in RegNet ([2, 3] at .1, whatever the options), and before layers in MobileNetV2, where its
+``[1, 2]`` is ``DropoutSpec("before", (0, 1))`` here; the position of ``released`` is taken over
+from them. For Swin it drops elements of the normalised outputs, which the neck alone reads; there
+is no such position here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.detections import HALF_SIZE, Detections
+from autoeval.errors import InputError
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.pass_settings import PassSettings
+from autoeval.estimation.observation.reference_boxes import Reference
+from autoeval.runtime.files import atomic_path
+from autoeval.stability.network.as_perturbable import as_perturbable
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.feature_statistics import UNREADABLE, FeatureStatistics
+
+# What a clean pass leaves behind at next to no cost.
+BY_PRODUCTS = ("candidates", "logits", "features")
+DEFAULT_WANTS = (*BY_PRODUCTS, HALF_SIZE)
+PRESETS = {
+    "paper": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings()),
+    "paper_skip_empty": (DropoutSpec("after", (1, 2), 0.15), BoxStabilitySettings(empty="skip")),
+    "released": (
+        DropoutSpec("before", (1, 2), 0.15),
+        BoxStabilitySettings(cost="iou", empty="skip"),
+    ),
+    "replication": (DropoutSpec("before", (1, 2), 0.15), BoxStabilitySettings(empty="skip")),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SourceDomain:
+    """What the Fréchet distance and the original ATC know of the training domain.
+
+    features: None where the detector's backbone gives no feature maps.
+    threshold: confidence under which there are as many boxes as there are wrong ones.
+    """
+
+    name: str
+    features: FeatureStatistics | None
+    threshold: float
+
+    @property
+    def digest(self) -> str:
+        """A short name of all its numbers."""
+        digest = hashlib.sha256(repr((self.name, self.threshold)).encode())
+        if self.features is not None:
+            digest.update(self.features.mean.tobytes() + self.features.covariance.tobytes())
+        return digest.hexdigest()[:16]
+
+    def save(self, path: Path) -> None:
+        """Write an npz file."""
+        features = {} if self.features is None else self.features.arrays()
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, threshold=self.threshold, **features)
+
+    @classmethod
+    def load(cls, path: Path, name: str) -> SourceDomain:
+        """Read what `save` wrote of the seed set of this name."""
+        try:
+            with np.load(path) as stored:
+                threshold, has_features = float(stored["threshold"]), "mean" in stored
+        except UNREADABLE as error:
+            raise InputError(
+                f"Expected a training domain in '{path}' but could not read it: {error}"
+            ) from error
+        return cls(name, FeatureStatistics.load(path) if has_features else None, threshold)
+
+
+class Measure(Protocol):
+    """Adds up how right a detector is, image by image, as `MeanAP` does."""
+
+    def update(
+        self, detections: Detections, boxes: np.ndarray, labels: np.ndarray, iscrowd: np.ndarray
+    ) -> None:
+        """Take in the detections and the true boxes of one image."""
+
+    def merge(self, other: Self, /) -> None:
+        """Take in all that ``other`` has seen."""
+
+    def compute(self) -> dict[str, float]:
+        """Return named figures of all images seen."""
+
+
+class MeasureSettings(Protocol):
+    """A dataclass of plain values that makes a measure for each set of images."""
+
+    def make(self) -> Measure:
+        """Make a measure that has seen nothing."""
+
+
+@dataclass(frozen=True)
+class ScoredSettings(PassSettings):
+    """All that decides the scores of a pass, apart from the detector and the images.
+
+    repeats: perturbed passes an image; with none, the scores that need none remain.
+    measures: what to measure with mAP where there are labels.
+    domain: the training domain, for scores that compare with it.
+    stages: modules of the backbone at which features are dropped; by default its stages. They are
+        among the settings of the detector that is run, see `PerturbableDetector`.
+    """
+
+    wants: tuple[str, ...] = DEFAULT_WANTS
+    dropout: DropoutSpec = field(default_factory=DropoutSpec)
+    stability: BoxStabilitySettings = field(default_factory=BoxStabilitySettings)
+    repeats: int = 10
+    measures: tuple[MeasureSettings, ...] = ()
+    domain: SourceDomain | None = None
+    stages: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments of the detector's `observe`."""
+        dropped = {"dropout": self.dropout, "repeats": self.repeats, "seed": self.seed}
+        return {**super().options, **dropped}
+
+    def equipped(self, detector: Any) -> Any:
+        """Return a detector with all passes that it allows; see `as_perturbable`."""
+        return as_perturbable(detector, self.stages)
+
+    @property
+    def kept_with(self) -> Mapping[str, Any]:
+        """What evidence that is kept depends on beside `Observer.context`."""
+        return {**super().kept_with, "repeats": self.repeats}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return nested plain values; what is not measured or not given is not mentioned.
+
+        Without the number of repeats, as without further evidence: each stands on its own. Stages
+        are settings of the detector.
+        """
+        values = super(ScoredSettings, replace(self, domain=None)).to_dict()
+        del values["repeats"], values["domain"], values["stages"]
+        if not values["measures"]:
+            del values["measures"]
+        return values | ({"domain": self.domain.digest} if self.domain else {})
+
+    @classmethod
+    def from_dict(
+        cls,
+        values: Mapping[str, Any],
+        *,
+        repeats: int,
+        wants: tuple[str, ...] = DEFAULT_WANTS,
+        domain: SourceDomain | None = None,
+        reference: Reference | None = None,
+        stages: tuple[str, ...] = (),
+    ) -> Self:
+        """Read what `to_dict` wrote, for a pass without labels: it measures nothing.
+
+        values: with ``dropout``, ``stability`` and ``seed``; all else is not read from it.
+        """
+        return cls(
+            values["seed"],
+            wants,
+            reference,
+            DropoutSpec(**values["dropout"]),
+            BoxStabilitySettings(**values["stability"]),
+            repeats,
+            domain=domain,
+            stages=stages,
+        )
+
+
+def preset(
+    name: str,
+    *,
+    repeats: int = 10,
+    seed: int = 0,
+    dropout: DropoutSpec | None = None,
+    least: int = 0,
+) -> ScoredSettings:
+    """Return the settings of a preset, with another dropout where one is given."""
+    if name not in PRESETS:
+        raise InputError(f"Expected a preset out of {', '.join(PRESETS)} but got '{name}'.")
+    if repeats < least:
+        raise InputError(f"Expected {least} dropout repeats or more but got {repeats}.")
+    usual, stability = PRESETS[name]
+    return ScoredSettings(seed, dropout=dropout or usual, stability=stability, repeats=repeats)
+
+
+def light(*, repeats: int = 0, seed: int = 0, dropout: DropoutSpec | None = None) -> ScoredSettings:
+    """Return the pass of the default, the clean one and that at half size, with all its scores.
+
+    repeats: perturbed passes beside them, as in the preset ``paper``; 0 or more.
+    """
+    settings = preset("paper", repeats=repeats, seed=seed, dropout=dropout)
+    return replace(settings, wants=(HALF_SIZE,))
+
+
+def scored_settings(observer: Observer) -> ScoredSettings:
+    """Return the settings of an observer that scores, which a plain pass does not have."""
+    settings = observer.settings
+    if not isinstance(settings, ScoredSettings):
+        raise TypeError(f"Expected an observer with `ScoredSettings` but got {settings}.")
+    return settings

@@ -1,0 +1,152 @@
+"""The score table of a set of images: every score, and mAP where there are labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.detections import Evidence
+from autoeval.estimation.intervals import N_BLOCKS, RESAMPLED
+from autoeval.estimation.observation.observing import Observer
+from autoeval.estimation.observation.samples import PassLog, blocks_of_read
+from autoeval.io.tasks.labelled_samples import Sample, Samples
+from autoeval.runtime.shards import Shards, Undivided
+from autoeval.stability.passes.presets import Measure, ScoredSettings, scored_settings
+from autoeval.stability.scores.registry import scores
+from autoeval.stability.scores.score_set import ScoreSet
+
+
+class Tally:
+    """What a pass adds up, image by image."""
+
+    def __init__(self, categories: tuple[str, ...], settings: ScoredSettings) -> None:
+        self.accuracy = MeanAP(categories)
+        self.measures: list[Measure] = [measure.make() for measure in settings.measures]
+        self.scores = _score_set(settings)
+        several = categories if len(categories) > 1 else ()
+        by_box = [n for n, s in scores().items() if not s.per_image]
+        self.by_category = {name: _score_set(settings, by_box) for name in several}
+        self.n_images = 0
+        self.log = PassLog()
+
+    def update(self, sample: Sample, evidence: Evidence) -> None:
+        """Take in one image."""
+        self.n_images += 1
+        for measure in (self.accuracy, *self.measures):
+            measure.update(evidence.clean, sample.boxes, sample.labels, sample.iscrowd)
+        self.scores.update(evidence)
+        for k, category_scores in enumerate(self.by_category.values()):
+            only = np.full(len(self.by_category), -1)
+            only[k] = 0
+            category_scores.update(evidence.relabel(only))
+
+    def merge(self, other: Self) -> None:
+        """Take in what ``other`` has seen of the images that come after those seen here.
+
+        Accuracy is then that of the whole to the last bit, scores up to rounding.
+        """
+        self.n_images += other.n_images
+        self.log.merge(other.log)
+        self.accuracy.merge(other.accuracy)
+        for mine, theirs in zip(self.measures, other.measures, strict=True):
+            mine.merge(theirs)
+        self.scores.merge(other.scores)
+        for name, category_scores in self.by_category.items():
+            category_scores.merge(other.by_category[name])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row a repeat; see `scored_rows`."""
+        self.log.check(self.n_images)
+        with self.log.timed("map_s"):
+            accuracy = self.accuracy.compute()
+            for measure in self.measures:
+                accuracy |= measure.compute()
+        shared = {
+            "n_images": self.n_images,
+            "n_boxes": self.accuracy.n_boxes,
+            "n_unreadable": len(self.log.unreadable),
+            "unreadable": "; ".join(self.log.unreadable.values()),
+            "absent": json.dumps(self.scores.absent, sort_keys=True),
+            **self.log.seconds,
+        }
+        rows = [
+            {"repeat": repeat, **shared, **accuracy, **features}
+            for repeat, features in enumerate(self.scores.rows())
+        ]
+        for name, category_scores in self.by_category.items():
+            for row, features in zip(rows, category_scores.rows(), strict=True):
+                row |= {f"{feature}/{name}": value for feature, value in features.items()}
+        return rows
+
+
+def _score_set(settings: ScoredSettings, names: Collection[str] | None = None) -> ScoreSet:
+    domain = settings.domain
+    return ScoreSet(
+        settings.stability,
+        repeats=settings.repeats,
+        reference=domain.features if domain else None,
+        source_threshold=domain.threshold if domain else None,
+        names=names,
+    )
+
+
+def scored_rows(
+    observer: Observer,
+    samples: Samples,
+    *,
+    advance: Callable[[int], object] = lambda n: None,
+    watch: Callable[[Evidence], object] = lambda evidence: None,
+    shards: Shards | None = None,
+    resamples: int = 0,
+) -> list[dict[str, Any]]:
+    """Compute all scores of a set of images, and mAP where there are labels.
+
+    advance: called with the number of images done; watch: with the evidence of each. With
+        `shards` both hear of the images of this process alone; the rows are of the whole in all
+        of them.
+    resamples: draw the images again as often, with replacement, by the seed of the settings;
+        where the samples have ``blocks``, block by block.
+    Returned: one row a repeat: ``repeat``, ``n_images``, ``n_boxes``, ``n_unreadable``,
+        ``unreadable`` (names and reasons), ``absent`` (JSON: why a score is not there), seconds
+        spent, the features, ``mAP``, ``mAP50``, ``mAP75`` (NaN without labels), and what else
+        the settings measure. With `resamples` also ``resampled``, the features of the sets
+        drawn again by name, (resamples,), and ``n_blocks``, how many blocks they were drawn
+        from.
+    """
+    shards = shards or Undivided()
+    mine = tally(observer, samples, shards.part(len(samples)), advance=advance, watch=watch)
+    whole, *others = shards.gather(mine)
+    for other in others:
+        whole.merge(other)
+    rows = whole.rows()
+    if not resamples:
+        return rows
+    blocks = blocks_of_read(samples, whole.log.unreadable)
+    drawn = whole.scores.resample(
+        resamples=resamples, seed=scored_settings(observer).seed, blocks=blocks
+    )
+    more = {N_BLOCKS: int(blocks.max()) + 1}
+    return [{**row, **more, RESAMPLED: features} for row, features in zip(rows, drawn, strict=True)]
+
+
+def tally(
+    observer: Observer,
+    samples: Samples,
+    numbers: Iterable[int],
+    *,
+    advance: Callable[[int], object] = lambda n: None,
+    watch: Callable[[Evidence], object] = lambda evidence: None,
+) -> Tally:
+    """Add up what is observed of some of the images; see `scored_rows`."""
+    adding = Tally(observer.task.categories, scored_settings(observer))
+    for sample, evidence in observer.each(samples, numbers, log=adding.log):
+        with adding.log.timed("scores_s"):
+            adding.update(sample, evidence)
+            watch(evidence)
+        advance(1)
+    return adding

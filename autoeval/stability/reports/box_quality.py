@@ -1,0 +1,174 @@
+"""Whether a box that stays put is a good box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy import stats
+from sklearn.metrics import roc_auc_score
+
+from autoeval.boxes import box_area, box_iou, match_boxes
+from autoeval.detections import SCORE_THR, Detections, Evidence
+from autoeval.errors import InputError
+from autoeval.report.plots import source_legend, source_styles
+from autoeval.report.sections import Part
+from autoeval.stability.reports.score_correlation import R2
+from autoeval.stability.reports.study_report import StudyReport, interval_cells
+from autoeval.stability.studies.correlation import SquaredCorrelation
+from autoeval.stability.studies.kept_boxes import Observations, ObservedImage
+
+BINS = np.linspace(0, 1, 11)
+MOST_DRAWN = 3000
+MEASURES = ("confidence", "stability")
+FLOOR, HIT = 0.5, 0.5
+
+
+def box_level_report(observations: Observations, *, seed: int = 0) -> StudyReport:
+    """Compare the stability of single boxes with their confidence (Yang et al. 2024, figure 8)."""
+    boxes = box_table(observations)
+    result = box_level_correlation(boxes, seed=seed)
+    shown = result.assign(**{R2: interval_cells(result, "r2")})
+    shown = shown[
+        ["source", "measure", "boxes", R2, "spearman", "auroc", "boxes_over_half", "r2_over_half"]
+    ]
+    names = {"spearman": "ρ", "auroc": "AUROC"}
+    names |= {"boxes_over_half": "boxes over .5", "r2_over_half": "R² over .5"}
+    pooled = result[result["source"] == "all"].set_index("measure")
+    titles = {
+        measure: f"R² {pooled.loc[measure, 'r2']:.2f}, ρ {pooled.loc[measure, 'spearman']:.2f}, "
+        f"R² over .5: {pooled.loc[measure, 'r2_over_half']:.2f}"
+        for measure in MEASURES
+    }
+    formats = dict.fromkeys(("ρ", "AUROC", "R² over .5"), "{:.2f}")
+    return StudyReport(
+        "box_level",
+        "Single boxes: overlap with the truth against confidence and stability",
+        "Every box of the sources' own images with a score over "
+        f"{observations.stability.score_thr}. *Stability* is the mean IoU with its partner under "
+        "dropout, 0 for a lost box. R² and ρ with the IoU of the true box; AUROC of boxes of IoU "
+        "over .5 against others; *over .5*: boxes whose measure is.",
+        plot_boxes(boxes, titles),
+        [Part("box_level", result, shown.rename(columns=names), formats)],
+        observations.warnings,
+    )
+
+
+def plot_boxes(boxes: pd.DataFrame, titles: Mapping[str, str]) -> Figure:
+    """Draw the IoU of boxes with the truth against measures in [0, 1], side by side.
+
+    The line is the mean IoU of the boxes in each tenth of the measure.
+    """
+    figure = Figure(figsize=(4.6 * len(titles), 4.6), layout="constrained")
+    axes = figure.subplots(1, len(titles), squeeze=False, sharey=True)[0]
+    styles = source_styles(boxes["source"])
+    drawn = boxes.sample(min(MOST_DRAWN, len(boxes)), random_state=0)
+    centres = (BINS[:-1] + BINS[1:]) / 2
+    for ax, (measure, title) in zip(axes, titles.items(), strict=True):
+        for source, rows in drawn.groupby("source", sort=False):
+            ax.scatter(rows[measure], rows["iou"], s=7, alpha=0.35, lw=0, **styles[source])
+        tenth = np.clip(np.digitize(boxes[measure], BINS) - 1, 0, len(BINS) - 2)
+        means = boxes["iou"].groupby(tenth).mean()
+        ax.plot(centres[means.index], means, color="black", lw=2, marker="o", ms=4)
+        ax.set_title(title, fontsize=9)
+        ax.set(xlabel=measure, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        ax.grid(alpha=0.25)
+    axes[0].set_ylabel("IoU with the true box")
+    source_legend(figure, boxes["source"])
+    return figure
+
+
+def box_table(observations: Observations) -> pd.DataFrame:
+    """Measure every clean box: its stability (`stability_of_boxes`) and IoU with the truth.
+
+    ``iou`` is with the true box of its category that it overlaps most, or 0. Boxes of which half
+    lies in a crowd are left out, as their truth is not known.
+    """
+    parts, score_thr = [], observations.stability.score_thr
+    for observed in observations.sets:
+        for image in observed.images:
+            outside = _outside_crowds(image, score_thr)
+            clean, real = image.evidence.clean, ~image.iscrowd
+            same = clean.labels[:, None] == image.labels[real]
+            overlaps = box_iou(clean.boxes.astype(np.float64), image.boxes[real]) * same
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "source": observed.source,
+                        "image_id": image.evidence.image_id,
+                        "confidence": clean.scores[outside].astype(np.float64),
+                        "stability": stability_of_boxes(image.evidence, score_thr)[outside],
+                        "iou": overlaps.max(axis=1, initial=0.0)[outside],
+                    }
+                )
+            )
+    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    if table.empty:
+        raise InputError(
+            f"Expected images with boxes of a score above {score_thr:g} but the detector found "
+            "none: is it one for this task?"
+        )
+    return table
+
+
+def stability_of_boxes(evidence: Evidence, score_thr: float = SCORE_THR) -> np.ndarray:
+    """Mean over repeats of the IoU of each clean box with its partner, 0 for a lost box; (N,).
+
+    Partners are those of box stability with IoU: the matching whose sum of overlaps is the largest.
+    """
+    passes: tuple[Detections, ...] = evidence.require("perturbed")
+    clean = evidence.clean
+    kept = np.flatnonzero(clean.scores > score_thr)
+    total = np.zeros(len(clean))
+    for perturbed in passes:
+        perturbed_boxes = perturbed.above(score_thr).boxes
+        rows, _, overlaps = match_boxes(clean.boxes[kept], perturbed_boxes, cost="iou")
+        total[kept[rows]] += overlaps
+    return total / len(passes)
+
+
+def box_level_correlation(boxes: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
+    """Correlate confidence and stability of boxes with their overlap with the truth.
+
+    One row a source, and one for ``all``, for each measure: ``auroc`` is of separating boxes with
+    IoU over .5 from others, ``r2_over_half`` over boxes whose measure is above .5. Source: Yang et
+    al. 2024, appendix B, figure 8.
+    """
+    groups = [("all", boxes), *boxes.groupby("source", sort=False)]
+    return pd.DataFrame(
+        [
+            {"source": source, "measure": measure} | _correlate(rows, measure, seed)
+            for source, rows in groups
+            for measure in MEASURES
+        ]
+    )
+
+
+def _correlate(rows: pd.DataFrame, measure: str, seed: int) -> dict[str, float]:
+    x, iou, source = (rows[name].to_numpy() for name in (measure, "iou", "source"))
+    squared, over = SquaredCorrelation(x, iou, source), x > FLOOR
+    lower, upper = squared.interval(seed=seed)
+    constant, hits = np.isnan(squared.pooled()), iou > HIT
+    return {
+        "boxes": len(rows),
+        "r2": squared.pooled(),
+        "lower": lower,
+        "upper": upper,
+        "spearman": np.nan if constant else float(stats.spearmanr(x, iou).statistic),
+        "auroc": float(roc_auc_score(hits, x)) if 0 < hits.sum() < len(hits) else np.nan,
+        "boxes_over_half": int(over.sum()),
+        "r2_over_half": SquaredCorrelation(x[over], iou[over], source[over]).pooled(),
+    }
+
+
+def _outside_crowds(image: ObservedImage, score_thr: float) -> np.ndarray:
+    """Say which clean boxes (N,) count: above the threshold and less than half in a crowd."""
+    boxes, crowds = image.evidence.clean.boxes.astype(np.float64), image.boxes[image.iscrowd]
+    low = np.maximum(boxes[:, None, :2], crowds[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], crowds[None, :, 2:])
+    inside = np.prod(np.maximum(high - low, 0), axis=2) / np.maximum(box_area(boxes), 1e-9)[:, None]
+    same = image.evidence.clean.labels[:, None] == image.labels[image.iscrowd]
+    in_crowd = (inside * same > 0.5).any(axis=1)
+    return ~in_crowd & (image.evidence.clean.scores > score_thr)

@@ -1,0 +1,206 @@
+"""The error by number of sample sets, repeats and images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from autoeval.report.plots import figure_of, integer_steps, plot_curves
+from autoeval.report.sections import Part
+from autoeval.stability.reports.score_correlation import HELD_OUT
+from autoeval.stability.reports.study_report import StudyReport, interval_cells, side_by_side
+from autoeval.stability.studies.held_out import StudySettings, error_by, held_out_under_corruption
+from autoeval.stability.studies.kept_boxes import Observations
+from autoeval.stability.studies.set_sizes import (
+    dropout_repeats,
+    size_of_meta_set,
+    size_of_sample_sets,
+    size_of_test_set,
+)
+from autoeval.targets import Target, find_target
+
+
+def meta_set_size_report(
+    scores: pd.DataFrame,
+    *,
+    methods: Sequence[str],
+    target: str = "mAP",
+    sizes: Sequence[int] = (),
+    draws: int = 20,
+    seed: int = 0,
+) -> StudyReport:
+    """Fit on fewer sample sets (Yang et al. 2024, figure 4 a)."""
+    settings = StudySettings(tuple(methods), target, seed=seed)
+    result = size_of_meta_set(scores, settings, sizes=sizes, draws=draws)
+    return _error_report(
+        "meta_set_size",
+        "Error by the number of sample sets of each source",
+        f"{HELD_OUT} Sample sets drawn {draws} times.",
+        result,
+        x="sample_sets",
+        target=target,
+    )
+
+
+def repeats_report(
+    scores: pd.DataFrame, *, methods: Sequence[str], target: str = "mAP", seed: int = 0
+) -> StudyReport:
+    """Average fewer dropout repeats; the parameters are those of `meta_set_size_report`."""
+    result = dropout_repeats(scores, StudySettings(tuple(methods), target, seed=seed))
+    return _error_report(
+        "repeats",
+        "Error by the number of dropout repeats",
+        f"{HELD_OUT} The estimates of the repeats are averaged; every choice of repeats, or "
+        "fifty drawn ones. *± seed*: standard deviation of a source's estimate under fresh "
+        "dropout seeds, that between repeats by the root of their number.",
+        result,
+        x="repeats",
+        target=target,
+        spread="spread",
+    )
+
+
+def sample_set_size_report(
+    observations: Observations,
+    *,
+    methods: Sequence[str],
+    target: str = "mAP",
+    sizes: Sequence[int] = (),
+    draws: int = 5,
+    seed: int = 0,
+) -> StudyReport:
+    """Fit on smaller sample sets (Yang et al. 2024, figure 4 b)."""
+    settings = StudySettings(tuple(methods), target, seed=seed)
+    result = size_of_sample_sets(observations, settings, sizes=sizes, draws=draws)
+    return _error_report(
+        "sample_set_size",
+        "Error by the number of images in a sample set",
+        f"{HELD_OUT} Smaller sample sets are random subsets of those there are. {draws} draws of "
+        "each size.",
+        result,
+        x="images",
+        target=target,
+        warnings=observations.warnings,
+    )
+
+
+def test_set_size_report(
+    observations: Observations,
+    *,
+    methods: Sequence[str],
+    target: str = "mAP",
+    sizes: Sequence[int] = (),
+    draws: int = 10,
+    seed: int = 0,
+) -> StudyReport:
+    """Estimate from fewer test images (Yang et al. 2024, figure 4 c), with the same parameters."""
+    settings = StudySettings(tuple(methods), target, seed=seed)
+    result = size_of_test_set(observations, settings, sizes=sizes, draws=draws)
+    return _error_report(
+        "test_set_size",
+        "Error by the number of test images",
+        f"{HELD_OUT} Smaller test sets are random subsets of a source's own images; the truth is "
+        "the accuracy on all of them. Sources with fewer images take part with all. "
+        f"{draws} draws of each size.",
+        result,
+        x="images",
+        target=target,
+        warnings=observations.warnings,
+    )
+
+
+def _error_report(
+    name: str,
+    title: str,
+    about: str,
+    result: pd.DataFrame,
+    *,
+    x: str,
+    target: str,
+    spread: str = "std",
+    warnings: Sequence[str] = (),
+) -> StudyReport:
+    """Report an error that depends on a size: columns `x`, ``method``, ``error``, and `spread`.
+
+    `spread` is shown behind the errors of each method, as "± draws" or "± seed".
+    """
+    what = find_target(target)
+    cells = interval_cells(result, "error", scale=what.scale, digits=what.digits)
+    shown = side_by_side(result, x, "method", cells)
+    scaled = [f"{value:.2f}" if value == value else None for value in what.scale * result[spread]]
+    spreads = side_by_side(result, x, "method", scaled)
+    suffix = "± draws" if spread == "std" else "± seed"
+    shown = shown.merge(spreads, on=x, suffixes=("", f" {suffix}"))
+    ax = plot_curves(
+        result, x=x, y="error", group="method", band=("lower", "upper"), scale=what.scale
+    )
+    integer_steps(ax, result[x])
+    label = x.replace("_", " ")
+    ax.set(xlabel=label, ylabel=f"mean absolute error ({what.unit})")
+    ax.set_ylim(bottom=0)
+    parts = [Part(name, result, shown.rename(columns={x: label}))]
+    return StudyReport(name, title, f"{about} In {what.unit}.", figure_of(ax), parts, warnings)
+
+
+def severity_report(
+    scores: pd.DataFrame,
+    *,
+    methods: Sequence[str],
+    target: str = "mAP",
+    fit_on: pd.DataFrame | None = None,
+    seed: int = 0,
+) -> StudyReport:
+    """Estimate corrupted sample sets, severity by severity."""
+    settings, accuracy = StudySettings(tuple(methods), target, seed=seed), find_target(target)
+    held_out = held_out_under_corruption(scores, settings, fitted_on=fit_on)
+    by_severity, by_corruption = (
+        error_by(held_out, column, seed=seed) for column in ("severity", "corruption")
+    )
+    parts = [
+        _part("severity", by_severity, "severity", accuracy),
+        _part("severity_by_corruption", by_corruption, "corruption", accuracy),
+    ]
+    ax = plot_curves(
+        by_severity,
+        x="severity",
+        y="error",
+        group="method",
+        band=("lower", "upper"),
+        scale=accuracy.scale,
+    )
+    ax.set(xlabel="severity (0: own images)", ylabel=f"mean absolute error ({accuracy.unit})")
+    ax.set_ylim(bottom=0)
+    other = "the corrupted sample sets of the other sources"
+    return StudyReport(
+        "severity",
+        "Error by severity of the corruption",
+        f"Each corrupted sample set estimated by a regressor fitted on "
+        f"{other if fit_on is None else 'another meta-set'}, without its "
+        f"source; mean absolute error in {accuracy.unit}, in brackets the 90 % bootstrap interval "
+        "over sources. *No estimate*: share of the sample sets on which nothing was found that the "
+        "method could estimate from; they are not in its error.",
+        figure_of(ax),
+        parts,
+    )
+
+
+def _part(name: str, result: pd.DataFrame, column: str, target: Target) -> Part:
+    """Lay methods side by side, one row for each value of `column`."""
+    cells = interval_cells(result, "error", scale=target.scale, digits=target.digits)
+    wide = side_by_side(result, column, "method", cells)
+    means = target.scale * result.groupby(column, sort=False)["true"].first()
+    wide.insert(1, f"true {target.name}", means.to_numpy())
+    wide = wide.merge(_without_estimate(result, column), on=column)
+    return Part(name, result, wide, {f"true {target.name}": target.format})
+
+
+def _without_estimate(result: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Lay out the share of sample sets without an estimate, of the methods that have any."""
+    some = result.groupby("method")["no_estimate"].transform("max") > 0
+    lacking = result[some]
+    if lacking.empty:
+        return result[[column]].drop_duplicates()
+    lacking = lacking.assign(method=lacking["method"] + " no estimate")
+    cells = [f"{share:.0%}" for share in lacking["no_estimate"]]
+    return side_by_side(lacking, column, "method", cells)

@@ -1,0 +1,146 @@
+"""The data sets of a paper that are at hand, and what a run costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autoeval.io.tasks.inspection import Examined, load_each
+from autoeval.io.tasks.seed_set import SeedSet
+from autoeval.io.tasks.task import Task
+from autoeval.report.page import Page
+from autoeval.report.sections import Section
+from autoeval.report.tables import counted
+from autoeval.runtime.progress import duration
+from autoeval.stability.metasets.recipe import MetaSetConfig, draw_recipes, own_images
+from autoeval.stability.reproduce.printed import not_as_printed
+
+
+@dataclass(frozen=True)
+class AvailableData(Section):
+    """The sources of a task, and where people get each."""
+
+    task: Task
+    sources: Sequence[Examined]
+    downloads: Mapping[str, str]
+
+    @property
+    def seed_sets(self) -> list[SeedSet]:
+        """Those that can be read."""
+        return [source.seed_set for source in self.sources if source.seed_set is not None]
+
+    @property
+    def missing(self) -> list[Examined]:
+        """Those that cannot."""
+        return [source for source in self.sources if source.seed_set is None]
+
+    def marks(self, instead: str = "", differs: str = "") -> str:
+        """Say in what figures of these sources, by another detector, are not those in print."""
+        n, n_there = len(self.sources), len(self.seed_sets)
+        return not_as_printed(
+            instead, differs, [f"{n_there} of {n} sources"] if n_there < n else []
+        )
+
+    def lines(self) -> list[str]:
+        """Say of each source what there is, and of a missing one where it is had."""
+        there = [
+            f"{s.name}: {len(s.images)} images, {s.n_boxes} boxes"
+            + "".join(f"; {warning}" for warning in s.warnings)
+            for s in self.seed_sets
+        ]
+        lost = [
+            f"{s.name}: missing ({s.why_not}) Get it from {self.downloads.get(s.name, 'its home')}"
+            for s in self.missing
+        ]
+        return [*there, *lost]
+
+    def text(self) -> str:
+        summary = f"{self.task.name}: {len(self.seed_sets)} of {len(self.sources)} sources at hand"
+        return "\n".join([summary, *(f"  {line}" for line in self.lines())])
+
+    def show(self, page: Page) -> None:
+        page.add_heading(f"Data of {self.task.name}")
+        page.add_text(*self.lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {f"data_{self.task.name}": self.lines()}
+
+
+def find_available(
+    task: Task, downloads: Mapping[str, str], *, max_images: int | None = None
+) -> AvailableData:
+    """Read the labels of all sources that are there."""
+    sources = [_thinned(source, max_images) for source in load_each(task)]
+    return AvailableData(task, sources, downloads)
+
+
+def _thinned(source: Examined, most: int | None) -> Examined:
+    seed_set = source.seed_set
+    if seed_set is None or most is None or len(seed_set.images) <= most:
+        return source
+    n = len(seed_set.images)
+    kept = np.linspace(0, n - 1, most).round().astype(int)
+    warnings = (*seed_set.warnings, f"{most} of {n} images, at equal distances")
+    images = tuple(seed_set.images[k] for k in kept)
+    return replace(source, seed_set=replace(seed_set, images=images, warnings=warnings))
+
+
+@dataclass(frozen=True)
+class Cost(Section):
+    """Images to observe, perturbed passes of each, and images a second as measured, for each run.
+
+    A run is a detector on a task; its rate is NaN where it was not measured.
+    """
+
+    n_images: Mapping[str, int]
+    repeats: Mapping[str, int]
+    rates: Mapping[str, float]
+
+    def text(self) -> str:
+        return "\n".join(self.lines())
+
+    def show(self, page: Page) -> None:
+        page.add_heading("Cost")
+        page.add_text(*self.lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "cost": [
+                {"run": run, "images": n, "passes": self._passes(run), "hours": self._hours(run)}
+                for run, n in self.n_images.items()
+            ]
+        }
+
+    def lines(self) -> list[str]:
+        """Say it, one sentence a run."""
+        lines = []
+        for run, n in self.n_images.items():
+            line = f"{run}: {counted(n, 'image')}, {self._passes(run)} passes of the network"
+            hours, rate = self._hours(run), self.rates.get(run, math.nan)
+            if hours is None:
+                lines.append(f"{line}; the rate was not measured")
+            else:
+                shown = f"{rate:{'.2g' if rate < 10 else '.0f'}} images a second"
+                lines.append(f"{line}, {duration(3600 * hours)} at {shown}")
+        return lines
+
+    def _passes(self, run: str) -> int:
+        return self.n_images[run] * (1 + self.repeats[run])
+
+    def _hours(self, run: str) -> float | None:
+        """Return the hours of a run at its rate, None where that was not measured."""
+        hours = self.n_images[run] / self.rates.get(run, math.nan) / 3600
+        return hours if math.isfinite(hours) else None
+
+
+def images_to_observe(seed_sets: Sequence[SeedSet], meta_set: MetaSetConfig | None) -> int:
+    """Count the images of a run: own images of the sources, and those of their sample sets."""
+    n_seed_images = sum(len(own_images(s).image_ids) for s in seed_sets)
+    if meta_set is None:
+        return n_seed_images
+    drawn = (recipe for s in seed_sets for recipe in draw_recipes(s, **asdict(meta_set)))
+    return n_seed_images + sum(len(r.image_ids) for r in drawn)

@@ -1,0 +1,289 @@
+"""What a score is: fed image by image, mergeable, and computed once in the end."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from typing_extensions import Self
+
+from autoeval.detections import SCORE_THR, Evidence
+from autoeval.model.calibration import ScoreCalibration
+from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.feature_statistics import FeatureStatistics
+
+THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(20))
+"""0, .05, ..., .95."""
+Sums = tuple[np.ndarray, np.ndarray]
+
+
+class Direction(IntEnum):
+    """The sign of a score's slope against accuracy, where theory tells it.
+
+    >>> str(Direction.FALLS), Direction.FALLS * 2
+    ('falls', -2)
+    """
+
+    RISES = 1
+    FALLS = -1
+    UNKNOWN = 0
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+def rising(*features: str) -> dict[str, Direction]:
+    """Declare features that rise with accuracy; see `Score.features`."""
+    return dict.fromkeys(features, Direction.RISES)
+
+
+def falling(*features: str) -> dict[str, Direction]:
+    """Declare features that fall as accuracy rises."""
+    return dict.fromkeys(features, Direction.FALLS)
+
+
+def undirected(*features: str) -> dict[str, Direction]:
+    """Declare features whose relation to accuracy theory leaves open."""
+    return dict.fromkeys(features, Direction.UNKNOWN)
+
+
+def feature_names(name: str) -> tuple[str, ...]:
+    """Name the feature of each threshold.
+
+    >>> feature_names("ps")[-1]
+    'ps@0.95'
+    """
+    return tuple(f"{name}@{threshold:.2f}" for threshold in THRESHOLDS)
+
+
+def exceed(values: np.ndarray) -> np.ndarray:
+    """Say which values exceed which threshold.
+
+    values (N,): the comparison is made in their own precision: a float32 .3 does not exceed .3.
+    Returned: (T, N), bool.
+    """
+    return values > np.array(THRESHOLDS, values.dtype)[:, None]
+
+
+@dataclass(frozen=True)
+class ScoreContext:
+    """What a pass knows that scores may ask for.
+
+    settings: how boxes are compared; its ``score_thr`` holds for every score.
+    calibration: from confidences to true-positive probabilities, fitted on labelled source data.
+    reference_calibration: the same of a reference detector.
+    """
+
+    settings: BoxStabilitySettings
+    reference: FeatureStatistics | None = None
+    source_threshold: float | None = None
+    calibration: ScoreCalibration | None = None
+    reference_calibration: ScoreCalibration | None = None
+
+    @property
+    def score_thr(self) -> float:
+        """Only boxes with a score above it count."""
+        return self.settings.score_thr
+
+
+class Score(ABC):
+    """A label-free score of a set of images.
+
+    `update` takes the evidence of one image, `merge` adds what another instance has seen, and
+    `compute` returns named features of the whole set (NaN where the set gives none). Scores of
+    shards, merged, equal the score of the whole set, in any order.
+
+    A score declares the attributes below on its class and is decorated with
+    `autoeval.stability.scores.registry.register`; nothing else has to know of it.
+
+    Attributes
+    ----------
+    name : str
+        Its one name: in tables, options and files.
+    meaning : str
+        What it measures, in a few words.
+    features : mapping of str to Direction
+        The columns that it fills, and whether each rises or falls with accuracy.
+    needs : frozenset of str
+        Fields of `Evidence` that it reads beside the clean boxes: ``perturbed``, ``candidates``,
+        ``logits``, ``features``, ``views``, ``half_size``, ``reference``.
+    given : tuple of str
+        Parameters of its constructor, and attributes, that are fields of `ScoreContext`.
+    ungiven : str
+        Why there is no score where one of them is None.
+    needs_domain : bool
+        Whether it compares with the detector's training domain.
+    per_image : bool
+        Whether it is of images as a whole, and so the same for every category; else of boxes.
+    source : str
+        Paper and section, or ``"this project"``.
+    revision : int
+        To be raised by whoever changes its numbers: what is in work dirs is then made again.
+    """
+
+    name: ClassVar[str]
+    meaning: ClassVar[str]
+    features: ClassVar[Mapping[str, Direction]]
+    needs: ClassVar[frozenset[str]] = frozenset()
+    given: ClassVar[tuple[str, ...]] = ()
+    ungiven: ClassVar[str]
+    needs_domain: ClassVar[bool] = False
+    per_image: ClassVar[bool] = False
+    source: ClassVar[str]
+    revision: ClassVar[int] = 1
+
+    @classmethod
+    def make(cls, context: ScoreContext) -> Self:
+        """Make the score with what the pass knows of `given`."""
+        return cls(**{name: getattr(context, name) for name in cls.given})
+
+    def absence(self, evidence: Evidence) -> str | None:
+        """Say why such evidence gives no score, None if it does."""
+        if any(getattr(self, name) is None for name in self.given):
+            return self.ungiven
+        reasons = (evidence.why_missing(name) for name in sorted(self.needs))
+        return next((reason for reason in reasons if reason), None)
+
+    @abstractmethod
+    def update(self, evidence: Evidence) -> None:
+        """Take in the evidence of one image."""
+
+    @abstractmethod
+    def merge(self, other: Self) -> None:
+        """Take in all that ``other`` has seen."""
+
+    @abstractmethod
+    def compute(self) -> dict[str, float]:
+        """Return the features of all images seen."""
+
+    def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the features of B sets of images drawn from the M seen, without another pass.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (B, M), int
+            How often each image is in each set; images in the order in which they came.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (B,)
+            NaN where a set gives none. Empty for a score that keeps no numbers of single images,
+            which therefore has no bootstrap.
+        """
+        return {}
+
+
+class RatioScore(Score):
+    """A score whose F features are each a sum over images divided by another.
+
+    The sums are rounded once, so that merged shards equal the whole to the last bit.
+    """
+
+    given: ClassVar[tuple[str, ...]] = ("score_thr",)
+
+    def __init__(self, *, score_thr: float = SCORE_THR) -> None:
+        self.score_thr = score_thr
+        self.names = tuple(self.features)
+        self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
+
+    @abstractmethod
+    def measure(self, evidence: Evidence) -> tuple[ArrayLike, ArrayLike]:
+        """Return what one image adds to the numerators and the denominators, (F,) or one number."""
+
+    def update(self, evidence: Evidence) -> None:
+        above, below = (
+            np.broadcast_to(np.asarray(side, np.float64), (1, len(self.names)))
+            for side in self.measure(evidence)
+        )
+        self._blocks.append((above, below))
+
+    def merge(self, other: Self) -> None:
+        self._blocks.extend(other._blocks)
+
+    def compute(self) -> dict[str, float]:
+        """Return the ratio of each feature, NaN where its denominator is 0."""
+        above, below = ([math.fsum(column) for column in self._rows(side).T] for side in (0, 1))
+        return {
+            name: a / b if b else math.nan
+            for name, a, b in zip(self.names, above, below, strict=True)
+        }
+
+    def resample(self, counts: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the ratios of sums in which each image counts as often as it was drawn, (B,)."""
+        above, below = (counts @ self._rows(side) for side in (0, 1))
+        ratios = np.divide(above, below, out=np.full(above.shape, math.nan), where=below != 0)
+        return dict(zip(self.names, ratios.T, strict=True))
+
+    def _rows(self, side: int) -> np.ndarray:
+        """Return the numerators (0) or the denominators (1) of all images, (M, F)."""
+        blocks = [block[side] for block in self._blocks]
+        return np.concatenate(blocks) if blocks else np.zeros((0, len(self.names)))
+
+
+class ConfidenceScore(RatioScore):
+    """A ratio score that reads nothing but the confidences of the clean boxes.
+
+    It can therefore take in many images at once, as columns, which gives the same numbers to the
+    last bit as one image after another.
+
+    names: which of its features to compute; all by default.
+    """
+
+    def __init__(self, *, score_thr: float = SCORE_THR, names: Sequence[str] | None = None) -> None:
+        super().__init__(score_thr=score_thr)
+        self.names = tuple(self.features if names is None else names)
+
+    @abstractmethod
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
+        """Return what each image adds to the numerators and the denominators.
+
+        scores (N,), float32: confidences over the threshold.
+        image (N,), int64: which image each box is of.
+        Returned: above, below (n_images, F), float64.
+        """
+
+    def measure(self, evidence: Evidence) -> tuple[ArrayLike, ArrayLike]:
+        scores = evidence.clean.above(self.score_thr).scores
+        above, below = self.measure_images(scores, np.zeros(len(scores), np.int64), 1)
+        return above[0], below[0]
+
+    def update_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> None:
+        """Take in many images at once; parameters as in `measure_images`, with any score."""
+        counted = scores > np.float32(self.score_thr)
+        self._blocks.append(self.measure_images(scores[counted], image[counted], n_images))
+
+    @property
+    def thresholds(self) -> list[float]:
+        """The threshold of each feature, for scores that have one a feature."""
+        return [float(name.partition("@")[2]) for name in self.names]
+
+
+def count_over(
+    thresholds: Sequence[float], scores: np.ndarray, image: np.ndarray, n_images: int
+) -> np.ndarray:
+    """Count the boxes of each image over each threshold.
+
+    The comparison is made in the precision of the scores: a float32 .3 does not exceed .3.
+
+    scores, image (N,)
+    Returned: (n_images, F), float64.
+
+    >>> count_over([0, 0.5], np.array([.2, .6, .97]), np.array([0, 0, 2]), 3)
+    array([[2., 1.],
+           [0., 0.],
+           [1., 1.]])
+    """
+    kept = [image[scores > scores.dtype.type(t)] for t in thresholds]
+    return np.stack([np.bincount(k, minlength=n_images) for k in kept], axis=1).astype(np.float64)
+
+
+def observed_sum(values: Sequence[float]) -> tuple[float, int]:
+    """Return the sum and the number of values that are not NaN, for `RatioScore.measure`."""
+    defined = [value for value in values if not math.isnan(value)]
+    return math.fsum(defined), len(defined)

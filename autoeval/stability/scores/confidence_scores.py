@@ -1,0 +1,204 @@
+"""Scores from confidences and numbers of boxes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from autoeval.detections import Evidence
+from autoeval.stability.scores.base import (
+    ConfidenceScore,
+    RatioScore,
+    Sums,
+    count_over,
+    falling,
+    feature_names,
+    rising,
+    undirected,
+)
+from autoeval.stability.scores.registry import register
+
+
+@register
+class AverageConfidence(ConfidenceScore):
+    r"""Mean score of the boxes of a set.
+
+    .. math:: AC = \frac{1}{N} \sum_{j=1}^{N} s_j
+
+    over the N boxes of all images.
+    """
+
+    name = "ac"
+    meaning = "average confidence: mean score of the boxes"
+    features = rising("ac")
+    source = "Guillory et al. 2021, adapted to boxes by Yang et al. 2024, section 5.1"
+
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
+        above = np.bincount(image, scores.astype(np.float64), minlength=n_images)
+        return above[:, None], count_over([0.0], scores, image, n_images)
+
+
+@register
+class PredictionScore(ConfidenceScore):
+    r"""Share of a set's boxes with a score over a threshold.
+
+    .. math:: PS(τ) = \#\{s > τ\} / \#\{s\}
+
+    over all boxes of all images, for each τ of `THRESHOLDS`.
+    """
+
+    name = "ps"
+    meaning = "prediction score: share of boxes over a threshold"
+    features = rising(*feature_names("ps"))
+    source = "Hendrycks & Gimpel 2017, adapted to boxes by Yang et al. 2024, section 5.1"
+
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
+        above = count_over(self.thresholds, scores, image, n_images)
+        return above, np.repeat(count_over([0.0], scores, image, n_images), above.shape[1], axis=1)
+
+
+@register
+class BoxShare(ConfidenceScore):
+    r"""Mean over images of the share of an image's boxes with a score over a threshold.
+
+    .. math:: share(t) = \frac{1}{M} \sum_{i=1}^{M} \#\{s_{ij} > t\} / \#\{s_{ij}\}
+
+    for each t of `THRESHOLDS`. An image without boxes adds 0. The share over the boxes of the whole
+    set, in which crowded images weigh more, is `PredictionScore`.
+    """
+
+    name = "box_share"
+    meaning = "share of an image's boxes over a threshold, mean over images"
+    features = rising(*feature_names("box_share"))
+    source = "Hendrycks & Gimpel 2017, taken image by image"
+
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
+        n_boxes = np.bincount(image, minlength=n_images)[:, None]
+        above = count_over(self.thresholds, scores, image, n_images) / np.maximum(n_boxes, 1)
+        return above, np.ones_like(above)
+
+
+@register
+class ConfidentImages(ConfidenceScore):
+    r"""Share of the images that have a box with a score over a threshold.
+
+    .. math:: \frac{1}{M} \sum_{i=1}^{M} [\max_j s_{ij} > t]
+
+    for each t of `THRESHOLDS`. Where objects are to be expected everywhere it tells how often the
+    detector saw nothing; it falls too where they are rare.
+    """
+
+    name = "confident_images"
+    meaning = "share of images with a box over a threshold"
+    features = rising(*feature_names("confident_images"))
+    source = "this project"
+
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
+        above = (count_over(self.thresholds, scores, image, n_images) > 0).astype(np.float64)
+        return above, np.ones_like(above)
+
+
+@register
+class BestBox(ConfidenceScore):
+    r"""Mean over images of the highest score in each.
+
+    .. math:: \frac{1}{M} \sum_{i=1}^{M} \max_j s_{ij}
+
+    and 0 for an image without a box. Where `ConfidentImages` asks whether something is there, this
+    asks how sure the detector is of it.
+    """
+
+    name = "best_box"
+    meaning = "mean over images of the highest score"
+    features = rising("best_box")
+    source = "this project"
+
+    def measure_images(self, scores: np.ndarray, image: np.ndarray, n_images: int) -> Sums:
+        above = np.zeros((n_images, 1))
+        np.maximum.at(above[:, 0], image, scores)
+        return above, np.ones_like(above)
+
+
+@register
+class BoxCount(RatioScore):
+    """Number of boxes, which shares and means of scores do not see.
+
+    ``boxes_per_image``
+        Mean number N of clean boxes.
+    ``no_box_share``
+        Share of images with no clean box.
+    """
+
+    name = "box_count"
+    meaning = "mean number of boxes, and share of images without one"
+    features = undirected("boxes_per_image") | falling("no_box_share")
+    source = "this project"
+
+    def measure(self, evidence: Evidence) -> tuple[tuple[int, bool], int]:
+        n = len(evidence.clean.above(self.score_thr))
+        return (n, n == 0), 1
+
+
+@register
+class DetectionRatio(RatioScore):
+    """Loss of boxes under perturbation, which box stability alone does not see.
+
+    ``detection_ratio``
+        Mean of N' / N over (image, repeat) with clean boxes, N' counted under perturbation.
+    ``skipped_share``
+        Share of (image, repeat) with no box on at least one side: box stability counts them as 0,
+        or skips them, as its settings say.
+    """
+
+    name = "detection_ratio"
+    meaning = "share of boxes that feature dropout leaves, and of images without a box in one pass"
+    features = rising("detection_ratio") | falling("skipped_share")
+    needs = frozenset({"perturbed"})
+    source = "this project"
+
+    def measure(self, evidence: Evidence) -> tuple[tuple[float, int], tuple[int, int]]:
+        n = len(evidence.clean.above(self.score_thr))
+        counts = [len(boxes.above(self.score_thr)) for boxes in evidence.perturbed]
+        skipped = sum(not n or not m for m in counts)
+        repeats = len(counts)
+        return (sum(counts) / n if n else 0.0, skipped), (repeats if n else 0, repeats)
+
+
+def contrastive_confidence(
+    scores: np.ndarray, *, threshold: float = 0.3, weight: float = 5.0
+) -> float:
+    """Mean score of an image's positives less a multiple of the mean score of its negatives.
+
+    scores (N,): all scores that the detector gives, low ones included.
+    threshold: positives are the boxes with a score of at least this, negatives are the others.
+    weight: multiple of the negatives' mean (λ).
+    Returned: a side without boxes has mean 0.
+
+    >>> round(contrastive_confidence(np.array([.9, .7, .1])), 6)
+    0.3
+    """
+    positive = scores >= scores.dtype.type(threshold)
+    return _mean(scores[positive]) - weight * _mean(scores[~positive])
+
+
+@register
+class ContrastiveConfidence(RatioScore):
+    r"""Mean contrastive confidence of a set of images.
+
+    .. math:: CC = \frac{1}{M} \sum_{i=1}^{M} (mean\{s_{ij} ≥ .3\} - λ · mean\{s_{ij} < .3\}), λ = 5
+
+    Meant for detectors without non-maximum suppression, whose many unused queries are the
+    negatives: no score threshold applies before it.
+    """
+
+    name = "contrastive_confidence"
+    meaning = "mean score of confident boxes less five times that of all others"
+    features = rising("contrastive_confidence")
+    given = ()
+    source = "Park et al. 2024 (arXiv 2412.01782)"
+
+    def measure(self, evidence: Evidence) -> tuple[float, int]:
+        return contrastive_confidence(evidence.clean.scores), 1
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean(dtype=np.float64)) if len(values) else 0.0

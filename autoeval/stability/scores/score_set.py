@@ -1,0 +1,142 @@
+"""All scores of a pass, fed together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+from typing_extensions import Self
+
+from autoeval.accuracy.resampling import resampled_counts
+from autoeval.detections import ARRAYS, BOXES, SEVERAL, Detections, Evidence
+from autoeval.errors import InputError
+from autoeval.stability.scores.base import Score, ScoreContext
+from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.feature_statistics import FeatureStatistics
+from autoeval.stability.scores.registry import scores
+
+T = TypeVar("T")
+
+
+def check_finite(evidence: Evidence) -> None:
+    """Make sure that every number of an image's evidence is finite."""
+    for name, values in _fields(evidence):
+        finite = np.isfinite(values)
+        if not finite.all():
+            raise InputError(
+                f"Expected finite numbers but {name} of image '{evidence.image_id}' holds "
+                f"{int(np.isnan(values).sum())} NaN and {int(np.isinf(values).sum())} infinite "
+                "values: look at this image and at the weights of the detector, and leave out "
+                "half precision."
+            )
+
+
+def _fields(evidence: Evidence) -> Iterator[tuple[str, np.ndarray]]:
+    groups: dict[str, Detections | None] = {}
+    for name in BOXES:
+        passes = getattr(evidence, name)
+        groups |= (
+            {f"{name}[{k}]": d for k, d in enumerate(passes)} if name in SEVERAL else {name: passes}
+        )
+    for name, detections in groups.items():
+        if detections is not None:
+            yield f"{name}.boxes", detections.boxes
+            yield f"{name}.scores", detections.scores
+    for name in ARRAYS:
+        if getattr(evidence, name) is not None:
+            yield name, getattr(evidence, name)
+
+
+class ScoreSet:
+    """Every registered score, fed together.
+
+    Scores of perturbed passes are kept apart for each repeat, all others are computed once.
+
+    settings: those of the preset; ``bos_strict`` keeps its own.
+    reference: features of the detector's training domain, for the Fréchet distance.
+    source_threshold: confidence threshold fitted on labelled source data, for the original ATC.
+    absent: why a score is left out, by its name. A score that one image cannot give is left out for
+        the whole set.
+    """
+
+    def __init__(
+        self,
+        settings: BoxStabilitySettings,
+        *,
+        repeats: int = 1,
+        reference: FeatureStatistics | None = None,
+        source_threshold: float | None = None,
+        names: Collection[str] | None = None,
+    ) -> None:
+        context = ScoreContext(settings, reference, source_threshold)
+        chosen = {n: s for n, s in scores().items() if names is None or n in names}
+        perturbed = {n: s for n, s in chosen.items() if "perturbed" in s.needs}
+        clean = {n: s for n, s in chosen.items() if n not in perturbed}
+        self._clean = {name: score.make(context) for name, score in clean.items()}
+        self._repeats = [
+            {name: score.make(context) for name, score in perturbed.items()} for _ in range(repeats)
+        ]
+        self.absent = {} if repeats else dict.fromkeys(perturbed, "the pass has no repeats")
+        self._n_images = 0
+
+    def update(self, evidence: Evidence) -> None:
+        """Take in one image."""
+        check_finite(evidence)
+        self._n_images += 1
+        self._feed(self._clean, evidence)
+        for repeat, boxes in zip(self._repeats, evidence.perturbed, strict=True):
+            self._feed(repeat, replace(evidence, perturbed=(boxes,)))
+
+    def merge(self, other: Self) -> None:
+        """Take in all that ``other`` has seen."""
+        self._n_images += other._n_images
+        self.absent = {**other.absent, **self.absent}
+        groups = zip([self._clean, *self._repeats], [other._clean, *other._repeats], strict=True)
+        for mine, theirs in groups:
+            for name in mine.keys() - self.absent.keys():
+                mine[name].merge(theirs[name])
+
+    def rows(self) -> list[dict[str, float]]:
+        """Return all features, one dictionary a repeat; a single one when there are no repeats."""
+        clean = self._features(self._clean)
+        return [clean | self._features(scores) for scores in self._repeats] or [clean]
+
+    def resample(
+        self, *, resamples: int = 200, seed: int = 0, blocks: np.ndarray | None = None
+    ) -> list[dict[str, np.ndarray]]:
+        """Return the features of as many sets of images, drawn with replacement from those seen.
+
+        All scores and repeats are given the same draws, so that what varies together in the images
+        varies together here. Costs no pass over images. Scores without a bootstrap, see
+        `Score.resample`, are left out.
+
+        seed: of the draws, which depend on nothing else but the number of images and their blocks.
+        blocks: images that are drawn together; see `resampled_counts`.
+        Returned: (B,): one dictionary a repeat, as in `rows`.
+        """
+        counts = resampled_counts(self._n_images, resamples=resamples, seed=seed, blocks=blocks)
+        clean = self._resampled(self._clean, counts)
+        return [clean | self._resampled(scores, counts) for scores in self._repeats] or [clean]
+
+    def _feed(self, scores: dict[str, Score], evidence: Evidence) -> None:
+        for name, score in scores.items():
+            reason = score.absence(evidence)
+            if reason is not None:
+                self.absent.setdefault(name, reason)
+            if name not in self.absent:
+                score.update(evidence)
+
+    def _features(self, scores: dict[str, Score]) -> dict[str, float]:
+        return _joined(score.compute() for score in self._present(scores))
+
+    def _resampled(self, scores: dict[str, Score], counts: np.ndarray) -> dict[str, np.ndarray]:
+        return _joined(score.resample(counts) for score in self._present(scores))
+
+    def _present(self, scores: dict[str, Score]) -> list[Score]:
+        return [score for name, score in scores.items() if name not in self.absent]
+
+
+def _joined(parts: Iterable[dict[str, T]]) -> dict[str, T]:
+    return {name: value for part in parts for name, value in part.items()}

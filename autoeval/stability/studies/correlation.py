@@ -1,0 +1,185 @@
+"""R² and ρ of every score with the accuracy, and of thresholded scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from autoeval.accuracy.resampling import resampled_counts
+from autoeval.errors import InputError
+from autoeval.estimation.score_table import feature_columns
+from autoeval.stability.methods.score_rows import labelled_sample_sets, split_threshold
+
+RESAMPLES = 1000
+LEVEL = 0.9
+"""Nominal coverage of bootstrap intervals; they resample sources."""
+MIN_KNOWN = 0.9
+"""A threshold at which fewer sample sets have a value is not taken for the best of its score."""
+PAPER = {"ps": 0.95, "es": 0.30, "atc": 0.40}
+"""Thresholds of Yang et al. 2024, appendix A.4."""
+
+
+def percentile_interval(values: np.ndarray) -> tuple[float, float]:
+    """Return the two ends of the central share `LEVEL` of the values that are not NaN."""
+    defined = values[np.isfinite(values)]
+    if not len(defined):
+        return np.nan, np.nan
+    lower, upper = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(lower), float(upper)
+
+
+class SquaredCorrelation:
+    """R² of a straight line through points that come in sources; those with a NaN are left out.
+
+    Sums of each source are kept, so that a resample of sources costs a product of matrices.
+    """
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, source: np.ndarray) -> None:
+        x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        defined = np.isfinite(x) & np.isfinite(y)
+        x, y = (v[defined] - v[defined].mean() if defined.any() else v[defined] for v in (x, y))
+        names, codes = np.unique(np.asarray(source)[defined], return_inverse=True)
+        columns = [np.ones_like(x), x, y, x * x, y * y, x * y]
+        self.n = len(x)
+        self._sums = np.zeros((len(names), len(columns)))
+        np.add.at(self._sums, codes, np.stack(columns, axis=1))
+
+    def pooled(self) -> float:
+        """R² over all points; NaN where either side is constant."""
+        return float(self._r2(_central(self._sums.sum(axis=0))))
+
+    def within(self) -> float:
+        """R² after the mean of its source is taken from every point.
+
+        Whether a score follows the accuracy from one sample set of a site to the next, rather than
+        from site to site.
+        """
+        return float(self._r2(_central(self._sums).sum(axis=0)))
+
+    def interval(self, *, seed: int = 0) -> tuple[float, float]:
+        """Percentile bootstrap interval of `pooled` over the sources; NaN with fewer than three."""
+        if len(self._sums) < 3:
+            return np.nan, np.nan
+        counts = resampled_counts(len(self._sums), resamples=RESAMPLES, seed=seed)
+        return percentile_interval(self._r2(_central(counts @ self._sums)))
+
+    def _r2(self, central: np.ndarray) -> np.ndarray:
+        xx, yy, xy = np.moveaxis(central, -1, 0)
+        # What is left of a constant is a rounding error of the sums.
+        _, _, _, scale_x, scale_y, _ = self._sums.sum(axis=0)
+        spread = (xx > 1e-12 * scale_x) & (yy > 1e-12 * scale_y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(spread, xy**2 / (xx * yy), np.nan)
+
+
+def _central(sums: np.ndarray) -> np.ndarray:
+    """Turn sums (..., 6) into sums of squares about the mean (..., 3): of x, of y, and mixed."""
+    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
+    n = np.maximum(n, 1)
+    return np.stack([xx - x * x / n, yy - y * y / n, xy - x * y / n], axis=-1)
+
+
+def correlation(
+    table: pd.DataFrame, features: Sequence[str] = (), *, target: str = "mAP", seed: int = 0
+) -> pd.DataFrame:
+    """Correlate scores, averaged over dropout repeats, with the accuracy over all sample sets.
+
+    One row a feature, the best first; by default every score of the table, at the threshold that
+    correlates best here, which flatters it. Source: Yang et al. 2024, section 5.4.
+    """
+    names = list(features) or feature_columns(table)
+    points = labelled_sample_sets(table, names, target)
+    rows = [_correlate(points, name, target, seed) for name in names]
+    result = pd.DataFrame(rows)
+    constant = result.loc[result["r2"].isna(), "feature"].tolist()
+    if constant and (features or len(constant) == len(result)):
+        raise InputError(
+            f"Expected scores that differ between sample sets but {', '.join(constant[:5])} "
+            "are constant or known nowhere: a constant correlates with nothing."
+        )
+    result = result if features else _best_thresholds(result, len(points))
+    return result.sort_values("r2", ascending=False, ignore_index=True)
+
+
+def _correlate(points: pd.DataFrame, feature: str, target: str, seed: int) -> dict[str, Any]:
+    """Return one row of `correlation` from one row a sample set."""
+    x, y = points[feature].to_numpy(), points[target].to_numpy()
+    squared = SquaredCorrelation(x, y, points["source"].to_numpy())
+    lower, upper = squared.interval(seed=seed)
+    defined, r2 = np.isfinite(x), squared.pooled()
+    constant = math.isnan(r2)
+    return {
+        "feature": feature,
+        "sample_sets": squared.n,
+        "r2": r2,
+        "lower": lower,
+        "upper": upper,
+        "spearman": math.nan
+        if constant
+        else float(stats.spearmanr(x[defined], y[defined]).statistic),
+        "r2_within": squared.within(),
+    }
+
+
+def _best_thresholds(result: pd.DataFrame, n_sample_sets: int) -> pd.DataFrame:
+    """Keep the feature of each score that correlates best."""
+    family = [(split_threshold(name) or (name,))[0] for name in result["feature"]]
+    enough = result["sample_sets"] >= MIN_KNOWN * n_sample_sets
+    ranked = result.assign(family=family, enough=enough).sort_values(
+        ["enough", "r2"], ascending=False, kind="stable"
+    )
+    return ranked.drop_duplicates("family").drop(columns=["family", "enough"])
+
+
+def thresholds(
+    table: pd.DataFrame, families: Sequence[str] = (), *, target: str = "mAP", seed: int = 0
+) -> pd.DataFrame:
+    """Correlate each thresholded score with the accuracy at each of its thresholds.
+
+    `families` are names before the ``@``, such as ``ps``. Where few ``sample_sets`` have a value,
+    R² is over those alone. Source: Yang et al. 2024, appendix A.4, figure 6.
+    """
+    parted = {name: parts for name in feature_columns(table) if (parts := split_threshold(name))}
+    stems = list(dict.fromkeys(family for family, _ in parted.values()))
+    missing = [family for family in families if family not in stems]
+    if missing or not stems:
+        raise InputError(
+            f"Expected a score table with thresholded scores {', '.join(missing)} but it has "
+            f"{', '.join(stems) or 'none'}; their columns are named like ps@0.95."
+        )
+    chosen = {name: at for name, at in parted.items() if at[0] in (families or stems)}
+    points = labelled_sample_sets(table, list(chosen), target)
+    rows = [
+        {"score": family, "threshold": threshold} | _correlate(points, name, target, seed)
+        for name, (family, threshold) in chosen.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def best_thresholds(table: pd.DataFrame) -> pd.DataFrame:
+    """Return for each score of `thresholds` the one that correlates best, and the paper's.
+
+    A threshold over which some sample sets have no box is out of the running, see `MIN_KNOWN`.
+    ``paper`` and ``r2_paper`` are NaN where the paper has none.
+    """
+    rows = []
+    for score, curve in table.groupby("score", sort=False):
+        enough = curve["sample_sets"] >= MIN_KNOWN * curve["sample_sets"].max()
+        best = curve.loc[curve["r2"].where(enough, -1).fillna(-1).idxmax()]
+        at_paper = curve.loc[curve["threshold"] == PAPER.get(str(score)), "r2"]
+        rows.append(
+            {
+                "score": score,
+                "best": best["threshold"],
+                **{name: best[name] for name in ("r2", "lower", "upper", "spearman")},
+                "sample_sets": best["sample_sets"],
+                "paper": PAPER.get(str(score)),
+                "r2_paper": at_paper.iloc[0] if len(at_paper) else None,
+            }
+        )
+    return pd.DataFrame(rows).astype({"paper": float, "r2_paper": float})

@@ -1,0 +1,277 @@
+"""Errors by the number of sample sets, of dropout repeats, and of images in a set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations, product
+from math import comb
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.accuracy.mean_ap import MeanAP
+from autoeval.errors import InputError
+from autoeval.estimation.score_table import SAMPLE, SEED, sources
+from autoeval.runtime.progress import progress_bar
+from autoeval.stability.methods import make_method
+from autoeval.stability.methods.score_rows import Rows, sample_rows
+from autoeval.stability.scores.box_stability_settings import BoxStabilitySettings
+from autoeval.stability.scores.score_set import ScoreSet
+from autoeval.stability.studies.held_out import StudySettings, estimate_held_out, held_out_errors
+from autoeval.stability.studies.kept_boxes import Observations, ObservedSet
+
+META_SET_SIZES = (1, 2, 3, 5, 10, 20, 50)
+SAMPLE_SIZES = (5, 10, 20, 50, 100, 250)
+TEST_SIZES = (5, 10, 20, 50, 100, 200, 500)
+MOST_CHOICES = 50  # of k repeats out of all, for each k
+
+
+def size_of_meta_set(
+    table: pd.DataFrame, settings: StudySettings, *, sizes: Sequence[int] = (), draws: int = 20
+) -> pd.DataFrame:
+    """Leave one source out with fewer sample sets of the others, drawn anew `draws` times.
+
+    `sizes` are sample sets for each source; by default those of `META_SET_SIZES` that there are,
+    and all. Source: Yang et al. 2024, section 5.3, figure 4 (a).
+    """
+    rows, names = settings.rows(table), sources(table)
+    counts = sample_rows(table).groupby("source")["sample_set"].nunique().reindex(names)
+    sizes = _check_sizes(sizes, counts.fillna(0).astype(int))
+    records = []
+    total = len(sizes) * len(settings.methods) * draws
+    with progress_bar(total, "drawing meta-sets", unit="meta-set") as bar:
+        for size in sizes:
+            chosen = [_draw(rows, names, size, [settings.seed, size, k]) for k in range(draws)]
+            for method in settings.methods:
+                errors = []
+                for training in chosen:
+                    seeds = rows.of_kind(SEED)
+                    errors.append(held_out_errors(training, seeds, method, settings.target, names))
+                    bar.update()
+                summary = settings.summarise(np.array(errors))
+                records.append({"sample_sets": size, "method": method, **summary})
+    return pd.DataFrame(records)
+
+
+def _draw(rows: Rows, names: Sequence[str], size: int, seed: Sequence[int]) -> Rows:
+    """Keep `size` sample sets of each source, and the sources' own images."""
+    rng = np.random.default_rng(seed)
+    samples = rows["kind"] == SAMPLE
+    kept: list[str] = []
+    for name in names:
+        set_ids = np.unique(rows["sample_set"][samples & (rows["source"] == name)])
+        kept += list(rng.choice(set_ids, size, replace=False))
+    return rows.where(~samples | np.isin(rows["sample_set"], kept))
+
+
+def _check_sizes(sizes: Sequence[int], counts: pd.Series) -> list[int]:
+    fewest = counts.idxmin()
+    if counts[fewest] < 2:
+        raise InputError(
+            f"Expected at least two sample sets of each source to draw from but {fewest} has "
+            f"{counts[fewest]}: score more, or leave that source out."
+        )
+    if sizes and not 1 <= min(sizes) <= max(sizes) <= counts[fewest]:
+        raise InputError(
+            f"Expected sizes from 1 to {counts[fewest]}, the number of sample sets of {fewest}, "
+            f"but got {', '.join(map(str, sizes))}."
+        )
+    there = [size for size in META_SET_SIZES if size < counts[fewest]]
+    return sorted(set(sizes)) or [*there, int(counts[fewest])]
+
+
+def dropout_repeats(table: pd.DataFrame, settings: StudySettings) -> pd.DataFrame:
+    """Leave one source out and average the estimates of fewer repeats, each by its own regressor.
+
+    ``spread`` is the standard deviation of a source's estimate under fresh dropout seeds: that
+    between repeats by the root of their number. Source: Yang et al. 2024, section 5.3.
+    """
+    rows, names = settings.rows(table), sources(table)
+    n_repeats = len(np.unique(rows["repeat"]))
+    if n_repeats < 2:
+        raise InputError(
+            f"Expected a score table of at least two dropout repeats but got {n_repeats}: "
+            "run estimate-map with --preset repeats=10."
+        )
+    seeds = rows.of_kind(SEED)
+    records = []
+    for method in settings.methods:
+        estimates, true = _by_repeat(rows, seeds, method, settings.target, names)
+        for k in range(1, n_repeats + 1):
+            chosen = _choices(n_repeats, k, settings.seed)
+            averaged = np.stack([estimates[:, choice].mean(axis=1) for choice in chosen])
+            summary = settings.summarise(np.abs(averaged - true))
+            if len(chosen) == 1:
+                summary["std"] = np.nan
+            spread = float(np.nanmean(estimates.std(axis=1, ddof=1)) / np.sqrt(k))
+            records.append({"repeats": k, "method": method, **summary, "spread": spread})
+    return pd.DataFrame(records).sort_values("repeats", kind="stable", ignore_index=True)
+
+
+def _by_repeat(
+    rows: Rows, seeds: Rows, method: str, target: str, names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return held-out estimates (sources, repeats) and true values (sources,)."""
+    frame = pd.DataFrame(
+        {
+            "source": seeds["source"],
+            "repeat": seeds["repeat"],
+            "estimate": estimate_held_out(rows, seeds, method, target),
+            "true": seeds[target],
+        }
+    )
+    estimates = frame.pivot(index="source", columns="repeat", values="estimate").reindex(names)
+    return estimates.to_numpy(), frame.groupby("source")["true"].first().reindex(names).to_numpy()
+
+
+def _choices(n: int, k: int, seed: int) -> list[list[int]]:
+    if comb(n, k) <= MOST_CHOICES:
+        return [list(choice) for choice in combinations(range(n), k)]
+    rng = np.random.default_rng([seed, k])
+    return [list(rng.choice(n, k, replace=False)) for _ in range(MOST_CHOICES)]
+
+
+def size_of_sample_sets(
+    observations: Observations,
+    settings: StudySettings,
+    *,
+    sizes: Sequence[int] = (),
+    draws: int = 5,
+) -> pd.DataFrame:
+    """Leave one source out with fewer images in each sample set of the others.
+
+    No new pass: smaller sample sets are random subsets of those there are, under the same
+    transforms; one with fewer images than a size takes part with all. `sizes` are by default those
+    of `SAMPLE_SIZES` that there are, and all. Source: Yang et al. 2024, section 5.3, figure 4 (b).
+    """
+    samples = observations.of_kind(SAMPLE)
+    sizes = _choose_sizes(sizes, SAMPLE_SIZES, samples)
+    seeds = whole_sets(observations.of_kind(SEED))
+    parts = subset_table(samples, sizes, draws=draws, seed=settings.seed)
+    settings.rows(pd.concat([seeds, parts]))
+    records = []
+    for size, size_parts in parts.groupby("size"):
+        drawn = [pd.concat([seeds, part]) for _, part in size_parts.groupby("draw")]
+        for method in settings.methods:
+            columns = (*make_method(method).features, settings.target)
+            errors = [
+                held_out_errors(
+                    Rows.of(training, columns),
+                    Rows.of(seeds, columns),
+                    method,
+                    settings.target,
+                    sources(seeds),
+                )
+                for training in drawn
+            ]
+            summary = settings.summarise(np.array(errors))
+            records.append({"images": size, "method": method, **summary})
+    return pd.DataFrame(records)
+
+
+def size_of_test_set(
+    observations: Observations,
+    settings: StudySettings,
+    *,
+    sizes: Sequence[int] = (),
+    draws: int = 10,
+) -> pd.DataFrame:
+    """Leave one source out and estimate from random subsets of its own images.
+
+    Errors are against the accuracy on all own images (what the site is like), and
+    ``error_same_images`` against that on those very images. The rest is as in
+    `size_of_sample_sets`. Source: Yang et al. 2024, section 5.3, figure 4 (c).
+    """
+    seeds = observations.of_kind(SEED)
+    sizes = _choose_sizes(sizes, TEST_SIZES, seeds)
+    full, target = whole_sets(observations), settings.target
+    parts = subset_table(seeds, sizes, draws=draws, seed=settings.seed)
+    settings.rows(full)
+    truth = full[full["kind"] == SEED].groupby("source")[target].first()
+    site_truth = parts["source"].map(truth)
+    records = []
+    for method in settings.methods:
+        columns = (*make_method(method).features, target)
+        estimate = estimate_held_out(
+            Rows.of(full, columns), Rows.of(parts, columns), method, target
+        )
+        missed = parts.assign(
+            place=np.abs(estimate - site_truth), same=np.abs(estimate - parts[target])
+        )
+        by_draw = missed.groupby(["size", "draw", "source"])[["place", "same"]].mean().unstack()
+        for size in sizes:
+            records.append(
+                {"images": size, "method": method}
+                | settings.summarise(by_draw.loc[size, "place"].to_numpy())
+                | {"error_same_images": float(by_draw.loc[size, "same"].mean().mean())}
+            )
+    return pd.DataFrame(records).sort_values("images", kind="stable", ignore_index=True)
+
+
+def _choose_sizes(
+    asked: Sequence[int], usual: Sequence[int], observations: Observations
+) -> list[int]:
+    most = observations.largest
+    if asked and not 1 <= min(asked) <= max(asked) <= most:
+        raise InputError(
+            f"Expected sizes from 1 to {most}, the images of the largest set, but got "
+            f"{', '.join(map(str, asked))}."
+        )
+    return sorted(set(asked)) or [*(size for size in usual if size < most), most]
+
+
+class SubsetScorer:
+    """Scores every image of a set once, from its boxes alone; scores of subsets are merged."""
+
+    def __init__(
+        self, observed: ObservedSet, categories: Sequence[str], stability: BoxStabilitySettings
+    ) -> None:
+        self.observed, self.categories, self._stability = observed, tuple(categories), stability
+        self._parts = []
+        for image in observed.images:
+            part = self._score_set()
+            part.update(image.evidence)
+            self._parts.append(part)
+
+    def rows(self, indices: Iterable[int]) -> list[dict[str, Any]]:
+        """Return rows of the score table, one a repeat, for the images at `indices`."""
+        chosen, scores, accuracy = list(indices), self._score_set(), MeanAP(self.categories)
+        for index in chosen:
+            image = self.observed.images[index]
+            scores.merge(self._parts[index])
+            accuracy.update(image.evidence.clean, image.boxes, image.labels, image.iscrowd)
+        columns = {
+            "source": self.observed.source,
+            "sample_set": self.observed.sample_set,
+            "kind": self.observed.kind,
+            "n_images": len(chosen),
+            **accuracy.compute(),
+        }
+        return [{**columns, "repeat": k, **features} for k, features in enumerate(scores.rows())]
+
+    def _score_set(self) -> ScoreSet:
+        repeats = len(self.observed.images[0].evidence.perturbed)
+        return ScoreSet(self._stability, repeats=repeats)
+
+
+def whole_sets(observations: Observations) -> pd.DataFrame:
+    """Return the score table of the observed sets as they are."""
+    return subset_table(observations, [observations.largest], draws=1)
+
+
+def subset_table(
+    observations: Observations, sizes: Sequence[int], *, draws: int, seed: int = 0
+) -> pd.DataFrame:
+    """Score random subsets of the images of each set; columns ``size`` and ``draw`` are added."""
+    rows = []
+    with progress_bar(len(observations.sets), "scoring subsets of images", unit="set") as bar:
+        for observed in observations.sets:
+            scorer = SubsetScorer(observed, observations.categories, observations.stability)
+            name = f"{observed.source}/{observed.sample_set}".encode()
+            for size, draw in product(sizes, range(draws)):
+                rng = np.random.default_rng([seed, size, draw, *name])
+                chosen = np.sort(rng.permutation(len(observed.images))[:size])
+                rows += [{"size": size, "draw": draw, **row} for row in scorer.rows(chosen)]
+            bar.update()
+    return pd.DataFrame(rows)

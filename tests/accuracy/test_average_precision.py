@@ -1,0 +1,170 @@
+"""Average precision, and its influence function, by hand, by laws and numerical derivatives."""
+
+import numpy as np
+import pytest
+from rankings import random_ranking
+
+from autoeval.accuracy.average_precision import (
+    RankedDetections,
+    average_precision,
+    influence_function,
+    pool_ties,
+)
+
+HITS = np.array([False, True, True, False])  # precision 0, 1/2, 2/3, 1/2
+
+
+@pytest.mark.parametrize(
+    ("interpolation", "expected"),
+    [
+        ("101-point", 51 / 101 * 2 / 3),  # up to recall .5
+        ("all-point", 2 / 4 * 2 / 3),
+        (None, (1 / 2 + 2 / 3) / 4),
+    ],
+)
+def test_by_hand(interpolation, expected):
+    ap = average_precision(HITS, np.ones(4), 4, interpolation=interpolation)
+    assert ap == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("interpolation", ["101-point", "all-point", None])
+def test_without_labelled_boxes_it_is_unknown_and_without_detections_zero(interpolation):
+    ap = average_precision(
+        np.stack([HITS, HITS]), np.ones(4), np.array([0, 2]), interpolation=interpolation
+    )
+    assert np.isnan(ap[0]) and ap[1] > 0
+    assert average_precision(np.zeros(0), np.zeros(0), 3, interpolation=interpolation) == 0
+
+
+@pytest.mark.parametrize("interpolation", ["101-point", "all-point", None])
+def test_an_ignored_detection_counts_as_if_it_were_not_there(interpolation):
+    hits, counted = np.array([0, 1, 0, 1]), np.array([0, 1, 1, 1])
+    without = average_precision(hits[1:], counted[1:], 3, interpolation=interpolation)
+    ap = average_precision(hits, counted, 3, interpolation=interpolation)
+    assert ap == pytest.approx(without)
+
+
+def test_a_whole_weight_counts_a_detection_so_often():
+    times = np.array([2, 1, 0, 3])
+    hits = np.array([True, False, True, True])
+    again = average_precision(np.repeat(hits, times), np.ones(6), 8, interpolation="all-point")
+    # Interpolated, the copies of a hit share the precision at the last of them or better.
+    ap = average_precision(times * hits, times, 8, interpolation="all-point")
+    assert ap == pytest.approx(again)
+
+
+def test_detections_of_equal_score_are_pooled():
+    hits = np.array([[True, False, False], [False, False, True]])
+    pooled = pool_ties(np.full(3, 0.5), hits)
+    assert average_precision(*pooled, 1, interpolation="all-point") == pytest.approx(1 / 3)
+    apart = pool_ties(np.array([0.1, 0.3, 0.2]), hits)
+    np.testing.assert_array_equal(apart[0], hits[:, [1, 2, 0]])
+
+
+ALL, STEP = "all-point", 1e-5
+
+
+def derivative(boxes, image, weights, interpolated):
+    """Central difference of the average precision by the weight of one image."""
+    ends = []
+    for sign in (1, -1):
+        moved = weights.copy()
+        moved[image] += sign * STEP
+        ends.append(boxes.average_precision(moved, interpolation=ALL if interpolated else None))
+    return (ends[0] - ends[1]) / (2 * STEP) * weights.sum()
+
+
+@pytest.mark.parametrize(
+    ("interpolated", "weighted"),
+    # With equal weights boxes tie for the highest precision, and its derivative has two sides.
+    [(False, False), (False, True), (True, True)],
+)
+def test_the_influence_is_the_derivative_by_the_weight_of_an_image(interpolated, weighted):
+    boxes = random_ranking(0, ignored=0.1)
+    weights = np.random.default_rng(1).uniform(0.5, 2, len(boxes)) if weighted else np.ones(40)
+    influence = influence_function(boxes, weights, interpolated=interpolated)
+    for image in range(0, len(boxes), 7):
+        expected = derivative(boxes, image, weights, interpolated)
+        assert influence[:, image] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("interpolated", [False, True])
+def test_soft_labels_have_the_same_derivative(interpolated):
+    rng = np.random.default_rng(3)
+    image = rng.integers(0, 20, 200)
+    right = np.sort(rng.random((10, 200)), axis=0)[::-1]
+    boxes = RankedDetections.of(rng.random(200), image, right, rng.uniform(3, 8, 20))
+    influence = influence_function(boxes, interpolated=interpolated)
+    expected = derivative(boxes, 4, np.ones(20), interpolated)
+    assert influence[:, 4] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weighted_influences_sum_to_zero(seed):
+    boxes = random_ranking(seed, ignored=0.2)
+    weights = np.random.default_rng(seed).uniform(0.2, 3, len(boxes))
+    assert influence_function(boxes, weights) @ weights == pytest.approx(0, abs=1e-9)
+
+
+def test_whole_weights_count_images_as_often():
+    boxes = random_ranking(5)
+    times = np.random.default_rng(0).integers(0, 3, len(boxes))
+    copies = np.repeat(np.arange(len(boxes)), times)
+    parts = [(np.flatnonzero(boxes.image == image), k) for k, image in enumerate(copies)]
+    rows = np.concatenate([part_rows for part_rows, _ in parts])
+    at = np.concatenate([np.full(len(part_rows), k) for part_rows, k in parts])
+    order = np.argsort(rows, kind="stable")
+    drawn = RankedDetections(
+        at[order], boxes.hits[:, rows[order]], boxes.counted[:, rows[order]], boxes.n_true[copies]
+    )
+    # Copies of a box have equal scores; COCO ranks them one by one, weights count them at once.
+    few = boxes.average_precision(times.astype(float)) - drawn.average_precision()
+    assert np.abs(few).max() < 0.03
+
+
+def test_precision_by_hand():
+    """Right, wrong, right: precision 1 and 2/3 at recalls of a half and one."""
+    boxes = RankedDetections(
+        np.array([0, 1, 1]), np.array([[1.0, 0, 1]]), np.ones((1, 3)), np.ones(2)
+    )
+    plain = boxes.average_precision(interpolation=None)
+    assert plain == pytest.approx((1 + 2 / 3) / 2)
+    # IF of image 0 by the formula: N/G = 1; its box: t P + t A - C - AP g.
+    above = 1 / 1 + 1 / 3  # A: t / D over the right boxes at or below
+    loss = 1 / 1 + 2 / 9  # C: t T / D^2
+    influence = influence_function(boxes, interpolated=False)[0, 0]
+    assert influence == pytest.approx(1 + above - loss - 5 / 6)
+    assert boxes.average_precision()[0] == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
+
+
+def test_without_true_boxes_nothing_is_known():
+    boxes = RankedDetections(np.zeros(1, int), np.zeros((10, 1)), np.ones((10, 1)), np.zeros(3))
+    assert np.isnan(influence_function(boxes)).all()
+    assert np.isnan(boxes.average_precision()).all()
+
+
+def test_without_boxes_the_precision_is_zero():
+    boxes = RankedDetections(np.zeros(0, int), np.zeros((10, 0)), np.zeros((10, 0)), np.ones(3))
+    assert influence_function(boxes) == pytest.approx(0)
+    assert boxes.average_precision() == pytest.approx(0)
+
+
+def test_the_mean_influence_is_the_first_order_error_of_a_sample():
+    boxes = random_ranking(8, n_images=400)
+    whole, rng = boxes.average_precision(interpolation=ALL), np.random.default_rng(0)
+    influence = influence_function(boxes)
+    errors, first_order = [], []
+    for _ in range(60):
+        images = rng.choice(400, 100, replace=False)
+        few = boxes.take(images).average_precision(interpolation=ALL)
+        errors.append(few.mean() - whole.mean())
+        first_order.append(influence[:, images].mean())
+    assert np.corrcoef(errors, first_order)[0, 1] > 0.97
+
+
+def test_taking_images_keeps_their_boxes():
+    boxes = random_ranking(2)
+    few = boxes.take(np.array([7, 3]))
+    assert len(few) == 2
+    assert (few.n_true == boxes.n_true[[7, 3]]).all()
+    assert (few.image == 0).sum() == (boxes.image == 7).sum()

@@ -1,0 +1,107 @@
+"""Precision, recall and F1 at a threshold: by hand, against pycocotools, and by laws."""
+
+import contextlib
+import io
+
+import numpy as np
+import pytest
+from pycocotools.cocoeval import COCOeval
+from rankings import random_ranking
+from test_against_pycocotools import coco_world, make_found, make_truth, random_world
+
+from autoeval.accuracy.coco_matching import rank_categories
+from autoeval.accuracy.operating_point import CountCurve, image_counts, influence_on, value_of
+from autoeval.errors import InputError
+from autoeval.targets import MEASURES, OperatingPoint, find_target
+
+STEP = 1e-6
+
+
+def counts_of(truth, detections, category, threshold, level=0):
+    return image_counts(rank_categories(detections, truth)[category], threshold, level)
+
+
+def test_two_images_by_hand():
+    """A hit, a second box on the same car, a miss, and a box in a crowd that does not count."""
+    cars = [[0, 0, 10, 10], [20, 20, 30, 30], [0, 0, 10, 10], [50, 50, 90, 90]]
+    truth = make_truth([0, 0, 1, 1], [0] * 4, cars, [False, False, False, True])
+    boxes = [[0, 0, 10, 10], [0, 0, 10, 8], [0, 0, 10, 6], [60, 60, 70, 70], [20, 20, 30, 30]]
+    detections = make_found(truth, [0, 0, 1, 1, 0], [0] * 5, boxes, [0.9, 0.8, 0.7, 0.6, 0.2])
+    counts = counts_of(truth, detections, 0, 0.5)
+    assert counts[:, :2].tolist() == [[1, 1], [2, 1], [2, 1]]
+    assert [value_of(name, counts) for name in MEASURES] == pytest.approx([2 / 3, 2 / 3, 2 / 3])
+    strict = counts_of(truth, detections, 0, 0.5, level=5)  # IoU .75: the third box has .6
+    assert value_of("recall", strict) == pytest.approx(1 / 3)
+    assert value_of("recall", counts_of(truth, detections, 0, 0.1)) == 1
+    assert np.isnan(value_of("precision", counts_of(truth, detections, 0, 0.95)))
+    assert value_of("recall", counts_of(truth, detections, 0, 0.95)) == 0
+    assert np.isnan(
+        value_of("recall", counts_of(truth, detections, 1, 0.1))
+    )  # nobody labelled a bus
+
+
+def test_a_score_equal_to_the_threshold_is_not_over_it():
+    truth = make_truth([0], [0], [[0, 0, 10, 10]], [False])
+    detections = make_found(truth, [0], [0], [[0, 0, 10, 10]], [0.3])
+    assert counts_of(truth, detections, 0, 0.3)[1].sum() == 0
+    assert (
+        CountCurve.of(rank_categories(detections, truth)[0]).at(OperatingPoint("f1", 0.3))[1] == 0
+    )
+
+
+@pytest.mark.parametrize("threshold", [0.12, 0.52])
+def test_counts_are_those_of_pycocotools_on_the_boxes_over_the_threshold(threshold):
+    truth, detections = random_world(3)
+    over = detections.where(detections.scores > threshold)
+    world, results = coco_world(truth, over)
+    with contextlib.redirect_stdout(io.StringIO()):
+        evaluation = COCOeval(world, results, "bbox")
+        evaluation.evaluate()
+    every = [e for e in evaluation.evalImgs if e and e["aRng"] == evaluation.params.areaRng[0]]
+    for category in (0, 1):
+        entries = [e for e in every if e["category_id"] == category]
+        for level in (0, 5):
+            kept = [~e["dtIgnore"][level].astype(bool) for e in entries]
+            hits = sum(
+                np.sum(e["dtMatches"][level][k] > 0) for e, k in zip(entries, kept, strict=True)
+            )
+            objects = sum(np.sum(np.array(e["gtIgnore"]) == 0) for e in entries)
+            expected = [hits, sum(map(np.sum, kept)), objects]
+            ours = counts_of(truth, detections, category, threshold, level).sum(axis=1)
+            assert ours.tolist() == expected
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_influence_is_the_derivative_by_the_weight_of_an_image(measure):
+    counts = image_counts(random_ranking(0), 0.4)
+    weights = np.random.default_rng(1).uniform(0.5, 2, counts.shape[1])
+    influence = influence_on(measure, counts, weights)
+    assert influence @ weights == pytest.approx(0, abs=1e-9)
+    for image in range(0, len(weights), 9):
+        ends = [weights + sign * STEP * (np.arange(len(weights)) == image) for sign in (1, -1)]
+        up, down = (value_of(measure, counts, w) for w in ends)
+        assert influence[image] == pytest.approx((up - down) / (2 * STEP) * weights.sum(), abs=1e-6)
+
+
+def test_f1_is_the_harmonic_mean():
+    counts = image_counts(random_ranking(2), 0.3)
+    p, r, f1 = (value_of(name, counts) for name in MEASURES)
+    assert f1 == pytest.approx(2 * p * r / (p + r))
+
+
+def test_a_curve_holds_the_counts_at_every_hundredth_and_survives_packing():
+    ranking = random_ranking(4, ignored=0.1)
+    curve = CountCurve.from_bytes(CountCurve.of(ranking).to_bytes())
+    for threshold, iou in ((0.01, 0.5), (0.3, 0.5), (0.57, 0.75), (0.99, 0.95)):
+        point = OperatingPoint("recall", threshold, iou)
+        expected = image_counts(ranking, threshold, point.level).sum(axis=1)
+        assert curve.at(point)[:, 0] == pytest.approx(expected)
+    between = curve.at(OperatingPoint("recall", 0.305))
+    ends = [curve.at(OperatingPoint("recall", t)) for t in (0.3, 0.31)]
+    assert between == pytest.approx(np.mean(ends, axis=0), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["recall@1.2", "recall@0", "f1@x", "recall@0.3:0.4", "depth@0.3"])
+def test_a_name_that_is_no_operating_point(name):
+    with pytest.raises(InputError):
+        find_target(name)

@@ -1,0 +1,156 @@
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.io.coco import read_coco
+from autoeval.io.find_images import find_images
+from autoeval.io.labels.any_format import NAMES, label_format, load_labels
+from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet, of_splits, split_of
+from autoeval.io.labels.writing import write_coco
+from autoeval.io.predictions import read_predictions
+
+IMAGE = None
+COCO = json.dumps(
+    {
+        "images": [{"id": 7, "file_name": "a.png", "height": 20, "width": 40}],
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 1, "bbox": [1, 2, 3, 4]}],
+        "categories": [{"id": 1, "name": "car"}],
+    }
+)
+VOC = "<annotation><object><name>car</name><bndbox><xmin>1</xmin><ymin>1</ymin>"
+VOC += "<xmax>4</xmax><ymax>4</ymax></bndbox></object></annotation>"
+YOLO = "0 0.5 0.5 0.5 0.5"
+
+
+@pytest.mark.parametrize(
+    ("file", "images"),
+    [
+        ("annotations/instances_default.json", "images/a.png"),  # CVAT
+        ("annotations/instances_default.json", "images/default/a.png"),  # CVAT, datumaro
+        ("annotations/instances_val2017.json", "val2017/a.png"),  # COCO
+        ("labels.json", "data/a.png"),  # FiftyOne
+        ("result.json", "images/a.png"),  # Label Studio
+        ("train/_annotations.coco.json", "train/a.png"),  # Roboflow
+    ],
+)
+def test_coco_exports_are_found_with_their_images(write, file, images):
+    folder = write({file: COCO, images: IMAGE, "notes.json": '{"info": 1}'})
+    path = folder / "train" if file.startswith("train") else folder
+    labels = load_labels(path)
+    assert (labels.img_dir / labels.images[0].file_name).is_file()
+    assert [(box.category, box.xywh) for box in labels.boxes] == [("car", (1, 2, 3, 4))]
+
+
+def test_of_a_file_for_each_kind_of_label_that_of_boxes_is_read(write):
+    kinds = ("image_info", "captions", "stuff")
+    others = {f"annotations/{kind}_default.json": COCO for kind in kinds}
+    boxes = COCO.replace("car", "bus")
+    folder = write({**others, "annotations/instances_default.json": boxes, "a.png": IMAGE})
+    assert load_labels(folder).path.name == "instances_default.json"
+    write({"annotations/instances_val.json": boxes})
+    named = "several COCO files.*captions_default.json, .*instances_default.json, .*instances_val"
+    with pytest.raises(InputError, match=named):
+        load_labels(folder)
+
+
+@pytest.mark.parametrize("read", [load_labels, read_predictions, find_images])
+def test_an_archive_is_to_be_unpacked(tmp_path, read):
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("annotations/instances_default.json", COCO)
+    with pytest.raises(InputError, match=r"zip archive of 1 files \(annotations/inst.*: unpack it"):
+        read(tmp_path / "export.zip")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("/data/upload/3/a1b2c3d4-a.png", "../../media/upload/3/a1b2c3d4-a.png"),
+        *("images/a1b2c3d4__a.png", "/data/local-files/?d=site%2Fa.png"),
+    ],
+)
+def test_label_studio_gives_files_other_names(write, name):
+    folder = write({"result.json": COCO.replace("a.png", name), "site/a.png": IMAGE})
+    labels = load_labels(folder / "result.json", folder / "site")
+    assert labels.images[0].file_name == "a.png"
+    assert len(labels.boxes) == 1
+
+
+def test_label_studio_names_files_with_their_folder(write):
+    content = COCO.replace("a.png", "images/a.png")
+    folder = write({"result.json": content, "images/a.png": IMAGE})
+    assert load_labels(folder).img_dir == folder
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"notes.md": "hello"}, "look like no known format"),
+        ({"a.txt": YOLO, "a.xml": VOC}, "look like yolo and voc"),
+        ({"a.json": COCO, "b.json": COCO}, "several COCO files: name one of a.json, b.json"),
+    ],
+)
+def test_what_cannot_be_told_is_asked(write, files, message):
+    with pytest.raises(InputError, match=message):
+        load_labels(write({"a.png": IMAGE, **files}))
+
+
+def test_a_format_can_be_named(write):
+    folder = write({"a.png": IMAGE, "a.txt": YOLO, "a.xml": VOC})
+    assert load_labels(folder, layout="voc").boxes[0].xywh == (0, 0, 4, 4)
+    assert load_labels(folder, layout="yolo").boxes[0].xywh == (10, 5, 20, 10)
+    with pytest.raises(InputError, match=r"one of coco, yolo, voc, .* but got 'pascal'"):
+        load_labels(folder, layout="pascal")
+    with pytest.raises(InputError, match=r"No labels .*typo"):
+        load_labels(folder / "typo")
+
+
+@pytest.mark.parametrize("layout", ["yolo", "voc"])
+def test_coco_written_from_another_format_says_the_same(write, tmp_path, layout):
+    names = ("a.png", "b.png", "c.png")
+    texts = {"a.txt": YOLO, "a.xml": VOC, "b.txt": "", "b.xml": VOC}
+    labels = load_labels(write({**dict.fromkeys(names), **texts}), layout=layout)
+    write_coco(labels, tmp_path / "out.json")
+    again = read_coco(tmp_path / "out.json")
+    assert [image.file_name for image in again.images] == ["a.png", "b.png"]
+    assert [image.size for image in again.images] == [(20, 40)] * 2
+    assert again.categories == labels.categories
+    assert [box.xywh for box in again.boxes] == [box.xywh for box in labels.boxes]
+
+
+def test_ids_that_are_numbers_stay(write, tmp_path):
+    write_coco(load_labels(write({"a.json": COCO, "a.png": IMAGE}) / "a.json"), tmp_path / "b.json")
+    assert read_coco(tmp_path / "b.json").images[0].image_id == "7"
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("images/train/1.jpg", "train"),
+        ("val/images/1.jpg", "val"),
+        ("Valid/1.jpg", "Valid"),
+        ("images\\test\\1.jpg", "test"),
+        ("images/1.jpg", ""),
+        ("images/val.jpg", ""),  # a file of that name is no folder
+        ("training_day/1.jpg", ""),
+    ],
+)
+def test_split_of_an_image(name, split):
+    assert split_of(LabelledImage("1", name, None)) == split
+
+
+def test_labels_of_a_split():
+    images = tuple(LabelledImage(name, name, None) for name in ("train/1.jpg", "val/1.jpg"))
+    boxes = tuple(LabelledBox(image.image_id, "car", (0, 0, 1, 1)) for image in images)
+    whole = LabelSet(Path("data.yaml"), images, ("car",), boxes)
+    part = of_splits(whole, ["val"])
+    assert part.images == images[1:] and part.boxes == boxes[1:]
+    assert part.categories == whole.categories
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_format_is_found_by_its_name(name):
+    """The layouts of published data sets are named by module and constant alone."""
+    assert label_format(name).name == name

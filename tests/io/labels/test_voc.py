@@ -1,0 +1,98 @@
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.io.labels.any_format import load_labels
+
+IMAGE = None
+PLACES = {"JPEGImages/a.jpg": IMAGE}
+
+
+def annotation(*objects, size="<size><width>40</width><height>20</height></size>"):
+    return f"<annotation><filename>a.jpg</filename>{size}{''.join(objects)}</annotation>"
+
+
+def read(write, content, **options):
+    return load_labels(write({**PLACES, "Annotations/a.xml": content}), **options)
+
+
+def thing(xmin, ymin, xmax, ymax, name="car", more=""):
+    box = f"<xmin>{xmin}</xmin><ymin>{ymin}</ymin><xmax>{xmax}</xmax><ymax>{ymax}</ymax>"
+    return f"<object><name>{name}</name>{more}<bndbox>{box}</bndbox></object>"
+
+
+def test_pixels_count_from_one(write):
+    whole, first_pixel = thing(1, 1, 40, 20), thing(1, 1, 1, 1, "person")
+    labels = read(write, annotation(whole, first_pixel))
+    assert [box.xywh for box in labels.boxes] == [(0, 0, 40, 20), (0, 0, 1, 1)]
+    assert labels.categories == ("car", "person") and labels.warnings == ()
+    assert labels.images[0].size == (20, 40) and labels.images[0].image_id == "a.jpg"
+
+
+def test_a_box_that_begins_at_zero_shows_that_pixels_count_from_zero(write):
+    labels = read(write, annotation(thing(0, 2, 40, 20), thing(3, 4, 5, 6)))
+    assert [box.xywh for box in labels.boxes] == [(0, 2, 40, 18), (3, 4, 2, 2)]
+    assert "counted from 0" in labels.warnings[0]
+
+
+def test_difficult_objects_are_areas_to_ignore(write):
+    objects = [
+        thing(1, 1, 2, 2, more=f"<difficult>{value}</difficult>") for value in ("1", "0", "True")
+    ]
+    labels = read(write, annotation(*objects))
+    assert [box.iscrowd for box in labels.boxes] == [True, False, True]
+
+
+def test_parts_of_an_object_are_no_objects(write):
+    part = "<part><name>head</name><bndbox><xmin>9</xmin></bndbox></part>"
+    labels = read(write, annotation(thing(2, 2, 8, 8, "person", more=part)))
+    assert [(box.category, box.xywh) for box in labels.boxes] == [("person", (1, 1, 7, 7))]
+
+
+def test_missing_empty_and_unsized(write):
+    files = {"a.jpg": IMAGE, "b.jpg": IMAGE, "c.jpg": IMAGE}
+    empty = annotation(size="")
+    labels = load_labels(write({**files, "a.xml": annotation(thing(1, 1, 4, 4)), "b.xml": empty}))
+    assert [image.image_id for image in labels.images] == ["a.jpg", "b.jpg"]
+    assert labels.unlabelled == ("c.jpg",) and len(labels.boxes) == 1
+    assert labels.images[1].size == (20, 40)  # measured
+
+
+def test_a_split_of_the_development_kit(write):
+    folder = write(
+        {"JPEGImages/a.jpg": IMAGE, "JPEGImages/b.jpg": IMAGE, "Annotations/a.xml": annotation()}
+        | {"Annotations/b.xml": annotation(), "ImageSets/Main/val.txt": "b\n"}
+    )
+    assert [image.image_id for image in load_labels(folder, split="val").images] == ["b.jpg"]
+    with pytest.raises(InputError, match="No list of split 'test'"):
+        load_labels(folder, split="test")
+    with pytest.raises(InputError, match="no option `part`"):
+        load_labels(folder, part="val")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("<annotation>", "is not an XML file"),
+        ("<annotations/>", "expected <annotation> but got <annotations>"),
+        (annotation("<object><name>car</name></object>"), "name and a bndbox"),
+        (annotation(thing("x", 1, 2, 3)), "name and a bndbox"),
+        (annotation(thing("inf", 1, 2, 3)), "name and a bndbox"),
+        (annotation(thing(1, 1, 2, 3, name="")), "name and a bndbox"),
+    ],
+)
+def test_malformed_files_are_named(write, content, message):
+    with pytest.raises(InputError, match=message) as caught:
+        read(write, content, layout="voc")
+    assert "a.xml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "images"),
+    [("ann", "images"), ("labels", "data")],  # supervision, FiftyOne
+)
+def test_a_root_whose_folder_of_labels_has_another_name(write, labels, images):
+    file = {f"{labels}/a.xml": annotation(thing(1, 1, 40, 20))}
+    folder = write({f"{images}/a.jpg": IMAGE, **file})
+    for labels in (load_labels(folder), load_labels(folder, folder / images)):
+        assert [image.image_id for image in labels.images] == ["a.jpg"]
+        assert [box.xywh for box in labels.boxes] == [(0, 0, 40, 20)]

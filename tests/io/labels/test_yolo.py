@@ -1,0 +1,177 @@
+import re
+
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.io.labels.any_format import load_labels
+
+IMAGE = None
+A = "images/a.png"
+BOX = "0 0.5 0.5 0.25 0.5\n"  # in 40 x 20: 10 wide, 10 high, centre (20, 10)
+NAMES = "names: [car, person]\n"
+
+
+def boxes_of(labels):
+    return [(box.image_id, box.category, *box.xywh) for box in labels.boxes]
+
+
+def test_boxes_are_shares_of_the_image(write):
+    text = BOX + "1 0.1 0.2 0.2 0.4"
+    labels = load_labels(write({A: IMAGE, "labels/a.txt": text, "data.yaml": NAMES}))
+    assert labels.categories == ("car", "person") and labels.warnings == ()
+    assert boxes_of(labels) == [
+        ("images/a.png", "car", 15, 5, 10, 10),
+        ("images/a.png", "person", 0, 0, 8, 8),
+    ]
+    (image,) = labels.images
+    assert image.size == (20, 40) and (labels.img_dir / image.file_name).is_file()
+
+
+def test_a_missing_file_is_unlabelled_and_an_empty_one_holds_no_object(write):
+    images = {f"images/{name}.png": IMAGE for name in "abc"}
+    labels = load_labels(write({**images, "labels/a.txt": BOX, "labels/b.txt": ""}) / "labels")
+    assert [image.image_id for image in labels.images] == ["a.png", "b.png"]
+    assert labels.unlabelled == ("c.png",) and len(labels.boxes) == 1
+
+
+@pytest.mark.parametrize(
+    ("images", "texts", "path", "img_dir"),
+    [
+        ("images/val/a.png", "labels/val/a.txt", "labels/val", None),  # Ultralytics
+        ("train/images/a.png", "train/labels/a.txt", ".", None),  # Roboflow
+        ("obj_train_data/a.png", "obj_train_data/a.txt", ".", None),  # CVAT "YOLO 1.1"
+        ("images/a.png", "labels/a.txt", ".", None),  # Label Studio
+        ("images/a.png", "export/labels/a1b2c3d4-a.txt", "export", "images"),  # its labels alone
+        ("images/a b.png", "export/labels/a1b2c3d4-a_b.txt", "export", "images"),
+        ("photos/x/a.png", "words/x/a.txt", "words", "photos"),
+        ("images/x/a.png", "images/labels/x/a.txt", "images/labels", "images"),
+    ],
+)
+def test_finds_the_label_of_an_image_in_the_usual_layouts(write, images, texts, path, img_dir):
+    folder = write({images: IMAGE, texts: BOX, "data.yaml": NAMES})
+    labels = load_labels(folder / path, img_dir and folder / img_dir)
+    assert len(labels.images) == 1 and not labels.unlabelled
+    assert [box.category for box in labels.boxes] == ["car"]
+
+
+def test_an_image_that_was_uploaded_twice_is_not_taken_for_either(write):
+    texts = {"labels/a1b2c3d4-a.txt": BOX, "labels/00000000-a.txt": "", "labels/b.txt": BOX}
+    folder = write({"images/a.png": IMAGE, "images/b.png": IMAGE, **texts, "classes.txt": "car"})
+    labels = load_labels(folder)
+    assert [image.image_id for image in labels.images] == ["images/b.png"]
+    assert labels.unlabelled == ("images/a.png",)
+    assert "label files without an image: 2" in labels.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("data.yaml", "names: [car]"),
+        ("data.yaml", "names:\n  0: car"),
+        ("classes.txt", "car\nperson\n"),
+        ("obj.names", "car\n"),
+    ],
+)
+def test_names_of_the_classes(write, name, content):
+    folder = write({"images/a.png": IMAGE, "labels/a.txt": BOX, name: content})
+    assert load_labels(folder / "labels").boxes[0].category == "car"
+
+
+def test_classes_by_number_without_names_say_so(write):
+    text = BOX + "11 0.5 0.5 0.1 0.1\n2 0 0 0 0"
+    labels = load_labels(write({A: IMAGE, "labels/a.txt": text}) / "labels")
+    assert labels.categories == ("0", "2", "11")
+    assert "categories are named by their numbers" in labels.warnings[0]
+
+
+def test_polygons_and_rotated_boxes_become_the_boxes_around_them(write):
+    triangle, rotated = "0 0.5 0 1 1 0.25 1\n", "0 0.5 0.1 0.75 0.5 0.5 0.9 0.25 0.5\n"
+    labels = load_labels(write({A: IMAGE, "labels/a.txt": triangle + rotated, "data.yaml": NAMES}))
+    assert [box.xywh for box in labels.boxes] == [(10, 0, 30, 20), (10, 2, 20, 16)]
+    assert labels.warnings == ("polygons or rotated boxes, read as the boxes around them: 2",)
+
+
+def test_keypoints_behind_a_box_are_not_a_polygon(write):
+    text, names = BOX.strip() + " 0 0 1 1", NAMES + "kpt_shape: [2, 2]\n"
+    folder = write({A: IMAGE, "labels/a.txt": text, "data.yaml": names})
+    assert [box.xywh for box in load_labels(folder).boxes] == [(15, 5, 10, 10)]
+
+
+def test_shares_are_of_the_photograph_as_it_is_shown(write, upright_photo):
+    folder = write({"labels/a.txt": BOX, "data.yaml": NAMES})
+    upright_photo("images/a.jpg")
+    labels = load_labels(folder)
+    assert labels.images[0].size == (40, 20)
+    assert labels.boxes[0].xywh == (7.5, 10, 5, 20)
+
+
+def test_what_belongs_to_nothing_is_named(write):
+    folder = write(
+        {"images/a.png": IMAGE, "images/a.jpg": IMAGE, "labels/a.txt": BOX, "labels/b.txt": BOX}
+        | {"labels/classes.txt": "car", "images/bad.png": IMAGE, "labels/bad.txt": BOX}
+    )
+    (folder / "images/bad.png").write_bytes(b"no image")
+    labels = load_labels(folder / "labels")
+    assert [image.file_name for image in labels.images] == ["a.jpg", "a.png"]
+    assert labels.warnings == (
+        "label files of more than one image: 1 (a.txt)",
+        "label files without an image: 1 (b.txt)",
+        "labelled images whose size cannot be read, left out: 1 (bad.png)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("0 0.5 0.5 0.2", "expected 'class x_centre"),
+        ("0 0.5 0.5 0.2 0.2 0.9", "sixth is the score of a prediction"),
+        ("0 20 10 10 10", "shares of the image between 0 and 1, got 20"),
+        ("0 nan 0.5 0.2 0.2", "shares of the image"),
+        ("0 x 0.5 0.2 0.2", "could not convert"),
+        ("7 0.5 0.5 0.2 0.2", "class 7 is none of 0, 1"),
+        ("0.5 0.5 0.5 0.2 0.2", "class 0.5 is none of"),
+        ("inf 0.5 0.5 0.2 0.2", "cannot convert float infinity"),
+    ],
+)
+def test_malformed_lines_are_named(write, line, message):
+    """One of two is left out; two of three are most."""
+    folder = write({"images/a.png": IMAGE, "labels/a.txt": BOX + line, "data.yaml": NAMES})
+    labels = load_labels(folder)
+    assert len(labels.boxes) == 1 and len(labels.warnings) == 1
+    assert re.search(f"labels left out: 1 of 2 .*a.txt, line 2: .*{message}", *labels.warnings)
+    (folder / "labels/a.txt").write_text(f"{BOX}{line}\n{line}")
+    with pytest.raises(InputError, match=message) as caught:
+        load_labels(folder, layout="yolo")
+    assert "a.txt, line 2" in str(caught.value) and "2 of 3 lines" in str(caught.value)
+
+
+def test_a_label_file_that_is_no_text_leaves_out_its_image(write):
+    files = {f"images/{name}.png": IMAGE for name in "abc"}
+    files |= {f"labels/{name}.txt": BOX for name in "abc"}
+    folder = write({**files, "data.yaml": NAMES})
+    (folder / "labels/b.txt").write_bytes(b"\xff\xfe")
+    labels = load_labels(folder)
+    assert [image.image_id for image in labels.images] == ["images/a.png", "images/c.png"]
+    (warning,) = labels.warnings
+    assert "label files left out: 1 of 3" in warning and "b.txt is not a text file" in warning
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"labels/a.txt": BOX, "data.yaml": "names: 3"}, "expected `names` as a list"),
+        ({"labels/a.txt": BOX, "data.yaml": "names: [[car]]"}, "expected `names` as a list"),
+        ({"labels/a.txt": BOX, "data.yaml": "names: {car: 1}"}, "expected `names` as a list"),
+        ({"labels/a.txt": BOX, "data.yaml": "names: ["}, "is not a YAML file"),
+        ({"labels/b.txt": BOX}, r"None of the 1 images .*a\.png.* has a label file"),
+    ],
+)
+def test_malformed_folders(write, files, message):
+    folder = write({"images/a.png": IMAGE, **files})
+    with pytest.raises(InputError, match=message):
+        load_labels(folder)
+
+
+def test_labels_without_images_ask_for_them(write):
+    with pytest.raises(InputError, match="Where are the images of"):
+        load_labels(write({"labels/a.txt": BOX}) / "labels")

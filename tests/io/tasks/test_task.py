@@ -1,0 +1,152 @@
+"""Tasks: seed sets and categories from configuration files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.io.tasks.task import ROOT_VARIABLE, Task, load_task
+
+TASK = """
+name = "traffic"
+categories = ["vehicle"]
+data_root = {root!r}
+detector_mapping = dict(car="vehicle")
+seed_sets = [
+    dict(name="set", ann_file="set/annotations.json", img_dir="set/images",
+         mapping=dict(car="vehicle")),
+]
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_root(monkeypatch):
+    monkeypatch.delenv(ROOT_VARIABLE, raising=False)
+
+
+def write(tmp_path, text=None, root=None):
+    path = tmp_path / "task.py"
+    path.write_text(TASK.format(root=root) if text is None else text)
+    return path
+
+
+def test_seed_sets_are_found_under_the_data_root(make_coco, tmp_path):
+    make_coco()
+    task = load_task(write(tmp_path), tmp_path)
+    assert task.name == "traffic" and task.categories == ("vehicle",)
+    (seed_set,) = task.load_seed_sets()
+    assert seed_set.name == "set" and seed_set.n_boxes == 1
+
+
+def test_root_comes_from_argument_then_environment_then_file(tmp_path, monkeypatch):
+    for name in ("own", "environment", "argument"):
+        (tmp_path / name).mkdir()
+    path = write(tmp_path, root="own")
+
+    def root(given=None):
+        return load_task(path, given).seed_sets[0].img_dir.parts[-3]
+
+    assert root() == "own"
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "environment"))
+    assert root() == "environment"
+    assert root(tmp_path / "argument") == "argument"
+
+
+def test_a_missing_root_says_how_to_give_it(tmp_path):
+    with pytest.raises(InputError, match=rf"not given.*data_root=.*{ROOT_VARIABLE}.*task\.py"):
+        load_task(write(tmp_path))
+    with pytest.raises(InputError, match=r"typo does not exist.*data_root="):
+        load_task(write(tmp_path), tmp_path / "typo")
+
+
+SEED_SET = 'dict(name="a", ann_file="a.json", img_dir="a", mapping=dict(a="a"))'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = ", "Cannot read"),
+        ("name = 'x'", r"malformed.*categories"),
+        ("name = 'x'; categories = ['a']; seed_sets = [dict(name='a')]", r"malformed.*labels"),
+        ("name = 'x'; categories = ['a']; seed_sets = []", "needs seed sets"),
+        (f"name = 'x'; categories = ['a']; seed_sets = [{SEED_SET}] * 2", "different names"),
+        (
+            f"name = 'x'; categories = ['a']; seed_sets = [{SEED_SET}]; "
+            "detector_mapping = dict(car='b')",
+            "`detector_mapping` leads to b",
+        ),
+    ],
+)
+def test_malformed_task_files(tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
+        load_task(write(tmp_path, text), tmp_path)
+    with pytest.raises(InputError, match="No configuration file"):
+        load_task(tmp_path / "missing.py", tmp_path)
+
+
+@pytest.mark.parametrize("word", ["group", "family"])  # the second in files of earlier versions
+def test_sources_of_one_group(tmp_path, word):
+    text = f"""name = 'x'
+categories = ['a']
+seed_sets = [dict(name=n, labels=n + '.json', {word}=g) for n, g in (('a', 'port'), ('b', None))]
+"""
+    assert load_task(write(tmp_path, text), tmp_path).groups == {"a": "port", "b": "b"}
+    both = text.replace(f"{word}=g", "group=g or 'p', family=g or 'p'")
+    with pytest.raises(InputError, match="`family` is the former word for `group`"):
+        load_task(write(tmp_path, both), tmp_path)
+
+
+def test_lookup():
+    task = Task("t", ("person", "vehicle"), (), {"car": "vehicle", "truck": "vehicle"})
+    found = task.lookup(["truck", "dog", "person", "car"])
+    assert found.tolist() == [1, -1, 0, 1] and found.dtype == np.int64
+    with pytest.raises(InputError, match=r"none of person, vehicle, car, truck.*knows: dog"):
+        task.lookup(["dog"])
+    with pytest.raises(InputError, match="knows none"):
+        task.lookup([])
+
+
+@pytest.mark.parametrize(("name", "n_seed_sets"), [("vehicle", 11), ("person", 5)])
+def test_real_seed_sets_load_without_problems(shared, configs, name, n_seed_sets):
+    task = load_task(configs / "tasks" / f"{name}.py", shared / "real")
+    seed_sets = task.load_seed_sets()
+    assert len(seed_sets) == n_seed_sets
+    for seed_set in seed_sets:
+        assert seed_set.warnings == () and seed_set.categories == (name,)
+    described = (shared / "real" / "README.md").read_text()
+    for seed_set in seed_sets:
+        row = f"{name}/{seed_set.name} | {len(seed_set.images)} | {seed_set.n_boxes} |"
+        assert row in described
+
+
+def test_labels_of_any_format_in_one_line(make_coco, tmp_path):
+    """The words of the labels are those of the task, or those that it knows of detectors."""
+    _, img_dir = make_coco()
+    (tmp_path / "set" / "labels").mkdir()
+    (tmp_path / "set" / "labels" / "1.txt").write_text("2 0.5 0.5 0.5 0.5\n0 0.5 0.5 0.1 0.1")
+    (tmp_path / "set" / "classes.txt").write_text("dog\nperson\ncar")
+    line = "seed_sets = [dict(name='a', labels='set/labels')]"
+    words = "categories = ['vehicle']; detector_mapping = dict(car='vehicle')"
+    path = write(tmp_path, f"name = 'x'; {words}; {line}")
+    (seed_set,) = load_task(path, tmp_path).load_seed_sets()
+    (record,) = seed_set.images
+    assert record.path == img_dir.resolve() / "1.png"
+    assert record.boxes.tolist() == [[15, 10, 45, 30]]
+    assert seed_set.warnings == (
+        "images without labels, left out: 2 (2.png, 3.png)",
+        "boxes of categories that the mapping lacks, left out: 1 (dog 1)",
+    )
+    path = write(tmp_path, f"name = 'x'; categories = ['boat']; {line}")
+    with pytest.raises(InputError, match=r"None of the categories of .*\(dog, person, car\).*boat"):
+        load_task(path, tmp_path).load_seed_sets()
+
+
+def test_classes_by_number_are_mapped_by_number(make_coco, tmp_path):
+    make_coco()
+    (tmp_path / "set" / "labels").mkdir()
+    (tmp_path / "set" / "labels" / "1.txt").write_text("2 0.5 0.5 0.5 0.5")
+    line = "dict(name='a', labels='set/labels', layout='yolo', mapping={2: 'vehicle'})"
+    path = write(tmp_path, f"name = 'x'; categories = ['vehicle']; seed_sets = [{line}]")
+    (seed_set,) = load_task(path, tmp_path).load_seed_sets()
+    assert seed_set.n_boxes == 1 and "named by their numbers" in seed_set.warnings[0]

@@ -1,0 +1,181 @@
+"""One bad item among three, in every format: left out, counted and named; most of them: refused."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from autoeval.errors import InputError
+from autoeval.io.coco import read_coco, read_coco_images
+from autoeval.io.find_images import find_images
+from autoeval.io.json_file import BadItems
+from autoeval.io.labels.any_format import load_labels
+from autoeval.io.predictions import read_image_list, read_predictions
+
+BAD = "x"  # in the place of a number
+BDD = '[{{"name": "1.png"}}, {{"name": "2.png"}}, {{"name": "3.png", "labels": [{}]}}]'
+VBB = '{"set06": {"V": {"nFrame": 3, "frames": {"1": [{"lbl": "person", "pos": [1, 2, "x", 4]}]}}}}'
+DETRAC = "".join(f'<frame num="{n}"></frame>' for n in (1, 2, BAD))
+ODGT = '{{"ID": "{}", "gtboxes": []}}\n'
+VOC = "<annotation><size><width>40</width><height>20</height></size>{}</annotation>"
+PERSON = {"label": "pedestrian", "bbox": [1, 2, 3, 4], "bboxVis": [1, 2, 3, 4]}
+
+
+def of_each(path, sound, bad):
+    """Label files of images 1, 2 and 3, of which the last one is bad."""
+    return {path.format(n): bad if n == 3 else sound for n in (1, 2, 3)}
+
+
+def frame(**more):
+    return json.dumps({"imgHeight": 20, "imgWidth": 40, "imageheight": 20, "imagewidth": 40} | more)
+
+
+CASES = {
+    "voc": (of_each("Annotations/{}.xml", VOC.format(""), "<annotation>"), "", "JPEGImages/{}.png"),
+    "yolo": (of_each("labels/{}.txt", "0 .5 .5 .1 .1", "0 .5 .5 x .1"), "labels", "images/{}.png"),
+    "kitti": (of_each("label_2/{}.txt", "", "Car 1 2 x"), "", "image_2/{}.png"),
+    "exdark": (of_each("Annno/{}.png.txt", "", "Car 1 2 x 4"), "Annno", "ExDark/{}.png"),
+    "bdd100k": ({"val.json": BDD.format('{"box2d": {"x1": "a"}}')}, "val.json", "img/{}.png"),
+    "caltech": ({"a.json": VBB}, "a.json", "img/set06_V_{}.png"),
+    "crowdhuman": ({"a.odgt": ODGT.format(1) + ODGT.format(2) + "{"}, "a.odgt", "Images/{}.jpg"),
+    "box_csv": (
+        {"a.csv": "frame,class,xmin,ymin,xmax,ymax\n1.png,a,1,2,3,4\n2.png,a,1,2,3,4\n3.png,a,x"},
+        "a.csv",
+        "images/{}.png",
+    ),
+    "ua_detrac": (
+        {"Train/V.xml": f'<sequence name="V">{DETRAC}</sequence>'},
+        "Train",
+        "Insight-MVT_Annotation_Train/V/img0000{}.jpg",
+    ),
+    "cityscapes": (
+        of_each("gtFine/val/{}_gtFine_polygons.json", frame(objects=[]), frame()),
+        "",
+        "leftImg8bit/val/{}_leftImg8bit.png",
+    ),
+    "eurocity": (
+        of_each("labels/val/{}.json", frame(children=[]), frame(children=[{"identity": "rider"}])),
+        "",
+        "img/val/{}.png",
+    ),
+    "citypersons": (
+        of_each(
+            "gtBboxCityPersons/val/{}_gtBboxCityPersons.json",
+            frame(objects=[PERSON]),
+            frame(objects=[PERSON, {**PERSON, "bbox": [1, 2, float("inf"), 4]}]),
+        ),
+        "",
+        "leftImg8bit/val/{}_leftImg8bit.png",
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", CASES)
+def test_one_of_three(write, layout):
+    files, labels, image = CASES[layout]
+    first = 0 if layout == "caltech" else 1
+    folder = write({**files, **{image.format(n): None for n in range(first, first + 3)}})
+    options = {"every": 1, "sets": "set06"} if layout == "caltech" else {}
+    img_dir = folder / "img" if image.startswith("img/{") or layout == "caltech" else None
+    found = load_labels(folder / labels, img_dir, layout=layout, **options)
+    (warning,) = [text for text in found.warnings if "left out: 1 of 3" in text]
+    assert warning.startswith(("label files", "lines", "frames", "images"))
+    assert len(found.images) == (3 if layout == "yolo" else 2)
+
+
+def test_an_image_of_a_mat_file(write):
+    folder = write({f"leftImg8bit/val/ulm/{n}.png": None for n in (1, 2, 3)})
+    cells = np.empty((1, 3), object)
+    for k in range(3):
+        numbers = np.array([[9 if k == 2 else 1, *[1] * 9]], np.int32)  # there is no class 9
+        cells[0, k] = {"cityname": "ulm", "im_name": f"{k + 1}.png", "bbs": numbers}
+    savemat(folder / "anno_val.mat", {"anno_val_aligned": cells})
+    labels = load_labels(folder / "anno_val.mat", layout="citypersons")
+    assert len(labels.images) == 2 and "images left out: 1 of 3" in labels.warnings[0]
+
+
+COCO = {
+    "images": [{"id": n, "file_name": f"{n}.png", "height": 20, "width": 40} for n in (1, 2, 3)],
+    "categories": [{"id": n, "name": word} for n, word in enumerate(("car", "bus", "van"), 1)],
+    "annotations": [
+        {"id": n, "image_id": n, "category_id": n, "bbox": [1, 2, 3, 4]} for n in (1, 2, 3)
+    ],
+}
+
+
+def coco_with(tmp_path, key, n=1, **change):
+    """A file whose last `n` entries of a list are changed."""
+    document = json.loads(json.dumps(COCO))
+    for entry in document[key][-n:]:
+        entry.update(change)
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("key", "change", "n_boxes"),
+    [
+        ("annotations", {"bbox": [1e308, 2, 3]}, 2),
+        ("annotations", {"bbox": "1234"}, 3),  # four digits are four numbers
+        ("annotations", {"bbox": None}, 2),
+        ("annotations", {"bbox": [1, 2, float("nan"), 4]}, 2),
+        ("annotations", {"category_id": [1]}, 2),
+        ("annotations", {"category_id": {"a": 1}}, 2),
+        ("annotations", {"category_id": 99}, 2),
+        ("annotations", {"image_id": {"a": 1}}, 2),
+        ("annotations", {"image_id": 99}, 2),
+        ("categories", {"id": [3]}, 2),
+        ("images", {"height": "tall"}, 2),
+        ("images", {"height": 1e308}, 2),
+        ("images", {"width": -1}, 2),
+    ],
+)
+def test_one_entry_of_a_coco_file(tmp_path, key, change, n_boxes):
+    labels = read_coco(coco_with(tmp_path, key, **change))
+    assert len(labels.boxes) == n_boxes
+    assert len(labels.images) == (2 if key == "images" else 3)
+    if n_boxes == 2:
+        assert f"{key} left out: 1 of 3 ({key}[2] is malformed: " in labels.warnings[0]
+        with pytest.raises(InputError, match=rf"{key}\[1\] is malformed.*2 of 3"):
+            read_coco(coco_with(tmp_path, key, 2, **change))
+
+
+def test_lists_of_images_name_what_they_lack(tmp_path, write):
+    write({f"{n}.png": None for n in (1, 2, 3)})
+    path = coco_with(tmp_path, "images", height="tall")
+    assert find_images(path).skipped == (read_coco(path).warnings[0],)
+    warnings = []
+    assert len(read_image_list(path, warnings)) == 2 and "images[2]" in warnings[0]
+    with pytest.raises(InputError, match=r"images\[2\] is malformed"):
+        read_coco_images(path)  # where nothing could be said
+    document = json.loads(path.read_text())
+    boxes = [{**box, "score": 0.5} for box in document["annotations"]]
+    path.write_text(json.dumps({**document, "annotations": boxes}))
+    assert "images left out: 1 of 3 (images[2]" in read_predictions(path).left_out[0]
+
+
+def test_half_are_not_most():
+    bad = BadItems("a", "numbers")
+    assert bad.read("11xx", int) == [1, 1] and len(bad.warnings()) == 1
+    bad = BadItems("a", "numbers")
+    assert bad.read("1xxx", int) == [1]
+    with pytest.raises(InputError, match=r"a: first; numbers\[1\].* 3 of 4 numbers"):
+        bad.warnings(["first"])
+
+
+def test_a_crowd_may_be_written_as_text(tmp_path):
+    boxes = [
+        {"image_id": 1, "category_id": 1, "bbox": [1, 1, 5, 5], "iscrowd": crowd}
+        for crowd in ("0", "1", 0, None, True, "perhaps")
+    ]
+    content = {
+        "images": [{"id": 1, "file_name": "a.jpg"}],
+        "categories": [{"id": 1, "name": "car"}],
+        "annotations": boxes,
+    }
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    labels = read_coco(tmp_path / "a.json")
+    assert [box.iscrowd for box in labels.boxes] == [False, True, False, False, True]
+    assert "expected iscrowd 0 or 1, got 'perhaps'" in labels.warnings[0]

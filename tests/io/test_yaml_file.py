@@ -1,0 +1,38 @@
+"""YAML files of other programs: nothing in them can fill the memory."""
+
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.io.labels.yolo import find_names
+from autoeval.io.predictions.category_words import read_names
+
+READERS = [read_names, lambda path: find_names(path.parent)]
+
+
+def bomb(levels=9, width=9):
+    """Lists of lists by alias: the last stands for 9 ** 9 words."""
+    lines = ["a0: &a0 [lol]"]
+    lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * width)}]" for k in range(1, levels)]
+    return "\n".join([*lines, f"names: [{', '.join([f'*a{levels - 1}'] * width)}]"])
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (bomb(), "more than 20 aliases"),
+        ("names: [" + "a, " * 400_000 + "]", "expected a YAML file of 1,048,576 at most"),
+        ("names: [car", "is not a YAML file"),
+        ("names: [car, [bus, van]]", "word"),
+        ("names: {0: car, 1: {a: b}}", "word"),
+    ],
+)
+def test_what_is_no_list_of_names_is_refused(read, text, message, tmp_path):
+    (tmp_path / "data.yaml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "data.yaml")
+
+
+def test_a_few_aliases_are_read(tmp_path):
+    (tmp_path / "data.yaml").write_text("known: &known [car, bus]\nnames: *known\n")
+    assert read_names(tmp_path / "data.yaml") == {"0": "car", "1": "bus"}

@@ -1,0 +1,152 @@
+"""True-positive probabilities from confidences, and the scores of calibrated boxes."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+from autoeval.model.calibration import (
+    CalibrationPrior,
+    ScoreCalibration,
+    Usual,
+    fit_boxes,
+    fit_missed,
+    image_terms,
+)
+
+LEVELS = 10
+TRUE = np.stack([np.linspace(1.0, -2.0, LEVELS), np.full(LEVELS, 1.2), np.full(LEVELS, 0.7)], 1)
+MISSED = np.array([-0.5, 0.8, 0.4])
+
+
+def prior(of_detectors=1e4, of_sites=1e4, mean=(0.0, 1.0, 1.0)):
+    usual = Usual(np.array(mean), of_detectors * np.eye(3), of_sites * np.eye(3))
+    return CalibrationPrior((usual,) * LEVELS, usual)
+
+
+def odds(scores):
+    return TRUE @ [np.ones(len(scores)), np.log(scores), -np.log1p(-scores)]
+
+
+def simulated(n=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = rng.uniform(0.01, 0.99, n)
+    return scores, rng.random(n) < expit(odds(scores))
+
+
+def test_probabilities_by_hand():
+    """A confidence of .8 with b = c = 1: odds of 4 times e^a."""
+    boxes = np.tile([0.0, 1, 1], (LEVELS, 1))
+    boxes[1:, 0] = np.log(0.25)
+    p = ScoreCalibration(boxes, MISSED).probabilities(np.array([0.8, 0.5]))
+    assert p.shape == (LEVELS, 2)
+    np.testing.assert_allclose(p[0], [0.8, 0.5])
+    np.testing.assert_allclose(p[1:], np.tile([0.5, 0.2], (LEVELS - 1, 1)))
+
+
+def test_probabilities_fall_with_the_iou_threshold_whatever_the_coefficients():
+    rng = np.random.default_rng(0)
+    calibration = ScoreCalibration(rng.normal(0, 2, (LEVELS, 3)), MISSED)
+    scores = np.concatenate([[0.0, 1.0], rng.random(50)])  # and are defined at either end
+    p = calibration.probabilities(scores)
+    assert (np.diff(p, axis=0) <= 0).all() and (p >= 0).all() and (p <= 1).all()
+    np.testing.assert_allclose(p[0], calibration.at_half(scores), rtol=1e-12)
+
+
+def test_missed_objects_by_hand():
+    """Boxes of .5 and .8 in the first image, none in the second."""
+    calibration = ScoreCalibration(TRUE, MISSED)
+    missed = calibration.n_missed(np.array([0.5, 0.8]), np.array([0, 0]), 2)
+    first = -0.5 + 0.8 * np.log(1 + 1.3) + 0.4 * np.log(1 + 0.25 + 0.16)
+    np.testing.assert_allclose(missed, np.exp([first, -0.5]))
+    many = ScoreCalibration(TRUE, np.array([9.0, 0, 0])).n_missed(np.zeros(0), np.zeros(0, int), 1)
+    assert many[0] == pytest.approx(100)  # and no more
+
+
+def test_many_boxes_of_many_pairs_recover_the_coefficients():
+    scores, matched = simulated()
+    coefficients = fit_boxes([scores], [matched], prior(of_detectors=4, of_sites=1), n_pairs=[1000])
+    terms = np.stack([np.ones(len(scores)), np.log(scores), -np.log1p(-scores)])
+    for fitted, true, logits in zip(coefficients, TRUE, odds(scores), strict=True):
+        p = expit(logits)
+        std = np.sqrt(np.diag(np.linalg.inv((terms * p * (1 - p)) @ terms.T)))  # Fisher
+        assert (np.abs(fitted - true) < 4 * std).all() and (std < 0.2).all()
+
+
+def test_images_of_many_pairs_recover_the_missed_objects():
+    rng = np.random.default_rng(0)
+    image, p = rng.integers(0, 5000, 20_000), rng.beta(0.5, 0.5, 20_000)
+    terms = image_terms(p, image, 5000)
+    calibration = ScoreCalibration(TRUE, MISSED)
+    expected = calibration.n_missed(p, image, 5000)
+    coefficients = fit_missed([terms], [rng.poisson(expected)], prior(4, 1), n_pairs=[1000])
+    std = np.sqrt(np.diag(np.linalg.inv((terms * expected) @ terms.T)))
+    assert (np.abs(coefficients - MISSED) < 4 * std).all() and (std < 0.2).all()
+
+
+def test_with_a_wide_prior_it_is_logistic_regression():
+    scores, matched = simulated(n=2000)
+    coefficients = fit_boxes([scores], [matched], prior(1e8, 1e8), n_pairs=[1])
+    terms = np.stack([np.log(scores), -np.log1p(-scores)], axis=1)
+    for fitted, hits in zip(coefficients, matched, strict=True):
+        plain = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000).fit(terms, hits)
+        # of a single pair, half of the difference from the mean is that of its site
+        off = np.array([*plain.intercept_, *plain.coef_[0]]) - [0, 1, 1]
+        np.testing.assert_allclose(fitted, np.array([0, 1, 1]) + off / 2, atol=1e-3)
+
+
+def test_without_boxes_it_is_the_mean_over_detectors():
+    usual = prior(2, 1, mean=(-0.3, 1.4, 1.9))
+    boxes = fit_boxes([np.zeros(0)], [np.zeros((LEVELS, 0), bool)], usual, n_pairs=[1])
+    np.testing.assert_allclose(boxes, np.tile([-0.3, 1.4, 1.9], (LEVELS, 1)), atol=1e-6)
+    missed = fit_missed([np.zeros((3, 0))], [np.zeros(0)], usual, n_pairs=[1])
+    np.testing.assert_allclose(missed, [-0.3, 1.4, 1.9], atol=1e-6)
+
+
+def test_boxes_of_one_site_say_less_of_a_detector_than_those_of_many():
+    """Each coefficient alone, from n sites without error: the classical shrinkage D / (D + S/n)."""
+    usual = Usual(np.zeros(3), 2.0 * np.eye(3), 4.0 * np.eye(3))
+    for n_pairs, share in ((1, 1 / 3), (2, 1 / 2), (4, 2 / 3)):
+        np.testing.assert_allclose(usual.of_detector(np.ones(3), n_pairs), share)
+    scores, matched = simulated(n=2000)
+    off = [
+        np.abs(fit_boxes([scores], [matched], prior(1, 4), n_pairs=[n]) - [0, 1, 1]).sum()
+        for n in (1, 4, 100)
+    ]
+    assert off[0] < off[1] < off[2]
+
+
+def test_sites_count_by_their_pairs_and_not_by_their_boxes():
+    wide = prior(1e8, 1e-8)
+    large, small = simulated(n=4000), simulated(n=500)
+    small = small[0], np.zeros_like(small[1])  # where hardly a box is right
+    small[1][:, :50] = True
+    alone = [fit_boxes([site[0]], [site[1]], wide, n_pairs=[1]) for site in (large, small)]
+    scores, matched = zip(large, small, strict=True)
+    for weights in ([1, 1], [1, 3]):
+        coefficients = fit_boxes(scores, matched, wide, n_pairs=weights)
+        mean = np.average(alone, axis=0, weights=weights)
+        np.testing.assert_allclose(coefficients, mean, atol=1e-3)
+
+
+CALIBRATION = ScoreCalibration(TRUE, MISSED)
+
+
+def test_to_dict_and_back_and_the_mean_of_two():
+    again = ScoreCalibration.from_dict(CALIBRATION.to_dict())
+    np.testing.assert_array_equal(again.boxes, TRUE)
+    np.testing.assert_array_equal(again.missed, MISSED)
+    mean = ScoreCalibration.mean([again, ScoreCalibration(TRUE + 2, MISSED - 4)])
+    np.testing.assert_allclose(mean.boxes, TRUE + 1)
+    np.testing.assert_allclose(mean.missed, MISSED - 2)
+
+
+def test_a_calibration_that_is_not_of_the_detector_is_saved_as_such():
+    usual = ScoreCalibration(TRUE, MISSED, usual=True)
+    assert ScoreCalibration.from_dict(json.loads(json.dumps(usual.to_dict()))).usual
+    assert ScoreCalibration.mean([CALIBRATION, usual]).usual
+    of_earlier_fits = {"boxes": TRUE.tolist(), "missed": MISSED.tolist()}
+    assert CALIBRATION.to_dict() == of_earlier_fits
+    assert not ScoreCalibration.from_dict(of_earlier_fits).usual

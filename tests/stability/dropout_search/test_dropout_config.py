@@ -1,0 +1,60 @@
+"""The configuration that a search writes, read by the commands that run a detector."""
+
+import argparse
+
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.stability.commands.meta_set_options import add_pass_options, pass_settings
+from autoeval.stability.network.forward.dropout_spec import (
+    DropoutSpec,
+    load_dropout,
+    write_dropout_config,
+)
+from autoeval.stability.passes.presets import PRESETS
+
+SPEC = DropoutSpec("before", (0, 3), 0.35)
+FOUND = {"detector": "yolox_nano", "r2": 0.5, "n_images": 88}
+
+
+def settings_of(*words):
+    parser = argparse.ArgumentParser()
+    add_pass_options(parser)
+    return pass_settings(parser.parse_args(words))
+
+
+def test_round_trip(tmp_path):
+    write_dropout_config(tmp_path / "found.py", SPEC, FOUND)
+    assert load_dropout(tmp_path / "found.py") == SPEC
+    assert '"""Dropout for yolox_nano' in (tmp_path / "found.py").read_text()
+
+
+def test_commands_take_it_in_place_of_the_presets_dropout(tmp_path):
+    write_dropout_config(tmp_path / "found.py", SPEC, FOUND)
+    settings = settings_of("--preset", "released", "--preset", f"dropout={tmp_path / 'found.py'}")
+    assert settings.dropout == SPEC
+    assert settings.stability == PRESETS["released"][1]
+    assert settings_of("--preset", "released").dropout == PRESETS["released"][0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rate = 0.1",
+        "dropout = 0.1",
+        "dropout = dict(position='after', stages=[1])",
+        "dropout = dict(position='after', stages=[1], rate=0.1, seed=3)",
+        "dropout = dict(position='after', stages=[7], rate=0.1)",
+        "dropout = dict(position='after', stages=[1], rate=1.1)",
+        "dropout = dict(position='amid', stages=[1], rate=0.1)",
+    ],
+)
+def test_other_files_are_refused(tmp_path, text):
+    (tmp_path / "other.py").write_text(text)
+    with pytest.raises(InputError, match="Expected"):
+        load_dropout(tmp_path / "other.py")
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(InputError, match="No configuration file"):
+        load_dropout(tmp_path / "none.py")

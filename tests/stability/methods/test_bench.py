@@ -1,0 +1,104 @@
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from autoeval.cli import main
+from autoeval.errors import InputError
+from autoeval.stability.methods.bench import bench, paired_p_value
+
+N_SOURCES, N_SETS, REPEATS = 6, 8, 2
+
+
+def score_table(seed=0):
+    """Make six sources whose mAP is a line in `ac`, and in `bos` up to noise."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for source in range(N_SOURCES):
+        for sample_set in range(N_SETS + 1):
+            accuracy = 0.1 * source + rng.uniform(0.1, 0.3)
+            rows += [
+                {
+                    "source": f"s{source}",
+                    "sample_set": f"{source}-{sample_set}",
+                    "kind": "sample" if sample_set else "seed",
+                    "repeat": repeat,
+                    "n_images": 60,
+                    "ac": accuracy / 2,
+                    "bos": accuracy + rng.normal(0, 0.1),
+                    "mAP": accuracy,
+                }
+                for repeat in range(REPEATS)
+            ]
+    return pd.DataFrame(rows)
+
+
+def test_the_sign_flip_test_counts_all_flips():
+    difference = np.array([0.3, 0.1, -0.05, 0.2, 0.15])
+    flips = [np.mean(difference * s) for s in itertools.product((1, -1), repeat=5)]
+    expected = np.mean(np.abs(flips) >= abs(difference.mean()) - 1e-12)
+    assert paired_p_value(difference + 1, np.ones(5)) == pytest.approx(expected)
+    # equal errors are no difference, and one source says nothing
+    assert paired_p_value(np.ones(4), np.ones(4)) == 1
+    assert np.isnan(paired_p_value(np.array([1.0, np.nan]), np.array([2.0, 1.0])))
+
+
+def test_the_exact_score_wins_and_is_what_others_are_tested_against():
+    result = bench(score_table(), ["bos", "ac", "constant"])
+    assert result.baseline == "ac"
+    assert result.errors("ac").max() < 1e-9
+    assert result.errors("constant").mean() > result.errors("bos").mean()
+    assert result.p_values()["ac"] == 1
+    assert result.p_values()["constant"] == pytest.approx(2 / 2**N_SOURCES)
+
+
+def test_a_method_without_an_estimate_somewhere_is_no_baseline_for_that():
+    """`min` over NaN takes whichever comes first."""
+    table = score_table()
+    own = (table["source"] == "s5") & (table["kind"] == "seed")
+    result = bench(table.assign(bos=table["bos"].mask(own)), ["bos", "ac", "constant"])
+    assert result.baseline == "ac"
+    assert all(np.isfinite(p) for p in result.p_values().values())
+    assert np.isfinite(result.errors("bos")).all()
+
+
+def test_coverage_is_over_sources_and_repeats():
+    table = score_table()
+    result = bench(table, ["constant"])
+    inside = []
+    for repeat in range(REPEATS):
+        rows = bench(table[table["repeat"] == repeat], ["constant"]).results["constant"].per_source
+        inside += list((rows["lower"] <= rows["true"]) & (rows["true"] <= rows["upper"]))
+    assert result.coverage["constant"] == np.mean(inside)
+
+
+def test_a_method_without_its_scores_is_named_and_the_others_go_on():
+    result = bench(score_table(), ["energy", "ac"])
+    assert list(result.results) == ["ac"]
+    assert "energy" in result.absent["energy"]
+    with pytest.raises(InputError, match="No method can be evaluated"):
+        bench(score_table(), ["energy"])
+    with pytest.raises(InputError, match=r"number over 0 and under 1.* got 2"):
+        bench(score_table(), ["bos"], level=2)
+
+
+def test_the_command_prints_and_writes_one_table_a_score_table(tmp_path, capsys):
+    for name, seed in (("one", 0), ("two", 1)):
+        (tmp_path / name).mkdir()
+        score_table(seed).to_parquet(tmp_path / name / "scores.parquet")
+    out = tmp_path / "out"
+    words = [str(tmp_path / "one"), str(tmp_path / "two"), "--work-dir", str(out)]
+    assert main(["bench", *words, "--method", "ac", "bos", "constant", "fd"]) == 0
+    printed = capsys.readouterr().out
+    assert "All tables together" in printed
+    assert "`fd`: Expected the columns fd" in printed
+    assert (out / "bench.md").read_text().strip() in printed
+    cells = pd.read_csv(out / "one.csv")
+    assert cells["method"].tolist() == ["ac", "bos", "constant"]
+    assert cells[["s0", "s5"]].to_numpy()[0] == pytest.approx(0, abs=1e-6)
+
+
+def test_the_command_wants_score_tables(tmp_path, capsys):
+    assert main(["bench", str(tmp_path)]) == 2
+    assert "No score table" in capsys.readouterr().err

@@ -1,0 +1,132 @@
+"""What `observe` promises of a detector under dropout, beyond the known detectors."""
+
+import numpy as np
+import pytest
+from branching import same
+
+from autoeval.detectors import MMDetector
+from autoeval.detectors.black_box import BlackBoxDetector
+from autoeval.errors import InputError
+from autoeval.stability.network.as_perturbable import as_perturbable
+from autoeval.stability.network.forward.dropout_spec import DropoutSpec
+from autoeval.stability.network.perturbable import PerturbableDetector
+from autoeval.stability.network.viewed_black_box import ViewedBlackBox
+
+
+def test_repeats_and_seeds(build, images):
+    detector, spec = build("yolox_nano"), DropoutSpec("before", (1, 2), 0.3)
+
+    def scores(seed=0, name="a", repeats=2):
+        (seen,) = detector.observe(images[:1], [name], dropout=spec, repeats=repeats, seed=seed)
+        return [tuple(boxes.scores) for boxes in seen.perturbed]
+
+    base = scores()
+    assert len(base) == 2 and base[0] != base[1]
+    assert scores(repeats=3)[:2] == base  # more repeats leave the first ones as they are
+    assert scores(seed=1) != base and scores(name="b") != base
+
+
+def test_without_dropout_and_without_images(build, images):
+    detector = build("yolox_nano")
+    seen = detector.observe(images, ["a", "b", "c"])
+    assert [(one.image_id, one.perturbed) for one in seen] == [("a", ()), ("b", ()), ("c", ())]
+    assert detector.observe([], [], wants=["views", "half_size"]) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"repeats": 1}, "with a `dropout`"),
+        ({"repeats": -1, "dropout": DropoutSpec()}, "0 or more"),
+        ({"wants": ["masks", "views"]}, "got masks"),
+    ],
+)
+def test_bad_calls(build, changes, message):
+    call = {"images": [np.zeros((4, 4, 3), np.uint8)], "image_ids": ["a"], **changes}
+    with pytest.raises(ValueError, match=message):
+        build("yolox_nano").observe(**call)
+
+
+@pytest.fixture
+def unsplittable(build, monkeypatch):
+    """A detector whose backbone has a forward of its own, and the one it is made from."""
+    known = build("retinanet_r18")
+    backbone = known.model.backbone
+
+    class Other(type(backbone)):
+        def forward(self, x):
+            return super().forward(x)
+
+    monkeypatch.setattr(backbone, "__class__", Other)
+    with pytest.warns(UserWarning, match="Other.*cannot be split"):
+        other = PerturbableDetector(known.model, known.config, known.categories)
+    return known, other
+
+
+@pytest.mark.parametrize("position", ["after", "before"])
+def test_fallback_gives_the_same_boxes(unsplittable, images, position):
+    known, other = unsplittable
+    assert known.splits_backbone and not other.splits_backbone
+    spec = DropoutSpec(position, (0, 2), 0.3)
+    both = (of.observe(images, ["a", "b", "c"], dropout=spec, repeats=2) for of in unsplittable)
+    for one, two in zip(*both, strict=True):
+        assert same(one.clean, two.clean) and all(map(same, one.perturbed, two.perturbed))
+
+
+def test_fallback_without_stages(unsplittable, images, monkeypatch):
+    known, _ = unsplittable
+    monkeypatch.setattr("autoeval.stability.network.forward.fallback.STAGE_LISTS", ())
+    monkeypatch.setattr("autoeval.stability.network.forward.fallback.STRIDES", ())
+    with pytest.warns(UserWarning, match="No stages were found"):
+        other = PerturbableDetector(known.model, known.config, known.categories)
+    assert len(other.observe(images[:1], ["a"])[0].clean)
+    assert other.stages == () and "stages" not in other.settings
+    with pytest.raises(InputError, match="Cannot find the stages of the backbone Other"):
+        other.observe(images[:1], ["a"], dropout=DropoutSpec(), repeats=1)
+
+
+def test_stages_of_ones_choice(unsplittable, images):
+    """Given as the family has them they change no box; the settings tell them all the same."""
+    known, _ = unsplittable
+    names = ("layer1", "layer2", "layer3.0", "layer4")
+    with pytest.raises(InputError, match=r"got layer2, conv9. It has conv1, bn1"):
+        PerturbableDetector(known.model, known.config, known.categories, stages=("layer2", "conv9"))
+    other = PerturbableDetector(known.model, known.config, known.categories, stages=names)
+    assert other.stages == names and other.settings["stages"] == list(names)
+    assert known.stages == ("layer1", "layer2", "layer3", "layer4")
+    assert "stages" not in known.settings
+    for stages, equal in (((0, 1), True), ((2,), False)):
+        spec = DropoutSpec("after", stages, 0.3)
+        (one,) = known.observe(images[:1], ["a"], dropout=spec, repeats=1)
+        (two,) = other.observe(images[:1], ["a"], dropout=spec, repeats=1)
+        assert np.array_equal(one.perturbed[0].boxes, two.perturbed[0].boxes) == equal
+
+
+def test_batches_of_several_give_each_image_its_own(build, images, monkeypatch):
+    """As on an accelerator: images of one size together, all repeats together."""
+    detector, spec = build("yolox_nano"), DropoutSpec("before", (1, 2), 0.3)
+    alone = detector.observe(images, ["a", "b", "c"], dropout=spec, repeats=3)
+    monkeypatch.setattr(detector, "max_batch", 4)
+    together = detector.observe(images, ["a", "b", "c"], dropout=spec, repeats=3)
+    for one, two in zip(alone, together, strict=True):
+        for a, b in zip((one.clean, *one.perturbed), (two.clean, *two.perturbed), strict=True):
+            np.testing.assert_allclose(a.scores[:5], b.scores[:5], atol=1e-3)
+
+
+def test_any_detector_is_made_perturbable(build):
+    """Its settings, and with them its fingerprint, stay as they are: rows that are kept count."""
+    known = build("retinanet_r18")
+    plain = MMDetector(known.model, known.config, known.categories)
+    made = as_perturbable(plain)
+    assert isinstance(made, PerturbableDetector) and made.fingerprint == plain.fingerprint
+    assert as_perturbable(made) is made and as_perturbable(made, made.stages) is made
+    assert as_perturbable(made, ("layer1", "layer2")).stages == ("layer1", "layer2")
+    other = object()
+    assert as_perturbable(other) is other
+    black_box = BlackBoxDetector(lambda images: ([], [], []), ["car"], name="mine")
+    viewed = as_perturbable(black_box)
+    assert isinstance(viewed, ViewedBlackBox) and as_perturbable(viewed) is viewed
+    assert viewed.fingerprint == black_box.fingerprint
+    for detector in (other, black_box):
+        with pytest.raises(InputError, match=r"Expected no stages with .*Leave them out"):
+            as_perturbable(detector, ("layer1",))

@@ -1,0 +1,50 @@
+"""The images that a page of a published method shows."""
+
+import numpy as np
+from rectangles import write_world
+
+from autoeval.detections import Detections, Evidence
+from autoeval.io.image_folder import load_image_folder
+from autoeval.results.estimate.example_images import GRAY
+from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.stability.methods.scored_site import ScoredSite
+from autoeval.stability.passes.least_stable import UnstableImage
+from autoeval.stability.reports.least_stable_examples import LeastStableExamples
+
+
+def boxes(n):
+    return Detections(np.tile([4, 4, 20, 20], (n, 1)), np.full(n, 0.9), np.zeros(n))
+
+
+FOUND = SiteBoxes.of_evidence([Evidence(f"{k}.png", (64, 64), boxes(k)) for k in (1, 2)], ("box",))
+
+
+def observed(folder):
+    files = load_image_folder(write_world(folder, 200, n_images=2) / "images")
+    unstable = [
+        UnstableImage(0.25, "2.png", boxes(2), (boxes(1), boxes(3))),
+        UnstableImage(0.5, "1.png", boxes(1), (boxes(4), boxes(4))),
+    ]
+    return LeastStableExamples(ScoredSite(FOUND, images=files, least_stable=tuple(unstable)))
+
+
+def test_the_table_counts_boxes_with_and_without_dropout(tmp_path):
+    table = observed(tmp_path / "world")._table()
+    assert table.to_dict("list") == {
+        "image": ["2.png", "1.png"],
+        "stability": [0.25, 0.5],
+        "boxes": [2, 1],
+        "boxes with dropout": ["1 to 3", "4"],
+    }
+
+
+def test_an_image_that_is_gone_leaves_a_gray_picture_and_the_reason(tmp_path):
+    seen = observed(tmp_path / "world")
+    (tmp_path / "world" / "images" / "2.png").unlink()
+    (gone, said), (picture, caption) = seen._pictures
+    assert (
+        gone is GRAY and "no longer readable" in said and said.startswith("2.png: stability 0.25")
+    )
+    assert picture.shape == (64, 64, 3) and caption == (
+        "1.png: stability 0.50, 1 box, 4 with dropout"
+    )

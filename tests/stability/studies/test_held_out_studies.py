@@ -1,0 +1,157 @@
+import numpy as np
+import pytest
+from score_tables import WORLDS, score_table
+
+from autoeval.errors import InputError
+from autoeval.stability.methods import Fused
+from autoeval.stability.methods.leave_one_out import leave_one_source_out
+from autoeval.stability.methods.score_rows import Rows
+from autoeval.stability.studies.held_out import (
+    StudySettings,
+    error_by,
+    estimate_held_out,
+    held_out_under_corruption,
+)
+from autoeval.stability.studies.set_sizes import dropout_repeats, size_of_meta_set
+
+
+def exact(value, *_):
+    return 2 * value + 1
+
+
+def noisy(seed=0, spread=0.1):
+    rng = np.random.default_rng(seed)
+    return lambda value, *_: value + rng.normal(0, spread)
+
+
+def test_held_out_estimates_are_those_of_the_protocol():
+    table = score_table(WORLDS, repeats=2, bos=noisy())
+    rows = StudySettings(["bos"]).rows(table)
+    own = rows.of_kind("seed")
+    estimates = estimate_held_out(rows, own, "bos", "mAP").reshape(4, 2)
+    per_source = leave_one_source_out(table, "bos").per_source
+    assert estimates.mean(axis=1) == pytest.approx(per_source["estimate"].to_numpy())
+
+
+def test_repeats_that_were_not_fitted_on():
+    evaluated = Rows.of(score_table(WORLDS, repeats=3, bos=exact), ["bos", "mAP"])
+    training = evaluated.where(evaluated["repeat"] < 2)
+    with pytest.raises(InputError, match=r"repeats \[0, 1\], those fitted on, but got \[2\]"):
+        estimate_held_out(training, evaluated, "bos", "mAP")
+
+
+def test_an_exact_score_needs_two_sample_sets_and_a_constant_none():
+    table = score_table(WORLDS, n_sets=6, bos=exact)
+    result = size_of_meta_set(table, StudySettings(["bos", "constant"]), sizes=[2, 6], draws=3)
+    assert result["sample_sets"].tolist() == [2, 2, 6, 6]
+    errors = result.pivot(index="sample_sets", columns="method", values="error")
+    assert errors["bos"].to_numpy() == pytest.approx([0, 0], abs=1e-12)
+    # each world against the mean of the other three: .3 .5 .6 .8
+    by_hand = np.mean([1 / 3, 1 / 15, 1 / 15, 1 / 3])
+    assert errors["constant"].to_numpy() == pytest.approx([by_hand, by_hand])
+
+
+def test_all_sample_sets_give_the_error_of_the_protocol_and_no_spread():
+    table = score_table(WORLDS, n_sets=6, repeats=2, bos=noisy())
+    last = size_of_meta_set(table, StudySettings(["bos"]), draws=4).iloc[-1]
+    expected = leave_one_source_out(table, "bos").summary()["mean_absolute_error"]
+    assert last["sample_sets"] == 6 and last["error"] == pytest.approx(expected)
+    assert last["std"] == pytest.approx(0) and last["lower"] <= last["error"] <= last["upper"]
+
+
+def test_fewer_sample_sets_spread_more():
+    table = score_table(WORLDS, n_sets=40, step=0.005, bos=noisy(spread=0.2))
+    result = size_of_meta_set(table, StudySettings(["bos"]), sizes=[2, 20], draws=20)
+    assert result.loc[0, "std"] > 2 * result.loc[1, "std"]
+
+
+@pytest.mark.parametrize(
+    ("change", "sizes", "message"),
+    [
+        (lambda t: t[(t["source"] != "c") | (t["sample_set"].isin(["c-0", "c-1"]))], [], "c has 1"),
+        (lambda t: t, [9], "from 1 to 4, the number of sample sets of a, but got 9"),
+        (lambda t: t, [0], "but got 0"),
+        (lambda t: t.drop(columns="bos"), [], "columns bos but they are missing"),
+        (lambda t: t[t["source"].isin(["a", "b"])], [], "at least 3 sources"),
+    ],
+)
+def test_meta_sets_that_cannot_be_drawn_from(change, sizes, message):
+    table = change(score_table(WORLDS, bos=exact))
+    with pytest.raises(InputError, match=message):
+        size_of_meta_set(table, StudySettings(["bos"]), sizes=sizes)
+
+
+def test_more_repeats_steady_an_estimate_that_dropout_shakes():
+    table = score_table(WORLDS, n_sets=30, step=0.005, repeats=6, bos=noisy(spread=0.05))
+    result = dropout_repeats(table, StudySettings(["bos"])).set_index("repeats")
+    assert result.index.tolist() == [1, 2, 3, 4, 5, 6]
+    assert result["std"].iloc[:5].is_monotonic_decreasing and np.isnan(result.loc[6, "std"])
+    summary = leave_one_source_out(table, "bos").per_source
+    # the protocol's deviation is over the six repeats there are; of fresh ones: 6/5 of its square
+    fresh = summary["std"].mean() * np.sqrt(6 / 5)
+    assert result["spread"].to_numpy() == pytest.approx(fresh / np.sqrt(np.arange(1, 7)))
+    expected = np.abs(summary["estimate"] - summary["true"]).mean()
+    assert result.loc[6, "error"] == pytest.approx(expected)
+
+
+def test_a_single_repeat_cannot_be_compared():
+    with pytest.raises(InputError, match="at least two dropout repeats but got 1"):
+        dropout_repeats(score_table(WORLDS, bos=exact), StudySettings(["bos"]))
+
+
+def corrupted(worlds=WORLDS, offset=0.02):
+    """Sample set k has severity k; the score overstates the mAP by `offset` a severity."""
+    table = score_table(worlds, n_sets=5, step=0.03)
+    severity = table["sample_set"].str[-1].astype(int)
+    names = np.where(severity % 2, "fog", "gaussian_noise")
+    steps = np.where(severity > 0, np.char.add(np.char.add(names, " "), severity.astype(str)), "")
+    return table.assign(transforms=steps, bos=table["mAP"] + offset * severity)
+
+
+def test_errors_grow_with_severity_as_planted():
+    clean = score_table(WORLDS, bos=lambda value, *_: value)
+    held_out = held_out_under_corruption(corrupted(), StudySettings(["bos"]), fitted_on=clean)
+    by_severity = error_by(held_out)
+    assert by_severity["severity"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert by_severity["error"].to_numpy() == pytest.approx(0.02 * np.arange(6), abs=1e-12)
+    assert by_severity["bias"].to_numpy() == pytest.approx(0.02 * np.arange(6), abs=1e-12)
+    assert by_severity["true"].to_numpy() == pytest.approx(0.55 - 0.03 * np.arange(6))
+    by_corruption = error_by(held_out, "corruption").set_index("corruption")
+    expected = pytest.approx({"none": 0, "fog": 0.06, "gaussian_noise": 0.06}, abs=1e-12)
+    assert by_corruption["error"].to_dict() == expected
+    assert by_corruption["sample_sets"].to_dict() == {"none": 4, "fog": 12, "gaussian_noise": 8}
+
+
+def test_scores_that_only_the_other_table_has_are_not_fitted_on():
+    """As after runs with and without the pass at half the size."""
+    table = corrupted()
+    table = table.assign(**{name: table["mAP"] for name in Fused.features})
+    bare = table.drop(columns=list(Fused.optional))
+    held_out = held_out_under_corruption(bare, StudySettings(["fused"]), fitted_on=table)
+    assert np.isfinite(held_out["estimate"]).all()
+
+
+def test_without_another_table_the_corruptions_themselves_are_fitted_on():
+    held_out = held_out_under_corruption(corrupted(offset=0), StudySettings(["bos", "constant"]))
+    errors = error_by(held_out).pivot(index="severity", columns="method", values="error")
+    assert errors["bos"].to_numpy() == pytest.approx(np.zeros(6), abs=1e-12)
+    assert errors["constant"][0] == pytest.approx(np.mean([1 / 3, 1 / 15, 1 / 15, 1 / 3]))
+
+
+def test_sample_sets_without_a_box_are_counted_not_averaged():
+    clean = score_table(WORLDS, bos=lambda value, *_: value)
+    table = corrupted()
+    table.loc[table["sample_set"].isin(["a-5", "b-5"]), "bos"] = np.nan
+    held_out = held_out_under_corruption(table, StudySettings(["bos", "constant"]), fitted_on=clean)
+    worst = error_by(held_out).set_index(["severity", "method"]).loc[5]
+    assert worst.loc["bos", "no_estimate"] == 0.5 and worst.loc["bos", "sources"] == 2
+    assert worst.loc["bos", "error"] == pytest.approx(0.1)
+    assert worst.loc["constant", "no_estimate"] == 0 and worst.loc["constant", "sources"] == 4
+
+
+def test_a_mild_meta_set_has_no_severities():
+    with pytest.raises(InputError, match=r"one corruption.*got 'Rotate 1'.*corruptions\.py"):
+        held_out_under_corruption(score_table(WORLDS, bos=exact), StudySettings(["bos"]))
+    bare = score_table(WORLDS).drop(columns="transforms")
+    with pytest.raises(InputError, match="`transforms`"):
+        held_out_under_corruption(bare, StudySettings(["constant"]))

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from observations import found, image, observations, shaky_world, shaky_worlds
+
+from autoeval.errors import InputError
+from autoeval.stability.methods.leave_one_out import leave_one_source_out
+from autoeval.stability.reports.image_examples import examples
+from autoeval.stability.studies.held_out import StudySettings
+from autoeval.stability.studies.set_sizes import (
+    size_of_sample_sets,
+    size_of_test_set,
+    subset_table,
+    whole_sets,
+)
+
+
+def test_subsets_are_drawn_without_replacement_and_repeatably():
+    made = observations(shaky_world("a", 2.0, n_sets=1))
+    table = subset_table(made, [3, 8, 20], draws=2)
+    assert table["n_images"].tolist() == [3] * 4 + [8] * 8 + [3] * 4 + [8] * 8
+    again = subset_table(made, [3], draws=2)
+    assert again["mAP"].tolist() == table.loc[table["size"] == 3, "mAP"].tolist()
+    # all images, in any draw, are the whole set
+    whole = whole_sets(made)
+    for size in (8, 20):
+        of_size = table[(table["size"] == size) & (table["draw"] == 1)]
+        assert of_size["bos"].to_numpy() == pytest.approx(whole["bos"].to_numpy(), abs=1e-15)
+
+
+def test_all_images_give_the_error_of_the_protocol():
+    made = shaky_worlds()
+    expected = leave_one_source_out(whole_sets(made), "bos").summary()["mean_absolute_error"]
+    by_sample = size_of_sample_sets(made, StudySettings(["bos"]), sizes=[2, 8], draws=2)
+    by_test = size_of_test_set(made, StudySettings(["bos"]), sizes=[2, 8], draws=2)
+    for result in (by_sample, by_test):
+        assert result["images"].tolist() == [2, 8]
+        last = result.iloc[-1]
+        assert last["error"] == pytest.approx(expected) and last["std"] == pytest.approx(0)
+        assert result.loc[0, "std"] > 0 and last["sources"] == 4 and last["no_estimate"] == 0
+    assert by_test.loc[1, "error_same_images"] == pytest.approx(expected)
+
+
+def test_a_constant_is_missed_by_the_same_at_every_size():
+    made = shaky_worlds()
+    table = whole_sets(made)
+    own = table[table["kind"] == "seed"].groupby("source")["mAP"].first()
+    by_hand = np.mean([abs(own[name] - own.drop(name).mean()) for name in own.index])
+    result = size_of_test_set(made, StudySettings(["constant"]), sizes=[1, 4], draws=3)
+    assert result["error"].to_numpy() == pytest.approx([by_hand, by_hand])
+
+
+def test_usual_sizes_end_with_all_images():
+    assert size_of_test_set(shaky_worlds(), StudySettings(["ac"]), draws=1)["images"].tolist() == [
+        5,
+        8,
+    ]
+
+
+@pytest.mark.parametrize("sizes", [[0], [9]])
+def test_sizes_that_are_not_there(sizes):
+    with pytest.raises(InputError, match="sizes from 1 to 8, the images of the largest set"):
+        size_of_sample_sets(shaky_worlds(), StudySettings(["bos"]), sizes=sizes)
+
+
+def test_scores_that_boxes_do_not_give():
+    own = observations(shaky_world("a", 1.0, n_sets=0))
+    with pytest.raises(InputError, match="of kind 'sample' but there are none"):
+        size_of_sample_sets(own, StudySettings(["bos"]))
+    with pytest.raises(InputError, match="astrology"):
+        size_of_test_set(shaky_worlds(), StudySettings(["astrology"]))
+
+
+def moving(name, pixels, n_boxes=2):
+    """An image whose boxes of side 60 move sideways by so many pixels."""
+    boxes = np.array([[0.0, 0, 60, 60], [100, 0, 160, 60]])[:n_boxes]
+    return image(name, found(boxes), [found(boxes + np.array([pixels, 0, pixels, 0]))], boxes)
+
+
+def test_examples_are_the_extremes_of_different_sources():
+    made = observations(
+        {
+            ("a", "a", "seed"): [moving("a0", 0), moving("a20", 20), moving("a40", 40)],
+            ("b", "b", "seed"): [moving("b10", 10), moving("b30", 30)],
+            ("c", "c", "seed"): [moving("alone", 59, n_boxes=1)],
+        }
+    )
+    unstable, stable = examples(made, n_images=2)
+    assert [e.image.evidence.image_id for e in unstable] == ["a40", "b30"]
+    assert [e.image.evidence.image_id for e in stable] == ["a0", "b10"]
+    # side 60 moved by 40: 20 / 100, and nothing of the enclosing box is wasted
+    assert unstable[0].stability == pytest.approx(0.2) and unstable[0].mean_ap == 1
+    unstable, _ = examples(made, n_images=2, per_source=2, min_boxes=1)
+    assert [e.image.evidence.image_id for e in unstable] == ["alone", "a40"]
+
+
+def test_no_image_with_enough_boxes():
+    made = observations({("c", "c", "seed"): [moving("alone", 5, n_boxes=1)]})
+    with pytest.raises(InputError, match="2 boxes or more"):
+        examples(made)
