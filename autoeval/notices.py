@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 EARLIER = "earlier-version"  # code of what was saved before warnings had codes
+
+Severity = Literal["refused", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("refused", "warning", "note")  # the most severe first
 
 
 class Notice(str):
@@ -15,6 +19,9 @@ class Notice(str):
     code : str
         Kind of the warning, such as ``few-images``.
     text : str
+    severity : str
+        ``refused``: because of it there is no value. ``warning``: a value may be wrong, and
+        somebody should look. ``note``: what was done with the input, or advice; nothing is wrong.
 
     Examples
     --------
@@ -26,15 +33,16 @@ class Notice(str):
     """
 
     code: str
+    severity: Severity
 
-    def __new__(cls, code: str, text: str) -> Notice:
-        """Make the text, and keep the code beside it."""
+    def __new__(cls, code: str, text: str, severity: Severity = "warning") -> Notice:
+        """Make the text, and keep code and severity with it."""
         made = super().__new__(cls, text)
-        made.code = code
+        made.code, made.severity = code, severity
         return made
 
-    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
-        return self.code, self.text
+    def __getnewargs__(self) -> tuple[str, str, Severity]:  # type: ignore[override]
+        return self.code, self.text, self.severity
 
     @property
     def text(self) -> str:
@@ -43,7 +51,7 @@ class Notice(str):
 
     def prefixed(self, name: object) -> Notice:
         """Return the same about something that is named, ``name: text``."""
-        return Notice(self.code, f"{name}: {self.text}")
+        return Notice(self.code, f"{name}: {self.text}", self.severity)
 
 
 def as_notice(warning: str) -> Notice:
@@ -57,19 +65,22 @@ def prefixed(name: object, warnings: Iterable[str]) -> list[str]:
 
 
 def codes_of(warnings: Iterable[str]) -> list[dict[str, str]]:
-    """Return codes and texts as plain values, fit for JSON."""
-    each = map(as_notice, warnings)
-    return [{"code": warning.code, "text": str(warning.text)} for warning in each]
+    """Return codes, texts and severities as plain values, fit for JSON."""
+    notices = map(as_notice, warnings)
+    return [
+        {"code": notice.code, "text": notice.text, "severity": notice.severity}
+        for notice in notices
+    ]
 
 
 def notices_of(
     saved: Iterable[str | Mapping[str, str]], codes: Iterable[Mapping[str, str]] = ()
 ) -> tuple[Notice, ...]:
     """Read what `codes_of` returned, or texts beside it; a text without a code has `EARLIER`."""
-    code_of_text = {saved_code["text"]: saved_code["code"] for saved_code in codes}
+    notices = {values["text"]: Notice(**values) for values in codes}  # type: ignore[arg-type]
     return tuple(
-        Notice(code_of_text.get(warning, EARLIER), warning)
+        notices.get(warning, Notice(EARLIER, warning))
         if isinstance(warning, str)
-        else Notice(**warning)
+        else Notice(**warning)  # type: ignore[arg-type]
         for warning in saved
     )

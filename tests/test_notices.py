@@ -11,27 +11,35 @@ import pytest
 from parameter_worlds import fit_strong, observed, write_worlds
 
 import autoeval
-from autoeval.notices import EARLIER, Notice, as_notice, codes_of, notices_of, prefixed
+from autoeval.notices import EARLIER, SEVERITIES, Notice, as_notice, codes_of, notices_of, prefixed
 from autoeval.sites.reference_statistics import ReferenceStatistics
 
 ROOT = Path(__file__).parents[1]
-ROW = re.compile(r"^\| `([a-z0-9-]+)` \| (.+) \| (.+) \|$", re.M)
-LISTED = [code for code, *_ in ROW.findall((ROOT / "docs/reference/warnings.md").read_text())]
+ROW = re.compile(r"^\| `([a-z0-9-]+)` \| ([a-z, ]+) \| (.+) \| (.+) \|$", re.M)
+ROWS = ROW.findall((ROOT / "docs/reference/warnings.md").read_text())
+LISTED = [code for code, *_ in ROWS]
 
 
-def codes_in_source():
-    """The first argument of every `Notice` that is made."""
-    codes = {EARLIER}
+def severities_in_source():
+    """The severities that every `Notice` is made with, by its code."""
+    severities = {EARLIER: {"warning"}}
     for path in sorted((ROOT / "autoeval").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args
             if made and node.func.id == "Notice" and isinstance(node.args[0], ast.Constant):
-                codes.add(node.args[0].value)
-    return codes
+                given = [key.value.value for key in node.keywords if key.arg == "severity"]
+                severities.setdefault(node.args[0].value, set()).update(given or ["warning"])
+    return severities
 
 
 def test_the_list_has_every_code_once_and_in_order():
-    assert sorted(codes_in_source()) == LISTED
+    assert sorted(severities_in_source()) == LISTED
+
+
+def test_the_list_has_the_severities_of_each_code():
+    listed = {code: set(severities.split(", ")) for code, severities, *_ in ROWS}
+    assert listed == severities_in_source()
+    assert set.union(*listed.values()) == set(SEVERITIES)
 
 
 def test_a_notice_is_its_text_and_keeps_its_code():
@@ -39,15 +47,23 @@ def test_a_notice_is_its_text_and_keeps_its_code():
     assert f"warning: {few}" == "warning: only 3" and few == "only 3" and few.text == "only 3"
     assert json.dumps([few]) == '["only 3"]'
     for other in (pickle.loads(pickle.dumps(few)), copy.deepcopy(few), as_notice(few)):
-        assert (other, other.code) == (few, "few-images")
+        assert (other, other.code, other.severity) == (few, "few-images", "warning")
+    copies = Notice("copies-left-out", "2 copies", severity="note")
+    for other in (
+        pickle.loads(pickle.dumps(copies)),
+        copy.deepcopy(copies),
+        *prefixed("a", [copies]),
+    ):
+        assert other.severity == "note"
     (named,) = prefixed("gate", [few])
     assert (named, named.code) == ("gate: only 3", "few-images")
     assert [notice.code for notice in prefixed("gate", ["plain"])] == [EARLIER]
 
 
 def test_codes_are_saved_beside_texts():
-    notices = (Notice("few-images", "only 3"), Notice("no-plan", "no plan"))
-    assert notices_of(codes_of(notices)) == notices
+    notices = (Notice("few-images", "only 3"), Notice("no-plan", "no plan", severity="note"))
+    read = notices_of(json.loads(json.dumps(codes_of(notices))))
+    assert read == notices and [notice.severity for notice in read] == ["warning", "note"]
     read = notices_of(list(notices), codes_of(notices))
     assert [notice.code for notice in read] == ["few-images", "no-plan"]
     assert [notice.code for notice in notices_of(["old"])] == [EARLIER]

@@ -115,6 +115,7 @@ def compare_sites(
                     "no-common-labels",
                     f"{a.name} and {b.name} were not fitted on a common labelled set, so their "
                     "difference there is not known: fit both on the same labels",
+                    severity="note",
                 )
             )
     if at_threshold and paired is None:
@@ -124,6 +125,7 @@ def compare_sites(
                 f"without labels the errors of two estimates of {target} are taken to be "
                 "independent: the intervals are wider than those of differences of mAP, which "
                 "were measured",
+                severity="note",
             )
         )
     ranking = _ranked(levels, whole, level, seed, known or {})

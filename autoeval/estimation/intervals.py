@@ -85,6 +85,7 @@ def few_blocks(n_images: int, n_units: int) -> tuple[str, ...]:
                 "few-blocks",
                 f"the images are neighbours in time, {n_units} blocks that count as independent: "
                 "the sampling error itself is uncertain",
+                severity="note",
             ),
         )
     return ()

@@ -31,7 +31,11 @@ def assistance_of(
         return fit_assistance(sets), ()
     except InputError as error:
         return None, (
-            Notice("no-label-assistance", f"estimates with labels are not possible: {error}"),
+            Notice(
+                "no-label-assistance",
+                f"estimates with labels are not possible: {error}",
+                severity="note",
+            ),
         )
 
 

@@ -68,6 +68,7 @@ def nothing_found_text(n_images: int, target: str = "mAP") -> Notice:
         "nothing-found",
         f"nothing found in {counted(n_images, 'image')}: no box is likely to be right. {meaning}. "
         "Images to label are drawn as ever (`autoeval label plan`)",
+        severity="refused",
     )
 
 
@@ -77,6 +78,7 @@ def no_box_in_fit(target: str) -> Notice:
         "no-box-over-threshold-in-fit",
         f"{target}: no estimate, since no box of the labelled images of the fit is over the "
         "threshold",
+        severity="note",
     )
 
 

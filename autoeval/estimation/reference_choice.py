@@ -41,6 +41,7 @@ def read_with_strongest(
         f"of {len(several)} reference detectors the strongest on the labelled images is read, "
         f"{several[best]}; AP there: {listed(names)}. Of new images give its boxes alone, or those "
         "of all in the same order",
+        severity="note",
     )
     first, *others = every[best]
     return [first.noting(note), *others], {CHOSEN: {"number": best, "of": len(several)}}

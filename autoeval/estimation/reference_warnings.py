@@ -66,7 +66,11 @@ def reference_at_site(rows: pd.DataFrame, features: Sequence[str]) -> tuple[str,
 
 
 def _not_read(why: str) -> Notice:
-    return Notice("reference-not-read", f"the reference detector (--reference) is not read: {why}")
+    return Notice(
+        "reference-not-read",
+        f"the reference detector (--reference) is not read: {why}",
+        severity="note",
+    )
 
 
 def _without(names: Sequence[str], n: int) -> Notice:
@@ -74,4 +78,5 @@ def _without(names: Sequence[str], n: int) -> Notice:
         "reference-without-boxes",
         f"the reference detector has no box of {len(names)} of {n} categories, which are "
         f"estimated without it: {listed(names, 10)}",
+        severity="note",
     )

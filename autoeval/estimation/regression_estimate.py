@@ -131,6 +131,7 @@ def outside_range(interval: PredictionInterval) -> tuple[str, ...]:
             f"the regression predicts {100 * interval.raw:.0f} points here, {edge}: these images "
             "are unlike the labelled ones, so the value is set to the edge and the interval is "
             "wider by the distance",
+            severity="note",
         ),
     )
 

@@ -121,6 +121,7 @@ def site_of_files(
                 "images-without-box-unknown",
                 "images without a box are not known, and count as if there were none: list all "
                 "images",
+                severity="note",
             )
         )
     if isinstance(images, str | os.PathLike):
@@ -146,6 +147,7 @@ def site_of_files(
             Notice(
                 "copies-left-out",
                 f"images with exactly the boxes of another, left out: {len(later)}",
+                severity="note",
             )
         )
         boxes = boxes.on_images(np.setdiff1d(np.arange(len(boxes)), later))
@@ -177,6 +179,7 @@ def as_in_fit(
         f"boxes under {statistics.floor:.3g}, the lowest score in the fit: {int((~kept).sum())}; "
         "the estimate is of the boxes over it. Fit on predictions from .01 on (Ultralytics: "
         "conf=0.01) for one of all",
+        severity="note",
     )
     return replace(boxes, clean=boxes.clean.where(kept)), (note,)
 

@@ -78,6 +78,7 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
                 "tightness-of-labels",
                 "mAP depends on how tightly boxes were labelled, which no score shows; mAP50 "
                 "hardly does. Fewer than three sources do not show by how much: rely on mAP50",
+                severity="note",
             ),
         )
     at = estimates["mAP50"]
@@ -98,6 +99,7 @@ estimated mAP50 of 60. The estimated mAP of 40 lies inside this range
             f"{100 * low_share:.0f} to {100 * high_share:.0f} % of mAP50: {100 * low:.0f} to "
             f"{100 * high:.0f} at the estimated mAP50 of {100 * at:.0f}. The estimated mAP of "
             f"{100 * value:.0f} lies {where} this range",
+            severity="note",
         ),
     )
 

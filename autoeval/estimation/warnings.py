@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from autoeval.model import PredictionInterval
 from autoeval.notices import Notice
 from autoeval.report.tables import counted
-from autoeval.report.warning_lines import WIDE
 from autoeval.targets import LOWEST_MAP, OperatingPoint
 
 MIN_IMAGES = 50  # paper, section 5.3 and figure 4c
@@ -59,7 +58,11 @@ def estimate_warnings(
             )
     if math.isnan(value):
         messages.append(
-            Notice("no-estimate", "no estimate: the scores cannot be computed on these images")
+            Notice(
+                "no-estimate",
+                "no estimate: the scores cannot be computed on these images",
+                severity="refused",
+            )
         )
     elif value < doubtful:
         messages.append(
@@ -83,32 +86,36 @@ def estimate_warnings(
                 "images-skipped",
                 f"{skipped_share:.0%} of the images have no box before or after dropout: not "
                 "counted",
+                severity="note",
             )
         )
     if backbone not in VALIDATED_BACKBONES:
         messages.append(
             Notice(
-                "backbone-not-validated", f"the method was never validated on a {backbone} backbone"
+                "backbone-not-validated",
+                f"the method was never validated on a {backbone} backbone",
+                severity="note",
             )
         )
     return tuple(messages)
 
 
 def width_warning(interval: PredictionInterval, target: str = "mAP") -> str:
-    """Warn of an interval that is too wide to act on, with what helps, as it was measured.
+    """Advise where an interval is too wide to act on, with what helps, as it was measured.
 
     The figures are those of ``docs/results/generality.md`` and ``docs/results/labels.md``.
     """
     if interval.reach <= TOO_WIDE:
         return ""
-    if OperatingPoint.of(target):
-        return (
-            f"{WIDE}: ±{100 * interval.reach:.0f} points. Twenty labelled images of "
-            "this site help most (`autoeval label plan`; measured: recall ±6 to 9)"
-        )
-    return (
-        f"{WIDE}: ±{100 * interval.reach:.0f} points. More labelled sites help little "
+    text = (
+        f"too wide to act on: ±{100 * interval.reach:.0f} points. More labelled sites help little "
         "(measured: ±15 to 19 from one labelled set, ±15 to 17 from 37 sites); twenty labelled "
         "images of this site help most (`autoeval label plan`). Which of several sites is better, "
         "and whether a site has changed, is known more precisely"
     )
+    if OperatingPoint.of(target):
+        text = (
+            f"too wide to act on: ±{100 * interval.reach:.0f} points. Twenty labelled images of "
+            "this site help most (`autoeval label plan`; measured: recall ±6 to 9)"
+        )
+    return Notice("interval-too-wide", text, severity="note")

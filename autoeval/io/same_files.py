@@ -83,7 +83,7 @@ def without_copies(
     copies = _copies(images)
     kept = tuple(image for k, image in enumerate(images) if k not in copies)
     return kept, tuple(
-        Notice("copies-left-out", f"{named}, and were left out")
+        Notice("copies-left-out", f"{named}, and were left out", severity="note")
         for named in _copies_named(images, copies)
     )
 

@@ -198,6 +198,7 @@ def drawn_by_plan(
                 "images-not-planned",
                 f"labelled images that the plan did not draw, left out: {len(names)} "
                 f"({listed(names)}). Plan again with a larger --n, or estimate without the plan",
+                severity="note",
             )
         )
     if inside.sum() < plan.n:
@@ -221,6 +222,7 @@ def as_random_draw(subset: LabelledSubset, n_pool: int) -> LabelledSubset:
         "no-plan",
         "no plan drew these images: they are taken as a simple random draw of the pool, which "
         "images chosen for what they show are not",
+        severity="note",
     )
     return replace(subset, warnings=(*subset.warnings, warning))
 
@@ -234,6 +236,7 @@ def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[s
                 "few-labels",
                 f"{k} labels are too few for an interval of their own: the combined estimate "
                 "depends on the label-free one",
+                severity="note",
             )
         )
     few = [name for name, estimates in categories.items() if not estimates.measured]
@@ -244,6 +247,7 @@ def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[s
                 f"fewer than {FEWEST_HOLDING} labelled images hold {listed(few)}: these rest on "
                 "the label-free estimates and on what the labels show of the other categories. "
                 f"The labels measure {len(categories) - len(few)} of {len(categories)} categories",
+                severity="note",
             )
         )
     elif few:
@@ -252,6 +256,7 @@ def warnings_of_few(categories: Mapping[str, LabelEstimates], k: int) -> tuple[s
                 "few-labels-of-category",
                 f"fewer than {FEWEST_HOLDING} labelled images hold an object of any category: the "
                 "result rests on the label-free estimate",
+                severity="note",
             )
         )
     return tuple(warnings)

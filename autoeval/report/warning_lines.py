@@ -1,20 +1,13 @@
-"""Warnings of a result, each once, in the order of their importance."""
+"""Warnings of a result, each once, the most severe first."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
-from enum import IntEnum
 
+from autoeval.notices import SEVERITIES, Severity, as_notice
 from autoeval.report.tables import counted
 
-MOST = 5  # in the short form on the terminal
-WIDE = "too wide to act on"
-"""How a warning begins that an interval is too wide."""
-_LEFT_OUT = re.compile(r"\b(left out|dropped)( of the mean)?(:|;|$)|^no change estimated")
-"""How warnings name what was not used: most end in ``left out:`` with a number and examples."""
-
-
+MOST = 3  # in the short form on the terminal
 OF_INPUT = frozenset(
     {
         "category-numbers-differ",
@@ -33,40 +26,24 @@ OF_INPUT = frozenset(
 """Codes of warnings that inputs do not seem to belong together, so that any number may be wrong."""
 
 
-class Importance(IntEnum):
-    """What a warning is about, the most important first."""
+def importance(warning: str) -> tuple[int, bool]:
+    """Return the rank of a warning: by its severity, and whether inputs belong together first.
 
-    INPUT = 0
-    VALUE = 1
-    WIDTH = 2
-    LEFT_OUT = 3
-
-
-def importance(warning: str) -> Importance:
-    """Return what a warning is about.
-
-    >>> importance("too wide to act on: ±17 points").name
-    'WIDTH'
-    >>> importance("labelled boxes without area, left out: 2").name
-    'LEFT_OUT'
-    >>> importance("the scores rest on only 3 images: under 50 they are noisy").name
-    'VALUE'
     >>> from autoeval.notices import Notice
-    >>> importance(Notice("labels-displaced", "labelled boxes lie 20 px to the right")).name
-    'INPUT'
+    >>> importance(Notice("labels-displaced", "")) < importance(Notice("few-images", ""))
+    True
     """
-    if getattr(warning, "code", "") in OF_INPUT:
-        return Importance.INPUT
-    if warning.startswith(WIDE):
-        return Importance.WIDTH
-    return Importance.LEFT_OUT if _LEFT_OUT.search(warning) else Importance.VALUE
+    notice = as_notice(warning)
+    return SEVERITIES.index(notice.severity), notice.code not in OF_INPUT
 
 
 def ordered_warnings(warnings: Iterable[str]) -> list[str]:
-    """Return each warning once: of the input, of the value, of the width, of what was left out.
+    """Return each warning once, the most severe first, else in their order.
 
-    >>> ordered_warnings(["boxes, left out: 2", "boxes, left out: 2", "only 3 images"])
-    ['only 3 images', 'boxes, left out: 2']
+    >>> from autoeval.notices import Notice
+    >>> copies = Notice("copies-left-out", "2 copies, left out", severity="note")
+    >>> ordered_warnings([copies, copies, Notice("few-images", "only 3 images")])
+    ['only 3 images', '2 copies, left out']
     """
     return sorted(dict.fromkeys(filter(None, warnings)), key=importance)
 
@@ -74,9 +51,11 @@ def ordered_warnings(warnings: Iterable[str]) -> list[str]:
 def warning_lines(
     warnings: Iterable[str], most: int | None = None, *, of_fit: Collection[str] = ()
 ) -> list[str]:
-    """Return the lines that a terminal shows, `most` warnings and the number of the others.
+    """Return the lines that a terminal shows.
 
-    Those `of_fit`, which the fit has printed, are counted alone.
+    most: the short form: what was refused, at most that many warnings, and how many others there
+        are, notes among them. By default all.
+    of_fit: those that the fit has printed are counted alone.
 
     >>> warning_lines(["a", "b", "c"], most=2)[1:]
     ['warning: b', '1 more warning is on the page; --verbose prints it']
@@ -85,15 +64,27 @@ def warning_lines(
     """
     ordered = ordered_warnings(warnings)
     unprinted = [warning for warning in ordered if warning not in of_fit]
-    lines = [f"warning: {warning}" for warning in unprinted[:most]]
-    n_more = len(unprinted) - len(lines)
-    if n_more:
-        verb, them = ("is", "it") if n_more == 1 else ("are", "them")
-        more = counted(n_more, "more warning")
-        lines.append(f"{more} {verb} on the page; --verbose prints {them}")
+    of: dict[Severity, list[str]] = {severity: [] for severity in SEVERITIES}
+    for warning in unprinted:
+        of[as_notice(warning).severity].append(warning)
+    short = most is not None
+    printed = of["refused"] + of["warning"][:most] + ([] if short else of["note"])
+    lines = [f"{_label(warning)}: {warning}" for warning in printed]
+    more = {
+        "more warning": len(of["warning"]) - len(of["warning"][:most]),
+        "note": len(of["note"]) if short else 0,
+    }
+    if any(more.values()):
+        named = " and ".join(counted(n, what) for what, n in more.items() if n)
+        verb, them = ("is", "it") if sum(more.values()) == 1 else ("are", "them")
+        lines.append(f"{named} {verb} on the page; --verbose prints {them}")
     n_repeated = len(ordered) - len(unprinted)
     if n_repeated:
         hold, them = ("holds", "it") if n_repeated == 1 else ("hold", "them")
         repeated = counted(n_repeated, "warning")
         lines.append(f"{repeated} of the fit {hold} here, too; --verbose prints {them}")
     return lines
+
+
+def _label(warning: str) -> str:
+    return "note" if as_notice(warning).severity == "note" else "warning"

@@ -196,6 +196,7 @@ def labelled_set(
                 "categories-rarely-labelled",
                 f"categories with fewer than {FEWEST_BOXES} boxes or in fewer than {FEWEST_IMAGES} "
                 f"images, left out: {len(rare)} ({listed(rare)})",
+                severity="note",
             )
         )
     return made

@@ -172,6 +172,7 @@ class Pool:
             "images-without-box-over-threshold",
             f"{len(self) - len(images)} of {len(self)} images have no box over {score_thr:g}, and "
             "precision does not depend on them: none of them is drawn",
+            severity="note",
         )
         return replace(self.on_images(images), warnings=(*self.warnings, note))
 

@@ -132,7 +132,7 @@ def test_there_is_no_next_step_where_it_cannot_work(printed, tmp_path, monkeypat
     estimator.fit_.label_assistance = None
     estimator.save(tmp_path / "estimator.parquet")
     named = ["--estimator", tmp_path / "estimator.parquet", "--work-dir", tmp_path / "new"]
-    assert main([*map(str, ["estimate", *NEW, *named])]) == 0
+    assert main([*map(str, ["estimate", *NEW, *named, "--verbose"])]) == 0
     said = capsys.readouterr().out
     assert "too wide to act on" in said
     assert "next step" not in said

@@ -144,7 +144,7 @@ def test_an_interval_too_wide_to_act_on_is_printed_below_the_value():
     assert estimate.upper - estimate.lower > 0.3
     first, second, *rest = str(estimate).splitlines()
     assert first.startswith("estimated mAP: ") and second.startswith("90% interval: ")
-    assert sum(line.startswith("warning: too wide to act on: ±") for line in rest) == 1
+    assert sum(line.startswith("note: too wide to act on: ±") for line in rest) == 1
 
 
 def test_sources_of_a_group_are_left_out_together():

@@ -39,6 +39,7 @@ def identity_warnings(detector: Any) -> tuple[str, ...]:
             f"{name} states neither its weights nor settings, so nobody can check that it is the "
             "detector that the estimator was fitted with: pass BlackBoxDetector(..., "
             "weights=PATH) and fit again",
+            severity="note",
         ),
     )
 

@@ -92,7 +92,11 @@ class Truth(BoxColumns):
         flat = ~huge & np.any(xyxy[:, 2:] <= xyxy[:, :2], axis=1)
         kinds = {f"with an edge beyond {FARTHEST:.0e} pixels": huge, "without area": flat}
         warnings = tuple(
-            Notice("label-boxes-unusable", f"labelled boxes {kind}, left out: {bad.sum()}")
+            Notice(
+                "label-boxes-unusable",
+                f"labelled boxes {kind}, left out: {bad.sum()}",
+                severity="note",
+            )
             for kind, bad in kinds.items()
             if bad.any()
         )

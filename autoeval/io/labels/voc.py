@@ -71,6 +71,7 @@ def read_voc(path: Path, img_dir: Path | None = None, *, split: str | None = Non
             Notice(
                 "pixels-from-zero",
                 "boxes begin at pixel 0, so pixels are counted from 0 and not, as in VOC, from 1",
+                severity="note",
             )
         )
     return LabelSet(

@@ -112,6 +112,7 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
             Notice(
                 "boxes-around-shapes",
                 f"polygons or rotated boxes, read as the boxes around them: {hulls}",
+                severity="note",
             )
         )
     if not names.names:
@@ -119,6 +120,7 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
             Notice(
                 "categories-numbered",
                 "no data.yaml, classes.txt or obj.names: categories are named by their numbers",
+                severity="note",
             )
         )
     return LabelSet(

@@ -101,6 +101,7 @@ def load_seed_set(
         Notice(
             "label-boxes-unusable",
             f"{what}: {faults[kind].total()} (image ids: {listed(faults[kind])})",
+            severity="note",
         )
         for kind, what in _FAULTS.items()
         if faults[kind].total()
@@ -148,7 +149,11 @@ def _find_images(content: LabelSet, warnings: list[str]) -> list[tuple[LabelledI
     if content.unlabelled:
         names, n = listed(content.unlabelled), len(content.unlabelled)
         warnings.append(
-            Notice("images-without-labels", f"images without labels, left out: {n} ({names})")
+            Notice(
+                "images-without-labels",
+                f"images without labels, left out: {n} ({names})",
+                severity="note",
+            )
         )
     placed = [(image, image_path(img_dir, image.file_name)) for image in content.images]
     missing = [image.file_name for image, path in placed if not os.path.isfile(path)]
@@ -188,6 +193,7 @@ def _mapped(
                 "categories-not-mapped",
                 f"boxes of categories that the mapping lacks, left out: {others.total()} "
                 f"({listed(counts, most=10)})",
+                severity="note",
             )
         )
     return kept

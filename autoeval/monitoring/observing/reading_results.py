@@ -79,7 +79,10 @@ class ResultsReader:
         if len(images) > 1 and len(times) == 1 and None not in times:
             # as where a tool wrote the time of its export
             warnings.append(
-                Notice("times-equal", "all images have the same time: taken as without one")
+                Notice(
+                    "times-equal",
+                    "all images have the same time: taken as without one",
+                )
             )
             images = tuple(replace(image, taken=None) for image in images)
         rows = [self._row(file, image, boxes, k) for k, image in enumerate(images)]

@@ -200,6 +200,7 @@ def _evaluate(
                 f"{counted(len(groups), 'group')} of sources "
                 f"({', '.join(groups)}): with fewer than {MIN_SOURCES} none can be left out, so "
                 "the error at other sites was not measured; add sources of other origin",
+                severity="note",
             )
         )
         return ()
@@ -208,12 +209,15 @@ def _evaluate(
         try:
             results.append(leave_one_source_out(table, method, target=target, level=level))
         except InputError as error:
-            warnings.append(Notice("not-evaluated", f"{method} was not evaluated: {error}"))
+            warnings.append(
+                Notice("not-evaluated", f"{method} was not evaluated: {error}", severity="note")
+            )
     warnings += [
         Notice(
             "estimates-missing",
             f"{result.method} has no estimate for {result.summary()['missing']} of "
             f"{len(result.per_source)} sources; the constant's stands there",
+            severity="note",
         )
         for result in results
         if result.summary()["missing"]
