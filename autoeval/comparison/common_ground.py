@@ -11,6 +11,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.estimation.site import Site
+from autoeval.io.image_identity import match_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
 from autoeval.labels.labelled_categories import categories_with_a_box, labelled_categories
@@ -142,15 +143,22 @@ def on_categories(site: Site, names: Sequence[str]) -> Site:
 
 
 def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Return the places of the common images among those of each site, in one order."""
-    places = {
-        name: {image.image_id: k for k, image in enumerate(site.boxes.clean.images)}
-        for name, site in sites.items()
-    }
-    first, *others = places.values()
-    common = [image for image in first if all(image in numbers for numbers in others)]
+    """Return the places of the common images among those of each site, in one order.
+
+    Detectors may name images in different ways: they are looked up among those of the first one.
+    """
+    images = {name: site.boxes.clean.images for name, site in sites.items()}
+    first, *others = sites
+    places = {first: {k: k for k in range(len(images[first]))}}
+    for name in others:
+        found = match_images(images[name], images[first]).places()
+        places[name] = {place: k for k, place in enumerate(found) if place is not None}
+    common = [k for k in places[first] if all(k in places[name] for name in others)]
     if not common:
-        examples = "; ".join(f"{name}: {listed(ids, most=3)}" for name, ids in places.items())
+        examples = "; ".join(
+            f"{name}: {listed([image.image_id for image in of_site], most=3)}"
+            for name, of_site in images.items()
+        )
         raise InputError(
             f"The detectors have no image in common ({examples}). Give predictions of "
             "the same images."
@@ -158,15 +166,13 @@ def _common_images(sites: Mapping[str, Site]) -> tuple[dict[str, np.ndarray], li
     warnings: list[str] = [
         Notice(
             "images-not-common",
-            f"{name} has {counted(len(numbers), 'image')}, of which {len(common)} are common to "
+            f"{name} has {counted(len(of_site), 'image')}, of which {len(common)} are common to "
             "all and compared",
         )
-        for name, numbers in places.items()
-        if len(numbers) > len(common)
+        for name, of_site in images.items()
+        if len(of_site) > len(common)
     ]
-    return {
-        name: np.array([numbers[image] for image in common]) for name, numbers in places.items()
-    }, warnings
+    return {name: np.array([at[k] for k in common]) for name, at in places.items()}, warnings
 
 
 def _common_categories(

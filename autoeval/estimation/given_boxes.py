@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ class Predictions:
         numbers: Mapping[str, str],
         words: Sequence[str] | None = None,
     ) -> SiteBoxes:
-        """Read all passes, in the words of the detector.
+        """Read all passes, in the words of the detector, on the images that all of them cover.
 
         images: all images that the detector was run on; by default those that the predictions name.
         numbers: word of each category number; `names` go before.
@@ -94,7 +94,11 @@ class Predictions:
         )
         if half is not None:
             check_half_size(clean, half, Path(str(self.half_size)))
-        return SiteBoxes(clean, half, reference)
+        read = [boxes for boxes in (clean, half, reference) if boxes is not None]
+        covered = [boxes.covered for boxes in read]
+        kept = reduce(np.intersect1d, covered)
+        boxes = SiteBoxes(clean, half, reference)
+        return boxes if len(kept) == len(boxes) else boxes.on_images(kept)
 
     def of_source(self, path: Path) -> Predictions:
         """Return those of one source of a task: its file, and those of equal name beside it."""

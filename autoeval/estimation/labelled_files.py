@@ -13,7 +13,7 @@ import numpy as np
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.io.coco import read_coco
-from autoeval.io.labels.content import LabelSet, of_splits, split_of
+from autoeval.io.labels.content import LabelSet, of_images
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions.prediction_checks import check_coverage
 from autoeval.io.wording import listed
@@ -166,7 +166,7 @@ def _with_files(
 ) -> LabelledSet:
     numbers = _numbers_of(content)
     boxes = files.read(content.images, where=str(content.path), numbers=numbers)
-    content, boxes, of_split = _covered_splits(content, boxes)
+    content = of_images(content, boxes.clean.images)
     floor = check_floor(boxes.clean, str(files.path), complete=files.complete)
     truth = Truth.of(content, categories, label_words)
     uncovered = check_coverage(
@@ -188,7 +188,7 @@ def _with_files(
         group=group,
         everywhere=everywhere,
         statistics=statistics,
-        left_out=(*content.warnings, *of_split, *boxes.left_out, *floor),
+        left_out=(*content.warnings, *boxes.left_out, *floor),
         warnings=(
             *boxes.clean.warnings,
             *uncovered,
@@ -257,22 +257,3 @@ def _joined_numbers(of_boxes: Mapping[str, str], labels: Mapping[str, str]) -> d
     if any(labels.get(number, word) != word for number, word in of_boxes.items()):
         return dict(of_boxes)
     return {**labels, **of_boxes}
-
-
-def _covered_splits(
-    content: LabelSet, boxes: SiteBoxes
-) -> tuple[LabelSet, SiteBoxes, tuple[str, ...]]:
-    """Keep the splits of a whole data set that the predictions cover."""
-    splits = np.array([split_of(image) for image in content.images])
-    covered = sorted(set(splits[boxes.clean.image].tolist()))
-    left = {name: int(np.sum(splits == name)) for name in set(splits) - set(covered)}
-    if not left or not covered:
-        return content, boxes, ()
-    kept = np.flatnonzero(np.isin(splits, covered))
-    others = listed([f"{name or 'no split'} ({n} images)" for name, n in sorted(left.items())])
-    note = Notice(
-        "splits-left-out",
-        f"the predictions are of the split {listed(covered)} ({len(kept)} images) of "
-        f"{content.path}, and only its labels are used; not of {others}",
-    )
-    return of_splits(content, covered), boxes.on_images(kept), (note,)

@@ -26,7 +26,7 @@ from autoeval.io.predictions.prediction_checks import boxes_beyond, check_covera
 from autoeval.io.same_files import without_copies
 from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed, listed_near
-from autoeval.notices import Notice
+from autoeval.notices import Notice, as_notice
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.sites.reference_statistics import SAME_FLOOR, ReferenceStatistics
@@ -126,14 +126,8 @@ def site_of_files(
         )
     if isinstance(images, str | os.PathLike):
         warnings += check_coverage(clean, np.arange(len(boxes)), "the file")
-        if clean.n_unplaced:
-            warnings.append(
-                Notice(
-                    "images-not-placed",
-                    f"{clean.n_unplaced} images of the predictions are not in {where}: is it the "
-                    "list of these images?",
-                )
-            )
+    unplaced = [note for note in left_out if as_notice(note).code == "images-not-placed"]
+    warnings, left_out = [*unplaced, *warnings], [n for n in left_out if n not in unplaced]
     if folder:
         paths = {file.image_id: file.path for file in folder}
         sized, n = list(clean.images), len(clean.images)

@@ -13,12 +13,14 @@ from typing import Any
 
 from autoeval.errors import InputError
 from autoeval.io.json_file import BadItems, read_json
-from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet, normal_id
 from autoeval.io.labels.truth import FARTHEST
+from autoeval.io.shapes import box_of_segmentation
 from autoeval.io.wording import listed, printable
 from autoeval.runtime.files import PathLike
 
 TIMES = ("date_captured", "datetime")
+ADDRESSES = ("coco_url", "path", "url")  # fields that may stand for `file_name`
 
 
 def read_coco(path: PathLike) -> LabelSet:
@@ -113,15 +115,30 @@ def _each(
 
 
 def _image(entry: dict[str, Any]) -> LabelledImage:
-    size = None
-    sides = [entry[side] for side in ("height", "width") if side in entry]
-    if len(sides) == 2 and None not in sides:  # Label Studio writes null for unlabelled images
-        size = (int(sides[0]), int(sides[1]))
-        if min(size) < 1 or max(size) >= FARTHEST:
-            raise ValueError(f"height and width must be positive pixels, got {sides}")
-    return LabelledImage(
-        printable(str(entry["id"])), str(entry["file_name"]), size, _time_taken(entry)
-    )
+    """Read an image by its name, its address where there is none (LVIS v1), or its id alone."""
+    name = entry.get("file_name")
+    if not name:
+        address = next((str(entry[field]) for field in ADDRESSES if entry.get(field)), "")
+        name = "/".join(address.split("/")[-2:])
+    image_id = entry.get("id")
+    if image_id is None and not name:
+        raise KeyError("file_name")
+    image_id = _id(name if image_id is None else image_id)
+    return LabelledImage(image_id, str(name or image_id), _size(entry), _time_taken(entry))
+
+
+def _size(entry: dict[str, Any]) -> tuple[int, int] | None:
+    """Return height and width; None where one is no number of pixels, such as 0 or null."""
+    try:
+        height, width = (int(float(entry[side])) for side in ("height", "width"))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    return (height, width) if min(height, width) > 0 and max(height, width) < FARTHEST else None
+
+
+def _id(value: Any) -> str:
+    """Return an id as text; 81.0, a number that passed through a table, is 81."""
+    return printable(normal_id(str(value)))
 
 
 def _time_taken(entry: dict[str, Any]) -> datetime | None:
@@ -144,14 +161,16 @@ def _category(entry: dict[str, Any]) -> tuple[Any, str]:
 def _box(
     entry: dict[str, Any], image_ids: frozenset[str], categories: dict[Any, str]
 ) -> LabelledBox:
-    image_id = printable(str(entry["image_id"]))
+    image_id = _id(entry["image_id"])
     if image_id not in image_ids:
         raise ValueError(f"image_id {image_id} is not in the list of images")
     if entry["category_id"] not in categories:
         raise ValueError(f"category_id {entry['category_id']} is not in the list of categories")
-    xywh = tuple(map(float, entry["bbox"]))
+    outline = None if entry.get("bbox") else entry.get("segmentation")
+    bbox = box_of_segmentation(outline) if outline else entry["bbox"]
+    xywh = tuple(map(float, bbox))
     if len(xywh) != 4 or not all(map(math.isfinite, xywh)):
-        raise ValueError(f"expected bbox [x, y, width, height], got {entry['bbox']}")
+        raise ValueError(f"expected bbox [x, y, width, height], got {bbox}")
     return LabelledBox(image_id, categories[entry["category_id"]], xywh, _is_crowd(entry))
 
 

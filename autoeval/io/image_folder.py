@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -55,22 +54,6 @@ def former_name(name: str) -> str:
     ('0013.jpg', '0013.jpg')
     """
     return _PREFIX.sub("", stored_name(name), count=1)
-
-
-class FormerNames:
-    """Images by what a tool may have made of their names, for names that are not there as they are.
-
-    Of `names`, paths of images, those that cannot be distinguished are not found.
-    """
-
-    def __init__(self, names: Sequence[str]) -> None:
-        stored = [stored_name(name) for name in names]
-        times = Counter(stored)
-        self._index = {name: k for k, name in enumerate(stored) if times[name] == 1}
-
-    def find(self, name: str) -> int | None:
-        """Return the position of an image by a name that a tool gave it, or None."""
-        return self._index.get(stored_name(name), self._index.get(former_name(name)))
 
 
 def walk(folder: Path) -> Iterator[str]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
-from autoeval.io.image_folder import FormerNames
-from autoeval.io.labels.content import LabelledImage, LabelSet
+from autoeval.io.image_identity import match_images
+from autoeval.io.labels.content import LabelSet
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions import FoundBoxes
 from autoeval.io.video import time_blocks
@@ -141,8 +141,7 @@ def match_labels(
 ) -> LabelledSubset:
     """Find the images of label files in a pool.
 
-    They are known by their path in the pool, by their id, or by the file name alone where it is the
-    only one, be it with what Label Studio puts before it. `words` has the category of the pool for
+    For how they are known see `match_images`. `words` has the category of the pool for
     each word of the labels that counts; by default equal words. Raises InputError if an image is
     labelled twice, no labelled image is in the pool, the labels have none of the categories, or no
     labelled image holds an object.
@@ -182,26 +181,7 @@ def match_labels(
 
 def places_in_pool(labels: LabelSet, pool: FoundBoxes) -> list[int | None]:
     """Return the index into the pool of each labelled image; None for one that is not there."""
-    index, former = _index(pool), FormerNames([image.file_name for image in pool.images])
-    return [_find(image, index, former) for image in labels.images]
-
-
-def _index(pool: FoundBoxes) -> dict[str, int]:
-    names = [image.file_name.rsplit("/", 1)[-1] for image in pool.images]
-    counts = Counter(names)
-    index = {name: k for k, name in enumerate(names) if counts[name] == 1}
-    for key in ("file_name", "image_id"):
-        index |= {getattr(image, key): k for k, image in enumerate(pool.images)}
-    return index
-
-
-def _find(image: LabelledImage, index: Mapping[str, int], former: FormerNames) -> int | None:
-    name = image.file_name.replace("\\", "/").removeprefix("images/")
-    for key in (name, image.file_name, name.rsplit("/", 1)[-1]):
-        if key in index:
-            return index[key]
-    renamed = former.find(name)
-    return index.get(image.image_id) if renamed is None else renamed
+    return match_images(labels.images, pool.images).places()
 
 
 def _words(

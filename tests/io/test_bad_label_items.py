@@ -127,9 +127,7 @@ def coco_with(tmp_path, key, n=1, **change):
         ("annotations", {"image_id": {"a": 1}}, 2),
         ("annotations", {"image_id": 99}, 2),
         ("categories", {"id": [3]}, 2),
-        ("images", {"height": "tall"}, 2),
-        ("images", {"height": 1e308}, 2),
-        ("images", {"width": -1}, 2),
+        ("images", {"id": None, "file_name": None}, 2),
     ],
 )
 def test_one_entry_of_a_coco_file(tmp_path, key, change, n_boxes):
@@ -144,7 +142,7 @@ def test_one_entry_of_a_coco_file(tmp_path, key, change, n_boxes):
 
 def test_lists_of_images_name_what_they_lack(tmp_path, write):
     write({f"{n}.png": None for n in (1, 2, 3)})
-    path = coco_with(tmp_path, "images", height="tall")
+    path = coco_with(tmp_path, "images", id=None, file_name="")
     assert find_images(path).skipped == (read_coco(path).warnings[0],)
     warnings = []
     assert len(read_image_list(path, warnings)) == 2 and "images[2]" in warnings[0]
@@ -153,7 +151,65 @@ def test_lists_of_images_name_what_they_lack(tmp_path, write):
     document = json.loads(path.read_text())
     boxes = [{**box, "score": 0.5} for box in document["annotations"]]
     path.write_text(json.dumps({**document, "annotations": boxes}))
-    assert "images left out: 1 of 3 (images[2]" in read_predictions(path).left_out[0]
+    assert "images left out: 1 of 3 (images[2]" in " ".join(read_predictions(path).left_out)
+
+
+@pytest.mark.parametrize("side", [0, -1, None, "tall", 1e308, float("nan"), [4], float("inf")])
+@pytest.mark.parametrize("n", [1, 3])  # on some images, and on all
+def test_a_size_that_is_none_costs_the_size_and_no_image(tmp_path, side, n):
+    labels = read_coco(coco_with(tmp_path, "images", n, height=side, width=side))
+    assert (len(labels.images), len(labels.boxes), labels.warnings) == (3, 3, ())
+    assert [image.size for image in labels.images] == [(20, 40)] * (3 - n) + [None] * n
+
+
+def test_sizes_that_passed_through_a_table(tmp_path):
+    labels = read_coco(coco_with(tmp_path, "images", height=20.0, width="40"))
+    assert labels.images[-1].size == (20, 40)
+
+
+POLYGON = [[4, 2, 8, 2, 8, 9], [1, 5, 3, 7, 2, 8]]
+
+
+@pytest.mark.parametrize("bbox", [None, []])
+def test_the_box_of_a_polygon(tmp_path, bbox):
+    labels = read_coco(coco_with(tmp_path, "annotations", bbox=bbox, segmentation=POLYGON))
+    assert labels.boxes[-1].xywh == (1, 2, 7, 7) and labels.warnings == ()
+    flat = coco_with(tmp_path, "annotations", bbox=bbox, segmentation=POLYGON[0])
+    assert read_coco(flat).boxes[-1].xywh == (4, 2, 4, 7)
+
+
+def test_a_box_goes_before_its_polygon(tmp_path):
+    assert read_coco(coco_with(tmp_path, "annotations", segmentation=POLYGON)).warnings == ()
+    boxes = read_coco(coco_with(tmp_path, "annotations", segmentation=POLYGON)).boxes
+    assert boxes[-1].xywh == (1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("compressed", [True, False])
+def test_the_box_of_a_mask_is_that_of_pycocotools(tmp_path, seed, compressed):
+    mask = pytest.importorskip("pycocotools.mask")
+    rng = np.random.default_rng(seed)
+    pixels = np.zeros((40, 30), np.uint8, order="F")
+    pixels[5:30, 10:22] = rng.random((25, 12)) < [0.002, 0.05, 0.9][seed]
+    pixels[12, 15] = 1
+    runs = mask.encode(pixels)
+    expected = tuple(mask.toBbox(runs))
+    flat = np.flatnonzero(np.diff(pixels.ravel(order="F"), prepend=0)).tolist()
+    counts = np.diff([0, *flat, pixels.size]).tolist()
+    segmentation = {"size": [40, 30], "counts": runs["counts"].decode() if compressed else counts}
+    path = coco_with(tmp_path, "annotations", bbox=None, segmentation=segmentation)
+    assert read_coco(path).boxes[-1].xywh == expected
+
+
+def test_an_image_of_lvis_is_named_by_its_address(tmp_path):
+    url = "http://images.cocodataset.org/val2017/000000397133.jpg"
+    image = read_coco(coco_with(tmp_path, "images", coco_url=url, file_name=None)).images[-1]
+    assert (image.image_id, image.file_name) == ("3", "val2017/000000397133.jpg")
+
+
+def test_ids_of_images_that_passed_through_a_table(tmp_path):
+    assert len(read_coco(coco_with(tmp_path, "annotations", image_id=3.0)).boxes) == 3
+    assert len(read_coco(coco_with(tmp_path, "images", id=3.0)).boxes) == 3
 
 
 def test_half_are_not_most():

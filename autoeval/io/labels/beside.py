@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from autoeval.errors import InputError
-from autoeval.io.image_folder import FormerNames, load_image_folder, walk
+from autoeval.io.image_folder import load_image_folder, walk
+from autoeval.io.image_identity import Named, match_images
+from autoeval.io.labels.content import LabelledImage
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
 
@@ -109,15 +111,14 @@ def _keys(image: str) -> Iterator[str]:
 def _renamed(
     images: list[str], files: Mapping[str, Path], used: Collection[Path]
 ) -> Iterator[tuple[str, Path]]:
-    """Find the label files whose names Label Studio made of those of images."""
-    former = FormerNames([str(PurePosixPath(image).with_suffix("")) for image in images])
-    places: dict[str, list[Path]] = {}
-    for key, file in files.items():
-        place = None if file in used else former.find(key)
-        if place is not None:
-            places.setdefault(images[place], []).append(file)
+    """Find the label files whose names tools made of those of images; see `match_images`."""
+    spare = [key for key, file in files.items() if file not in used]
+    known = [LabelledImage(image, image, None) for image in images]
+    places = match_images([Named(None, key) for key in spare], known).places()
     return (
-        (image, files_there[0]) for image, files_there in places.items() if len(files_there) == 1
+        (images[place], files[key])
+        for key, place in zip(spare, places, strict=True)
+        if place is not None
     )
 
 

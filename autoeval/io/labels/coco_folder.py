@@ -8,10 +8,11 @@ from pathlib import Path, PurePath
 
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
-from autoeval.io.image_folder import FormerNames, load_image_folder
+from autoeval.io.image_folder import load_image_folder
+from autoeval.io.image_identity import Named, match_images
 from autoeval.io.json_file import read_json
 from autoeval.io.labels.beside import holds_images
-from autoeval.io.labels.content import LabelFormat, LabelSet
+from autoeval.io.labels.content import LabelFormat, LabelledImage, LabelSet
 from autoeval.io.wording import listed
 
 BOXES = "instances_"
@@ -48,18 +49,18 @@ def _holds(folder: Path, name: str) -> bool:
 
 
 def _as_on_disk(content: LabelSet) -> LabelSet:
-    """Give images the names that their files have, where Label Studio has other ones."""
+    """Give images the names that their files have, where the labels have others."""
     folder = content.img_dir
     assert folder is not None
     lost = [not _holds(folder, image.file_name) for image in content.images]
     if not any(lost) or not holds_images(folder):
         return content
     files = [file.image_id for file in load_image_folder(folder)]
-    former = FormerNames(files)
-    places = [
-        former.find(image.file_name) if missing else None
-        for image, missing in zip(content.images, lost, strict=True)
-    ]
+    known = [LabelledImage(name, name, None) for name in files]
+    missing = [k for k, is_lost in enumerate(lost) if is_lost]
+    named = [Named(None, content.images[k].file_name) for k in missing]
+    found = dict(zip(missing, match_images(named, known).places(), strict=True))
+    places = [found.get(k) for k in range(len(content.images))]
     images = tuple(
         image if place is None else replace(image, file_name=files[place])
         for image, place in zip(content.images, places, strict=True)

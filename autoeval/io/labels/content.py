@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 # Category of an area in which nothing was labelled, whatever the category.
 ANY = "*"
-SPLITS = frozenset({"train", "val", "valid", "validation", "test"})
+SPLIT_WORDS = {"valid": "val", "validation": "val"}
+_SPLIT = re.compile(r"(train|val|valid|validation|test)(?:[-_]?\d+)?", re.IGNORECASE)
+_EXPONENT = re.compile(r"\d(?:\.\d+)?e\+?\d+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +80,68 @@ class LabelSet:
     numbers: tuple[str, ...] = ()
 
 
+def normal_name(name: str) -> str:
+    r"""Return a file name in one form: Unicode NFC, forward slashes, no ``./``.
+
+    Examples
+    --------
+    >>> normal_name(".\\a\\b.jpg"), len(normal_name("e\u0301.jpg"))
+    ('a/b.jpg', 5)
+    """
+    if not name.isascii():
+        name = unicodedata.normalize("NFC", name)
+    if "\\" in name:
+        name = name.replace("\\", "/")
+    if "./" in name or "//" in name:
+        name = PurePosixPath(name).as_posix()
+    return name
+
+
+def normal_id(image_id: str) -> str:
+    """Return an id in one form: a whole number that passed through a float is that number.
+
+    Examples
+    --------
+    >>> normal_id("81.0"), normal_id("8.1e+01"), normal_id("081"), normal_id("a.0")
+    ('81', '81', '081', 'a.0')
+    """
+    if image_id.isdecimal():
+        return image_id
+    if re.fullmatch(r"\d+\.0*", image_id):
+        return image_id.partition(".")[0]
+    if _EXPONENT.fullmatch(image_id) and float(image_id).is_integer():
+        return str(int(float(image_id)))
+    return normal_name(image_id)
+
+
 def split_of(image: LabelledImage) -> str:
     """Return the folder that names the split of an image, such as ``val``; empty without one.
 
     Examples
     --------
-    >>> split_of(LabelledImage("1", "images/val/0001.jpg", None))
-    'val'
+    >>> split_of(LabelledImage("1", "images/val2017/0001.jpg", None))
+    'val2017'
     """
-    folders = PurePosixPath(image.file_name.replace("\\", "/")).parts[:-1]
-    return next((part for part in folders if part.lower() in SPLITS), "")
+    folders = image.file_name.replace("\\", "/").split("/")[:-1]
+    return next((part for part in folders if split_word(part)), "")
 
 
-def of_splits(content: LabelSet, splits: Collection[str]) -> LabelSet:
-    """Keep the images of some splits, and their boxes."""
-    images = tuple(image for image in content.images if split_of(image) in splits)
+def split_word(folder: str) -> str:
+    """Return the split that the name of a folder is of, in one word; empty for other names.
+
+    Examples
+    --------
+    >>> split_word("Valid"), split_word("val2017"), split_word("images")
+    ('val', 'val', '')
+    """
+    split = _SPLIT.fullmatch(folder)
+    return SPLIT_WORDS.get(split[1].lower(), split[1].lower()) if split else ""
+
+
+def of_images(content: LabelSet, images: Sequence[LabelledImage]) -> LabelSet:
+    """Keep some images, in their order, and their boxes."""
     kept = {image.image_id for image in images}
+    images = tuple(images)
     boxes = tuple(box for box in content.boxes if box.image_id in kept)
     return replace(content, images=images, boxes=boxes)
 

@@ -20,15 +20,26 @@ class FoundBoxes(BoxColumns):
 
     `categories` are its K words; `scores` (N,) float32 are in [0, 1]. `numbers` has the word for
     each number of a category, as far as the file has or uses numbers. `left_out` names what was
-    left out or is odd, `warnings` say why its boxes may be misread; `n_unplaced` images of the file
-    are not among `images`.
+    left out or is odd, `warnings` say why its boxes may be misread. Of the `uncovered` images, by
+    position, the file says nothing: their objects were not missed.
     """
 
     scores: np.ndarray
     numbers: dict[str, str]
     left_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    n_unplaced: int = 0
+    uncovered: tuple[int, ...] = ()
+
+    @property
+    def covered(self) -> np.ndarray:
+        """The positions of all images but the `uncovered` ones, int64."""
+        return np.setdiff1d(np.arange(len(self.images)), self.uncovered)
+
+    def on_images(self, chosen: Sequence[int] | np.ndarray) -> FoundBoxes:
+        """Keep the images of an index array without repetition, and their boxes."""
+        place = {int(image): k for k, image in enumerate(chosen)}
+        uncovered = tuple(place[image] for image in self.uncovered if image in place)
+        return replace(super().on_images(chosen), uncovered=uncovered)
 
     @cached_property
     def floor(self) -> float:

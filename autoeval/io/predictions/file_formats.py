@@ -5,9 +5,8 @@ from __future__ import annotations
 import codecs
 import gzip
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import MappingProxyType
 from typing import IO, NamedTuple
 
@@ -16,6 +15,7 @@ import numpy as np
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco_images
 from autoeval.io.image_folder import refuse_archive
+from autoeval.io.image_identity import Named, match_images
 from autoeval.io.json_file import read_json
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions.json_columns import columns_of_list, read_lines, read_list
@@ -46,8 +46,8 @@ def read_text_folder(
     """Read ``class x_centre y_centre width height score`` lines, shares of the image.
 
     The text files are in the folder, or in a folder ``labels`` in it. The stem of a file is that of
-    its image; images without a box have none. `numbers` has the number of each category, in the
-    order in which classes are counted, from 0.
+    its image, see `match_images`; images without a box have none. `numbers` has the number of each
+    category, in the order in which classes are counted, from 0.
     """
     folder = folder / "labels" if (folder / "labels").is_dir() else folder
     files = sorted(folder.glob("*.txt"))
@@ -56,9 +56,17 @@ def read_text_folder(
             f"No text files in {printable(folder)}: expected a predictions file, or the folder "
             "that `yolo predict save_txt=True save_conf=True` writes."
         )
-    stems = Counter(_stem(image) for image in images or ())
-    of_stem = {_stem(image): image for image in images or () if stems[_stem(image)] == 1}
-    unknown = [f.stem for f in files if f.stem in of_stem and of_stem[f.stem].size is None]
+    places = match_images([Named(None, file.stem) for file in files], images or ()).places()
+    # An image that is not listed, or that could be several, is left out by whoever reads.
+    images_of_files = [
+        LabelledImage("", file.stem, None) if images is None or place is None else images[place]
+        for file, place in zip(files, places, strict=True)
+    ]
+    unknown = [
+        file.stem
+        for file, image, place in zip(files, images_of_files, places, strict=True)
+        if place is not None and image.size is None
+    ]
     if images is None or unknown:
         raise InputError(
             f"{printable(folder)} holds boxes as shares of their image, and the sizes of the "
@@ -73,8 +81,6 @@ def read_text_folder(
             f"{printable(folder)}: classes are from {classes.min()} to {classes.max()}, but "
             f"{len(numbers)} categories are known. Give their words with names=data.yaml."
         )
-    # An image that is not among them, or whose stem is that of two, is left out by whoever reads.
-    images_of_files = [of_stem.get(file.stem, LabelledImage("", file.stem, None)) for file in files]
     scale = np.array([i.size or (1, 1) for i in images_of_files], np.float64)[image][
         :, [1, 0, 1, 0]
     ]
@@ -89,10 +95,6 @@ def read_text_folder(
         xywh * scale,
         rows[:, 5],
     )
-
-
-def _stem(image: LabelledImage) -> str:
-    return PurePath(image.file_name).stem
 
 
 def _lines(file: Path) -> np.ndarray:

@@ -8,7 +8,13 @@ from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.find_images import find_images
 from autoeval.io.labels.any_format import NAMES, label_format, load_labels
-from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet, of_splits, split_of
+from autoeval.io.labels.content import (
+    LabelledBox,
+    LabelledImage,
+    LabelSet,
+    of_images,
+    split_of,
+)
 from autoeval.io.labels.writing import write_coco
 from autoeval.io.predictions import read_predictions
 
@@ -131,6 +137,7 @@ def test_ids_that_are_numbers_stay(write, tmp_path):
         ("images/train/1.jpg", "train"),
         ("val/images/1.jpg", "val"),
         ("Valid/1.jpg", "Valid"),
+        ("val2017/1.jpg", "val2017"),
         ("images\\test\\1.jpg", "test"),
         ("images/1.jpg", ""),
         ("images/val.jpg", ""),  # a file of that name is no folder
@@ -141,11 +148,11 @@ def test_split_of_an_image(name, split):
     assert split_of(LabelledImage("1", name, None)) == split
 
 
-def test_labels_of_a_split():
+def test_labels_of_some_images():
     images = tuple(LabelledImage(name, name, None) for name in ("train/1.jpg", "val/1.jpg"))
     boxes = tuple(LabelledBox(image.image_id, "car", (0, 0, 1, 1)) for image in images)
     whole = LabelSet(Path("data.yaml"), images, ("car",), boxes)
-    part = of_splits(whole, ["val"])
+    part = of_images(whole, images[1:])
     assert part.images == images[1:] and part.boxes == boxes[1:]
     assert part.categories == whole.categories
 

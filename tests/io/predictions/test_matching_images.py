@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from autoeval.errors import InputError
+from autoeval.io.image_identity import Named
 from autoeval.io.labels.content import LabelledImage
-from autoeval.io.predictions import read_image_list
+from autoeval.io.predictions import read_image_list, read_predictions
 from autoeval.io.predictions.category_words import find_words, numbering_conflict
-from autoeval.io.predictions.reading import Named, place_images
+from autoeval.io.predictions.placing import place_images
 
 LOCAL = "/data/local-files/?d="
 
@@ -60,25 +61,23 @@ def known(*pairs):
     ],
 )
 def test_conventions(found, images):
-    place, warnings = place_images([Named(*pair) for pair in found], images, "val.json")
-    np.testing.assert_array_equal(place, [1, 0])
-    assert warnings == ()
+    placement = place_images([Named(*pair) for pair in found], images, "val.json")
+    np.testing.assert_array_equal(placement.index, [1, 0])
+    assert placement.unplaced == ((), ())
 
 
 def test_ids_from_one_and_stems_from_zero_are_not_taken_for_each_other():
     images = known(*[(str(k + 1), f"{k:04}.jpg") for k in range(4)])
     found = [Named(str(k), None) for k in range(4)]  # stems: only three of them are ids
-    np.testing.assert_array_equal(place_images(found, images, "val.json")[0], range(4))
+    np.testing.assert_array_equal(place_images(found, images, "val.json").index, range(4))
 
 
 def test_a_stem_of_two_files_places_none():
     images = known(("5", "x/a.jpg"), ("6", "y/a.jpg"), ("7", "b.jpg"), ("8", "c.jpg"))
     found = [Named(name, None) for name in "abc"]
-    place, warnings = place_images(found, images, "val.json")
-    np.testing.assert_array_equal(place, [-1, 2, 3])
-    assert warnings == (
-        "images of the predictions that could be several of val.json, left out: 1 (a)",
-    )
+    placement = place_images(found, images, "val.json")
+    np.testing.assert_array_equal(placement.index, [-1, 2, 3])
+    assert placement.unplaced == ((), ("a",))
 
 
 def test_stems_of_two_splits_are_ambiguous_and_not_missing():
@@ -94,9 +93,9 @@ def test_other_images():
 
 def test_predictions_of_more_images_than_are_known_are_read_and_named():
     found = [Named(n, None) for n in "abcdefg"]
-    place, warnings = place_images(found, known(("b", "x.jpg"), ("d", "y.jpg")), "val.json")
-    np.testing.assert_array_equal(place, [-1, 0, -1, 1, -1, -1, -1])
-    assert warnings == ("images of the predictions that are not in val.json: 5 (a, c, e, f, g)",)
+    placement = place_images(found, known(("b", "x.jpg"), ("d", "y.jpg")), "val.json")
+    np.testing.assert_array_equal(placement.index, [-1, 0, -1, 1, -1, -1, -1])
+    assert placement.unplaced == (("a", "c", "e", "f", "g"), ())
 
 
 @pytest.mark.parametrize(
@@ -179,3 +178,74 @@ def test_numbers_that_count_from_zero_or_one(first):
 def test_numbers_that_fit_no_name(used, numbers, message):
     with pytest.raises(InputError, match=message):
         find_words(FILE, [(number, None) for number in used], numbers)
+
+
+def document(images, rows):
+    """Boxes of the category 1 as a COCO document that lists its own images."""
+    entries = [
+        {"id": k, "image_id": image, "category_id": 1, "bbox": [1, 1, 5, 5], "score": 0.4}
+        for k, image in enumerate(rows)
+    ]
+    categories = [{"id": 1, "name": "car"}]
+    return {"images": images, "categories": categories, "annotations": entries}
+
+
+def read(tmp_path, content, images):
+    path = tmp_path / "boxes.json"
+    path.write_text(json.dumps(content))
+    return read_predictions(path, images=images, numbers={"1": "car"}, where="val.json")
+
+
+def test_ids_of_the_files_own_list_are_numbers_of_that_list(tmp_path):
+    """The second of four images was not exported, so that the ids after it are shifted."""
+    images = known(*[(str(k), f"{name}.jpg") for k, name in enumerate("abcd", 1)])
+    own = [{"id": k, "file_name": f"out/{name}.png"} for k, name in enumerate("acd", 1)]
+    boxes = read(tmp_path, document(own, [1, 2, 2, 2.0]), images)
+    np.testing.assert_array_equal(boxes.image, [0, 2, 2, 2])
+    # `b` was not seen; `d` was, and the detector found nothing there
+    assert boxes.uncovered == (1,) and boxes.covered.tolist() == [0, 2, 3]
+    assert "1 of 4 images of val.json are left out" in boxes.left_out[0]
+
+
+def test_an_own_list_without_names_is_one_of_ids(tmp_path):
+    images = known(("1", "a.jpg"), ("2", "b.jpg"))
+    boxes = read(tmp_path, document([{"id": 2}, {"id": 1}], [2, 1]), images)
+    np.testing.assert_array_equal(boxes.image, [1, 0])
+
+
+def test_an_own_list_of_other_names_is_of_other_images(tmp_path):
+    images = known(("1", "a.jpg"), ("2", "b.jpg"))
+    own = [{"id": k, "file_name": f"other{k}.jpg"} for k in (1, 2)]
+    with pytest.raises(InputError, match="by its own list of images"):
+        read(tmp_path, document(own, [1, 2]), images)
+
+
+def rows_of(names, score=0.4):
+    box = {"category_id": 1, "bbox": [1, 1, 5, 5], "score": score}
+    return [{"file_name": f"{name}.jpg", **box} for name in names]
+
+
+def test_images_that_could_not_be_placed_are_not_missed_ones(tmp_path):
+    """Two of ten images have new names: nobody knows what was found on them."""
+    images = known(*[(str(k), f"{k}.jpg") for k in range(10)])
+    boxes = read(tmp_path, rows_of([*range(8), "new1", "new2"]), images)
+    assert boxes.uncovered == (8, 9)
+    note = boxes.left_out[0]
+    assert note.code == "images-not-placed"
+    assert note.startswith("2 of 10 images of val.json are left out with their labels (8.jpg, 9.jp")
+    assert "not in val.json: 2 (new1.jpg, new2.jpg)" in note
+
+
+def test_an_empty_image_among_labels_of_a_part_stays(tmp_path):
+    """The predictions are of a whole folder: their other images are not the empty one."""
+    images = known(*[(str(k), f"{k}.jpg") for k in range(10)])
+    boxes = read(tmp_path, rows_of(range(1, 40)), images)
+    assert boxes.uncovered == ()  # .4 is no low score: images without a box are common
+
+
+def test_images_of_splits_without_predictions_are_left_out(tmp_path):
+    names = [f"{split}/{k}" for split in ("train2017", "val2017") for k in range(3)]
+    images = known(*[(name, f"images/{name}.jpg") for name in names])
+    boxes = read(tmp_path, rows_of(["val2017/0", "val2017/2"]), images)
+    assert boxes.uncovered == (0, 1, 2) and boxes.left_out[0].code == "splits-left-out"
+    assert boxes.on_images(boxes.covered).images == tuple(images[3:])

@@ -116,7 +116,9 @@ def test_images_outside_the_list_are_named(tmp_path):
     rows = [box(), box(image_id=1), box(image_id="elsewhere")]
     read = cars(tmp_path, rows, where="val.json")
     assert len(read) == 2
-    assert read.left_out == ("images of the predictions that are not in val.json: 1 (elsewhere)",)
+    (note,) = read.left_out
+    assert note.code == "images-not-placed" and "not in val.json: 1 (elsewhere)" in note
+    assert read.uncovered == (2,)  # c has no box, and may be "elsewhere": no object was missed
 
 
 @pytest.mark.parametrize(

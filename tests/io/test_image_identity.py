@@ -1,0 +1,133 @@
+"""Which image is meant, for every reader of boxes and labels."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import numpy as np
+import pytest
+
+from autoeval.io.image_identity import AMBIGUOUS, MISSING, Named, match_images
+from autoeval.io.labels.content import LabelledImage
+
+HASH = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
+CAFE = unicodedata.normalize("NFC", "Café Zürich.jpg")
+DECOMPOSED = unicodedata.normalize("NFD", CAFE)
+
+
+def known(*names):
+    """Images with ids from 1 on."""
+    return [LabelledImage(str(k), name, None) for k, name in enumerate(names, 1)]
+
+
+def names(*found):
+    return [Named(None, name) for name in found]
+
+
+@pytest.mark.parametrize("rest", ["a.jpg", "b.jpg"])  # alone, and beside names that are equal
+@pytest.mark.parametrize(
+    ("found", "listed"),
+    [
+        (DECOMPOSED, CAFE),
+        (CAFE, f"val/{DECOMPOSED}"),
+        ("x.jpg", "x.png"),
+        ("x.jpg", "x.JPG"),
+        ("IMG_1.JPG", "img_1.jpg"),
+        ("x.JPEG", "val/x.jpg"),
+        ("./x.jpg", "x.jpg"),
+        ("val\\x.jpg", "val/x.jpg"),
+        ("x", "x.jpg"),  # the stem that is the name of a text file
+        ("cam.2", "cam.2.jpg"),
+        (f"x_jpg.rf.{HASH}.jpg", "x.jpg"),
+        ("x.png", f"train/x_png.rf.{HASH}.jpg"),
+        (f"a-b_jpg.rf.{HASH}.jpg", "a b.jpg"),
+        (f"x_jpg.rf.{HASH}.jpg", f"x_jpg.rf.{HASH[::-1]}.jpg"),  # two versions of one data set
+        ("a1b2c3d4-x.jpg", "x.jpg"),
+        ("x.jpg", "/data/upload/1/a1b2c3d4-x.png"),
+    ],
+)
+def test_one_name_in_two_forms(found, listed, rest):
+    for one, other in ((found, listed), (listed, found)):
+        matches = match_images(names(rest, one), known("c.jpg", other, rest))
+        np.testing.assert_array_equal(matches.index, [2, 1])
+
+
+@pytest.mark.parametrize("float_too", ["81.0", "8.1e+01", "81"])
+def test_ids_that_passed_through_a_float(float_too):
+    images = [LabelledImage("7", "a.jpg", None), LabelledImage("81", "b.jpg", None)]
+    matches = match_images([Named(float_too, None), Named("7", None)], images)
+    np.testing.assert_array_equal(matches.index, [1, 0])
+
+
+def test_ids_and_stems_of_one_file_are_not_mixed():
+    """Numbers are ids here, and that which is none may not be taken for a stem."""
+    images = [LabelledImage(str(k), f"{k + 1:04}.jpg", None) for k in range(1, 5)]
+    matches = match_images([Named(str(k), None) for k in (1, 2, 3, 5)], images)
+    np.testing.assert_array_equal(matches.index, [0, 1, 2, MISSING])
+
+
+def test_words_among_ids_are_names():
+    images = known("a.jpg", "b.jpg", "c.jpg")
+    found = [Named("2", None), Named("c", None), Named("a.png", None)]
+    np.testing.assert_array_equal(match_images(found, images).index, [1, 2, 0])
+
+
+def test_names_go_before_ids():
+    """Ids of another list place every image, in the wrong place."""
+    found = [Named(str(k + 1), name) for k, name in enumerate(("b.jpg", "c.jpg", "other.jpg"))]
+    images = known("a.jpg", "b.jpg", "c.jpg")
+    np.testing.assert_array_equal(match_images(found, images).index, [1, 2, MISSING])
+
+
+def test_different_images_of_one_stem_stay_apart():
+    images = known("a.jpg", "a.png", "b.jpg")
+    np.testing.assert_array_equal(match_images(names("a.png", "a.jpg"), images).index, [1, 0])
+    assert match_images(names("a.bmp", "b.jpg"), images).index[0] == AMBIGUOUS
+    assert match_images(names("b.jpg", "b.png"), images).index.tolist() == [2, MISSING]
+    # two images of the predictions that could be the one
+    found = match_images(names("a.jpg", "b.bmp", "b.png"), images).index
+    assert found.tolist() == [0, AMBIGUOUS, AMBIGUOUS]
+
+
+def test_copies_that_roboflow_made_of_one_image_are_not_one():
+    images = known(*(f"x_jpg.rf.{c * 32}.jpg" for c in "ab"), "y.jpg")
+    matches = match_images(names("x.jpg", "y.jpg"), images)
+    assert matches.index.tolist() == [AMBIGUOUS, 2] and matches.possible == {0, 1}
+
+
+def test_the_longest_common_path_decides():
+    images = known("a/cam1/x.jpg", "a/cam2/x.jpg", "b/cam2/x.jpg")
+    found = names("/data/a/cam1/x.jpg", "/data/a/cam2/x.jpg", "/data/b/cam2/x.jpg")
+    np.testing.assert_array_equal(match_images(found, images).index, [0, 1, 2])
+
+
+@pytest.mark.parametrize("folder", ["val", "cam1"])  # a split, and any folder
+def test_a_name_of_several_splits_is_in_that_of_the_others(folder):
+    images = known("train/1.jpg", "train/2.jpg", f"{folder}/1.jpg", f"{folder}/9.jpg")
+    matches = match_images(names("1.jpg", "9.jpg"), images)
+    np.testing.assert_array_equal(matches.index, [2, 3])
+    assert "split of the others" in matches.by_rules("data.yaml")[0]
+    unclear = match_images(names("1.jpg", "9.jpg", "2.jpg"), images)  # of both
+    np.testing.assert_array_equal(unclear.index, [AMBIGUOUS, 3, 1])
+
+
+def test_an_image_of_another_split_is_another_image():
+    images = known("val/1.jpg", "val/2.jpg", "val/3.jpg")
+    found = names("images/val2017/1.jpg", "images/train2017/2.jpg", "images/valid/3.jpg")
+    np.testing.assert_array_equal(match_images(found, images).index, [0, MISSING, 2])
+
+
+def test_a_list_of_ids_alone():
+    """Its names are ids: labels with those ids are meant, whatever their files are called."""
+    images = [LabelledImage(str(k), str(k), None) for k in range(1, 5)]
+    labels = [LabelledImage(str(k), f"{k - 1}.jpg", None) for k in range(1, 5)]
+    np.testing.assert_array_equal(match_images(labels, images).index, range(4))
+    stems = [LabelledImage(str(k + 9), f"{k:05}.jpg", None) for k in range(1, 5)]
+    np.testing.assert_array_equal(match_images(stems, images).index, range(4))
+
+
+def test_what_was_matched_how():
+    assert match_images(names("a.jpg"), known("val/a.jpg")).by_rules("x") == ()
+    (note,) = match_images(names("a.jpg", "b.jpg"), known("a.jpg", "b.png")).by_rules("val.json")
+    assert note.code == "images-matched"
+    assert "1 by file name with another suffix" in note
