@@ -26,6 +26,10 @@ SPLIT_RULE = "file name, in the split of the others"
 # Images that this program cannot decode may still be named in labels and predictions.
 IMAGE_SUFFIXES = SUFFIXES | {".arw", ".cr2", ".dng", ".heic", ".heif", ".jxl", ".nef", ".npy"}
 IMAGE_SUFFIXES |= {".jfif", ".raw", ".tga"}
+PLAIN_RULES = frozenset(
+    {"file name", "file name without its folder", "id", "file name as id", "stem of the file name"}
+)
+"""Rules that need no word where they match every image."""
 _WHOLE = re.compile(r"0*(\d+)(?:\.0*)?")
 _ROBOFLOW = re.compile(r"(?:[_-](?P<suffix>[a-z]{3,4}))?\.rf\.[0-9a-zA-Z]{8,}$", re.IGNORECASE)
 _NOT_WORD = re.compile(r"[^0-9A-Za-z]+")
@@ -201,10 +205,6 @@ STEM_IS_ID = (
     ),
     Rule("name before Roboflow", "file_name", before_roboflow, "image_id", before_roboflow),
 )
-PLAIN_RULES = frozenset(
-    {"file name", "file name without its folder", "id", "file name as id", "stem of the file name"}
-)
-"""Rules that need no word where they match every image."""
 
 
 def match_images(

@@ -177,6 +177,5 @@ def _other_splits(
         "splits-left-out",
         f"the predictions are of the split {listed(covered)} ({np.count_nonzero(~outside)} images)"
         f", and only its images and labels are used; not those of {others}",
-        severity="note",
     )
     return outside, (note,)

@@ -118,8 +118,6 @@ def drop(key, field):
         (edit("annotations", bbox=[1, 2, 3, float("nan")]), "expected bbox"),
         (edit("annotations", bbox=None), r"annotations\[0\] is malformed"),
         (drop("annotations", "bbox"), r"annotations\[0\] is malformed: no field 'bbox'"),
-        (drop("images", "file_name"), r"images\[0\] is malformed: no field 'file_name'"),
-        (edit("images", height=0), "must be positive"),
         (drop("categories", "name"), r"categories\[0\] is malformed: no field 'name'"),
         (edit("images", file_name="../annotations.json"), "leaves the image folder"),
         (edit("images", file_name="/etc/hosts"), "leaves the image folder"),
@@ -183,8 +181,6 @@ def test_what_is_there_twice_is_counted(make_coco):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"height": 40', '"height": Infinity', r"images\[0\] is malformed.*infinity"),
-        ('"height": 40', '"height": NaN', r"images\[0\] is malformed"),
         ("[5, 5,", f"[1{'0' * 400}, 5,", r"annotations\[0\] is malformed.*too large"),
         ('"id": 10', '"id": [10]', r"categories\[0\] is malformed.*unhashable"),
         ('"height": 40', f'"height": {"[" * 100_000}', "nested too deeply"),
