@@ -43,7 +43,8 @@ def _box_of_mask(size: Sequence[int], counts: Any) -> list[float]:
     height = int(size[0])
     runs = list(_decompressed(counts)) if isinstance(counts, str | bytes) else list(counts)
     ends = accumulate(runs, initial=0)
-    columns, rows = [], []
+    columns: list[int] = []
+    rows: list[int] = []
     for k, (start, end) in enumerate(pairwise(ends)):  # pixels go down the columns
         if k % 2 and end > start:
             first, last = divmod(start, height), divmod(end - 1, height)
