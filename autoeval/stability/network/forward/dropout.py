@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from autoeval.stability.network.forward.stages import HookPoints
 
 
+# Two mixers of 32 bits: shift, factor, shift, factor, shift. Each output bit depends on each input
+# bit with little bias (Wellons 2018, "Prospecting for hash functions": lowbias32, and the last
+# steps of MurmurHash3).
+MIXERS = ((16, 0x7FEB352D, 15, 0x846CA68B, 16), (16, 0x85EBCA6B, 13, 0xC2B2AE35, 16))
+CACHED = 2**16  # elements hashed at once on a CPU, whose caches hold them
+
+
 def sample_seed(seed: int, image_id: str, repeat: int) -> int:
     """Derive the seed of one perturbed pass of one image.
 
@@ -29,21 +37,44 @@ def sample_seed(seed: int, image_id: str, repeat: int) -> int:
 def drop_elements(features: Tensor, rate: float, seeds: Sequence[int], stage: int) -> Tensor:
     """Zero each element of (N, ...) with probability ``rate`` and divide the rest by ``1 - rate``.
 
-    The masks are drawn on the CPU, one generator for each sample, by its seed (see `sample_seed`),
-    and stage, so that every device and every batch size draws the same ones.
+    The masks are drawn where the features are, by the seed of each sample (see `sample_seed`), the
+    stage and the position of an element, so that every device and every batch size has the same.
     """
-    draws = draw_uniform(features.shape[1:], seeds, stage)
+    draws = draw_uniform(features.shape[1:], seeds, stage, device=features.device)
     return drop_below(features, rate, draws)
 
 
-def draw_uniform(shape: Sequence[int], seeds: Sequence[int], stage: int) -> Tensor:
+def draw_uniform(
+    shape: Sequence[int],
+    seeds: Sequence[int],
+    stage: int,
+    *,
+    device: torch.device | str = "cpu",
+) -> Tensor:
     """Draw, for each seed, a number in [0, 1) for each element of one sample's features.
 
-    The draws (len(seeds), *shape), float32, are on the CPU and the same for every rate: what a low
-    rate drops, a higher one drops, too.
+    The draws are the same for every rate: what a low rate drops, a higher one drops, too. A draw is
+    a hash of seed, stage and the position of the element, in integers alone, so that it is the same
+    on every device to the last bit.
+
+    Returns
+    -------
+    Tensor of shape (len(seeds), *shape), float32
+        Multiples of 2^-24, on `device`.
     """
-    generators = (torch.Generator().manual_seed(_hash(seed, stage)) for seed in seeds)
-    return torch.stack([torch.rand(tuple(shape), generator=generator) for generator in generators])
+    device = torch.device(device)
+    halves = [divmod(_hash(seed, stage), 2**32) for seed in seeds]
+    keys = torch.tensor([[_signed(half) for half in pair] for pair in halves], dtype=torch.int32)
+    first, second = keys.reshape(-1, 2, 1).to(device, non_blocking=True).unbind(1)
+    size = math.prod(shape)
+    draws = torch.empty((len(seeds), size), dtype=torch.float32, device=device)
+    step = CACHED if device.type == "cpu" else max(size, 1)
+    for start in range(0, size, step):
+        part = draws[:, start : start + step]
+        positions = torch.arange(start, start + part.shape[1], dtype=torch.int32, device=device)
+        hashes = _mix(_mix(positions ^ first, MIXERS[0]) + second, MIXERS[1])
+        part.copy_(_shifted(hashes, 8))
+    return draws.mul_(2**-24).reshape(len(seeds), *shape)
 
 
 def drop_below(features: Tensor, rate: float, draws: Tensor) -> Tensor:
@@ -53,7 +84,7 @@ def drop_below(features: Tensor, rate: float, draws: Tensor) -> Tensor:
     """
     if len(draws) != len(features):
         raise ValueError(f"Expected {len(features)} seeds, one for each sample, got {len(draws)}.")
-    return torch.where((draws >= rate).to(features.device), features / (1 - rate), 0)
+    return torch.where(draws >= rate, features / (1 - rate), 0)
 
 
 @contextmanager
@@ -96,6 +127,27 @@ def _changed(features: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(features, list | tuple):
         return type(features)(_changed(maps, change) for maps in features)
     return features
+
+
+def _mix(x: Tensor, mixer: tuple[int, int, int, int, int]) -> Tensor:
+    """Mix the bits of integers (int32, which wrap around), one to one; changes ``x``."""
+    shift, factor, shift_2, factor_2, shift_3 = mixer
+    x ^= _shifted(x, shift)
+    x *= _signed(factor)
+    x ^= _shifted(x, shift_2)
+    x *= _signed(factor_2)
+    x ^= _shifted(x, shift_3)
+    return x
+
+
+def _shifted(x: Tensor, n: int) -> Tensor:
+    """Shift to the right and fill with zeros, as unsigned integers are shifted."""
+    return (x >> n).bitwise_and_((1 << (32 - n)) - 1)
+
+
+def _signed(value: int) -> int:
+    """Return the int32 with the bits of an unsigned integer under 2^32."""
+    return value - 2**32 if value >= 2**31 else value
 
 
 def _hash(*names: object) -> int:

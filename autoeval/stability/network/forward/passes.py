@@ -65,7 +65,7 @@ def _descend(
         if action is not None:
             _, stage, rate = action
             if stage not in draws:
-                draws[stage] = draw_uniform(x.shape[1:], seeds, stage)
+                draws[stage] = draw_uniform(x.shape[1:], seeds, stage, device=x.device)
             x = drop_below(x, rate, draws[stage])
         features = at.features
         if at.layer in staged.taps:

@@ -1,11 +1,20 @@
 """Feature dropout by its laws, and what it leaves behind."""
 
+import hashlib
+
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from autoeval.errors import InputError
-from autoeval.stability.network.forward.dropout import drop_elements, feature_dropout, sample_seed
+from autoeval.stability.network.forward.dropout import (
+    CACHED,
+    draw_uniform,
+    drop_elements,
+    feature_dropout,
+    sample_seed,
+)
 from autoeval.stability.network.forward.dropout_spec import DropoutSpec
 from autoeval.stability.network.forward.stages import HookPoints
 
@@ -62,6 +71,47 @@ def test_a_sample_drops_the_same_in_every_batch():
     together = drop_elements(FEATURES, 0.5, [8, 9], stage=1)
     alone = drop_elements(FEATURES[1:], 0.5, [9], stage=1)
     assert torch.equal(together[1:], alone)
+
+
+def hashed(position, seed, stage):
+    """One draw in integers of Python: two keyed rounds of mixing, of which 24 bits stay."""
+    digest = hashlib.blake2b(f"{seed}/{stage}".encode(), digest_size=8).digest()
+    first, second = divmod(int.from_bytes(digest, "little") >> 1, 2**32)
+    x = position ^ first
+    for a, f, b, g, c in (
+        (16, 0x7FEB352D, 15, 0x846CA68B, 16),
+        (16, 0x85EBCA6B, 13, 0xC2B2AE35, 16),
+    ):
+        x = (x ^ x >> a) * f % 2**32
+        x = (x ^ x >> b) * g % 2**32
+        x = ((x ^ x >> c) + second) % 2**32 if a == 16 and b == 15 else x ^ x >> c
+    return (x >> 8) / 2**24
+
+
+def test_draws_are_a_hash_of_seed_stage_and_position():
+    seeds, n = [5, 2**62 + 1], CACHED + 10
+    draws = draw_uniform((n,), seeds, 3)
+    assert draws.dtype == torch.float32
+    for row, seed in zip(draws.tolist(), seeds, strict=True):
+        for position in (0, 1, 2, 12345, CACHED - 1, CACHED, n - 1):
+            assert row[position] == hashed(position, seed, 3)
+
+
+def test_draws_are_uniform_and_independent():
+    """By chi-square over 64 x 64 cells of neighbours, and between two seeds: 4095 +- 91 each."""
+    one, two = draw_uniform((2**19,), [1, 2], 0).double().numpy()
+    for x, y in ((one[::2], one[1::2]), (one[: 2**18], two[: 2**18]), (one[:-64:2], one[64::2])):
+        cells = np.bincount((x * 64).astype(int) * 64 + (y * 64).astype(int), minlength=64**2)
+        expected = len(x) / 64**2
+        assert abs(((cells - expected) ** 2 / expected).sum() - 4095) < 5 * 91
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_draws_the_same():
+    assert torch.equal(
+        draw_uniform((64, 52, 52), [1, 2], 1, device="cuda").cpu(),
+        draw_uniform((64, 52, 52), [1, 2], 1),
+    )
 
 
 def test_masks_differ_by_seed_and_stage():
