@@ -16,6 +16,8 @@ from autoeval.errors import InputError
 
 HALF_SIZE = "half_size"  # a field of `Evidence`, and the name of its pass
 OF_BOXES = {"boxes": True}  # marks a field of `Evidence` that holds boxes, of one pass or several
+FRAMEWORK = "framework"
+PRECISIONS = (FRAMEWORK, "single", "half")  # see `autoeval.detectors.predicting.in_precision`
 SCORE_THR = 0.05  # boxes with a lower score count in no score
 CONFIDENT = 0.3  # a box with a higher score is taken for one that the detector is sure of
 ARRAYS = ("logits", "features", "prototypes")

@@ -2,8 +2,8 @@
 
 The same images are observed on both, clean and under dropout: how many boxes are the same, by
 how much scores of boxes differ, and what is left of that in every score of the set and in its mAP.
-Torch lets GPUs round products of convolutions to TensorFloat-32 and the detectors of this project
-do not; the last two rows allow it again.
+Torch lets GPUs round products of convolutions to TensorFloat-32; the first rows are in single
+precision (``--precision single``), the last two as torch has it.
 
     python -m benchmarks.device_agreement --checkpoint yolox_nano_coco.pth --images photographs/
     python -m benchmarks.device_agreement --detector retinanet_r50 --n-images 16
@@ -13,19 +13,16 @@ from __future__ import annotations
 
 import argparse
 import time
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pandas as pd
 import torch
 
 from autoeval.boxes import match_boxes
-from autoeval.detections import Detections
+from autoeval.detections import FRAMEWORK, Detections
 from autoeval.detectors.detector import MMDetector
-from autoeval.detectors.predicting import single_precision
 from autoeval.estimation.observation.observing import Observer
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.tasks.task import Task
@@ -76,13 +73,12 @@ def outcome_of(args: argparse.Namespace, way: Way, samples: LabelledFiles) -> Ou
     args.device = way.device
     detector = make_detector(args)
     settings = replace(preset("paper"), dropout=DropoutSpec("after", (1, 2), 0.15), repeats=REPEATS)
-    precision = nullcontext if way.tf32 else single_precision
-    with mock.patch("autoeval.detectors.detector.single_precision", precision):
-        run_pass(detector, samples, settings, way.batch_size)
-        start = time.perf_counter()
-        rows = run_pass(detector, samples, settings, way.batch_size)
-        spent = time.perf_counter() - start
-        return Outcome(clean_boxes(detector, samples.files), rows, spent)
+    detector.precision = FRAMEWORK if way.tf32 else "single"
+    run_pass(detector, samples, settings, way.batch_size)
+    start = time.perf_counter()
+    rows = run_pass(detector, samples, settings, way.batch_size)
+    spent = time.perf_counter() - start
+    return Outcome(clean_boxes(detector, samples.files), rows, spent)
 
 
 def run_pass(

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from autoeval.report.sections import Section
 
 RARE = (
-    *("cfg_options", "device", "reference", "pseudo_labels", "site", "group", "target", "export"),
+    *(
+        "cfg_options",
+        "device",
+        "precision",
+        "reference",
+        "pseudo_labels",
+        "site",
+        "group",
+        "target",
+        "export",
+    ),
     *("batch_size", "launcher", "detector", "checkpoint"),
 )
 

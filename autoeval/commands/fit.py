@@ -25,6 +25,7 @@ RARE = (
     "category",
     "cfg_options",
     "device",
+    "precision",
     "reference",
     "calibrate",
     "level",

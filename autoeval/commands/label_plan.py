@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
 RARE = (
     *("site", "group", "target", "frames", "prelabel", "pseudo_labels", "reference"),
-    *("cfg_options", "device", "batch_size", "launcher", "seed", "detector", "checkpoint"),
+    *(
+        "cfg_options",
+        "device",
+        "precision",
+        "batch_size",
+        "launcher",
+        "seed",
+        "detector",
+        "checkpoint",
+    ),
 )
 
 

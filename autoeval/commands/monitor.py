@@ -36,7 +36,16 @@ if TYPE_CHECKING:
 
 RARE = (
     *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against", "json_lines"),
-    *("prometheus", "webhook", "quiet", "checkpoint", "cfg_options", "device", "detector"),
+    *(
+        "prometheus",
+        "webhook",
+        "quiet",
+        "checkpoint",
+        "cfg_options",
+        "device",
+        "precision",
+        "detector",
+    ),
     *("batch_size", "launcher", "site_category", "images_list", "verbose"),
 )
 REFERENCE_FILES = (

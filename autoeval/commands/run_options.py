@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from autoeval.commands.execution_options import add_execution_options, make_executor
 from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
 from autoeval.commands.typed_options import refuse_beside
+from autoeval.detections import PRECISIONS
 from autoeval.detectors.detector_spec import DetectorSpec, names_python
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
@@ -77,6 +78,11 @@ def add_detector_options(parser: argparse.ArgumentParser, more: Sequence[Detail]
     detector.add_argument(
         "--device", help="cpu, cuda, cuda:1 ... (default: cuda where there is one)"
     )
+    detector.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        help="single: the same numbers on every device; half: 16 bits (default: as the framework)",
+    )
 
 
 def add_reference_options(parser: argparse.ArgumentParser) -> None:
@@ -108,6 +114,7 @@ def named_detector(
         "cfg_options": read_cfg_options(args.cfg_options),
         "trust_checkpoint": args.trust_checkpoint,
         "classes": args.classes,
+        "precision": args.precision,
     }
     if args.detector:
         return DetectorSpec(args.detector, **changes)
@@ -148,8 +155,14 @@ def named_reference(args: argparse.Namespace) -> DetectorSpec | Path | None:
         ["reference_names"],
         f"has the words of a file of boxes, and {named} is run: leave it out.",
     )
-    device = None if names_python(named) else getattr(args, "device", None)
-    return DetectorSpec(named, args.reference_checkpoint, device)
+    if names_python(named):
+        return DetectorSpec(named, args.reference_checkpoint)
+    return DetectorSpec(
+        named,
+        args.reference_checkpoint,
+        getattr(args, "device", None),
+        precision=getattr(args, "precision", None),
+    )
 
 
 def read_cfg_options(words: list[str] | None) -> dict | None:
@@ -271,7 +284,10 @@ def add_printing(parser: argparse._ActionsContainer, *, json: bool = True) -> No
 def add_batch_size(group: argparse._ActionsContainer) -> None:
     """Declare how many images the detector takes at once."""
     group.add_argument(
-        "--batch-size", type=positive, default=4, metavar="N", help="changes no number"
+        "--batch-size",
+        type=lambda word: None if word == "auto" else positive(word),
+        metavar="N",
+        help="images at once; changes no number (default: auto, as many as the device takes)",
     )
 
 

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 
 N_LABELS = 20  # images that a plan draws by default
 OF_A_RUN = (
-    *("detector", "classes", "trust_checkpoint", "checkpoint", "cfg_options", "device"),
+    *(
+        "detector",
+        "classes",
+        "trust_checkpoint",
+        "checkpoint",
+        "cfg_options",
+        "device",
+        "precision",
+    ),
     *("reference_checkpoint", "img_dir", "every", "batch_size"),
     *("launcher", "ray_address", "ray_workers", "ray_gpus", "ray_cpus"),
 )

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
 from mmengine.config import Config
 
-from autoeval.detections import HALF_SIZE, Detections, Evidence
+from autoeval.detections import FRAMEWORK, HALF_SIZE, PRECISIONS, Detections, Evidence
 from autoeval.detectors.building.category_names import prompt, takes_words_in_parts
 from autoeval.detectors.fingerprint import fingerprint
-from autoeval.detectors.predicting import Batch, predict, single_precision
+from autoeval.detectors.predicting import Batch, in_precision, predict
 from autoeval.detectors.preprocessing import Halving, Preprocessor, collate
 from autoeval.detectors.quick_pooling import QuickPooling
 from autoeval.detectors.settings import describe
@@ -23,7 +25,9 @@ from autoeval.errors import InputError
 if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
-ACCELERATOR_BATCH = 8
+Observed = TypeVar("Observed")
+
+ACCELERATOR_BATCH = 16
 
 
 class MMDetector:
@@ -32,14 +36,28 @@ class MMDetector:
     The model, with its weights and on its device, is switched to eval mode. `halving` finds boxes
     at half the size. `max_batch` samples go through the network together: 1 on a CPU, where more
     brings nothing and rounds differently, and for a model that asks for its words in parts;
-    `ACCELERATOR_BATCH` elsewhere. The numbers of a CPU therefore do not depend on how images are
-    grouped, to the last bit; those of an accelerator agree to rounding.
+    `ACCELERATOR_BATCH` elsewhere, and half as many each time that the memory of the device runs
+    out. The numbers of a CPU therefore do not depend on how images are grouped, to the last bit;
+    those of an accelerator agree to rounding. `precision` is one of `PRECISIONS`, see
+    `in_precision`.
     """
 
     gives: tuple[str, ...] = (HALF_SIZE,)  # fields of `Evidence` beside the clean boxes
 
-    def __init__(self, model: BaseDetector, config: Config, categories: Sequence[str]) -> None:
+    def __init__(
+        self,
+        model: BaseDetector,
+        config: Config,
+        categories: Sequence[str],
+        *,
+        precision: str = FRAMEWORK,
+    ) -> None:
+        if precision not in PRECISIONS:
+            raise InputError(
+                f"Expected a precision out of {', '.join(PRECISIONS)} but got {precision!r}."
+            )
         model.eval()
+        self.precision = precision
         self.model = model
         self.config = config
         self.categories = tuple(categories)
@@ -61,8 +79,12 @@ class MMDetector:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What the boxes depend on, field by field; see `autoeval.detectors.settings.describe`."""
-        return describe(self.model, self.config, self.categories)
+        """What the boxes depend on, field by field; see `autoeval.detectors.settings.describe`.
+
+        Another precision than the framework's own is among it.
+        """
+        described = describe(self.model, self.config, self.categories)
+        return described | ({} if self.precision == FRAMEWORK else {"precision": self.precision})
 
     @property
     def backbone(self) -> str:
@@ -73,6 +95,11 @@ class MMDetector:
     def fingerprint(self) -> str:
         """A short name of `settings`: another for other weights, architecture or test settings."""
         return fingerprint(self.settings)
+
+    def begin(self, image: np.ndarray) -> None:
+        """Begin to prepare an image that will be observed soon, while an accelerator computes."""
+        if self.device.type != "cpu":
+            self._preprocess.begin(image)
 
     def observe(
         self,
@@ -112,10 +139,14 @@ class MMDetector:
         self, images: Sequence[np.ndarray], preprocess: Preprocessor | None = None
     ) -> list[Detections]:
         """Return the boxes of a plain pass, by default at the usual input size."""
-        boxes_of: dict[int, Detections] = {}
-        for rows, batch in self._batches(images, preprocess):
-            boxes_of.update(zip(rows, self._run(predict, self.model, batch), strict=True))
-        return [boxes_of[i] for i in range(len(images))]
+
+        def observe() -> list[Detections]:
+            boxes_of: dict[int, Detections] = {}
+            for rows, batch in self._batches(images, preprocess):
+                boxes_of.update(zip(rows, self._run(predict, self.model, batch), strict=True))
+            return [boxes_of[i] for i in range(len(images))]
+
+        return self._halving_batches(observe)
 
     def _batches(
         self, images: Sequence[np.ndarray], preprocess: Preprocessor | None = None
@@ -133,8 +164,27 @@ class MMDetector:
     @torch.inference_mode()
     def _run(self, function: Callable, *args: Any) -> Any:
         """Call what runs the network."""
-        with self._quick_pooling(), single_precision():
+        with self._quick_pooling(), in_precision(self.precision, self.device):
             return function(*args)
+
+    def _halving_batches(self, observe: Callable[[], Observed]) -> Observed:
+        """Call what runs batches; where memory runs out, again with half as many samples in each.
+
+        Numbers stay within rounding: a batch is only how samples are grouped.
+        """
+        while True:
+            try:
+                return observe()
+            except torch.OutOfMemoryError:
+                if self.max_batch == 1:
+                    raise
+            self.max_batch = math.ceil(self.max_batch / 2)
+            torch.cuda.empty_cache()
+            warnings.warn(
+                f"The memory of {self.device} does not hold the batches of "
+                f"{type(self.model).__name__}: going on with {self.max_batch} images at a time.",
+                stacklevel=2,
+            )
 
     def _check(
         self, images: Sequence[np.ndarray], image_ids: Sequence[str], wants: Collection[str]

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
+from autoeval.detections import FRAMEWORK
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
 
 TUPLE = "tuple"
-SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes")
+SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "precision")
 FORMER_FIELDS = {"stages"}  # in what older versions saved; clean boxes do not depend on it
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)")
 
@@ -43,6 +44,9 @@ class DetectorSpec:
         Unpickle everything in the checkpoint, which may run code.
     classes : str, optional
         File with the names of its labels, one in a line.
+    precision : str, optional
+        ``single`` or ``half``; by default the framework's own. See
+        `autoeval.detectors.predicting.in_precision`.
     """
 
     name: str
@@ -51,6 +55,7 @@ class DetectorSpec:
     cfg_options: Mapping[str, Any] | None = None
     trust_checkpoint: bool = False
     classes: str | None = None
+    precision: str | None = None
 
     def __call__(self) -> Any:
         """Load it; `InputError` as `autoeval.load_detector`, or if the classes cannot be read.
@@ -77,6 +82,7 @@ class DetectorSpec:
             cfg_options=self.cfg_options,
             trust_checkpoint=self.trust_checkpoint,
             classes=read_classes(self.classes) if self.classes else (),
+            precision=self.precision or FRAMEWORK,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from mmengine.config import Config
 
+from autoeval.detections import FRAMEWORK
 from autoeval.detectors.building.category_names import find_categories
 from autoeval.detectors.building.checkpoints import find_checkpoint, load_weights, read_checkpoint
 from autoeval.detectors.building.configs import build_model, deployed_weights, read_config
@@ -29,6 +30,7 @@ def load_detector(
     cfg_options: Mapping[str, Any] | None = None,
     trust_checkpoint: bool = False,
     classes: Sequence[str] = (),
+    precision: str = FRAMEWORK,
 ) -> MMDetector:
     """Load a detector with its weights, and try it on a made-up image.
 
@@ -50,6 +52,8 @@ def load_detector(
     classes : sequence of str
         What the labels stand for; by default what checkpoint or config say, see
         `autoeval.detectors.building.category_names.find_categories`.
+    precision : {"framework", "single", "half"}
+        In which the network computes; see `autoeval.detectors.predicting.in_precision`.
 
     Raises
     ------
@@ -65,7 +69,7 @@ def load_detector(
     model = build_model(config)
     load_weights(model, deployed_weights(content["state_dict"], config), path)
     categories = find_categories(model, config, content["meta"], classes)
-    detector = MMDetector(model.to(chosen), config, categories)
+    detector = MMDetector(model.to(chosen), config, categories, precision=precision)
     try_once(detector)
     return detector
 

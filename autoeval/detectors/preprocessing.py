@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 STRIDE = 32
+MOST_THREADS = 8  # that prepare images ahead of the network
 NO_PIPELINE = (
     "The detector's config has no test pipeline: expected `test_dataloader.dataset.pipeline`, "
     "as in mmdet's configs."
@@ -125,6 +130,8 @@ class Preprocessor:
         from mmcv.transforms import Compose
 
         self._metainfo = dict(metainfo or {})
+        self._local = threading.local()
+        self._begun: dict[int, tuple[np.ndarray, Future[dict[str, Any]]]] = {}
         steps = adapt_pipeline(test_pipeline(config))
         steps = steps if scale == 1 else rescale_pipeline(steps, scale)
         try:
@@ -134,9 +141,26 @@ class Preprocessor:
                 f"mmdet cannot build the config's test pipeline: {first_line(error)}"
             ) from error
 
+    def begin(self, image: np.ndarray) -> None:
+        """Begin to prepare an image in another thread; a call with this image waits for it."""
+        self._begun[id(image)] = image, self._threads.submit(self._prepare, image)
+
     def __call__(self, image: np.ndarray) -> dict[str, Any]:
         """Prepare one image (H, W, 3), uint8, BGR: ``inputs`` (3, H', W') and ``data_samples``."""
-        prepared = self._run({"img": image, "img_id": 0})
+        begun = self._begun.pop(id(image), None)
+        return self._prepare(image) if begun is None else begun[1].result()
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(
+            min(MOST_THREADS, os.cpu_count() or 1), thread_name_prefix="prepare"
+        )
+
+    def _prepare(self, image: np.ndarray) -> dict[str, Any]:
+        """Run the steps; each thread has a copy, since steps may note things of an image."""
+        if not hasattr(self._local, "run"):
+            self._local.run = copy.deepcopy(self._run)
+        prepared = self._local.run({"img": image, "img_id": 0})
         prepared["data_samples"].set_metainfo(self._metainfo)
         return prepared
 

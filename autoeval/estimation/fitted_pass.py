@@ -145,7 +145,10 @@ class FittedPass:
         return needs_of(columns)
 
     def box_observer(
-        self, detector: ImageDetector, reference: Reference | None = None, batch_size: int = 4
+        self,
+        detector: ImageDetector,
+        reference: Reference | None = None,
+        batch_size: int | None = None,
     ) -> Observer:
         """Make the pass that finds the boxes which features and label assistance read.
 

@@ -144,7 +144,7 @@ class Detector:
         detector: str | DetectorSpec | ImageDetector,
         *,
         reference: PathLike | DetectorSpec | Reference | None = None,
-        batch_size: int = 4,
+        batch_size: int | None = None,
         executor: Executor | None = None,
         **loading: Any,
     ) -> None:
@@ -155,7 +155,7 @@ class Detector:
                 f"{listed(sorted(loading))}: for a detector that is named, and this one is loaded "
                 "already or says itself how. Leave that out."
             )
-        if batch_size < 1:
+        if batch_size is not None and batch_size < 1:
             raise InputError(f"Expected a batch size of 1 or more but got {batch_size}.")
         self.detector = detector
         self.reference = reference

@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from autoeval.detectors.predicting import single_precision
+from autoeval.detections import PRECISIONS
+from autoeval.detectors.detector import MMDetector
+from autoeval.detectors.predicting import single_precision, to_host
+from autoeval.detectors.preprocessing import Preprocessor
+from autoeval.errors import InputError
 
 
 def test_images_of_several_sizes_and_none(build, images):
@@ -56,11 +60,13 @@ def test_batches_of_several_give_each_image_its_own(build, images, monkeypatch):
         np.testing.assert_allclose(one.clean.scores[:5], two.clean.scores[:5], atol=1e-3)
 
 
-def test_passes_are_in_single_precision_and_leave_the_setting(build, images, monkeypatch):
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_passes_keep_their_precision_and_leave_the_setting(build, images, monkeypatch, precision):
     """TensorFloat-32, which torch allows on GPUs, makes boxes depend on the rest of a batch."""
-    detector, allowed = build("yolox_nano"), []
+    detector, seen = build("yolox_nano"), []
+    monkeypatch.setattr(detector, "precision", precision)
     hook = detector.model.backbone.register_forward_hook(
-        lambda *call: allowed.append(torch.backends.cudnn.allow_tf32)
+        lambda *call: seen.append((torch.backends.cudnn.allow_tf32, call[2][-1].dtype))
     )
     for before in (True, False):
         monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", before)
@@ -69,7 +75,75 @@ def test_passes_are_in_single_precision_and_leave_the_setting(build, images, mon
             1 / 0  # noqa: B018
         assert torch.backends.cudnn.allow_tf32 is before
     hook.remove()
-    assert set(allowed) == {False}
+    kind = torch.bfloat16 if precision == "half" else torch.float32
+    allowed = (False, False) if precision == "single" else (True, False)
+    assert seen == [(allow, kind) for allow in allowed]
+
+
+def test_another_precision_is_another_detector(build, monkeypatch):
+    detector = build("yolox_nano")
+    usual = dict(detector.settings)
+    monkeypatch.setattr(detector, "precision", "single")
+    monkeypatch.delitem(vars(detector), "settings", raising=False)
+    assert detector.settings == usual | {"precision": "single"}
+    with pytest.raises(InputError, match="framework, single, half"):
+        MMDetector(detector.model, detector.config, detector.categories, precision="double")
+
+
+def test_batches_halve_where_memory_runs_out(build, images, monkeypatch):
+    detector, sizes = build("yolox_nano"), []
+    expected = detector.observe(images[:1] * 5, list("abcde"))
+    monkeypatch.setattr(detector, "max_batch", 4)
+    predict = detector.model.predict
+
+    def limited(inputs, samples):
+        sizes.append(len(inputs))
+        if len(inputs) > 1:
+            raise torch.OutOfMemoryError
+        return predict(inputs, samples)
+
+    monkeypatch.setattr(detector.model, "predict", limited)
+    with pytest.warns(UserWarning, match="1 images at a time"):
+        seen = detector.observe(images[:1] * 5, list("abcde"))
+    assert sizes == [4, 2, 1, 1, 1, 1, 1] and detector.max_batch == 1
+    for one, other in zip(seen, expected, strict=True):
+        np.testing.assert_array_equal(one.clean.boxes, other.clean.boxes)
+
+    def too_small(inputs, samples):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(detector.model, "predict", too_small)
+    with pytest.raises(torch.OutOfMemoryError):
+        detector.observe(images[:1], ["a"])
+
+
+def test_images_prepared_ahead_are_the_same(build, images):
+    preprocess = Preprocessor(build("yolox_nano").config)
+    for image in images:
+        preprocess.begin(image)
+    for image in reversed(images):
+        ahead, now = preprocess(image), preprocess(image)
+        assert torch.equal(ahead["inputs"], now["inputs"])
+        assert ahead["data_samples"].metainfo == now["data_samples"].metainfo
+
+
+def test_tensors_of_a_device_come_in_one_copy(monkeypatch):
+    """As bytes, the widest first; a device other than the host is played by its name alone."""
+    tensors = [
+        torch.rand(3, 4),
+        torch.tensor([True, False, True]),
+        torch.arange(5) - 2**40,
+        torch.zeros(0, 4),
+        torch.rand(2, 6)[:, ::2],
+        torch.tensor(1.5),
+    ]
+    copies, of_tensor = [], torch.Tensor.cpu
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda x: copies.append(x.numel()) or of_tensor(x))
+    monkeypatch.setattr("autoeval.detectors.predicting.is_on_host", lambda tensor: False)
+    for array, tensor in zip(to_host(tensors), tensors, strict=True):
+        assert array.dtype == tensor.numpy().dtype
+        np.testing.assert_array_equal(array, tensor.numpy())
+    assert len(copies) == 1 and to_host([]) == []
 
 
 PROGRAM = """

@@ -25,6 +25,7 @@ from autoeval.io.tasks.task import Task
 from autoeval.runtime.progress import announced_bar
 
 OBSERVING = "observing images"
+LEAST_BATCH = 4
 
 
 class ImageDetector(Protocol):
@@ -61,6 +62,7 @@ class Observer(Generic[D]):
     """Observes images with one detector, for one task, under one set of settings.
 
     task: its categories, and the detector's words for them; its data is not looked at.
+    batch_size: images read ahead together; by default as many as the detector takes at once.
     """
 
     def __init__(
@@ -69,12 +71,12 @@ class Observer(Generic[D]):
         task: Task,
         settings: PassSettings | None = None,
         *,
-        batch_size: int = 4,
+        batch_size: int | None = None,
     ) -> None:
         self.task = task
         self.settings = settings or PassSettings()
         self.detector: D = self.settings.equipped(detector)
-        self.batch_size = batch_size
+        self.batch_size = batch_size or max(LEAST_BATCH, getattr(self.detector, "max_batch", 1))
 
     def __repr__(self) -> str:
         return f"<Observer of '{self.task.name}' by {self.detector!r}>"
@@ -123,9 +125,9 @@ class Observer(Generic[D]):
         See `each`, which is this with the detector's plain `observe`, and `observe_batches`.
         """
         log, numbers = log or PassLog(), range(len(samples)) if numbers is None else numbers
-        yield from observe_batches(
-            read_batches(samples, numbers, self.batch_size, log), observe, log
-        )
+        begin = getattr(self.detector, "begin", lambda image: None)
+        batches = read_batches(samples, numbers, self.batch_size, log, begin=begin)
+        yield from observe_batches(batches, observe, log)
 
     def context(self) -> dict[str, Any]:
         """Describe what boxes are found with, for an estimator to remember and to compare."""

@@ -106,15 +106,27 @@ def blocks_of_read(samples: Samples, unreadable: Collection[int]) -> np.ndarray:
 
 
 def read_batches(
-    samples: Samples, numbers: Iterable[int], batch_size: int, log: PassLog
+    samples: Samples,
+    numbers: Iterable[int],
+    batch_size: int,
+    log: PassLog,
+    *,
+    begin: Callable[[np.ndarray], object] = lambda image: None,
 ) -> Iterator[list[tuple[int, Sample]]]:
     """Yield batches of samples with their numbers, made in another thread meanwhile.
 
     log: receives what cannot be read, and the time spent waiting.
+    begin: called in that thread with each image, as soon as it is read.
     """
     batch: list[tuple[int, Sample]] = []
     numbers = list(numbers)
-    with Ahead(samples.__getitem__, numbers, depth=2 * batch_size) as made:
+
+    def make(number: int) -> Sample:
+        sample = samples[number]
+        begin(sample.image)
+        return sample
+
+    with Ahead(make, numbers, depth=2 * batch_size) as made:
         for number, sample in zip(numbers, made, strict=True):
             try:
                 with log.timed("read_s"):

@@ -82,7 +82,7 @@ def site_observer(
     detector: ImageDetector,
     *,
     reference: Reference | None = None,
-    batch_size: int = 4,
+    batch_size: int | None = None,
 ) -> Observer:
     """Make the pass that an estimator needs of sites: the plain one, and that at half the size.
 

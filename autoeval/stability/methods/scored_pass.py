@@ -47,7 +47,7 @@ class ScoredPass(FittedPass):
         repeats: int | None = None,
         domain: SourceDomain | None = None,
         reference: Reference | None = None,
-        batch_size: int = 4,
+        batch_size: int | None = None,
     ) -> Observer:
         """Make the pass that the scores of the training table were made with.
 

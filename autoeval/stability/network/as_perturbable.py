@@ -26,7 +26,7 @@ def as_perturbable(detector: Any, stages: Sequence[str] = ()) -> Any:
             return detector
         if isinstance(detector, MMDetector):
             parts = detector.model, detector.config, detector.categories
-            return PerturbableDetector(*parts, stages=stages)
+            return PerturbableDetector(*parts, stages=stages, precision=detector.precision)
     if stages:
         raise InputError(
             f"Expected no stages with {getattr(detector, 'name', detector)}: they are modules of "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mmengine.config import Config
 
-from autoeval.detections import HALF_SIZE, Detections, Evidence
+from autoeval.detections import FRAMEWORK, HALF_SIZE, Detections, Evidence
 from autoeval.detectors.detector import MMDetector
 from autoeval.detectors.predicting import Batch
 from autoeval.stability.network.capturing.capture import CAPTURED, capture
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mmdet.models.detectors import BaseDetector
 
 REWEIGHTED, VIEWED = "reweighted", "views"
+STACKED = 4  # as many perturbed samples as images go through what is left of the network at once
 Perturbed = dict[DropoutSpec, list[Detections]]
 
 
@@ -49,8 +50,9 @@ class PerturbableDetector(MMDetector):
         categories: Sequence[str],
         *,
         stages: Sequence[str] = (),
+        precision: str = FRAMEWORK,
     ) -> None:
-        super().__init__(model, config, categories)
+        super().__init__(model, config, categories, precision=precision)
         self._passes = choose_passes(model, stages)
 
     @cached_property
@@ -152,14 +154,18 @@ class PerturbableDetector(MMDetector):
         self._check(images, image_ids, wants)
         if repeats < 0:
             raise ValueError(f"Expected `repeats` 0 or more, got {repeats}.")
-        passes: dict[int, _Passes] = {}
-        for rows, batch in self._batches(images):
-            seeds = [sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows]
-            observed = self._run(self._observe_batch, batch, dropouts, seeds, wants)
-            for i, (clean, perturbed, captured) in zip(rows, observed, strict=True):
-                size = images[i].shape[:2]
-                passes[i] = _Passes(image_ids[i], size, clean, perturbed, captured)
-        return [passes[i] for i in range(len(images))]
+
+        def observe() -> list[_Passes]:
+            passes: dict[int, _Passes] = {}
+            for rows, batch in self._batches(images):
+                seeds = [sample_seed(seed, image_ids[i], k) for k in range(repeats) for i in rows]
+                observed = self._run(self._observe_batch, batch, dropouts, seeds, wants)
+                for i, (clean, perturbed, captured) in zip(rows, observed, strict=True):
+                    size = images[i].shape[:2]
+                    passes[i] = _Passes(image_ids[i], size, clean, perturbed, captured)
+            return [passes[i] for i in range(len(images))]
+
+        return self._halving_batches(observe)
 
     def _observe_batch(
         self,
@@ -176,8 +182,9 @@ class PerturbableDetector(MMDetector):
         with capture(self.model, wants) as captured:
             clean, prefixes = self._passes.clean(batch, dropouts if seeds else ())
         perturbed: list[Perturbed] = [{spec: [] for spec in dropouts} for _ in range(n_images)]
-        for start in range(0, len(seeds) if dropouts else 0, self.max_batch):
-            part = seeds[start : start + self.max_batch]
+        at_once = self.max_batch if self.max_batch == 1 else STACKED * self.max_batch
+        for start in range(0, len(seeds) if dropouts else 0, at_once):
+            part = seeds[start : start + at_once]
             rows = [(start + i) % n_images for i in range(len(part))]
             begun = {layer: prefix.take(rows) for layer, prefix in prefixes.items()}
             again = take_samples(batch, rows)

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from autoeval.detections import Candidates
+from autoeval.detectors.predicting import to_host
 from autoeval.detectors.quick_pooling import wrapped
 from autoeval.stability.network.capturing.logits import LOGITS, attached_logits, final_head
 from autoeval.stability.network.capturing.watching import CaptureFailures, wrapped_everywhere
@@ -35,48 +36,63 @@ class Suppression:
     """One run of non-maximum suppression.
 
     `boxes` (M, 4), `scores` (M,) and `labels` (M,) went in. `detections` (K, 5), boxes and scores,
-    came out, best first: a copy, because mask heads rescale theirs. `keep` (K,) are their numbers
-    among what went in.
+    came out, best first. `keep` (K,) are their numbers among what went in.
     """
 
-    boxes: Tensor
-    scores: Tensor
-    labels: Tensor
-    detections: Tensor
-    keep: Tensor
+    boxes: np.ndarray
+    scores: np.ndarray
+    labels: np.ndarray
+    detections: np.ndarray
+    keep: np.ndarray
 
-    def scale_to(self, instances: Any, scale_factor: tuple[float, ...]) -> Tensor | None:
+    def scale_to(
+        self, boxes: np.ndarray, scores: np.ndarray, scale_factor: tuple[float, ...]
+    ) -> np.ndarray | None:
         """Return what takes this run's boxes to an image's final ones, where these came from it.
 
-        These are divisors of xyxy, (4,): ones, or `scale_factor`, of network pixels to image pixels
-        along x and y, where mmdet rescales after suppression. None where the final boxes are not
-        the first of those that came out.
+        These are divisors of xyxy, (4,) float32: ones, or `scale_factor`, of network pixels to
+        image pixels along x and y, where mmdet rescales after suppression. None where the final
+        boxes (N, 4) and scores (N,) are not the first of those that came out.
         """
-        first = self.detections[: len(instances)]
-        if not torch.equal(first[:, 4], instances.scores):
+        first = self.detections[: len(boxes)]
+        if not np.array_equal(first[:, 4], scores):
             return None
-        if torch.equal(first[:, :4], instances.bboxes):
-            return first.new_ones(4)
-        scale = first.new_tensor(tuple(scale_factor)[:2]).repeat(2)
-        rescaled = torch.allclose(first[:, :4] / scale, instances.bboxes, rtol=1e-4, atol=1e-3)
+        if np.array_equal(first[:, :4], boxes):
+            return np.ones(4, np.float32)
+        scale = np.tile(np.asarray(tuple(scale_factor)[:2], np.float32), 2)
+        rescaled = np.allclose(first[:, :4] / scale, boxes, rtol=1e-4, atol=1e-3)
         return scale if rescaled else None
 
-    def candidates(self, scale: Tensor) -> Candidates:
+    def candidates(self, scale: np.ndarray) -> Candidates:
         """Return what went in, in pixels of the image, with what was kept."""
-        kept = torch.zeros_like(self.scores, dtype=torch.bool)
+        kept = np.zeros(len(self.scores), bool)
         kept[self.keep] = True
-        parts = (self.boxes / scale, self.scores, self.labels, kept)
-        return Candidates(*(part.cpu().numpy() for part in parts))
+        return Candidates(self.boxes / scale, self.scores, self.labels, kept)
 
 
-def recorded(runs: list[Suppression], nms: Callable, *args: Any, **kwargs: Any) -> Any:
-    """Call mmcv's ``batched_nms`` and record it; without settings it suppresses nothing."""
+def recorded(runs: list[tuple[Tensor, ...]], nms: Callable, *args: Any, **kwargs: Any) -> Any:
+    """Call mmcv's ``batched_nms`` and record the fields of a `Suppression`.
+
+    Without settings it suppresses nothing. What came out is copied: mask heads rescale theirs.
+    """
     detections, keep = nms(*args, **kwargs)
     given = {**dict(zip(ARGUMENTS, args, strict=False)), **kwargs}
     if given["nms_cfg"] is not None:
         inputs = (given["boxes"], given["scores"], given["idxs"])
-        runs.append(Suppression(*inputs, detections.clone(), keep))
+        runs.append((*inputs, detections.clone(), keep))
     return detections, keep
+
+
+class _OnHost(NamedTuple):
+    """What was captured of N images, as arrays of the host.
+
+    `found` are the boxes (M, 4) and scores (M,) of each image; `logits` (M, K) by its number.
+    """
+
+    suppressions: list[Suppression]
+    found: list[tuple[np.ndarray, np.ndarray]]
+    logits: dict[int, np.ndarray]
+    features: np.ndarray | None
 
 
 @dataclass
@@ -84,16 +100,16 @@ class Capture:
     """What was captured of a batch of N images.
 
     `detector` is its name in messages; `instances` are the final boxes of each image, `scales` its
-    network pixels to one image pixel, `suppressions` in the order they ran, those of region
-    proposals included; `features` (N, C) are the averages of the backbone's last `maps` (N, C, H,
-    W), of which `to_map` cells make one network pixel.
+    network pixels to one image pixel, `suppressions` the fields of each `Suppression` in the order
+    they ran, those of region proposals included; `features` (N, C) are the averages of the
+    backbone's last `maps` (N, C, H, W), of which `to_map` cells make one network pixel.
     """
 
     wants: Collection[str]
     detector: str
     instances: list[Any] = field(default_factory=list)
     scales: list[tuple[float, ...]] = field(default_factory=list)
-    suppressions: list[Suppression] = field(default_factory=list)
+    suppressions: list[tuple[Tensor, ...]] = field(default_factory=list)
     features: Tensor | None = None
     maps: Tensor | None = None
     to_map: float = 0.0
@@ -125,29 +141,46 @@ class Capture:
             if "prototypes" in self.wants:
                 self.maps, self.to_map = last, last.shape[-1] / inputs[0].shape[-1]
 
+    @cached_property
+    def _host(self) -> _OnHost:
+        """Copy to the host all that `fields` reads, in one piece."""
+        tensors = [tensor for run in self.suppressions for tensor in run]
+        for instances in self.instances:
+            tensors += [instances.bboxes, instances.scores]
+        classified = [i for i, instances in enumerate(self.instances) if LOGITS in instances]
+        tensors += [self.instances[i][LOGITS].float() for i in classified]
+        tensors += [] if self.features is None else [self.features.float()]
+        copied = iter(to_host(tensors))
+        return _OnHost(
+            [Suppression(*(next(copied) for _ in run)) for run in self.suppressions],
+            [(next(copied), next(copied)) for _ in self.instances],
+            {i: next(copied) for i in classified},
+            next(copied, None),
+        )
+
     def _candidates(self, i: int) -> Candidates | str:
         """Find the run that gave the image's boxes; without boxes there were no candidates."""
-        instances = self.instances[i]
-        if not len(instances):
+        boxes, scores = self._host.found[i]
+        if not len(boxes):
             return Candidates(np.zeros((0, 4)), np.zeros(0), np.zeros(0), np.zeros(0))
-        for suppression in reversed(self.suppressions):
-            scale = suppression.scale_to(instances, self.scales[i])
+        for suppression in reversed(self._host.suppressions):
+            scale = suppression.scale_to(boxes, scores, self.scales[i])
             if scale is not None:
                 return suppression.candidates(scale)
         return f"the boxes of {self.detector} do not come out of mmdet's non-maximum suppression"
 
     def _logits(self, i: int) -> np.ndarray | str:
-        if LOGITS in self.instances[i]:
-            return self.instances[i][LOGITS].float().cpu().numpy()
+        if i in self._host.logits:
+            return self._host.logits[i]
         return (
             f"the head of {self.detector} does not state which class logits a box comes from"
             f"{self.failures}"
         )
 
     def _features(self, i: int) -> np.ndarray | str:
-        if self.features is None:
+        if self._host.features is None:
             return f"the backbone of {self.detector} gives no feature maps"
-        return self.features[i].float().cpu().numpy()
+        return self._host.features[i]
 
     def _prototypes(self, i: int) -> np.ndarray | str:
         """Pool the backbone's last maps over the best candidates, and sum them by category."""

@@ -12,7 +12,7 @@ from autoeval.detectors.building.category_names import coco_categories
 from autoeval.detectors.loading import build_model, read_config
 from autoeval.detectors.preprocessing import collate
 from autoeval.stability.network.capturing import logits as LOGITS_MODULE
-from autoeval.stability.network.capturing.capture import Capture, Suppression
+from autoeval.stability.network.capturing.capture import Capture
 from autoeval.stability.network.capturing.watching import CaptureFailures
 from autoeval.stability.network.perturbable import PerturbableDetector
 from autoeval.stability.network.views import VIEWS, alter
@@ -140,7 +140,7 @@ def test_features_of_candidates_are_averaged_over_their_boxes():
     captured = Capture(["prototypes"], "made", n_categories=2)
     labels, kept = torch.tensor([1, 0]), torch.tensor([0, 1])
     detections = torch.column_stack([boxes, scores])
-    captured.suppressions.append(Suppression(boxes, scores, labels, detections, kept))
+    captured.suppressions.append((boxes, scores, labels, detections, kept))
     captured.instances.append(InstanceData(bboxes=boxes / 2, scores=scores))
     captured.scales.append((2.0, 2.0))
     ramp = torch.arange(8.0).expand(8, 8)
