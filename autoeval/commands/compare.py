@@ -1,8 +1,8 @@
 """Compare detectors on the same images: which is better here, by how much, how certainly.
 
 Each is named by the work dir of its fit (`autoeval fit`), best on the same labelled set. Without
-labels the difference is estimated; labels of a few images make it certain. Status 3 means with
---fail-if-worse that the first detector is worse than another by so many points.
+labels the difference is estimated; labels of a few images make it certain. With --max-loss the
+first detector is a candidate: status 0 means that it passed, 3 that it failed, 4 undecided.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from autoeval.targets import MEASURES, named_target
 
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
+    from autoeval.comparison.gate import Gate
 
-WORSE = 3
+STATUS = {"passed": 0, "failed": 3, "undecided": 4}  # of a gate
 NOT_FILES = "-"
 RARE = (
     *("reference", "score_thr", "level", "seed"),
-    *("fail_if_worse", "markdown", "batch_size", "launcher"),
+    *("max_loss", "undecided", "markdown", "batch_size", "launcher"),
 )
 TRAINED_HERE, KNOWN = "trained_here", "known"
 
@@ -57,11 +58,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", type=float, default=0.9, help="of intervals (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")
     parser.add_argument(
-        "--fail-if-worse",
+        "--max-loss",
         type=float,
         metavar="POINTS",
-        help="end with status 3 where the first detector is worse than another by so many points, "
-        "by the whole interval",
+        help="release gate: the first detector may be worse than each other one by so many points; "
+        "status 0 where the interval excludes a larger loss, 3 where it excludes a smaller one, "
+        "else 4",
+    )
+    parser.add_argument(
+        "--undecided",
+        choices=("pass", "fail"),
+        help="how an undecided gate ends: with status 0 or 3, not 4",
     )
     parser.add_argument(
         "--markdown",
@@ -75,12 +82,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, print, and write the page."""
     from autoeval.api import compare, named_estimators
-    from autoeval.comparison.comparison import check_points
+    from autoeval.comparison.gate import check_max_loss
 
     by_files = bool(args.predictions) and NOT_FILES not in args.predictions
     _refuse_unread(args, by_files=by_files)
-    if args.fail_if_worse is not None:
-        check_points(args.fail_if_worse)
+    if args.max_loss is not None:
+        check_max_loss(args.max_loss / 100)
+    elif args.undecided:
+        raise InputError("--undecided is about a gate: give --max-loss, too, or leave it out.")
     named, behind = _behind(args.detectors)
     fits = named_estimators(_named(named))
     with execution_options.launched(args) as shards:
@@ -113,7 +122,8 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.results.comparison import comparison_report
     from autoeval.results.estimate.about import about
 
-    step = after_compare(args, fits, result) if by_files else ""
+    gate = None if args.max_loss is None else result.gate(args.max_loss / 100, next(iter(fits)))
+    step = after_compare(args, fits, result, gate) if by_files else ""
     given = about(
         args.command_line,
         detectors=", ".join(args.detectors),
@@ -122,29 +132,31 @@ def run(args: argparse.Namespace) -> int:
         labels=args.labels,
     )
     print_report(
-        comparison_report(result, given),
+        comparison_report(result, given, gate),
         args.work_dir,
         as_json=args.json,
         verbose=args.verbose,
-        more=lambda: _markdown(args, result, next(iter(fits))),
+        more=lambda: _markdown(args, result, gate),
         next_step=next_command("images to label", step),
     )
-    if args.fail_if_worse is None:
-        return 0
-    why = result.worse_by(next(iter(fits)), args.fail_if_worse)
-    if why and not args.json:
-        print(f"\nworse by more than {args.fail_if_worse:g} points: {why}")
-    return WORSE if why else 0
+    return 0 if gate is None else _status(gate, args.undecided)
 
 
-def _markdown(args: argparse.Namespace, result: Comparison, first: str) -> list[Path]:
+def _status(gate: Gate, undecided: str | None) -> int:
+    """Return the status of the command; `undecided` is how an undecided gate ends."""
+    if gate.outcome == "undecided" and undecided:
+        return STATUS["passed" if undecided == "pass" else "failed"]
+    return STATUS[gate.outcome]
+
+
+def _markdown(args: argparse.Namespace, result: Comparison, gate: Gate | None) -> list[Path]:
     """Write the summary in Markdown where it is wanted; return its file."""
     if args.markdown is None:
         return []
     from autoeval.results.comparison_markdown import comparison_markdown
     from autoeval.runtime.files import write_text
 
-    write_text(args.markdown, comparison_markdown(result, first, args.fail_if_worse))
+    write_text(args.markdown, comparison_markdown(result, gate))
     return [args.markdown]
 
 

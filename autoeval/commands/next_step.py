@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from itertools import count
@@ -15,6 +16,7 @@ from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.comparison.comparison import Comparison
+    from autoeval.comparison.gate import Gate
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
 
@@ -72,28 +74,49 @@ def after_estimate(
 
 
 def after_compare(
-    args: argparse.Namespace, fits: Mapping[str, AccuracyEstimator], result: Comparison
+    args: argparse.Namespace,
+    fits: Mapping[str, AccuracyEstimator],
+    result: Comparison,
+    gate: Gate | None = None,
 ) -> str:
-    """Return the command that plans labels of what shows the difference of the best two detectors.
+    """Return the command that plans labels of what shows the difference of two detectors.
 
-    There is none where they are distinguishable, or where images are labelled; the boxes of all
-    detectors come from files.
+    Of the best two, or of what leaves a gate undecided. There is none where these are decided, or
+    where images are labelled without a plan; the boxes of all detectors come from files.
     """
     from autoeval.comparison.comparison import distinguishable
 
-    best = result.overall.iloc[0]
-    labelled = all(fits[best[side]].label_assistance_ is not None for side in ("a", "b"))
-    if distinguishable(best) or result.n_labelled or args.target or not args.images or not labelled:
+    best, n = result.overall.iloc[0], site_options.N_LABELS
+    a, b, decided = best["a"], best["b"], distinguishable(best)
+    if gate is not None:
+        a, b, decided = gate.candidate, gate.decisive.detector, gate.outcome != "undecided"
+        n = gate.decisive.labels or n
+    if decided:
+        return ""
+    if result.n_labelled:
+        return _more_of_plan(Path(args.labels).parent, result.n_labelled + n) if gate else ""
+    labelled = all(fits[name].label_assistance_ is not None for name in (a, b))
+    if args.target or not args.images or not labelled:
         return ""
     (first, boxes), (second, others) = (
         (_work_dir(args.detectors[k]), args.predictions[k])
-        for k in (list(fits).index(best[side]) for side in ("a", "b"))
+        for k in (list(fits).index(name) for name in (a, b))
     )
     path = first / ESTIMATOR.name if first.is_dir() else first
     words = ["--estimator", path, "--compare", second, f"predictions={others}"]
     words += ["--predictions", boxes, "--images-list", args.images, *_option(args, "category")]
-    n = min(site_options.N_LABELS, result.n_images)
+    n = min(n, result.n_images)
     return _command(["autoeval", "label", "plan", *words, "--n", n, "--work-dir", _unused(LABELS)])
+
+
+def _more_of_plan(folder: Path, n: int) -> str:
+    """Return the command that lets the plan in a folder have `n` images; nothing without one."""
+    from autoeval.labels.plan_file import PLAN
+
+    page = folder / "result.json"
+    if not (folder / PLAN).exists() or not page.exists():
+        return ""
+    return larger_plan(json.loads(page.read_bytes()).get("about", {}).get("command", ""), n)
 
 
 def after_plan(folder: Path, difference: bool) -> str:

@@ -17,9 +17,15 @@ from autoeval.comparison.common_ground import (
     on_common_ground,
 )
 from autoeval.comparison.comparison import ALL, Comparison
+from autoeval.comparison.gate import PairForecast
 from autoeval.comparison.labelled_levels import labelled_level
 from autoeval.comparison.pair_model import PairPrior, pair_prior
-from autoeval.comparison.paired_labels import LabelDifference, PairedLabels, pair_labels
+from autoeval.comparison.paired_labels import (
+    LabelDifference,
+    PairedLabels,
+    outlook_without_labels,
+    pair_labels,
+)
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.nothing_found import nothing_found_text
@@ -27,7 +33,7 @@ from autoeval.estimation.site import Categories, Site
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.sample_size import outlook_after
+from autoeval.labels.sample_size import Outlook, outlook_after
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.with_labels import warnings_of_conflict, warnings_of_few
 from autoeval.notices import Notice, prefixed
@@ -95,10 +101,11 @@ def compare_sites(
         by_labels, more = _labelled_levels(fits, paired)
         levels |= by_labels
         warnings += more
-    parts, whole = [], {}
+    parts, whole, forecasts = [], {}, {}
     for a, b in itertools.combinations(sides, 2):
-        rows, mean = _differences(a, b, target, prior, categories or {}, paired, level)
-        whole[a.name, b.name] = mean
+        rows, forecast = _differences(a, b, target, prior, categories or {}, paired, level)
+        forecasts[a.name, b.name] = forecast
+        whole[a.name, b.name] = forecast.difference
         parts += rows
         trained = [side.name for side in (a, b) if side.trained_here]
         if len(trained) == 1 and not at_threshold:
@@ -139,6 +146,7 @@ def compare_sites(
         tuple(dict.fromkeys(warnings)),
         common,
         known=next(iter(known or {}), ""),
+        forecasts=forecasts,
     )
 
 
@@ -165,7 +173,7 @@ def _differences(
     categories: Categories,
     paired: PairedLabels | None,
     level: float,
-) -> tuple[list[dict], ValueWithError]:
+) -> tuple[list[dict], PairForecast]:
     """Return a row for each category and one for their mean, and the value of that."""
     names, n_pool = a.site.boxes.clean.categories, len(a.site.boxes)
     free = compare_label_free(a, b, target, prior, categories)
@@ -194,7 +202,13 @@ def _differences(
                 "more_labels": _more_labels(difference, k, n_pool, level),
             }
         )
-    return rows[:-1] if len(names) == 1 else rows, whole.combined
+    if k and whole.labels.known:
+        outlook: Outlook | None = outlook_after(
+            whole.labels, k, n_pool, prior=whole.prior, level=level
+        )
+    else:
+        outlook = outlook_without_labels(free, n_pool, level)
+    return rows[:-1] if len(names) == 1 else rows, PairForecast(whole.combined, outlook, k)
 
 
 def _more_labels(difference: LabelDifference, k: int, n_pool: int, level: float) -> float:

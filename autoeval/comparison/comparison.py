@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from autoeval.comparison.gate import (
+    Gate,
+    PairForecast,
+    check_max_loss,
+    loss_to,
+    refuse_other_words,
+)
 from autoeval.errors import InputError
+from autoeval.io.wording import listed
 from autoeval.notices import codes_of
 from autoeval.report.tables import counted
 from autoeval.report.warning_lines import warning_lines
@@ -50,6 +58,8 @@ class Comparison:
         What each detector found.
     known : str
         The detector whose value was given; empty for none.
+    forecasts : mapping of tuple to PairForecast
+        Of every two detectors in the order in which they were given, what `gate` reads.
     """
 
     target: str
@@ -61,6 +71,7 @@ class Comparison:
     warnings: tuple[str, ...] = ()
     sites: Mapping[str, Site] = field(default_factory=dict, compare=False)
     known: str = ""
+    forecasts: Mapping[tuple[str, str], PairForecast] = field(default_factory=dict, compare=False)
 
     @property
     def detectors(self) -> tuple[str, ...]:
@@ -163,25 +174,37 @@ class Comparison:
                 text += f", about {counted(int(more), 'more label')} would tell"
         return text
 
-    def worse_by(self, first: str, points: float) -> str:
-        """Say whether a detector is worse than another by so many points, with the level.
+    def gate(self, max_loss: float, candidate: str | None = None) -> Gate:
+        """Decide whether a candidate may replace the other detectors.
 
-        Returns
-        -------
-        str
-            Why, or nothing where no detector is better than `first` by `points` of 100 with a
-            probability over the level.
+        Parameters
+        ----------
+        max_loss : float
+            Largest loss of accuracy that is allowed, in [0, 1].
+        candidate : str, optional
+            Its name; by default the detector that was given first.
 
         Raises
         ------
         InputError
-            As `check_points`.
+            If no detector can lose so much, there is no such detector, or the labels and the
+            detectors have different words for the categories.
         """
-        check_points(points)
-        for row in self.overall.to_dict("records"):
-            if row["b"] == first and 100 * row["lower"] > points:
-                return self.sentence(row)
-        return ""
+        check_max_loss(max_loss)
+        candidate = next(iter(self.sites)) if candidate is None else candidate
+        if candidate not in self.detectors:
+            raise InputError(
+                f"Expected the candidate to be one of {listed(self.detectors)} but got "
+                f"{candidate!r}."
+            )
+        refuse_other_words(self.warnings)
+        losses = []
+        for (a, b), forecast in self.forecasts.items():
+            if candidate not in (a, b):
+                continue
+            other, of_other = (b, forecast.turned()) if candidate == a else (a, forecast)
+            losses.append(loss_to(other, of_other, max_loss, self.level))
+        return Gate(candidate, max_loss, self.level, tuple(losses))
 
     def to_pandas(self) -> pd.DataFrame:
         """Return `pairs` with ``distinguishable``."""
@@ -243,15 +266,6 @@ class Comparison:
             ylim=(0.5 - len(rows), 0.5),
         )
         return ax
-
-
-def check_points(points: float) -> None:
-    """Refuse a difference in points of 100 that no detector can be worse by."""
-    if not 0 <= points < 100:
-        raise InputError(
-            "Expected the points of 100 by which the first detector must not be worse "
-            f"(--fail-if-worse) to be a number from 0 to under 100 but got {points:g}."
-        )
 
 
 def distinguishable(row: Mapping[str, Any]) -> bool:

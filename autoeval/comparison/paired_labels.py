@@ -34,6 +34,7 @@ from autoeval.labels.label_sampling import (
 )
 from autoeval.labels.plan import LabelPlan
 from autoeval.labels.prior import combine
+from autoeval.labels.sample_size import Outlook
 from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.labels.with_labels import as_random_draw, drawn_by_plan
@@ -94,6 +95,19 @@ def difference_with_labels(
         for estimate in (labels, spread)
     )
     return LabelDifference(spread, free, replace(wide, value=value.value))
+
+
+def outlook_without_labels(free: LabelFree, n_images: int, level: float) -> Outlook | None:
+    """Forecast the precision that labels give of a difference, from images without labels.
+
+    None where the variance of a labelled image is not predicted, as at a threshold.
+    """
+    residuals = [residual for residual in free.residuals if residual is not None]
+    if not residuals:
+        return None
+    variance = sum(residual.variance for residual in residuals) / len(residuals) ** 2
+    residual = VariancePrior(variance, residuals[0].dof)
+    return Outlook(residual.scaled(SPREAD**2), n_images, free.whole, level)
 
 
 def heavy_tailed(free: ValueWithError, labels: ValueWithError) -> ValueWithError:

@@ -10,7 +10,7 @@ import numpy as np
 
 from autoeval.comparison.common_ground import at_floors, check_fits, on_common_ground
 from autoeval.comparison.pair_model import pair_prior
-from autoeval.comparison.paired_labels import SPREAD
+from autoeval.comparison.paired_labels import SPREAD, outlook_without_labels
 from autoeval.comparison.unlabelled_difference import Side, compare_label_free
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.plan_folder import plan_in_folder
@@ -18,7 +18,6 @@ from autoeval.estimation.site import Site
 from autoeval.labels.label_sampling import balanced_order
 from autoeval.labels.plan import BY_INFLUENCE, LabelPlan
 from autoeval.labels.sample_size import Outlook
-from autoeval.labels.variance_prior import VariancePrior
 
 BY_DIFFERENCE = "predicted influence on the difference of two detectors"
 
@@ -68,13 +67,12 @@ def plan_difference(
 def outlook_of(a: Side, b: Side, target: str, level: float, plan: LabelPlan) -> Outlook:
     """Forecast the precision that labels give of the difference of two detectors."""
     free = compare_label_free(a, b, target, pair_prior(), {})
-    residuals = [residual for residual in free.residuals if residual is not None]
-    if residuals:
-        variance = sum(residual.variance for residual in residuals) / len(residuals) ** 2
-        residual = VariancePrior(variance, residuals[0].dof)
-    else:  # at a threshold, of two detectors that are taken to be independent
-        residual = plan.residual_variance().scaled(2.0)
-    return Outlook(residual.scaled(SPREAD**2), len(a.site.boxes), free.whole, level)
+    outlook = outlook_without_labels(free, len(a.site.boxes), level)
+    if outlook is not None:
+        return outlook
+    # at a threshold, of two detectors that are taken to be independent
+    residual = plan.residual_variance().scaled(2.0 * SPREAD**2)
+    return Outlook(residual, len(a.site.boxes), free.whole, level)
 
 
 def by_difference(plan: LabelPlan, other: LabelPlan) -> LabelPlan:

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from autoeval.comparison.common_objects import different_boxes
 from autoeval.comparison.comparison import ALL, Comparison, distinguishable
+from autoeval.comparison.gate import Gate
 from autoeval.detections import Detections
 from autoeval.estimation.site import Site
 from autoeval.io.images import UnreadableImageError
@@ -65,6 +66,24 @@ class Ranking(Section):
 
     def parts(self) -> list[Part]:
         return [Part("ranking", self.result.ranking)]
+
+
+@dataclass(frozen=True)
+class GateSection(Section):
+    """Whether the candidate may replace the other detectors."""
+
+    gate: Gate
+
+    def show(self, page: Page) -> None:
+        first, *losses = str(self.gate).splitlines()
+        page.add_headline("Release gate", self.gate.outcome, first.partition(": ")[2])
+        page.add_text(*(line.strip() for line in losses))
+
+    def headline(self) -> str:
+        return str(self.gate)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"gate": self.gate.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -183,9 +202,12 @@ def _likely(site: Site, image: int) -> Detections:
 
 
 def comparison_report(
-    result: Comparison, given: Mapping[str, str] = MappingProxyType({})
+    result: Comparison,
+    given: Mapping[str, str] = MappingProxyType({}),
+    gate: Gate | None = None,
 ) -> Report:
     """Compose the page of a comparison; `given` is what it is about."""
     title = f"Which is better: {', '.join(result.detectors)}"
-    shown = [Ranking(result), Pairwise(result), Disagreements(result), about_section(given)]
-    return Report(title, shown)
+    first = [] if gate is None else [GateSection(gate)]
+    rest = [Ranking(result), Pairwise(result), Disagreements(result), about_section(given)]
+    return Report(title, [*first, *rest])

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 
 import numpy as np
@@ -11,7 +12,7 @@ from comparison.two_detectors import site_labels, site_predictions, some_labels,
 
 import autoeval
 from autoeval.cli import main
-from autoeval.commands.compare import WORSE
+from autoeval.commands.compare import STATUS
 from autoeval.commands.given_words import known_at_sites
 from autoeval.comparison.planning import BY_DIFFERENCE
 from autoeval.labels.plan_file import load_plan
@@ -88,21 +89,61 @@ def test_a_known_value_stands_behind_a_detector(world, tmp_path, capsys):
     assert "Expected one of the compared detectors" in capsys.readouterr().err
 
 
-def test_the_status_of_a_release_gate(world, tmp_path):
-    """With labels of all images the difference is known; the first must not be worse by 2."""
-    labels = ["--labels", str(site_labels(world)), "--fail-if-worse", "2"]
+def test_the_status_of_a_release_gate(world, tmp_path, capsys):
+    """With labels of all images the loss is known exactly; without any it may be undecided."""
+    labels = ["--labels", str(site_labels(world)), "--max-loss", "2"]
     assert main([*words(world, tmp_path), *labels]) == 0
-    assert main([*words(world, tmp_path, "weak", "strong"), *labels]) == WORSE
-    assert main([*words(world, tmp_path, "weak", "strong"), *labels[:3], "60"]) == 0
+    worse = words(world, tmp_path, "weak", "strong")
+    assert main([*worse, *labels]) == STATUS["failed"] == 3
+    assert main([*worse, *labels[:3], "60"]) == 0
+    capsys.readouterr()
+    assert main([*worse, "--json"]) == 0
+    pair = json.loads(capsys.readouterr().out)["comparison"]["pairs"][-1]
+    open_loss = f"--max-loss={100 * (pair['lower'] + pair['upper']) / 2:.6f}"
+    assert main([*worse, open_loss]) == STATUS["undecided"] == 4
+    assert "more labels would probably decide" in capsys.readouterr().out
+    assert main([*worse, open_loss, "--undecided", "pass"]) == 0
+    assert main([*worse, open_loss, "--undecided", "fail", "--json"]) == 3
+    gate = json.loads((tmp_path / "out/result.json").read_text())["gate"]
+    assert gate["outcome"] == "undecided" and gate["losses"][0]["labels"] >= 2
+    assert main([*worse, "--undecided", "fail"]) == 2
+
+
+def test_an_undecided_gate_names_the_command_that_plans_its_labels(world, tmp_path, capsys):
+    worse = words(world, tmp_path, "weak", "strong")
+    assert main([*worse, "--json"]) == 0
+    pair = json.loads(capsys.readouterr().out)["comparison"]["pairs"][-1]
+    assert main([*worse, f"--max-loss={100 * (pair['lower'] + pair['upper']) / 2:.6f}"]) == 4
+    shown = capsys.readouterr().out
+    (command,) = re.findall(r"autoeval (label plan .*)", shown)
+    gate = json.loads((tmp_path / "out/result.json").read_text())["gate"]
+    assert f"--n {gate['losses'][0]['labels']} " in command
+    folder = tmp_path / "plan"
+    given = shlex.split(command.partition(" --work-dir")[0])
+    assert main([*given, "--work-dir", str(folder)]) == 0
+    assert load_plan(folder).n == gate["losses"][0]["labels"]
 
 
 @pytest.mark.parametrize("points", ["nan", "inf", "-1", "100"])
-def test_a_gate_that_cannot_fail_is_refused_before_anything_is_read(tmp_path, capsys, points):
+def test_a_gate_that_cannot_fail_is_refused_before_anything_is_read(tmp_path, points):
     given = ["compare", str(tmp_path / "none"), str(tmp_path / "neither"), "--predictions", "a"]
-    assert main([*given, f"--fail-if-worse={points}"]) == 2
-    assert f"--fail-if-worse) to be a number from 0 to under 100 but got {points}" in (
-        capsys.readouterr().err
-    )
+    assert main([*given, f"--max-loss={points}"]) == 2
+
+
+def test_a_gate_refuses_labels_in_other_words(world, tmp_path, capsys):
+    """One of the two categories has another word: both detectors would have an AP of 0 there."""
+    content = json.loads(site_labels(world).read_text())
+    content["categories"][0]["name"] = "something else"
+    labels = tmp_path / "labels.json"
+    labels.write_text(json.dumps(content))
+    given = [*words(world, tmp_path), "--labels", str(labels)]
+    assert main(given) == 0
+    assert main([*given, "--max-loss", "2"]) == 2
+    assert "A gate needs the same categories" in capsys.readouterr().err
+    name = content["categories"][1]["name"]
+    assert main([*given, "--category", name, "--max-loss", "2"]) == 0
+    both = [f"words=something else=thing 0,{name}={name}"]
+    assert main([*given, *both, "--max-loss", "2"]) == 0
 
 
 def test_labels_that_a_plan_drew(world, tmp_path, capsys):

@@ -1,7 +1,6 @@
 """Comparisons from files to a result: with labels of all images it is the true difference."""
 
 import json
-import math
 import shutil
 from pathlib import Path
 
@@ -161,14 +160,6 @@ def test_result_as_table_dict_and_picture(world):
     assert matrix.loc["strong", "weak"] + matrix.loc["weak", "strong"] == pytest.approx(1)
     ax = result.plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["strong", "weak"]
-
-
-@pytest.mark.parametrize("points", [math.nan, math.inf, -1.0, 100.0])  # none can be reached
-def test_points_by_which_no_detector_can_be_worse_are_refused(world, points):
-    result = compared(world, labels=site_labels(world))
-    with pytest.raises(InputError, match="number from 0 to under 100"):
-        result.worse_by("weak", points)
-    assert result.worse_by("weak", 0) and not result.worse_by("strong", 0)
 
 
 def test_a_calibrated_fit_is_not_compared_with_one_that_is_not(world, tmp_path):
