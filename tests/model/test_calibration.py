@@ -75,6 +75,20 @@ def test_many_boxes_of_many_pairs_recover_the_coefficients():
         assert (np.abs(fitted - true) < 4 * std).all() and (std < 0.2).all()
 
 
+def test_all_boxes_count_in_whatever_order_they_come():
+    """Of 30,000 boxes the last 10,000 are all wrong: as if each box were given to scikit-learn."""
+    scores, matched = simulated(n=30_000)
+    matched[:, 20_000:] = False
+    usual = prior(1e8, 1e8)
+    coefficients = fit_boxes([scores], [matched], usual, n_pairs=[1])
+    backwards = fit_boxes([scores[::-1]], [matched[:, ::-1]], usual, n_pairs=[1])
+    np.testing.assert_allclose(backwards, coefficients, atol=1e-7)
+    terms = np.stack([np.log(scores), -np.log1p(-scores)], axis=1)
+    plain = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000).fit(terms, matched[0])
+    off = np.array([*plain.intercept_, *plain.coef_[0]]) - [0, 1, 1]
+    np.testing.assert_allclose(coefficients[0], np.array([0, 1, 1]) + off / 2, atol=1e-3)
+
+
 def test_images_of_many_pairs_recover_the_missed_objects():
     rng = np.random.default_rng(0)
     image, p = rng.integers(0, 5000, 20_000), rng.beta(0.5, 0.5, 20_000)
