@@ -14,6 +14,7 @@ import numpy as np
 
 Array = Any  # numpy.ndarray or torch.Tensor
 MOST_PAIRS = 4_000_000
+DECIMALS = 6  # of the sides of boxes in files; more are hardly written, or are all of a double
 
 
 def box_area(boxes: Array) -> Array:
@@ -134,6 +135,7 @@ def overlapping_pairs(
     first = np.searchsorted(b_group[order], a_group)
     counts = np.searchsorted(b_group[order], a_group, side="right") - first
     sides = [np.ascontiguousarray(side) for side in (*a.T, *b.T)]
+    a_area, b_area = (written_sides(boxes).prod(axis=1) for boxes in (a, b))
     pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     for part in _parts(counts):
         rows = np.repeat(np.arange(part.start, part.stop), counts[part])
@@ -144,11 +146,35 @@ def overlapping_pairs(
             start = np.maximum(sides[low][rows], sides[low + 4][columns])
             meet = np.minimum(sides[low + 2][rows], sides[low + 6][columns]) > start
             rows, columns = rows[meet], columns[meet]
-        overlaps = _overlaps(a[rows], b[columns], None if crowd is None else crowd[columns])
+        low = np.maximum(a[rows, :2], b[columns, :2])
+        high = np.minimum(a[rows, 2:], b[columns, 2:])
+        intersection = np.maximum(high - low, 0).prod(axis=1)
+        whole = a_area[rows] + b_area[columns] - intersection
+        if crowd is not None:
+            whole = np.where(crowd[columns], a_area[rows], whole)
+        overlaps = np.divide(intersection, whole, out=np.zeros(len(rows)), where=whole > 0)
         kept = overlaps >= least
         pairs.append((rows[kept], columns[kept], overlaps[kept]))
     rows, columns, overlaps = (np.concatenate(column) for column in zip(*pairs, strict=True))
     return rows, columns, overlaps
+
+
+def written_sides(boxes: np.ndarray) -> np.ndarray:
+    """Return width and height of boxes (N, 4) of files that write them, (N, 2), to the last bit.
+
+    In double precision ``(x + w) - x`` differs from w by its rounding, which decides where an
+    overlap equals a threshold, as those of boxes with few decimals often do. Of numbers with up to
+    `DECIMALS` decimals the nearest double is w; others are left as they are.
+
+    >>> box = np.array([[5.3, 0.0, 5.3 + 0.7, 1.0]])
+    >>> box[0, 2] - box[0, 0], written_sides(box)[0, 0]
+    (np.float64(0.7000000000000002), np.float64(0.7))
+    """
+    sides = boxes[:, 2:] - boxes[:, :2]
+    rounded = np.round(sides, DECIMALS)
+    # x + w is rounded to the spacing of doubles there, and so is the difference
+    possible = np.abs(rounded - sides) <= np.spacing(np.abs(boxes).max(axis=1, initial=0))[:, None]
+    return np.where(possible, rounded, sides)
 
 
 def _parts(counts: np.ndarray) -> Iterator[slice]:
@@ -156,14 +182,3 @@ def _parts(counts: np.ndarray) -> Iterator[slice]:
     part = np.cumsum(counts) // MOST_PAIRS
     ends = [0, *(np.flatnonzero(np.diff(part)) + 1), len(counts)]
     yield from (slice(int(i), int(j)) for i, j in pairwise(ends))
-
-
-def _overlaps(a: np.ndarray, b: np.ndarray, crowd: np.ndarray | None) -> np.ndarray:
-    """Overlap of each box of `a` with the box of `b` in its row, (P,)."""
-    low, high = np.maximum(a[:, :2], b[:, :2]), np.minimum(a[:, 2:], b[:, 2:])
-    intersection = np.maximum(high - low, 0).prod(axis=1)
-    area, other = box_area(a), box_area(b)
-    whole = area + other - intersection
-    if crowd is not None:
-        whole = np.where(crowd, area, whole)
-    return np.divide(intersection, whole, out=np.zeros(len(a)), where=whole > 0)

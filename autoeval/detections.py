@@ -27,9 +27,9 @@ ARRAYS = ("logits", "features", "prototypes")
 class Detections:
     """The N boxes of one image.
 
-    `boxes` (N, 4) float32 are xyxy, pixels; `scores` (N,) float32 confidences in [0, 1]; `labels`
-    (N,) int64 index into the category tuple of whoever made the detections. ValueError if the
-    arrays do not describe the same N boxes.
+    `boxes` (N, 4) are xyxy, pixels; `scores` (N,) confidences in [0, 1], both float32, as networks
+    give them, or float64; `labels` (N,) int64 index into the category tuple of whoever made the
+    detections. ValueError if the arrays do not describe the same N boxes.
 
     Examples
     --------
@@ -44,8 +44,7 @@ class Detections:
     labels: np.ndarray
 
     def __post_init__(self) -> None:
-        boxes = np.asarray(self.boxes, np.float32)
-        scores = np.asarray(self.scores, np.float32)
+        boxes, scores = _floating(self.boxes), _floating(self.scores)
         labels = np.asarray(self.labels, np.int64)
         n = len(scores)
         if boxes.shape != (n, 4) or scores.shape != (n,) or labels.shape != (n,):
@@ -77,6 +76,11 @@ class Detections:
         """Translate labels through ``lookup`` (K,) int; boxes that map to -1 are dropped."""
         labels = np.asarray(lookup, np.int64)[self.labels]
         return replace(self, labels=labels)[labels >= 0]
+
+
+def _floating(values: np.ndarray) -> np.ndarray:
+    values = np.asarray(values)
+    return values if values.dtype == np.float32 else values.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ Source: `pycocotools.cocoeval.COCOeval.evaluateImg`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -142,6 +142,29 @@ def best_offers(worth: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndar
     return level, last[level, place]
 
 
+def image_ranks(image_ids: Sequence[str]) -> np.ndarray:
+    """Return the place of each image (M,) by ascending id: pycocotools ranks equal scores by it.
+
+    Ids that are all whole numbers are compared as numbers, others as text.
+
+    Examples
+    --------
+    >>> image_ranks(["10", "9"]), image_ranks(["b.jpg", "a10.jpg", "a9.jpg"])
+    (array([1, 0]), array([2, 0, 1]))
+    """
+    keys: Sequence[Any] = image_ids
+    if all(image_id.isdecimal() for image_id in image_ids):
+        keys = [int(image_id) for image_id in image_ids]
+    ranks = np.empty(len(keys), np.int64)
+    ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return ranks
+
+
+class _Image(Protocol):
+    @property
+    def image_id(self) -> str: ...
+
+
 class _Boxes(Protocol):
     """N boxes of many images as columns, such as `FoundBoxes` and `Truth`.
 
@@ -150,9 +173,9 @@ class _Boxes(Protocol):
     """
 
     @property
-    def images(self) -> Sized: ...
+    def images(self) -> Sequence[_Image]: ...
     @property
-    def categories(self) -> Sized: ...
+    def categories(self) -> Sequence[str]: ...
     @property
     def image(self) -> np.ndarray: ...
     @property
@@ -193,10 +216,11 @@ def rank_categories(
     """Match detections to labelled boxes and rank those of each category by their scores.
 
     `matches` is what `match_categories` returns for both, where that is known already. Equal scores
-    are in the order of their images.
+    are in the order of the ids of their images, see `image_ranks`, and of the file.
     """
     matched, ignored = matches or match_categories(detections, truth)
-    order = np.lexsort((detections.image, -detections.scores, detections.label))
+    ranks = image_ranks([image.image_id for image in truth.images])[detections.image]
+    order = np.lexsort((ranks, -detections.scores, detections.label))
     ends = np.searchsorted(detections.label[order], np.arange(len(truth.categories) + 1))
     ranked = []
     for k, (start, end) in enumerate(pairwise(ends)):

@@ -76,7 +76,8 @@ class MeanAP:
         """Average precision of each category at each IoU threshold, (K, 10)."""
         if not self._found:
             return np.full((len(self.categories), len(IOU_THRESHOLDS)), np.nan)
-        shared = range(len(self._found)), self.categories
+        images = tuple(_Image(str(k)) for k in range(len(self._found)))
+        shared = images, self.categories
         detections = _joined(
             [
                 (image_boxes.labels, image_boxes.boxes, image_boxes.scores)
@@ -95,8 +96,12 @@ def coco_summary(levels: np.ndarray) -> dict[str, float]:
     return {name: float(value) for name, value in zip(AP_TARGETS, values, strict=True)}
 
 
+class _Image(NamedTuple):
+    image_id: str
+
+
 class _Found(NamedTuple):
-    images: range
+    images: tuple[_Image, ...]
     categories: tuple[str, ...]
     image: np.ndarray
     label: np.ndarray
@@ -105,7 +110,7 @@ class _Found(NamedTuple):
 
 
 class _Labelled(NamedTuple):
-    images: range
+    images: tuple[_Image, ...]
     categories: tuple[str, ...]
     image: np.ndarray
     label: np.ndarray

@@ -56,8 +56,8 @@ def _one(
     """Read one image."""
     try:
         detections = Detections(
-            np.asarray(boxes, np.float32).reshape(-1, 4),
-            np.asarray(scores, np.float32).reshape(-1),
+            np.asarray(boxes).reshape(-1, 4),
+            np.asarray(scores).reshape(-1),
             _numbers(labels, categories),
         )
     except (TypeError, ValueError, KeyError) as error:

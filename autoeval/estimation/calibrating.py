@@ -108,7 +108,7 @@ def without_each_fold(
     """Return the fold of each image of each set, and the calibration by the others of each fold."""
     folds = image_folds(
         [labelled_set.group for labelled_set in sets],
-        [len(labelled_set.boxes) for labelled_set in sets],
+        [[image.image_id for image in labelled_set.truth.images] for labelled_set in sets],
     )
     prior = prior or calibration_prior()
     calibrations = {

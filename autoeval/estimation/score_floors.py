@@ -49,9 +49,7 @@ def fits_above(sets: Sequence[LabelledSet], calibrated: CalibratedSets) -> dict[
     fit_floor = max(labelled_set.statistics.floor for labelled_set in sets)
     fits = {}
     for floor in FLOORS:
-        some = all(
-            (labelled_set.boxes.clean.scores >= np.float32(floor)).any() for labelled_set in sets
-        )
+        some = all((labelled_set.boxes.clean.scores >= floor).any() for labelled_set in sets)
         if floor > fit_floor + SAME_FLOOR and some:
             prior = calibration_prior(floor)
             probabilities = calibrated.probabilities or None
@@ -63,7 +61,7 @@ def fits_above(sets: Sequence[LabelledSet], calibrated: CalibratedSets) -> dict[
 def share_above(sets: Sequence[LabelledSet], floor: float) -> float:
     """Return the share of the boxes of all sets that score higher."""
     scores = np.concatenate([labelled_set.boxes.clean.scores for labelled_set in sets])
-    return float(np.mean(scores >= np.float32(floor)))
+    return float(np.mean(scores >= floor))
 
 
 def rows_above(
@@ -89,7 +87,7 @@ def rows_above(
     calibration = ScoreCalibration(boxes, missed)
     rows = []
     for k, (full, cut) in enumerate(zip(sets, above, strict=True)):
-        kept = full.boxes.clean.scores >= np.float32(floor)
+        kept = full.boxes.clean.scores >= floor
         kept_probabilities = None if probabilities is None else probabilities[k][:, kept]
         rows.append(labelled_rows(cut, calibration, probabilities=kept_probabilities))
     return pd.concat(rows, ignore_index=True), calibration

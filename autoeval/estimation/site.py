@@ -167,7 +167,7 @@ def as_in_fit(
     cut = statistics.floor > LOW_FLOOR
     if not (cut and boxes.clean.floor < statistics.floor - SAME_FLOOR):
         return boxes, ()
-    kept = scores >= np.float32(statistics.floor)
+    kept = scores >= statistics.floor
     note = Notice(
         "low-scores-missing",
         f"boxes under {statistics.floor:.3g}, the lowest score in the fit: {int((~kept).sum())}; "

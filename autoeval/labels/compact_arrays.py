@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-DECIMALS = (0, 1, 2, 3, 4)  # that are tried
+DECIMALS = {np.dtype(np.float32): range(5), np.dtype(np.float64): range(7)}  # that are tried
 LARGEST = 2**30  # whole number
 CORNERS = 4  # columns of boxes
 ONE_BYTE = 255  # up to which steps are no shorter than the numbers
@@ -32,15 +32,12 @@ def compact(array: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
     if not array.size:
         return np.zeros((array.dtype.itemsize, 0), np.uint8), how
     columns = np.ascontiguousarray(array.reshape(len(array), -1).T)
-    if array.dtype == np.float32:
-        for decimals in DECIMALS:
-            whole = _as_whole(columns, decimals)
-            if whole is not None:
-                columns, how["decimals"] = whole, decimals
-                if len(whole) == CORNERS:
-                    columns[2:] -= columns[:2]
-                break
-    elif array.ndim == 1 and array.dtype.kind == "i" and array.max() > ONE_BYTE:
+    for decimals in DECIMALS.get(array.dtype, ()):
+        whole = _as_whole(columns, decimals)
+        if whole is not None:
+            columns, how["decimals"] = whole, decimals
+            break
+    if array.ndim == 1 and array.dtype.kind == "i" and array.max() > ONE_BYTE:
         steps = np.diff(array, prepend=array.dtype.type(0))
         if np.mean(steps >= 0) > RISING:
             columns, how["steps"] = steps[None], True
@@ -60,18 +57,29 @@ def restored(stored: np.ndarray, how: Mapping[str, Any]) -> np.ndarray:
     if how.get("steps"):
         columns = np.cumsum(columns, axis=1, dtype=stored_dtype)
     if decimals is not None:
-        if len(columns) == CORNERS:
-            columns = np.concatenate([columns[:2], columns[2:] + columns[:2]])
-        columns = (columns / 10**decimals).astype(dtype)
+        columns = _as_written(columns, decimals, dtype)
     return np.ascontiguousarray(columns.T).reshape(shape)
 
 
 def _as_whole(columns: np.ndarray, decimals: int) -> np.ndarray | None:
-    """Return the numbers times a power of ten, int32, if that gives them exactly."""
-    scaled = np.rint(columns.astype(np.float64) * 10**decimals)
+    """Return the numbers times a power of ten, int32, if that gives them exactly.
+
+    Of boxes these are a corner and the sides, from which a file's reader made the other corner.
+    """
+    scaled = columns.astype(np.float64)
+    if len(columns) == CORNERS:
+        scaled[2:] -= scaled[:2]
+    scaled = np.rint(scaled * 10**decimals)
     if not (np.abs(scaled) < LARGEST).all():
         return None
     whole = scaled.astype(np.int32)
-    # by their bits, since a negative zero would lose its sign
-    same = (whole / 10**decimals).astype(np.float32).view(np.uint32) == columns.view(np.uint32)
-    return whole if same.all() else None
+    # by their bytes, since a negative zero would lose its sign
+    same = _as_written(whole, decimals, columns.dtype).tobytes() == columns.tobytes()
+    return whole if same else None
+
+
+def _as_written(whole: np.ndarray, decimals: int, dtype: np.dtype) -> np.ndarray:
+    numbers = whole / 10**decimals
+    if len(numbers) == CORNERS:
+        numbers[2:] += numbers[:2]
+    return numbers.astype(dtype)

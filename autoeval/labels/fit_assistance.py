@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from autoeval.accuracy.average_precision import RankedDetections
-from autoeval.accuracy.coco_matching import AT_HALF
+from autoeval.accuracy.coco_matching import AT_HALF, image_ranks
 from autoeval.accuracy.operating_point import image_counts, influence_on
 from autoeval.detections import SCORE_THR
 from autoeval.errors import InputError
@@ -89,7 +89,7 @@ def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
     several = len({site.group for site in sites}) > 1
     pairs = [pair for site in sites for pair in pairs_of(site, everywhere=several)]
     sites = [site for site in sites if any(pair.site is site for pair in pairs)]
-    folds = image_folds([site.group for site in sites], [len(site.pool) for site in sites])
+    folds = image_folds([site.group for site in sites], [site.pool.image_ids for site in sites])
     every = [site.pool.names for site in sites]
     names = tuple(
         name for name in (every or [()])[0] if all(name in features for features in every)
@@ -106,16 +106,21 @@ def fit_assistance(sets: Sequence[LabelledSet]) -> LabelAssistance:
     return fitted
 
 
-def image_folds(groups: Sequence[str], n_images: Sequence[int]) -> list[np.ndarray]:
+def image_folds(groups: Sequence[str], image_ids: Sequence[Sequence[str]]) -> list[np.ndarray]:
     """Return the fold, 0 to `FOLDS` - 1, of each image of each labelled set.
 
-    Folds are of whole groups; with a single group of the images of each set at random.
+    Folds are of whole groups; with a single group of the images of each set at random, drawn by
+    the order of their ids, so that the order in which a file lists them changes nothing.
     """
     different = sorted(set(groups))
     if len(different) > 1:
         numbers = [different.index(group) % FOLDS for group in groups]
-        return [np.full(n, fold) for n, fold in zip(n_images, numbers, strict=True)]
-    return [np.random.default_rng(k).permutation(n) % FOLDS for k, n in enumerate(n_images)]
+        return [np.full(len(ids), fold) for ids, fold in zip(image_ids, numbers, strict=True)]
+    folds = []
+    for k, ids in enumerate(image_ids):
+        drawn = np.random.default_rng(k).permutation(len(ids)) % FOLDS
+        folds.append(drawn[image_ranks(ids)])
+    return folds
 
 
 def pairs_of(site: LabelledSet, *, everywhere: bool) -> Iterator[Pair]:

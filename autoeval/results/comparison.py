@@ -197,7 +197,7 @@ def _likely(site: Site, image: int) -> Detections:
     """Return the boxes of an image that may be right, scored by their probability."""
     assert site.boxes.calibration is not None
     boxes = site.boxes.clean.detections(image)
-    scored = replace(boxes, scores=site.boxes.calibration.at_half(boxes.scores).astype(np.float32))
+    scored = replace(boxes, scores=site.boxes.calibration.at_half(boxes.scores))
     return scored[scored.scores > FOUND]
 
 

@@ -36,7 +36,7 @@ def exchanged_words(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
     figure; docs/results/label_warnings.md counts the alarms. At least two words, or a single
     mistake of the detector would do.
     """
-    sure, single = boxes.where(boxes.scores > np.float32(SURE)), truth.where(~truth.crowd)
+    sure, single = boxes.where(boxes.scores > SURE), truth.where(~truth.crowd)
     rows, columns, _ = overlapping_pairs(
         sure.boxes.astype(np.float64), sure.image, single.boxes, single.image, least=ON_LABEL
     )
@@ -156,13 +156,13 @@ def shifted_labels(boxes: FoundBoxes, truth: Truth) -> tuple[str, ...]:
 
 def _surest(boxes: FoundBoxes, most: int) -> FoundBoxes:
     """Keep the most confident boxes over .5."""
-    sure = np.flatnonzero(boxes.scores > np.float32(SURE))
+    sure = np.flatnonzero(boxes.scores > SURE)
     return boxes.where(sure[np.argsort(-boxes.scores[sure], kind="stable")[:most]])
 
 
 def _offsets(boxes: FoundBoxes, truth: Truth) -> tuple[np.ndarray, int]:
     """Return centre of label minus centre of box for each pair, (n, 2), and their number."""
-    sure, single = boxes.where(boxes.scores > np.float32(CONFIDENT)), truth.where(~truth.crowd)
+    sure, single = boxes.where(boxes.scores > CONFIDENT), truth.where(~truth.crowd)
     group, labelled = (each.image * len(truth.categories) + each.label for each in (sure, single))
     corners = sure.boxes.astype(np.float64)
     rows, columns, overlaps = overlapping_pairs(
@@ -256,7 +256,7 @@ def overconfident(boxes: FoundBoxes, ranked: Sequence[RankedDetections]) -> tupl
     errors, over 20 boxes or more. `ranked` is what `rank_categories` returns.
     """
     best = boxes.where(top_detections(boxes.image, boxes.label, boxes.scores))
-    sure = best.where(best.scores > np.float32(CONFIDENT))
+    sure = best.where(best.scores > CONFIDENT)
     right, scores = [], []
     for k, ranking in enumerate(ranked):
         mine = np.sort(sure.scores[sure.label == k])[::-1]

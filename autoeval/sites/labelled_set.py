@@ -109,7 +109,7 @@ class LabelledSet:
 
         Boxes are matched from the most confident one on, so those that stay match as before.
         """
-        kept = self.boxes.clean.scores >= np.float32(floor)
+        kept = self.boxes.clean.scores >= floor
         boxes = replace(self.boxes, clean=self.boxes.clean.where(kept))
         made = replace(self, boxes=boxes)
         made.__dict__["matches"] = self.matches.of(kept)

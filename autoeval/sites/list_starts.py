@@ -68,8 +68,8 @@ def begin_apart(boxes: FoundBoxes) -> bool:
 
 
 def lowest_of_images(boxes: FoundBoxes) -> np.ndarray:
-    """Return the lowest score of each image, (M,), float32; inf for those without a box."""
-    lowest = np.full(len(boxes.images), np.inf, np.float32)
+    """Return the lowest score of each image, (M,); inf for those without a box."""
+    lowest = np.full(len(boxes.images), np.inf, boxes.scores.dtype)
     np.minimum.at(lowest, boxes.image, boxes.scores)
     return lowest
 

@@ -94,7 +94,7 @@ def unseen_share(boxes: FoundBoxes, fit_floor: float | None = None) -> float:
 
 def same_score(boxes: FoundBoxes) -> float:
     """Return the share of boxes over .3 that have the most common confidence; 0 for under 20."""
-    confident = boxes.scores[boxes.scores > np.float32(CONFIDENT)]
+    confident = boxes.scores[boxes.scores > CONFIDENT]
     if len(confident) < ENOUGH_CONFIDENT:
         return 0.0
     return float(np.unique(confident, return_counts=True)[1].max() / len(confident))

@@ -10,9 +10,14 @@ from autoeval.labels.compact_arrays import compact, restored
 
 RNG = np.random.default_rng(0)
 CORNERS = np.sort(RNG.uniform(0, 640, (500, 2, 2)), axis=1).reshape(500, 4).round(1)
+XYWH = RNG.uniform(0, 640, (500, 4)).round(2)
 
 ARRAYS = {
     "boxes of one decimal": CORNERS.astype(np.float32),
+    "boxes of two decimals, as a left edge and a width": np.concatenate(
+        [XYWH[:, :2], XYWH[:, :2] + XYWH[:, 2:]], axis=1
+    ),
+    "scores of six decimals in double precision": RNG.random(500).round(6),
     "boxes of any number": RNG.normal(size=(50, 4)).astype(np.float32),
     "scores of four decimals": RNG.random(500).round(4).astype(np.float32),
     "not finite": np.array([0.5, np.nan, np.inf, -0.0, 1e30], np.float32),
@@ -36,7 +41,11 @@ def test_an_array_comes_back_as_it_was(name):
 
 
 def test_boxes_and_ids_take_less_room():
-    for name in ("boxes of one decimal", "rising in each of two categories"):
+    for name in (
+        "boxes of one decimal",
+        "boxes of two decimals, as a left edge and a width",
+        "rising in each of two categories",
+    ):
         array = ARRAYS[name]
         stored, _ = compact(array)
         sizes = [len(zlib.compress(content.tobytes())) for content in (stored, array)]

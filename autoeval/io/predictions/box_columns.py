@@ -16,9 +16,9 @@ from autoeval.io.wording import listed, listed_near
 
 @dataclass(frozen=True, eq=False)
 class FoundBoxes(BoxColumns):
-    """The boxes that a detector has found on a set of images, float32.
+    """The boxes that a detector has found on a set of images: float64 of files, as a file has them.
 
-    `categories` are its K words; `scores` (N,) float32 are in [0, 1]. `numbers` has the word for
+    `categories` are its K words; `scores` (N,) are in [0, 1]. `numbers` has the word for
     each number of a category, as far as the file has or uses numbers. `left_out` names what was
     left out or is odd, `warnings` say why its boxes may be misread. Of the `uncovered` images, by
     position, the file says nothing: their objects were not missed.

@@ -29,7 +29,7 @@ class Entries:
     """The N usable entries of a file.
 
     `images` are pairs of ``image_id`` and ``file_name``, `categories` of ``category_id`` and word,
-    None for what is not there; `image` and `category` (N,) index into them. `boxes` (N, 4) float32
+    None for what is not there; `image` and `category` (N,) index into them. `boxes` (N, 4) float64
     are xyxy, pixels; `warnings` say which entries were left out and why.
     """
 
@@ -114,10 +114,10 @@ class _Gathered:
         self.image.append(_number(self.images, raw.image_id, raw.file_name, kept))
         self.category.append(_number(self.categories, raw.category_id, raw.word, kept))
         xywh = raw.xywh[kept]
-        boxes = np.empty(xywh.shape, np.float32)
+        boxes = np.empty(xywh.shape)
         boxes[:, :2], boxes[:, 2:] = xywh[:, :2], xywh[:, :2] + xywh[:, 2:]
         self.boxes.append(boxes)
-        self.scores.append(raw.scores[kept].astype(np.float32))
+        self.scores.append(raw.scores[kept])
 
 
 def _number(

@@ -162,7 +162,7 @@ def check_coverage(
     `refuse` an `InputError` over a third. `images` (n,) should have been seen; `name` is that of
     the file, `what` what the images are called.
     """
-    if not len(boxes) or boxes.floor > np.float32(LOW_FLOOR):
+    if not len(boxes) or boxes.floor > LOW_FLOOR:
         return ()
     n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))[images]
     n_empty, n_single = (int(np.count_nonzero(n_boxes == k)) for k in (0, 1))
@@ -210,7 +210,7 @@ def _with_a_like(read: FoundBoxes) -> np.ndarray:
         part = slice(start, start + AT_ONCE)
         hashed = read.label[part].astype(np.uint64)
         for column in (*read.boxes[part].T, read.scores[part]):
-            hashed = (hashed ^ np.ascontiguousarray(column).view(np.uint32)) * ODD
+            hashed = (hashed ^ column.astype(np.float64).view(np.uint64)) * ODD
             hashed ^= hashed >> SHIFT
         np.add.at(total, read.image[part], hashed * ODD)
     some = np.zeros(len(total), bool)
@@ -230,7 +230,7 @@ def within_images(read: FoundBoxes) -> FoundBoxes:
     limits = np.array([image.size or unknown for image in read.images], float).reshape(-1, 2)
     limits = limits[:, ::-1][read.image]
     centres = (read.boxes[:, :2] + read.boxes[:, 2:]) / 2
-    clipped = np.minimum(read.boxes, np.tile(limits, 2)).astype(np.float32)
+    clipped = np.minimum(read.boxes, np.tile(limits, 2)).astype(read.boxes.dtype)
     return replace(read, boxes=clipped).where((centres < limits).all(axis=1))
 
 
@@ -240,7 +240,7 @@ def check_half_size(clean: FoundBoxes, half: FoundBoxes, path: Path) -> None:
     Raises `InputError` if more than half of its boxes over .3 equal one at full size; or if more of
     them lie on a confident box at full size when multiplied by two than as they are, ten or more.
     """
-    sure, other = (boxes.where(boxes.scores > np.float32(CONFIDENT)) for boxes in (clean, half))
+    sure, other = (boxes.where(boxes.scores > CONFIDENT) for boxes in (clean, half))
     rows, columns = _overlapping(sure, other, IDENTICAL)
     n_same = len(np.unique(rows[other.scores[rows] == sure.scores[columns]]))
     if len(other) >= ENOUGH_HALF_SIZE and n_same > len(other) / 2:
@@ -249,7 +249,7 @@ def check_half_size(clean: FoundBoxes, half: FoundBoxes, path: Path) -> None:
             "of the predictions at full size. Expected those of a second pass, on images that are "
             "shrunk to half their sides."
         )
-    doubled = replace(other, boxes=other.boxes * np.float32(2))
+    doubled = replace(other, boxes=other.boxes * 2)
     n_on, n_on_doubled = (
         len(np.unique(_overlapping(sure, boxes, ON_IT)[0])) for boxes in (other, doubled)
     )

@@ -31,7 +31,7 @@ def _nothing_found(
             "(--images-list), so that it is known in how many it found nothing."
         )
     none = np.zeros(0, np.int64)
-    boxes, scores = np.zeros((0, 4), np.float32), np.zeros(0, np.float32)
+    boxes, scores = np.zeros((0, 4)), np.zeros(0)
     return FoundBoxes(tuple(images), words, none, none, boxes, scores, {})
 
 

@@ -31,10 +31,10 @@ def image_table(clean: FoundBoxes) -> pd.DataFrame:
     ``boxes`` and their ``mean_score`` are over .05, ``confident`` those of them over .3.
     """
     n_images = len(clean.images)
-    counted = clean.scores > np.float32(SCORE_THR)
+    counted = clean.scores > SCORE_THR
     boxes = np.bincount(clean.image[counted], minlength=n_images)
     sums = np.bincount(clean.image[counted], clean.scores[counted], minlength=n_images)
-    sure = np.bincount(clean.image[clean.scores > np.float32(CONFIDENT)], minlength=n_images)
+    sure = np.bincount(clean.image[clean.scores > CONFIDENT], minlength=n_images)
     mean = np.divide(sums, boxes, out=np.full(n_images, np.nan), where=boxes > 0)
     table = pd.DataFrame(
         {

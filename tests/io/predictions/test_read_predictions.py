@@ -49,7 +49,7 @@ def test_columns(tmp_path):
 
 def test_boxes_of_one_image(tmp_path):
     read = cars(tmp_path, [box(image_id=2, score=0.1), box(), box(image_id=2, score=0.3)])
-    np.testing.assert_array_equal(read.detections(2).scores, np.float32([0.1, 0.3]))
+    np.testing.assert_array_equal(read.detections(2).scores, [0.1, 0.3])
     assert len(read.detections(1)) == 0  # nothing was found there
 
 

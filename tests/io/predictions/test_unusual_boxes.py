@@ -30,9 +30,9 @@ def found(n_boxes, floor=0.01):
     """Predictions with so many boxes in each of 100 images."""
     image = np.repeat(np.arange(N), n_boxes)
     images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(N))
-    scores = np.full(len(image), 0.5, np.float32)
+    scores = np.full(len(image), 0.5)
     scores[:1] = floor
-    boxes = np.tile(np.float32([0, 0, 9, 9]), (len(image), 1))
+    boxes = np.tile([0.0, 0, 9, 9], (len(image), 1))
     return FoundBoxes(images, ("car",), image, np.zeros(len(image), int), boxes, scores, {})
 
 
@@ -134,7 +134,7 @@ def at_scale(scale=1.0, shake=0.0, score=0.9, seed=0):
     images = tuple(LabelledImage(str(k), f"{k}.jpg", (200, 300)) for k in range(M))
     corner = np.random.default_rng(0).uniform(40, 100, (M, 2))
     boxes = scale * np.concatenate([corner, corner + 50], axis=1) + shake * rng.normal(size=(M, 4))
-    scores = np.full(M, score, np.float32)
+    scores = np.full(M, score)
     none = np.zeros(M, int)
     return FoundBoxes(images, ("car",), np.arange(M), none, boxes.astype("f4"), scores, {})
 
