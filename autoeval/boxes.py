@@ -22,6 +22,15 @@ def box_area(boxes: Array) -> Array:
     return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
 
 
+def has_area(boxes: np.ndarray) -> np.ndarray:
+    """Whether boxes (N, 4) have a width and a height, (N,); others overlap nothing.
+
+    >>> has_area(np.array([[0, 0, 2, 2], [5, 5, 5, 9]]))
+    array([ True, False])
+    """
+    return np.asarray((boxes[:, 2:] > boxes[:, :2]).all(axis=1))
+
+
 def box_iou(a: Array, b: Array) -> Array:
     """Intersection over union of boxes (..., N, 4) with boxes (..., M, 4).
 

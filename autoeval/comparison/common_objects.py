@@ -43,7 +43,7 @@ class Found:
             raise InputError("These boxes have no calibration: an estimator that was fitted has.")
         clean = site.clean
         rows = clean.rows_of(category)
-        p = site.calibration.probabilities(clean.scores[rows])
+        p = site.calibration.probabilities(clean.scores[rows], clean.boxes[rows])
         kept = p[AT_HALF] > LEAST
         rows, p = rows[kept], p[:, kept]
         image = clean.image[rows]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from autoeval.accuracy.coco_matching import AT_HALF, IOU_THRESHOLDS
+from autoeval.boxes import has_area
 from autoeval.estimation.category_scores import labelled_rows
 from autoeval.estimation.confidence_check import ConfidenceCheck, check_confidences
 from autoeval.estimation.panel_prior import calibration_prior
@@ -98,7 +99,8 @@ def cross_fitted(
     for fold, others in calibrations.items():
         for labelled_set, image_fold, p in zip(sets, folds, probabilities, strict=True):
             mine = image_fold[labelled_set.boxes.clean.image] == fold
-            p[:, mine] = others.probabilities(labelled_set.boxes.clean.scores[mine])
+            boxes = labelled_set.boxes.clean.where(mine)
+            p[:, mine] = others.probabilities(boxes.scores, boxes.boxes)
     return probabilities
 
 
@@ -124,7 +126,8 @@ def fit_calibration(
 ) -> ScoreCalibration:
     """Fit a calibration on some images, (M,) bool, of each labelled set.
 
-    Boxes of categories that a set does not label at all say nothing.
+    Boxes of categories that a set does not label at all say nothing, nor do those without area,
+    which are false positives whatever their score.
     """
     scores, matched = [], []
     n_pairs = [max(sum(labelled_set.enough), 1) for labelled_set in sets]
@@ -135,6 +138,7 @@ def fit_calibration(
             ~ignored[AT_HALF]
             & chosen[labelled_set.boxes.clean.image]
             & has_labels[labelled_set.boxes.clean.label]
+            & has_area(labelled_set.boxes.clean.boxes)
         )
         scores.append(labelled_set.boxes.clean.scores[usable])
         matched.append(hits[:, usable])
@@ -163,7 +167,8 @@ def _missed(
     labelled_set: LabelledSet, chosen: np.ndarray, calibration: ScoreCalibration
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return terms (3, M) and false negatives (M,) of images with labels or likely boxes."""
-    boxes, p = labelled_set.boxes.clean, calibration.at_half(labelled_set.boxes.clean.scores)
+    boxes = labelled_set.boxes.clean
+    p = calibration.at_half(boxes.scores, boxes.boxes)
     terms, missed = [np.zeros((3, 0))], [np.zeros(0)]
     for k, ranking in enumerate(labelled_set.rankings):
         rows = boxes.rows_of(k)

@@ -145,6 +145,10 @@ def _calibrated_features(
 ) -> CalibratedFeatures:
     """Read some `rows` of the clean boxes; `place` (M,) of each image among those evaluated."""
     clean = boxes.clean
+    if probabilities is None:
+        p = boxes.calibrated.probabilities(clean.scores[rows], clean.boxes[rows])
+    else:
+        p = probabilities[:, rows]
     sides = relative_sides(clean.boxes[rows], boxes.areas[clean.image[rows]])
     return CalibratedFeatures(
         boxes.calibrated,
@@ -152,7 +156,7 @@ def _calibrated_features(
         sides,
         place[clean.image[rows]],
         int(place.max(initial=-1)) + 1,
-        probabilities=None if probabilities is None else probabilities[:, rows],
+        probabilities=p,
         at_thresholds=points,
     )
 

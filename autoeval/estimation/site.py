@@ -29,8 +29,8 @@ from autoeval.io.wording import listed, listed_near
 from autoeval.notices import Notice, as_notice
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards, Undivided
-from autoeval.sites.reference_statistics import SAME_FLOOR, ReferenceStatistics
-from autoeval.sites.site_boxes import LOW_FLOOR, SiteBoxes, check_floor
+from autoeval.sites.reference_statistics import ReferenceStatistics
+from autoeval.sites.site_boxes import SiteBoxes, check_floor
 
 Categories = Mapping[str, Sequence[str]]
 BLACK_BOX = "black box"
@@ -162,20 +162,18 @@ def site_of_files(
 def as_in_fit(
     boxes: SiteBoxes, statistics: ReferenceStatistics
 ) -> tuple[SiteBoxes, tuple[str, ...]]:
-    """Leave out boxes with scores under those of the fit, where its files were cut; say so."""
-    scores = boxes.clean.scores
-    cut = statistics.floor > LOW_FLOOR
-    if not (cut and boxes.clean.floor < statistics.floor - SAME_FLOOR):
+    """Leave out boxes with scores under those of the fit; say so."""
+    under = statistics.under_floor(boxes.clean)
+    if not under.any():
         return boxes, ()
-    kept = scores >= statistics.floor
     note = Notice(
         "low-scores-missing",
-        f"boxes under {statistics.floor:.3g}, the lowest score in the fit: {int((~kept).sum())}; "
+        f"boxes under {statistics.floor:.3g}, the lowest score in the fit: {int(under.sum())}; "
         "the estimate is of the boxes over it. Fit on predictions from .01 on (Ultralytics: "
         "conf=0.01) for one of all",
         severity="note",
     )
-    return replace(boxes, clean=boxes.clean.where(kept)), (note,)
+    return replace(boxes, clean=boxes.clean.where(~under)), (note,)
 
 
 @dataclass

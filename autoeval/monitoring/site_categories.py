@@ -76,7 +76,7 @@ class SiteCategories:
             return selected
         kept = np.full(len(self.names(site)), -1)
         for record in selected:
-            likely = calibration.at_half(record.clean.scores) > LIKELY
+            likely = calibration.at_half(record.clean.scores, record.clean.boxes) > LIKELY
             kept[record.clean.labels[likely]] = record.clean.labels[likely]
         return [_relabelled(record, kept) for record in selected]
 

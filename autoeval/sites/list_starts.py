@@ -25,6 +25,7 @@ complete files of four detectors it was at most 2.1, in files with cut lists 6 a
 was set on these files."""
 ENOUGH_BOXES = 100
 SURELY_NOT, TINY = 1e-3, 1e-9  # probability under which nothing is by chance
+NEVER = 1e-4  # the same where a wrong answer would change a number, if little
 
 
 @dataclass(frozen=True)

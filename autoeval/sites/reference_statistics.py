@@ -19,6 +19,7 @@ from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.report.tables import counted
 from autoeval.sites.list_starts import (
     ENOUGH_BOXES,
+    NEVER,
     SURELY_NOT,
     ListStart,
     begin_apart,
@@ -42,6 +43,7 @@ class ReferenceStatistics:
     """How a detector's files look.
 
     numbers: the word of each number of a category, where its files or the labels have numbers.
+    n_boxes: boxes that the floor is the lowest score of; 0 where it is not known.
     highest: highest score; 0 where it is not known.
     floors: thresholds that the fit is known at, too, rising, and the share of its boxes over each;
         see `autoeval.estimation.score_floors`.
@@ -57,6 +59,7 @@ class ReferenceStatistics:
     warnings: tuple[str, ...] = ()
     widening: float = 0.0
     floors: tuple[tuple[float, float], ...] = ()
+    n_boxes: int = 0
 
     @classmethod
     def of(cls, boxes: FoundBoxes) -> ReferenceStatistics:
@@ -68,6 +71,7 @@ class ReferenceStatistics:
             boxes.most_boxes,
             boxes.highest,
             unseen_share(boxes),
+            n_boxes=len(boxes),
         )
 
     def warning(self, *warnings: str) -> ReferenceStatistics:
@@ -108,6 +112,20 @@ class ReferenceStatistics:
                 f"one that the estimator was fitted for {listed(self.categories, 10)}."
             )
         return tuple(self._differences(boxes, unknown))
+
+    def under_floor(self, boxes: FoundBoxes) -> np.ndarray:
+        """Mask the boxes (N,) of new predictions that files of the fit would not hold.
+
+        All under the lowest score of the fit, unless they are so few that one threshold explains
+        both files.
+        """
+        under = boxes.scores < self.floor
+        n_under = np.count_nonzero(under)
+        # The lowest of n + m scores over one threshold lie in either file by chance, so that k of m
+        # are under all n with a probability of less than (m / (n + m))^k.
+        if n_under * math.log((self.n_boxes + len(boxes)) / max(len(boxes), 1)) > -math.log(NEVER):
+            return under
+        return under if n_under and not self.n_boxes else np.zeros(len(boxes), bool)
 
     def start_of(self, boxes: FoundBoxes) -> ListStart:
         """Say why new predictions begin where they do.
@@ -217,6 +235,7 @@ def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatisti
         sum(part.unseen for part in parts) / len(parts),
         widening=max(part.widening for part in parts),
         floors=_common_floors([dict(part.floors) for part in parts]),
+        n_boxes=sum(part.n_boxes for part in parts),
     )
 
 

@@ -104,7 +104,7 @@ class SiteBoxes:
     @property
     def right_at_half(self) -> np.ndarray:
         """True-positive probability of each clean box at IoU .5, (N,)."""
-        return self.calibrated.at_half(self.clean.scores)
+        return self.calibrated.at_half(self.clean.scores, self.clean.boxes)
 
     @property
     def calibrated(self) -> ScoreCalibration:
@@ -120,7 +120,7 @@ class SiteBoxes:
             return None
         if self.reference_probabilities is not None:
             return self.reference_probabilities
-        return self.reference_calibration.at_half(self.reference.scores)
+        return self.reference_calibration.at_half(self.reference.scores, self.reference.boxes)
 
     def images_with(self, category: int, probabilities: np.ndarray | None = None) -> np.ndarray:
         """Return the images on which a category is found, by this detector or the reference.

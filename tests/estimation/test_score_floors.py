@@ -35,7 +35,7 @@ def fitted():
 
 
 def cut(found, floor):
-    return found.where(found.scores >= np.float32(floor))
+    return found.where(found.scores >= floor)
 
 
 def site_of(found, statistics):
@@ -122,7 +122,7 @@ def scores_of(scores):
     images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(n))
     boxes = np.tile(np.float32([0, 0, 9, 9]), (n, 1))
     none = np.zeros(n, np.int64)
-    return FoundBoxes(images, ("car",), np.arange(n), none, boxes, np.float32(scores), {})
+    return FoundBoxes(images, ("car",), np.arange(n), none, boxes, np.asarray(scores, float), {})
 
 
 FULL = np.geomspace(0.01, 0.99, 2000)
@@ -169,7 +169,26 @@ def test_a_file_from_a_lower_score_than_the_fit_is_cut(fitted):
     assert same is boxes and nothing == ()
     kept, (note,) = as_in_fit(boxes, high.statistics_)
     assert kept.clean.floor >= high.statistics_.floor
-    assert note.startswith("boxes under 0.25") and "conf=0.01" in note
+    assert note.code == "low-scores-missing"
+
+
+def test_boxes_under_a_low_floor_of_the_fit_are_cut_too():
+    """Half as many boxes again under .02 change nothing: the fit has none of them."""
+    statistics = ReferenceStatistics(("car",), floor=0.02, n_boxes=200)
+    scores = np.linspace(0.02, 1, 100)
+    more = scores_of(np.append(scores, np.linspace(0.01, 0.0199, 50)))
+    kept, (note,) = as_in_fit(SiteBoxes(more), statistics)
+    np.testing.assert_array_equal(kept.clean.scores, scores)
+    assert note.code == "low-scores-missing"
+
+
+def test_a_box_under_the_lowest_of_the_fit_by_chance_stays():
+    """Of 100 boxes over the same threshold as 200 others, 4 lie under all by (1/3)^4 = 1.2 %."""
+    statistics = ReferenceStatistics(("car",), floor=0.02, n_boxes=200)
+    few = SiteBoxes(scores_of(np.append(np.linspace(0.02, 1, 96), [0.019, 0.018, 0.017, 0.016])))
+    assert as_in_fit(few, statistics) == (few, ())
+    unknown = ReferenceStatistics(("car",), floor=0.02)
+    assert len(as_in_fit(few, unknown)[0].clean) == 96
 
 
 def test_detectors_are_compared_each_at_its_floor(fitted):

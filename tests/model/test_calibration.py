@@ -55,6 +55,13 @@ def test_probabilities_fall_with_the_iou_threshold_whatever_the_coefficients():
     np.testing.assert_allclose(p[0], calibration.at_half(scores), rtol=1e-12)
 
 
+def test_a_box_without_area_is_never_right():
+    calibration = ScoreCalibration(np.tile([0.0, 1, 1], (LEVELS, 1)), MISSED)
+    scores, boxes = np.array([0.8, 0.8]), np.array([[1.0, 1, 3, 3], [1, 1, 1, 3]])
+    np.testing.assert_allclose(calibration.at_half(scores, boxes), [0.8, 0])
+    np.testing.assert_allclose(calibration.probabilities(scores, boxes)[[0, -1]], [[0.8, 0]] * 2)
+
+
 def test_missed_objects_by_hand():
     """Boxes of .5 and .8 in the first image, none in the second."""
     calibration = ScoreCalibration(TRUE, MISSED)

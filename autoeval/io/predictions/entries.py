@@ -147,7 +147,7 @@ def _faults(raw: RawColumns) -> dict[str, np.ndarray]:
         "without category_id and category": (raw.category_id.codes < 0) & (raw.word.codes < 0),
         "whose bbox is not four finite numbers": ~np.isfinite(raw.xywh).all(axis=1),
         f"whose bbox is beyond {FARTHEST:.0e} pixels": (np.abs(raw.xywh) >= FARTHEST).any(axis=1),
-        "whose bbox has no area": (raw.xywh[:, 2:] <= 0).any(axis=1),
+        "whose bbox has a negative width or height": (raw.xywh[:, 2:] < 0).any(axis=1),
         "without a score in [0, 1]": ~((raw.scores >= 0) & (raw.scores <= 1)),
     }
     before, faults = np.zeros(len(raw), bool), {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from autoeval.boxes import overlapping_pairs
+from autoeval.boxes import has_area, overlapping_pairs
 from autoeval.detections import CONFIDENT
 from autoeval.errors import InputError
 from autoeval.io.predictions.box_columns import FoundBoxes
@@ -49,7 +49,16 @@ def unusual_boxes(path: Path, read: FoundBoxes) -> tuple[str, ...]:
             "COCO file with the sizes of the images as their list."
         )
     _refuse_twice(path, read)
-    return beyond
+    n_flat = int(np.count_nonzero(~has_area(read.boxes)))
+    if not n_flat:
+        return beyond
+    flat = Notice(
+        "boxes-without-area",
+        f"boxes of the predictions with a width or height of 0: {n_flat}; they are false "
+        "positives, as in COCO's evaluation",
+        severity="note",
+    )
+    return (*beyond, flat)
 
 
 def look_like_corners(boxes: np.ndarray) -> bool:

@@ -86,9 +86,9 @@ def _numbers(
 ) -> list[float]:
     def read(boxes: Detections) -> Detections:
         counted = boxes if category is None else boxes[boxes.labels == category]
-        return (
-            replace(counted, scores=calibration.at_half(counted.scores)) if calibration else counted
-        )
+        if calibration is None:
+            return counted
+        return replace(counted, scores=calibration.at_half(counted.scores, counted.boxes))
 
     half = None if record.half_size is None else read(record.half_size)
     signals = [record.signals.get(name, np.nan) for name in MEANINGS]

@@ -276,7 +276,8 @@ def _estimated_levels(
 ) -> pd.DataFrame:
     """Estimate every untouched site and category by the sites of other groups."""
     probabilities = [
-        calibrations[images.name].probabilities(images.boxes.clean.scores) for images in sets
+        calibrations[images.name].probabilities(images.boxes.clean.scores, images.boxes.clean.boxes)
+        for images in sets
     ]
     table = calibrated_rows(sets, probabilities=probabilities)[0]
     rows = BayesianRegression().fit(table[table["n_boxes"] > 0]).cross_validated_

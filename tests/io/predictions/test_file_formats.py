@@ -115,7 +115,7 @@ def test_bad_entries_are_counted_in_each_format(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr(json_columns, "PIECE", 800)
     rows = list(boxes(60))
     bad = {7: {"score": None}, 9: {"bbox": [1.0, 2.0, float("nan"), 4.0]}}
-    bad |= {11: {"bbox": [1.0, 2.0, 3.0, 0.0]}, 13: {"image_id": None}, 14: {"image_id": None}}
+    bad |= {11: {"bbox": [1.0, 2.0, 3.0, -1.0]}, 13: {"image_id": None}, 14: {"image_id": None}}
     bad |= {15: {"category_id": None}}
     for k, change in bad.items():
         rows[k] |= change
@@ -124,7 +124,7 @@ def test_bad_entries_are_counted_in_each_format(tmp_path, monkeypatch, suffix):
         "entries without image_id and file_name, left out: 2 (numbers 13, 14)",
         "entries without category_id and category, left out: 1 (numbers 15)",
         "entries whose bbox is not four finite numbers, left out: 1 (numbers 9)",
-        "entries whose bbox has no area, left out: 1 (numbers 11)",
+        "entries whose bbox has a negative width or height, left out: 1 (numbers 11)",
         "entries without a score in [0, 1], left out: 1 (numbers 7)",
     )
     assert_columns(read, [row for k, row in enumerate(rows) if k not in bad])

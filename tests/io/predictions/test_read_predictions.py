@@ -80,7 +80,7 @@ def test_a_file_of_the_form_of_an_annotation_file_names_its_categories_and_image
         (box(bbox=[1, 2, 3]), "bbox is not four finite numbers"),
         (box(bbox=[1, 2, 3, float("inf")]), "bbox is not four finite numbers"),
         (box(bbox="1 2 3 4"), "bbox is not four finite numbers"),
-        (box(bbox=[1, 2, 0, 4]), "bbox has no area"),
+        (box(bbox=[1, 2, -1, 4]), "bbox has a negative width"),
         (box(image_id=None), "without image_id"),
         (box(category_id=None), "without category_id"),
         ("no object", "without image_id"),
@@ -91,6 +91,13 @@ def test_bad_entries_are_counted_and_left_out(tmp_path, bad, told):
     assert len(read) == 3
     (warning,) = read.left_out
     assert re.search(told, warning)
+
+
+def test_boxes_without_area_are_read_and_named(tmp_path):
+    read = cars(tmp_path, [box(), box(bbox=[1, 2, 0, 4]), box(bbox=[1, 2, 0, 0])])
+    np.testing.assert_array_equal(read.boxes[1:], [[1, 2, 1, 6], [1, 2, 1, 2]])
+    (note,) = read.left_out
+    assert (note.code, note.severity) == ("boxes-without-area", "note")
 
 
 @pytest.mark.parametrize(
