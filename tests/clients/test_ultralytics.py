@@ -77,7 +77,9 @@ def read(folder, path):
     images = with_sizes(read_image_list(folder / "new_site"), folder / "new_site")
     numbers = {str(k + 1): f"thing {k}" for k in range(80)}
     found = read_predictions(path, images=images, numbers=numbers)
-    assert all(warning.code == "boxes-without-area" for warning in found.left_out)  # in the grey around images
+    assert all(
+        warning.code == "boxes-without-area" for warning in found.left_out
+    )  # in the grey around images
     return found
 
 

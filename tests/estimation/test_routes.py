@@ -261,7 +261,10 @@ def test_boxes_that_cannot_be_used_are_named_by_every_result(both, sites, tmp_pa
     file = tmp_path / "odd.json"
     file.write_text(json.dumps(rows))
     site = Predictions(file, files[new][1])
-    named = ["whose bbox is not four finite numbers, left out: 2", "has a negative width or height, left out: 1"]
+    named = [
+        "whose bbox is not four finite numbers, left out: 2",
+        "has a negative width or height, left out: 1",
+    ]
     estimator, images = both[0], new / LABELS
     estimate = estimator.predict(site, images=images)
     plan = autoeval.plan_labels(estimator, site, images=images, n=4)
