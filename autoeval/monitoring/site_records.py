@@ -28,7 +28,8 @@ SIGNAL = "signal/"
 PASSES = ("clean", "half_size")
 REFERENCE = "reference"  # boxes of a reference detector: columns of the rows that have them
 FORMER = "teacher"  # the same in older folders
-TYPES = {"boxes": "<f4", "scores": "<f4", "labels": "<i4"}
+PARTS = ("boxes", "scores", "labels")
+LABEL = "<i4"
 NOTE, ROWS, WORDS = "observed_with.json", "images", "words.json"
 INDEX = ("file_name", "stamp", "group", "taken", "taken_from", "unreadable", "observed_s", "number")
 KEPT_OPEN = 8
@@ -63,7 +64,7 @@ def row_of(record: CameraImage) -> dict[str, Any]:
     """Return a record as plain values; see `record_of`."""
     passes = PASSES if record.reference is None else (*PASSES, REFERENCE)
     boxes = {
-        f"{name}/{part}": _packed(getattr(record, name), part) for name in passes for part in TYPES
+        f"{name}/{part}": _packed(getattr(record, name), part) for name in passes for part in PARTS
     }
     return {
         "file_name": record.file_name,
@@ -82,7 +83,7 @@ def record_of(row: Mapping[str, Any]) -> CameraImage:
     >>> one = Detections(np.array([[0., 1., 2., 3.]]), np.array([.5]), np.array([0]))
     >>> record = record_of(row_of(CameraImage("a/1.jpg", (4, 6), None, "a", one)))
     >>> record.clean.boxes, record.half_size, record.size
-    (array([[0., 1., 2., 3.]], dtype=float32), None, (4, 6))
+    (array([[0., 1., 2., 3.]]), None, (4, 6))
     """
     clean, half_size = (_unpacked(row, name) for name in PASSES)
     assert clean is not None
@@ -119,15 +120,21 @@ def _with_current_names(made_with: dict[str, Any]) -> dict[str, Any]:
 
 
 def _packed(boxes: Detections | None, part: str) -> bytes | None:
-    return None if boxes is None else getattr(boxes, part).astype(TYPES[part]).tobytes()
+    if boxes is None:
+        return None
+    column = getattr(boxes, part)
+    return column.astype(LABEL if part == "labels" else column.dtype.newbyteorder("<")).tobytes()
 
 
 def _unpacked(row: Mapping[str, Any], name: str) -> Detections | None:
-    packed: dict[str, Any] = {part: row.get(f"{name}/{part}") for part in TYPES}
+    packed: dict[str, Any] = {part: row.get(f"{name}/{part}") for part in PARTS}
     if not isinstance(packed["scores"], bytes):  # NaN where only other rows of the file have them
         return None
-    arrays = {part: np.frombuffer(packed[part], kind) for part, kind in TYPES.items()}
-    return Detections(arrays["boxes"].reshape(-1, 4), arrays["scores"], arrays["labels"])
+    labels = np.frombuffer(packed["labels"], LABEL)
+    # float32 of a network, float64 of a file
+    kind = f"<f{len(packed['scores']) // len(labels)}" if len(labels) else "<f8"
+    boxes = np.frombuffer(packed["boxes"], kind).reshape(-1, 4)
+    return Detections(boxes, np.frombuffer(packed["scores"], kind), labels)
 
 
 class RecordStore:
