@@ -21,7 +21,6 @@ RARE = (
     *(
         "cfg_options",
         "device",
-        "precision",
         "reference",
         "pseudo_labels",
         "site",

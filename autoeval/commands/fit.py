@@ -25,7 +25,6 @@ RARE = (
     "category",
     "cfg_options",
     "device",
-    "precision",
     "reference",
     "calibrate",
     "level",

@@ -23,7 +23,6 @@ RARE = (
     *(
         "cfg_options",
         "device",
-        "precision",
         "batch_size",
         "launcher",
         "seed",

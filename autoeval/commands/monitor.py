@@ -43,7 +43,6 @@ RARE = (
         "checkpoint",
         "cfg_options",
         "device",
-        "precision",
         "detector",
     ),
     *("batch_size", "launcher", "site_category", "images_list", "verbose"),

@@ -25,7 +25,7 @@ LABELS = Path("work_dirs/labels")  # of a plan, by default
 STANDARD_INPUT = "-"
 INPUTS = ("images", "detector", "predictions", "images_list", "reference", "score_thr")
 SAME_SITE = (
-    *("checkpoint", "device", "precision", "category", "site", "group", "target"),
+    *("checkpoint", "device", "category", "site", "group", "target"),
     "cfg_options",
 )
 """Options of `estimate` that `label plan` has, too, and that say which images and boxes are meant.

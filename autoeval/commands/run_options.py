@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from autoeval.commands.execution_options import add_execution_options, make_executor
 from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
 from autoeval.commands.typed_options import refuse_beside
-from autoeval.detections import PRECISIONS
 from autoeval.detectors.detector_spec import DetectorSpec, names_python
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
@@ -26,6 +25,11 @@ NO_DETECTOR = (
 )
 DETECTOR_DETAILS = (
     Detail("classes", "file with the names of its labels, one in a line, where it has none"),
+    Detail(
+        "precision",
+        "single: the same numbers on every device; half: 16 bits; by default the framework's own",
+        "network_precision",
+    ),
     Detail(
         "trust_checkpoint",
         "yes: unpickle everything in the checkpoint, which may run code",
@@ -78,11 +82,6 @@ def add_detector_options(parser: argparse.ArgumentParser, more: Sequence[Detail]
     detector.add_argument(
         "--device", help="cpu, cuda, cuda:1 ... (default: cuda where there is one)"
     )
-    detector.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        help="single: the same numbers on every device; half: 16 bits (default: as the framework)",
-    )
 
 
 def add_reference_options(parser: argparse.ArgumentParser) -> None:
@@ -114,7 +113,7 @@ def named_detector(
         "cfg_options": read_cfg_options(args.cfg_options),
         "trust_checkpoint": args.trust_checkpoint,
         "classes": args.classes,
-        "precision": args.precision,
+        "precision": args.network_precision,
     }
     if args.detector:
         return DetectorSpec(args.detector, **changes)
@@ -161,7 +160,7 @@ def named_reference(args: argparse.Namespace) -> DetectorSpec | Path | None:
         named,
         args.reference_checkpoint,
         getattr(args, "device", None),
-        precision=getattr(args, "precision", None),
+        precision=getattr(args, "network_precision", None),
     )
 
 

@@ -25,7 +25,7 @@ OUTPUT = ("recall", "precision", "iou", "work_dir", "json", "verbose")
 OF_LABELS = ("labels", "label_images", "words", "plan")
 OF_LABELLED_SET = ("labels", "label_images", "predictions", "names", "complete")
 RARE = (
-    *("cfg_options", "device", "precision", "reference", "batch_size", "launcher", "images_list"),
+    *("cfg_options", "device", "reference", "batch_size", "launcher", "images_list"),
     *("detector", "checkpoint"),
 )
 

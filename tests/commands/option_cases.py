@@ -32,7 +32,7 @@ def detector(base):
         "checkpoint": (base, "--checkpoint nowhere.pth"),
         "cfg_options": (base, "--cfg-options a.b=1"),
         "device": (base, "--device nowhere"),
-        "precision": (base, "--precision single"),
+        "network_precision": (base, "--detector mine.py:detector precision=single"),
     }
 
 
@@ -238,7 +238,7 @@ REFUSED = (
         for base in (FIT, ESTIMATE, PLAN, THRESHOLD)
         for option in (
             "--device cpu",
-            "--precision single",
+            "--detector precision=single",
             "--checkpoint a.pth",
             "--cfg-options a=1",
             "--detector classes=a.txt",

@@ -62,7 +62,7 @@ def loaded(base):
         "checkpoint": (base, f"{network} --checkpoint nowhere.pth"),
         "cfg_options": (base, f"{network} --cfg-options nothing"),
         "device": (base, f"{network} --device nowhere"),
-        "precision": (base, f"{network} --precision other"),
+        "network_precision": (base, f"{network} precision=other"),
         "classes": (base, f"{network} classes=nowhere.txt"),
         "trust_checkpoint": (base, f"{network} trust_checkpoint=maybe"),
     }
@@ -104,7 +104,7 @@ PUBLISHED_CASES = {
         "checkpoint": (ROAD_FIT, "--checkpoint weaker.pth"),
         "cfg_options": (ROAD_FIT, "--cfg-options model.test_cfg.score_thr=0.3"),
         "device": (ROAD_FIT, "--device nowhere"),
-        "precision": (ROAD_FIT, "--precision half"),
+        "network_precision": (ROAD_FIT, "--detector roadworld_nano precision=half"),
         "classes": (
             ROAD_FIT.replace("road.py", "cars.py"),
             "--detector roadworld_nano classes=car.txt",
