@@ -1,4 +1,10 @@
-"""Finding the numbers of a sentence that may be its count."""
+"""The numbers of a sentence of an answer, and what each is said of: all objects, a part, or else.
+
+Numbers are marked first, in digits or in words, so that the patterns below see one token for each.
+The grammar of number words is our own: the packages text2num and number-parser read 0 to 1300 as
+well, but neither "a dozen", "half a dozen", "3 hundred" nor "a hundred and five", number-parser
+takes "no one" for 1, and answers are also read where only the standard library is installed.
+"""
 
 from __future__ import annotations
 
@@ -6,116 +12,461 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_NUMERAL = r"(?:\d{1,3}(?:,\d{3}){1,3}|\d{1,12})(?:\.\d{1,12})?"
-_ARTICLE = r"(?:(?:half\s+)?an?\s+(?=dozen|hundred|thousand))?"
-# A run of number words; "and" joins after hundred and thousand; "a dozen" counts as one dozen.
-_JOINT = r"(?:(?:(?<=hundred)|(?<=thousand))\s+and\s+|[\s-]+)"
-_LARGE = {"dozen": 12, "hundred": 100, "thousand": 1000}
+ALL, PART, ROW, EACH, PAST = "all", "part", "row", "each", "past"  # what a number is said of
+
+_FLAGS = re.IGNORECASE
+# Characters for private use: around the index of a number, and in the place of what has been read.
+_OPEN, _CLOSE, _GONE = "\ue000", "\ue001", "\ue002"
+N = f"{_OPEN}\\d+{_CLOSE}"
+
+# --- numbers in words ---
+_UNITS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TEENS = (
+    *("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"),
+    *("eighteen", "nineteen"),
+)
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_UNITS = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
-    "nineteen",
+_SMALL = {word: n for n, word in enumerate(("zero", *_UNITS, *_TEENS))}
+_SMALL |= {word: 10 * n for n, word in enumerate(_TENS, start=2)}
+_LARGE = {"hundred": 100, "thousand": 1000, "million": 10**6}
+_JOIN, _AND = r"[\s-]+", r"(?:,?[\s-]+(?:and[\s-]+)?)"
+_UNIT, _TEEN = "|".join(_UNITS), "|".join(_TEENS)
+_BELOW_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-]*(?:{_UNIT})\b)?|(?:{_TEEN})|zero|(?:{_UNIT}))\b"
+_BELOW_1000 = rf"(?:(?:(?:an?|{_BELOW_100}){_JOIN})?hundred\b(?:{_AND}{_BELOW_100})?|{_BELOW_100})"
+_WORDS = (
+    rf"\b(?:(?:(?:an?|{_BELOW_1000}){_JOIN})?(?:thousand|million)\b(?:{_AND}{_BELOW_1000})?"
+    rf"|{_BELOW_1000})"
 )
-_SMALL = {word: n for n, word in enumerate(_UNITS)} | {
-    word: 10 * n for n, word in enumerate(_TENS, start=2)
-}
-_WORD = "|".join(sorted([*_SMALL, *_LARGE], key=len, reverse=True))
-NUMBER_WORDS = rf"\b{_ARTICLE}(?:{_WORD})(?:{_JOINT}(?:{_WORD})){{0,7}}\b"
-_ONE = rf"(?:{_NUMERAL}|{NUMBER_WORDS})"
-# A share of a number, not half a dozen.
-_SHARE = (
-    rf"\b(?:{_ONE}[\s-]+|an?\s+)?(?:half|thirds?|quarters?|fifths?|tenths?)\b(?!\s+a\b)"
-    r"|\b\d+\s*/\s*\d+"
+_DOZENS = (
+    rf"\b(?:(?:a\s+)?(half)(?:\s+a\s+|[\s-]+)dozen\b|(?:(an?|{_BELOW_100}){_JOIN}dozens?|dozen)\b)"
 )
-_SHARE = rf"(?:{_SHARE})"
-# Numbers that say something else than how many objects there are.
-_OTHER = [
-    rf"\(\s*-?{_NUMERAL}\s*,\s*-?{_NUMERAL}\s*\)",  # coordinates
-    r"\d+(?:\.\d+)?\s*(?:%|percent)",
-    r"confidence\W{1,5}\d+(?:\.\d+)?",
-    r"\d+(?:st|nd|rd|th)\b",
-    r"^\s*\d+[.)]\s",  # the number of a list's line
-    r"\b(?:step|row|column|line|figure|image|no\.)\s+\d+",
-    rf"{_ONE}\s*(?:x|×|\*|by)\s*{_ONE}",
-    rf"{_ONE}\s+(?:rows?|columns?|lines?|layers?)(?:\s+(?:of|with|and|by)\s+{_ONE}"
+_ARTICLES = {"a single": 1, "a lone": 1, "a couple of": 2, "a couple": 2, "a pair of": 2}
+_ARTICLE = (
+    r"\b(?:a\s+(?:single|lone)|a\s+couple(?:\s+of)?|a\s+pair\s+of)\b"
+    rf"(?!\s+(?:of\s+)?(?:{_OPEN}|hundred|thousand))"  # "a couple of dozen"
+)
+# "A dog" is one dog where nothing else is said.
+_ARRANGED = (
+    r"(?:few|couple|lot|bit|part|portion|grid|row|pattern|guess|rough|handful|dozen|hundred|thousand|"
+    r"partial|fraction|number|estimate|group|bunch|series|set|collection|total|black|circle\s+of|"
+    r"line|column|triangle|rectangle|ring|cluster|variety|mix|pile|stack|crowd|flock|herd|circle|square|"
+    r"image|picture|photo|view|large\s+(?:number|group)|great|good|regular|triangular|rectangular|"
+    r"circular|single|lone|pair)"
+)
+_ONLY_A = (
+    rf"(?:\b(?:only|just)\s+|^\W*(?:yes,?\s+)?there\s+is\s+|^\W*)(an?)\s+(?!{_ARRANGED}\b)"
+    r"(?![^.]*\b(?:number|amount|count|quantity)\b)(?=[a-z]+(?:\s+[a-z]+)?(?:\s+(?:in|on)\s+(?:the|this)\s+\w+)?\W*$)"
+)
+# "One" is a pronoun before these and after those.
+_PRONOUN_BEFORE = (
+    r"\b(?:each|every|this|that|which|no|any|another|other|last|next|first|second|the|by|some|"
+    r"missed|extra|odd|little|red|blue|green|black|white|hidden|wrong|same|more|per)\s+$"
+)
+_PRONOUN_AFTER = (
+    r"\s+(?:by\s+one|at\s+a\s+time|another|of\s+(?!a\b)|can\b|could\b|might\b|may\b|would\b|"
+    r"should\b|is\b|was\b|has\b|that\b|which\b|who\b|in\b|on\b|at\b|behind\b|from\b|to\b|and\s+only)"
+)
+# --- numbers in digits ---
+_SPACE = "[ \u00a0\u2009\u202f'’]"
+_DIGITS = (
+    r"(?<![A-Za-z0-9_])(?<!\d[.,])(?<![A-Za-z]-)"
+    r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d{1,12})?"
+    rf"|(?<!\d\s)\d{{1,3}}(?:{_SPACE}\d{{3}})+(?![\d,])(?!\s\d)"
+    r"|\d{1,3}(?:\.\d{3}){2,}(?!\d)|(?<!,)\d{1,3},\d{1,2}(?![\d,])|\d{1,15}(?:\.\d{1,12})?)(?!\d)"
+)
+_SCALE = r"(?:\s*(hundred|thousand|million|dozen)\b|(k)\b)?"
+_ISH = r"(?:-?ish\b)?"
+_ATTACHED = (  # of digits: ordinals, decades, units
+    r"(?:st|nd|rd|th|s|px|cm|mm|m|km|in|ft|deg|fps|mp|ms|h|kg|g|d|pt|pts|am|pm)\b"
+)
+_NO_COUNT = (  # digits that are dates, times, shares of a network's name
+    r"\b(?:in|since|from|during|year)\s+(?:19|20)\d\d\b(?!\s+\w+s\b)"
+    r"|\b\d{1,2}:\d{2}\b|https?://\S+"
+)
+
+# --- what numbers are said of ---
+_UNIT_WORD = (
+    r"(?:%|percent\b|per\s+cent\b|°|degrees?\b|pixels?\b|px\b|cm\b|mm\b|km\b|centimet\w+|"
+    r"millimet\w+|met(?:er|re)s?\b|inch(?:es)?\b|feet\b|foot\b|ft\b|seconds?\b|minutes?\b|"
+    r"hours?\b|days?\b|years?\b|times\b|tries\b|attempts?\b|steps?\b|passes\b|fps\b|dpi\b|"
+    r"megapixels?\b|kg\b|grams?\b|units?\s+(?:apart|wide|high|tall|long)|sides?\b|corners?\b|"
+    r"angles?\b|dimensions?\b|directions?\b|rows?\b|columns?\b|cols?\b|lines?\b|layers?\b|"
+    r"tiers?\b|floors?\b|stor(?:e?ys?|ies)\b|levels?\b|rings?\b|concentric\b|diagonals?\b|quadrants?\b|sections?\b|regions?\b|"
+    r"areas?\b|halves\b|parts\b|images?\b|pictures?\b|photos?\b|photographs?\b|patterns?\b|"
+    r"colou?rs?\b|types?\b|kinds?\b|sorts?\b|shades?\b|sizes?\b|shapes?\b|varieties\b|"
+    r"categories\b|possibilities\b|options?\b|reasons?\b|ways?\b|occluders?\b|groups?\b|"
+    r"clusters?\b|sets?\b)"
+)
+_MEASURE = (
+    r"\b(?:radius|diameter|spac(?:ing|ed)|width|height|side\s+length|distance|angle|resolution|"
+    r"scale|length|offset|gap|margin|thickness|wide|tall)\b"
+)
+_ABOUT = r"(?:(?:of|is|was|are|about|around|approximately|roughly|nearly|almost|every|by|:|=)\s*)*"
+_LABELLED = (
+    r"\b(?:step|row|column|col|line|figure|fig|image|picture|photo|table|page|no\.|question|layer|"
+    r"level|section|option|version|panel|frame|attempt|case|part|example)"
+)
+_LABEL = (
+    r"(?!(?:count|total|answer|about|around|are|see|have|only|approximately|of|at)\b)[a-z]+(?<!s)"
+)
+_HOLDS = r"(?:has|have|had|contains?|containing|holds?|holding|with|of|shows?|consists?\s+of|:)"
+_DIFFERENT = r"(?:(?!(?:both|the|of|in|at|per|and|or|to|with|for|on|all)\b)\w+\s+)?"
+_NUMBERS = (  # that say something else than how many objects there are
+    rf"[(\[]\s*-?{N}(?:\s*[,;]\s*-?{N}){{1,3}}\s*[)\]]",  # coordinates
+    rf"\b[xy]\s*=\s*{N}",
+    rf"\bconfiden\w+(?:\W+(?:is|level|score|of|about)\b)*\W{{1,6}}{N}(?:\s*/\s*{N})?",
+    rf"{_LABELLED}\s*#?\s*{N}",
+    rf"\b{_LABEL}\s+{N}(?=\s*:\s*(?:about\s+)?{N})",
+    rf"(?<!{_CLOSE}\s)\b(?:rows|columns|cols|layers|spacing|size|per\s+row)\s*[:=]\s*{N}",
+    rf"#\s?{N}",
+    rf"\b(?:rows|columns|layers|lines|groups)\s+{_HOLDS}\s+{N}(?:\s*,\s*{N})*(?:,?\s*and\s+{N})+",
+    rf"\bso\s+far\b[^.;]{{0,40}}?{N}|{N}[^.;]{{0,30}}?\bso\s+far\b",
+    rf"\b(?:off|wrong|differs?|out|var(?:y|ies))\s+by\s+(?:about\s+)?{N}(?:\s+(?:or|to)\s+{N})?|\b(?:within|error\s+of)\s+{N}",
+    rf"(?:\bbetween\s+{N}\s+and\s+{N}|{N}\s*(?:[-–—~]|to)\s*{N})\s*{_UNIT_WORD}",
+    rf"{N}(?:\s*(?:×|by|times|multiplied\s+by)\s*{N})+",
+    rf"{N}\s*[-\s]\s*{_DIFFERENT}(?:{_UNIT_WORD})(?:\s+(?:of|with|by|containing)\s+{N}"
     r"(?:\s+columns?)?)?",
-    rf"{_ONE}\s+(?:\w+\s+)?(?:each|per\s+\w+|in\s+(?:each|every|a\s+row))\b",
-    rf"(?:\bnot|rather\s+than|instead\s+of)\s+{_ONE}",
-    rf"(?<![\w)])-\s?{_NUMERAL}",  # below zero
-]
-_VAGUE = [
-    rf"\bbetween\s+{_ONE}\s+and\s+{_ONE}",
-    rf"{_NUMERAL}\s*[-–—]\s*{_NUMERAL}",
-    rf"{_ONE}\s*,?\s+(?:to|or|possibly|maybe|perhaps)\s+{_ONE}",
-    rf"\b(?:at\s+least|at\s+most|(?:more|less|fewer|greater)\s+than|over|under|up\s+to)\s+{_ONE}",
-    rf"{_ONE}(?:\s*\+|\s+plus\b)(?!\s*{_ONE})",  # 50+
-    rf"{_ONE}\s+(?:or|and)\s+(?:more|above|over|fewer|less)\b",
-    rf"{_ONE}\s+and\s+an?\s+(?:half|third|quarter)\b",
-    rf"{_SHARE}\s+(?:of\s+)?(?:(?:the|these|those|all)\s+)*{_ONE}",
-    rf"\b(?:twice|double|triple)\s+(?:(?:the|as\s+many\s+as)\s+)?{_ONE}",
-    r"\b(?:couple|few|several|many)\s+(?:of\s+)?(?:dozen|hundred|thousand)s?\b",
-    rf"{_ONE}(?:\s*\+\s*{_ONE})+(?!\d|\s*[+=])",  # a sum that nobody added up
-]
-_NONE = r"\bthere\s+(?:are|is|were)\s+no\b|^\W*none\b"
-# "One" is mostly a pronoun; it is a number where it ends the statement or is stressed.
-_PRONOUN = r"(?<!only )(?<!exactly )(?<!just )(?<!is )(?<!: )\bone\b(?!\s*[.!]?\s*$)"
-_FLAGS = re.IGNORECASE | re.MULTILINE
+    rf"{N}\s*/\s*{N}",
+    rf"{N}\s*(?:%|°|″|′′)",
+    rf"{_MEASURE}\s*(?:apart\s+)?{_ABOUT}\s*{N}",
+    rf"(?:\bnot|n['’]t|\brather\s+than|\binstead\s+of|\bother\s+than|\bas\s+opposed\s+to)"
+    rf"\s+(?:just\s+|only\s+|exactly\s+|be\s+)?{N}",
+    rf"{N}\s+(?:\w+\s+)?(?:black|dark|grey|gray|occluding|opaque|covering)\s+"
+    r"(?:box(?:es)?|rectangle|square|patch(?:es)?|bar|block|mask|region|area)\b(?!s)",
+    rf"\b(?:black|dark)\s+box(?:es)?\s*[:=]\s*{N}",
+    rf"(?:^|(?<=[\s:=(]))[-−]{N}",  # below zero
+    rf"\b(?:minus|subtract\w*|remov\w+|without|except(?:\s+for)?|but\s+for)\s+(?:the\s+)?{N}",
+)
+_BEFORE_RANGES = 12  # patterns above that must be read before ranges are
+_BOUND = (
+    r"(?:at\s+(?:least|most|minimum)|(?:more|less|fewer|greater|larger|smaller|higher|lower)\s+than|"
+    r"(?<!looking\s)over|under|above|below|upwards?\s+of|in\s+excess\s+of|exceed(?:s|ing)?|"
+    r"(?<!adds\s)(?<!add\s)(?<!adding\s)(?<!sums\s)up\s+to|a?\s*(?:minimum|maximum)\s+of|"
+    r"min(?:imum)?\.?|max(?:imum)?\.?|as\s+many\s+as|beyond)"
+)
+_SHARE = (
+    rf"\b(?:{N}[\s-]+|an?\s+)?(?:half|thirds?|quarters?|fifths?|tenths?)\b(?!\s+a\b)(?!\s+\w*dozen)"
+)
+_RANGES = (  # and bounds, shares, sums that nobody added up: no single number
+    rf"{N}(?:\s*[-+×*/]\s*{N})*\s*[=+×]\s*[.…?]*\s*$",  # cut off before the result
+    rf"\bbetween\s+{N}\s+and\s+{N}",
+    rf"{N}\s*(?:[-–—~]|(?<!\.)\.\.(?!\.))\s*{N}",
+    rf"{N}\s+(?:max|min|maximum|minimum|at\s+most|at\s+least|tops)\b",
+    rf"{N}\s*,?\s*\(?(?:to|or|possibly|maybe|perhaps|or\s+maybe|or\s+perhaps|or\s+even)\s+{N}\)?",
+    rf"\b{_BOUND}\s+(?:about\s+|around\s+|the\s+)?{N}",
+    rf"(?<![=-])(?:[<>]=?|[≤≥⩽⩾])\s*{N}",
+    rf"{N}(?:\s*\+|\s+plus\b)(?!\s*(?:or\s+minus|{N}|\w+\s))",
+    rf"{N}\s+(?:or|and)\s+(?:more|above|over|fewer|less|up(?:wards?)?)\b",
+    rf"{N}\s+and\s+an?\s+(?:half|third|quarter)\b",
+    rf"(?:{_SHARE}|{N}\s*/\s*{N})\s+(?:of\s+)?(?:(?:the|these|those|all)\s+)*{N}",
+    rf"\b(?:twice|double|triple)\s+(?:(?:the|as\s+many\s+as)\s+)?{N}",
+    rf"{N}\s+(?:\w+\s+)?pairs?\s+of\b",
+    rf"\b(?:couple|few|several|many)\s+(?:of\s+)?(?:{N}|(?:dozen|hundred|thousand)s?\b)",
+    r"\b(?:dozens|hundreds|thousands|scores)\b",
+    rf"{N}(?:\s*\+\s*{N})+(?!\d|\s*[+=])(?!\s*(?:is|equals|makes|gives)\b)",
+)
+_TO_EACH = (
+    rf"{N}\s+(?:\w+\s+)?(?:each\b|apiece\b|per\s+\w+|(?:in|on|for)\s+(?:each|every|a\s+(?:row|column))"
+    rf"\b(?:\s+of\s+(?:the|its)\s+{N})?)",
+    rf"\b(?:each|every|per)\s+(?:\w+\s+){{0,3}}{_HOLDS}\s*(?:exactly\s+|about\s+)?{N}",
+)
+_COUNTED_FROM_ONE = (
+    rf"\b(?:number|label|count|mark|index)\w*(?:\s+\w+){{0,3}}?\s+(?:from\s+)?"
+    rf"({N})\s*(?:-|–|to|through|until|up\s+to)\s*({N})"
+)
+_GIVE_OR_TAKE = (
+    rf"({N})\W{{0,3}}(?:±|\+\s?/?\s?[-−]|plus\s*(?:or|/)\s*minus|give\s+or\s+take)\s*(?:about\s+)?{N}"
+    rf"(?:\s*(?:or|to|-)\s*{N})?"
+)
+_CHANGED = r"\b(?:chang|revis|correct|updat|adjust|switch)\w*\b[^.;]{0,40}?\bfrom\s+"
+
+# --- no objects at all ---
+_UNCOUNTED = (  # what is not there need not be what is counted
+    r"(?:image|picture|photo|photograph|attachment|file|doubt|way|need|reason|indication|evidence|"
+    r"information|sign|pattern|box|occlusion|obstruction|overlap|gap|exact|clear|exception|"
+    r"answer|number|count|estimate|idea|point|problem|limit|change|difference|longer|matter|space|room|"
+    r"text|label|context|detail|guarantee|certainty|other|more|additional|further|extra|partial)"
+)
+_NOT = r"(?:\b(?:not|cannot|never|hardly)\b|n['’]t\b)"
+_NOTHING = (
+    rf"\b(?:no|zero)\s+(?!{_UNCOUNTED}s?\b)(?!one\b|{N}|,)(?P<noun>[a-z][\w'-]*(?:\s+[a-z][\w'-]*){{0,2}}?)"
+    r"(?=\s+(?:in|on|at|are|is|were|was|can|could|here|there|visible|present|shown|to|behind|"
+    r"found|detected|of\s+this|that|which|within|and|or|match\w*|fit|meet|appear|exist|remain|seem|do|whatsoever)\b|\s*[.,;:!)]|\s*$)",
+    rf"(?:{_NOT}|\bunable\b|\bfail(?:s|ed)?\b)(?:\s+(?!but\b|how\b)[\w'’]+){{0,6}}?\s+"
+    r"(?:any\s+of\s+(?:the|these|those)\s+|any\b|a\s+single\b|even\s+one\b)"
+    rf"(?!\s+(?:{_UNCOUNTED})s?\b)(?:\s+(?P<noun>[a-z][\w'-]*))?",
+    r"\bthere(?:\s+(?:are|is|were)\s+none\b|\s+(?:is|are)\s+nothing\b)",
+    r"^\W*(?:no\b\W+)?(?:none|nothing|nil)\b(?!\s+of\s+(?:the\s+)?(?:above|this|that))",
+    r"(?::|=|\b(?:is|are|was|were|be))\W*(?:none|nil)\b",
+    rf"\bthere\s+(?:is|was)(?:n['’]t|\s+not)\s+an?\s+(?!{_ARRANGED}\b|{_UNCOUNTED}\b)(?P<noun>[a-z]+)",
+    r"\b(?:there\s+(?:are|were)(?:n['’]t|\s+not)|(?:can\s?not|(?:ca|could)n['’]t|could\s+not|unable\s+to|"
+    r"not\s+able\s+to)\s+(?:see|find|spot|detect))\s+"
+    r"(?P<noun>(?!all\b|any\b|enough\b|this\b|details\b|images\b|pictures\b|photos\b)[a-z]+(?<!s)s)\b"
+    r"(?!\s+(?:behind|hidden|under|beneath|clearly|well))",
+    r"\bno\s+(?:evidence|signs?|trace|indication)\s+of\s+(?P<noun>[a-z]+s)\b",
+    r"\b(?:is|are)\s+absent\b|\blacks?\s+(?:any\s+)?(?P<noun>[a-z]+s)\b",
+    r"\b(?:does|do)(?:n['’]t|\s+not)\s+(?:appear|exist)\b(?!\s+to)",
+    r"\bneither\b[^.]*\bnor\b",
+    r"\b(?:is|are|was|were)(?:n['’]t|\s+not)\s+(?:any\b|present\b|(?:visible|shown|depicted|seen|found|"
+    r"there)\b(?=\s+in\s+(?:this|the)|\W*$)|in\s+(?:this|the)\s+(?:image|picture|photo))",
+    r"\b(?:does|do|did)(?:n['’]t|\s+not)\s+(?:contain|show|include|have|depict|feature|"
+    r"display|see|find|spot|observe|detect|notice)\s+(?P<noun>(?!all\b|any\b|enough\b|this\b)[a-z]+s)\b",
+    r"\bwithout\s+any\b|\b(?:devoid|free)\s+of\b",
+)
+
+# --- parts ---
+_PARTLY = (
+    r"(?:visible|hidden|covered|cover(?:s|ing)?|hid(?:e|es|ing)|occlud\w+|obscur\w+|blocked|unseen|"
+    r"seen|partial(?:ly)?|partly|remaining|missing|additional|extra|more|further|behind|beneath|"
+    r"underneath|subtotal|left\s+over|of\s+(?:which|them|these|those|the\s+\w+))"
+)
+_ORDER = (
+    r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|next|top|middle|"
+    r"bottom|left|right|upper|lower|outer|inner|front|back|centre|center|central|other|base|"
+    r"uppermost|lowest|1st|2nd|\d+th|3rd)"
+)
+_LINE = (
+    r"(?:row|column|col|line|layer|ring|tier|shelf|floor|stor(?:e?y)|diagonal|circle|level|group|"
+    r"cluster|side)"
+)
+_OF_ROW = (
+    rf"(?:\b{_LINE}s?\s*#?\s*(?:{N})|\b{_ORDER}(?:[\s-]+\w+)?\s+{_LINE}s?\b|^\W*{_ORDER}\b[^:]{{0,20}}:"
+    rf"|\b{_LINE}\b[^:]{{0,20}}:|\b{_LABEL}\s+{N}\s*:\s*$)"
+)
+_SPOT = (
+    r"(?:top|middle|bottom|left|right|upper|lower|outer|inner|front|back|centre|center|base|other\s+side|"
+    r"uppermost|lowest)"
+)
+_PLACE = (
+    rf"(?:\b(?:on|at|in|to|above|below|from)\s+(?:the\s+)?(?:\w+\s+)?{_SPOT}\b|\b{_ORDER}\s+"
+    r"(?:side|half|part|corner|section|edge|quadrant|area|portion)\b|^\W*"
+    rf"{_ORDER}\b\W*$|\b(?:in|on)\s+the\s+{_ORDER}\W*$|\(\s*{_ORDER}\b|\babove\s+the\b|\bbelow\s+(?:it|the)\b|\bbehind\s+it\b)"
+)
+_INTRODUCED = (  # "starting at the top row, there are"
+    rf"^\W*(?:\w+\s+){{0,3}}?(?:in|on|at|with|from|for|along)\s+(?:the\s+)?{_ORDER}\s+(?:\w+\s+)?"
+    rf"(?:{_LINE}|half|part|corner|section|edge)\b[^,;:.]{{0,20}},[^,;:.]*$"
+)
+_BEFORE = (
+    r"\b(?:initial(?:ly)?|original(?:ly)?|previous(?:ly)?|earlier|at\s+first|first\s+(?:I\s+)?(?:got|thought|counted|guess\w*|"
+    r"estimate\w*|said|count)|thought|used\s+to)\b"
+)
+_AT_FIRST = (
+    r"(?:\w+\s+){0,2}?(?:(?:the|my)\s+first\s+(?:time|try|pass|count)|at\s+first|initially|"
+    r"before)\b"
+)
+_CLAUSE_WORDS = (
+    r"\s[-–—]\s|\b(?:and|but|plus|while|whereas|although|though|including|counting|"
+    r"if|when|as|assuming|even|whether|because|since|so|that|giving|making|makes?|gives?|equals?|brings?)\b"
+)
+_CLAUSE_START = rf"[,;(){{}}\[\].?!•=]|{_CLAUSE_WORDS}"
+_CLAUSE_END = rf"[:,;(){{}}\[\].?!•=]|{_CLAUSE_WORDS}"
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A number in a text and where it stands; a range or a bound has no `value`."""
+    """A number in a text, where it stands and what it is said of; a range has no `value`.
+
+    `noun` is the word behind the number, of "no elephants" the elephants; it is empty elsewhere.
+    """
 
     start: int
     end: int
     value: float | None
+    role: str = ALL
+    noun: str = ""
 
 
 def find_mentions(sentence: str) -> list[Mention]:
     """List the numbers of a sentence that may be a count, from left to right.
 
-    Numbers of rows and columns, list numbers, coordinates, percentages, ordinals, negated and
+    Numbers of rows and columns, sizes, labels, coordinates, percentages, ordinals, negated and
     negative numbers are left out; ranges, bounds ("50+"), shares of a number and sums that are not
     added up are no single number.
 
     Examples
     --------
-    >>> [m.value for m in find_mentions("2. Four rows of 3 make 12 dots, at 90 %")]
+    >>> [m.value for m in find_mentions("Four rows of 3 make 12 dots, at 90 %")]
     [12.0]
     >>> [m.value for m in find_mentions("Between 8 and 10, or about eleven")]
     [None, 11.0]
     """
-    mentions: list[Mention] = []
-    rest = sentence
-    for pattern in _VAGUE:
-        rest = _take(pattern, rest, mentions, lambda text: None)
-    for pattern in _OTHER:
-        rest = re.sub(pattern, lambda match: " " * len(match[0]), rest, flags=_FLAGS)
-    rest = _take(_NONE, rest, mentions, lambda text: 0.0)
-    rest = re.sub(_PRONOUN, "   ", rest, flags=_FLAGS)
-    rest = _take(_NUMERAL, rest, mentions, lambda text: float(text.replace(",", "")))
-    _take(NUMBER_WORDS, rest, mentions, lambda text: float(words_to_number(text)))
-    return sorted(mentions, key=lambda mention: mention.start)
+    marked, values = mark_numbers(sentence)
+    rest, found = marked, list[Mention]()
+
+    def take(pattern: str, value: Callable[[re.Match[str]], float | None]) -> None:
+        nonlocal rest
+        for match in re.finditer(pattern, rest, _FLAGS):
+            found.append(_mention(marked, match.start(), match.end(), value(match)))
+        rest = re.sub(pattern, lambda match: _GONE * len(match[0]), rest, flags=_FLAGS)
+
+    def number(token: str) -> float | None:
+        return values[int(token.strip(_OPEN + _CLOSE))]
+
+    for match in re.finditer(_COUNTED_FROM_ONE, rest, _FLAGS):
+        if number(match[1]) == 1:
+            found.append(_mention(marked, match.start(2), match.end(2), number(match[2])))
+            rest = rest[: match.start()] + _GONE * len(match[0]) + rest[match.end() :]
+    for pattern in _TO_EACH:
+        for match in re.finditer(pattern, rest, _FLAGS):
+            if not re.search(rf"{N}\s*{_UNIT_WORD}", match[0], _FLAGS):
+                noun = _noun(re.sub(N, "", match[0]))
+                found.append(Mention(match.start(), match.end(), None, EACH, noun))
+        rest = re.sub(pattern, lambda match: _GONE * len(match[0]), rest, flags=_FLAGS)
+    for match in re.finditer(rf"{_CHANGED}{N}\s+to\s+({N})", rest, _FLAGS):
+        found.append(_mention(marked, match.start(1), match.end(1), number(match[1])))
+        rest = rest[: match.start()] + _GONE * len(match[0]) + rest[match.end() :]
+    rest = re.sub(_GIVE_OR_TAKE, lambda m: m[1] + " " * (len(m[0]) - len(m[1])), rest, flags=_FLAGS)
+    for k, pattern in enumerate((*_NUMBERS[:_BEFORE_RANGES], *_RANGES, *_NUMBERS[_BEFORE_RANGES:])):
+        if 0 <= k - _BEFORE_RANGES < len(_RANGES):
+            take(pattern, lambda match: None)
+        else:
+            rest = re.sub(pattern, lambda match: _GONE * len(match[0]), rest, flags=_FLAGS)
+    nouns = {}
+    for pattern in _NOTHING:
+        for match in re.finditer(pattern, rest, _FLAGS):
+            nouns[match.start()] = (match.groupdict().get("noun") or "").split()
+            words = nouns[match.start()]
+            noun = _stem(words[-1]) if words else ""
+            role = _role(marked, match.start(), match.end())
+            if noun and re.fullmatch(rf"{_UNCOUNTED}s?", noun, _FLAGS):
+                continue
+            if re.search(r"\b(?:hid(?:e|es)|covers?|behind)\b", match[0], _FLAGS):
+                role = PART
+            found.append(Mention(match.start(), match.end(), 0.0, role, noun))
+        rest = re.sub(pattern, lambda match: _GONE * len(match[0]), rest, flags=_FLAGS)
+    take(N, lambda match: number(match[0]))
+    return sorted(found, key=lambda mention: mention.start)
 
 
-def _take(
-    pattern: str, text: str, mentions: list[Mention], value: Callable[[str], float | None]
-) -> str:
-    for match in re.finditer(pattern, text, _FLAGS):
-        mentions.append(Mention(match.start(), match.end(), value(match[0])))
-    return re.sub(pattern, lambda match: " " * len(match[0]), text, flags=_FLAGS)
+def mark_numbers(text: str) -> tuple[str, list[float]]:
+    """Put a token in the place of each number, and return the values that the tokens stand for."""
+    values: list[float] = []
+
+    def put(value: float, match: re.Match[str]) -> str:
+        values.append(value)
+        return f"{_OPEN}{len(values) - 1}{_CLOSE}"
+
+    def digits(match: re.Match[str]) -> str:
+        plain = re.sub(r"(?<=\d),(?=\d{1,2}$)", ".", match["digits"])  # a decimal comma
+        plain = re.sub(rf"{_SPACE}|,", "", plain)
+        value = float(plain.replace(".", "") if plain.count(".") > 1 else plain)
+        scale = (match["scale"] or "").strip().lower()
+        return put(value * {**_LARGE, "dozen": 12, "k": 1000, "": 1}[scale], match)
+
+    def dozens(match: re.Match[str]) -> str:
+        word = (match[2] or "a").lower()
+        if match[1]:
+            return put(6, match)
+        return put(12 * (float(word) if word.isdigit() else words_to_number(word)), match)
+
+    def words(match: re.Match[str]) -> str:
+        if match[0].lower() == "one" and _is_pronoun(match):
+            return match[0]
+        return put(words_to_number(match[0]), match)
+
+    text = re.sub(r"-by-", " by ", text, flags=_FLAGS)
+    text = re.sub(_NO_COUNT, lambda match: " " * len(match[0]), text, flags=_FLAGS)
+    numeral = (
+        rf"(?P<digits>{_DIGITS})(?:{_ISH})(?:(?P<attached>{_ATTACHED})"
+        r"|(?P<scale>\s*(?:hundred|thousand|million|dozen)\b|k\b)?)"
+    )
+    text = re.sub(numeral, lambda m: " " if m["attached"] else digits(m), text, flags=_FLAGS)
+    text = re.sub(_DOZENS, dozens, text, flags=_FLAGS)
+    text = re.sub(
+        _ONLY_A, lambda m: m[0][: m.start(1) - m.start()] + put(1, m) + " ", text, flags=_FLAGS
+    )
+    text = re.sub(_ARTICLE, lambda m: _article(m, put), text, flags=_FLAGS)
+    return re.sub(_WORDS, words, text, flags=_FLAGS), values
+
+
+def _article(match: re.Match[str], put: Callable[[float, re.Match[str]], str]) -> str:
+    if re.search(
+        r"\bnot\s+(?:even\s+)?$|n['’]t\s+(?:\w+\s+)?$", match.string[: match.start()], _FLAGS
+    ):
+        return match[0]  # "not a single one"
+    if re.match(
+        r"\s+(?:row|column|line|grid|pattern|glance|image|photo|answer|number)",
+        match.string[match.end() :],
+        _FLAGS,
+    ):
+        return match[0]
+    return put(_ARTICLES[" ".join(match[0].lower().split())], match) + " "
+
+
+def _is_pronoun(match: re.Match[str]) -> bool:
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    if re.search(r"\b(?:only|just|exactly|is|are|of|:)\s*$", before, _FLAGS):
+        return bool(re.match(r"\s+(?:by\s+one|of\s+(?:the|them|which|these|those))", after, _FLAGS))
+    if re.search(r"\b(?:only|just)\s+the\s*$", before, _FLAGS):
+        return False
+    if re.search(_PRONOUN_BEFORE, before, _FLAGS):
+        return True
+    return bool(re.match(_PRONOUN_AFTER, after, _FLAGS))
 
 
 def words_to_number(text: str) -> int:
-    """Turn number words into a number."""
+    """Turn number words into a number; "a" counts as one, and a scale alone as one of it."""
     total = part = 0
-    for word in re.findall(rf"{_WORD}", text.lower()):
-        if word == "thousand":
-            total, part = total + max(part, 1) * 1000, 0
+    known = "|".join(sorted({*_SMALL, *_LARGE, r"an?\b"}, key=len, reverse=True))
+    for word in re.findall(known, text.lower()):
+        if word == "hundred":
+            part = max(part, 1) * 100
         elif word in _LARGE:
-            part = max(part, 1) * _LARGE[word]
-        else:
+            total, part = total + max(part, 1) * _LARGE[word], 0
+        elif word in _SMALL:
             part += _SMALL[word]
-    whole = total + part
-    return whole // 2 if text.lower().startswith("half") else whole
+        elif word in ("a", "an"):
+            part += 1
+    return total + part
+
+
+def _mention(marked: str, start: int, end: int, value: float | None) -> Mention:
+    return Mention(start, end, value, _role(marked, start, end), _noun(marked[end:]))
+
+
+def _role(marked: str, start: int, end: int) -> str:
+    """Return what a number is said of, by the words of its clause."""
+    before = re.split(_CLAUSE_START, marked[:start], flags=_FLAGS)[-1]
+    after = re.split(_CLAUSE_END, marked[end:], maxsplit=1, flags=_FLAGS)[0]
+    if intro := re.search(_INTRODUCED, marked[:start], _FLAGS):
+        return ROW if re.search(rf"\b{_LINE}\b", intro[0], _FLAGS) else PART
+    near_before = " ".join(before.split()[-5:])
+    near_after = " ".join(after.split()[:6])
+    if re.search(_OF_ROW, before, _FLAGS) or re.search(
+        rf"\b(?:in|on)\s+(?:the\s+)?{_ORDER}\s+(?:\w+\s+)?{_LINE}\b", near_after, _FLAGS
+    ):
+        return ROW
+    if re.search(_BEFORE, before, _FLAGS) or re.match(_AT_FIRST, near_after, _FLAGS):
+        return PAST
+    if re.match(rf"\s*(?:\w+\s+){{0,2}}?{_PARTLY}\b", f" {near_after}", _FLAGS) or re.search(
+        rf"\b{_PARTLY}\b(?:\W+\w+){{0,3}}\W*$", near_before, _FLAGS
+    ):
+        return PART
+    if re.search(_PLACE, near_after, _FLAGS) or re.search(_PLACE, near_before, _FLAGS):
+        return PART
+    if re.match(
+        rf"\s*(?:\w+\s+){{0,3}}?(?:that|which|who)\s+(?:\w+\s+){{0,3}}?{_PARTLY}\b",
+        marked[end:],
+        _FLAGS,
+    ):
+        return PART
+    bracket = re.match(rf"[^,;:.]{{0,30}}?\(\s*{_ORDER}\b", marked[end:], _FLAGS)
+    return PART if bracket else ALL
+
+
+def _noun(after: str) -> str:
+    """Return the stem of the noun behind a number, empty where there is none."""
+    phrase = re.match(r"\s+((?:[a-z][\w'-]*\s*){1,4})", after, _FLAGS)
+    if not phrase:
+        return ""
+    stop = (
+        r"\s*\b(?:in|on|at|of|are|is|were|was|can|could|here|there|visible|shown|arranged|behind|"
+        r"and|or|with|each|per|apiece|that|which|this|to|for|from|as|but|hidden|total|altogether|plus)\b"
+    )
+    words = re.split(stop, phrase[1], maxsplit=1, flags=_FLAGS)[0].split()
+    return _stem(words[-1]) if words else ""
+
+
+def _stem(word: str) -> str:
+    word = word.lower()
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word

@@ -1,49 +1,81 @@
 """From free text to one whole number, or to nothing: a skipped answer.
 
-The policy, where an answer holds several numbers: the last sentence with the strongest cue decides.
-Cues are, strongest first, a final answer ("final count", "answer:", a box), a total ("in total",
-"the count is"), a conclusion ("so", "=", "making"). In that sentence the number after the last "="
-counts, else the first after the cue ("in total" looks back), else the last. Without any cue it is
-the last number outside brackets, of a sentence that does not speak of a part (visible, hidden) if
-there is one; several different numbers of parts alone are no answer. Neither are several rows of a
-list or numbers of several places ("4 in the top row, 3 in the bottom row"), unless they count up
-from one. Neither are ranges, bounds, fractions, shares of a number and refusals.
+The policy, where an answer holds several numbers:
+
+1. Markup goes first (`answer_markup`): reasoning, tags, LaTeX, tables. JSON states its count by its
+   keys, and points or boxes are counted where the words beside them give no number.
+2. What stands behind the last correction ("wait", "actually", "let me recount") decides, unless it
+   gives no number of all objects.
+3. There, the last sentence with the strongest cue: a final answer ("final count", "answer:", a
+   box), a total ("in total", "the count is"), a conclusion ("so", "=", "making").
+   In that sentence the number after the last "=" counts, else the first after the cue ("in total"
+   looks back), else the last. Without any cue it is the last sentence that gives a number.
+4. Numbers of parts (visible, hidden, "of which") and of places ("on the left") decide where there
+   is no other, and only if they agree, or one is the sum of the others. Numbers of rows never do,
+   nor two kinds that nobody added ("5 red and 7 blue dots"), nor several rows of a list, unless
+   they count up from one. Ranges, bounds, fractions, shares and refusals are no answer.
+5. "No elephants" is 0, unless a number of the same things follows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from autoeval.counting.capture.answer_numbers import Mention, find_mentions
+from autoeval.counting.capture.answer_markup import UNFINISHED, enumerated, read_markup
+from autoeval.counting.capture.answer_numbers import (
+    ALL,
+    EACH,
+    PART,
+    PAST,
+    ROW,
+    Mention,
+    N,
+    find_mentions,
+    mark_numbers,
+)
 
 _FLAGS = re.IGNORECASE
 _CUES = [
-    r"\bfinal\s+(?:answer|count|total|number)|\b(?:correct|exact)\s+(?:answer|count|number|total)"
-    r"|\banswer\b\W*(?:is\b|:|=)",
-    r"\btotal(?:s|ing)?\b|\baltogether\b|\boverall\b|\bin\s+all\b"
-    r"|\bcount\b\W*(?:is\b|:|=|would be\b)",
-    r"\bso\b|\btherefore\b|\bthus\b|\bhence\b|\bmak(?:es|ing)\b|\bgiv(?:es|ing)\b|=",
+    r"\bfinal\s+(?:answer|count|total|number|tally)"
+    r"|\b(?:correct|corrected|exact)\s+(?:answer|count|number|total)"
+    r"|\banswer\b\W*(?:is\b|:|=|would be\b)",
+    r"(?<!sub)\btotal(?:s|l?ing)?\b|\baltogether\b|\boverall\b|\bin\s+all\b"
+    r"|\bcount\b\W*(?:is\b|:|=|would be\b)"
+    r"|\bnumber\s+of\s+[^.,;:]{1,60}?(?:\b(?:is|was|equals|would be|comes to)\b|:|=)",
+    r"(?<!or )\bso\b(?!\s+(?:that|far|many|much)\b)|\btherefore\b|\bthus\b|\bhence\b|="
+    r"|\b(?:makes?|making|gives|giving|equals?|amounts?\s+to|adds?\s+up\s+to|comes?\s+to|brings?|"
+    r"bringing|sums?\s+(?:up\s+)?to)\b|\b(?:would|should|must|will)\s+be\b"
+    r"|\b(?:that|which)(?:['’]s|\s+is)\b|\b(?:best|final)\s+(?:guess|estimate)\b|\bmost\s+likely\b"
+    r"|\bI['’]?(?:d|ll|\s+would|\s+will)\s+(?:say|go\s+with|estimate)\b",
 ]
-_LOOKS_BACK = r"\bin\s+(?:total|all)\b|\baltogether\b"
-_PART = r"\b(?:visible|hidden|covered|covers|hides|occluded|seen)\b"
+_LOOKS_BACK = r"\bin\s+(?:total|all)\b|\baltogether\b|\boverall\b(?=\W*$)|\btotal\b(?=\W*$)"
+_CORRECTION = (
+    r"\b(?:wait|hold\s+on|on\s+second\s+thoughts?|scratch\s+that|oops|correction|i\s+mean|or\s+rather|"
+    r"make\s+that|i\s+apologi[sz]e|my\s+mistake|i\s+made\s+an?\s+(?:mistake|error))\b|"
+    r"\blet\s+me\s+(?:re-?count|re-?check|re-?examine|re-?evaluate|reconsider|double[- ]check|"
+    r"check|verify|correct|look\s+again|count\s+(?:again|(?:them\s+)?once\s+more))|"
+    r"\b(?:looking|counting|checking)\s+again\b|\bre-?counting\b|\bdouble[- ]checking\b|"
+    r"\bupon\s+(?:closer|further|re)|\bon\s+closer\b|\b(?:edit|update|revised)\s*:"
+)
+_AT_START = r"^\W*(?:actually|no,\s|hmm|oh,|sorry,)"
+_INNER = r",\s+(?:actually|no|sorry),?\s|(?:—|–|\s-|\.\.\.|…)\s*(?:actually|no|sorry)\b,?\s"
 _REFUSAL = (
-    r"\b(?:can\s?not|can['’]?t|unable|not\s+able|impossible|not\s+possible|sorry|not\s+sure)\b"
-    r"(?!.*\bbut\b)"
+    r"\b(?:can\s?not|can['’]?t|unable|not\s+able|impossible|not\s+possible|could\s?n['’]?t|could\s+not)\b"
+    r"(?!\s+(?:to\s+)?(?:see|find|spot|detect|identify|locate|observe)\s+(?:any|a\s+single)\s+(?!image|picture|photo))(?!.*\b(?:but|however|though|still|yet)\b)"
+    r"|\bplease\s+(?:provide|upload|share|attach|send)\b|\bnot\s+sure\s+(?:how|what|if|whether)\b"
+    r"|\b(?:un|in)determin\w+\b|\btoo\s+many\s+to\s+count\b|\bno\s+(?:image|picture|photo)\b"
+    r"|\bdepends\s+on\b|\b(?:unclear|need\s+(?:a\s+clearer|to\s+see))\b"
 )
-_ROW = (
-    r"^\s*(?:•|\d+[.)]\s)|\b(?:row|column|line|layer|ring|side|group)\b[^:]{0,20}:"
-    r"|^\W*(?:visible|hidden|left|right|top|middle|bottom)\b[^:]{0,20}:"
-)
-_PLACE = (
-    r"\b(?:first|second|third|fourth|fifth|sixth|last|next|top|middle|bottom|left|right|upper|lower)"
-    r"\b"
+_OFFER = (
+    r"\b(?:let\s+me\s+know|would\s+you\s+like|feel\s+free|for\s+example|if\s+you\s+(?:want|need|wish|like)|"
+    r"I\s+(?:can|could)\s+(?:also\s+)?(?:help|count))\b"
 )
 _RULES = ("final", "total", "conclusion", "last", "part", "refusal")
+_LAST, _REFUSED = 3, 5
 _LONGEST = 600  # characters that are read of a sentence; longer ones are mostly repeated words
 _MOST = 10**6
-_OPERATOR = r"\s*[-+*/x×]"
 # A plural such as "circles" is what is counted, not how it is arranged.
 _FORMS = {
     "circle": r"\bcircle\b(?!s)|\bcircular|\bring\b",
@@ -52,6 +84,22 @@ _FORMS = {
 }
 _STATED = r"\bconfidence(?:\s(?:level|score))?(?:\s(?:is|of))?\W{0,6}?"
 _NUMBER = r"\b(\d{1,3}(?:\.\d{1,9})?)"
+_PREPOSITION = (
+    r"\b(?:(?<!result\s)(?<!results\s)(?<!resulting\s)in|on|around|across|over|under|near|among|"
+    r"between|along|against|inside|at|from|using|via|for|into|by)\s+(?:the\s+|these\s+|about\s+)?$"
+    r"|\bwhich\s+(?:has|have|holds?|measures?|contains?)\s+$"
+)
+_AND = (
+    r"(?:[,;]|\band\b)\s*(?:\w+\s+){0,2}\w+\s*:\s*$"
+    r"|(?:,|\band\b|\bplus\b|[&+])\s*(?:(?:and|also|another|only|just|about)\s+)*$"
+)
+_LIKELY = (
+    r"\b(?:probably|likely|perhaps|say|closer\s+to|namely|average|mostly)\s+"
+    r"(?:(?:of|about|around)\s+)?$"
+)
+_ITEM = rf"•|\s*[\w\s]{{1,30}}:\s*{N}\W*$"
+_ALSO = r"\b(?:also|as\s+well\s+as|additionally|besides|in\s+addition)\b"
+_VERB = r"\b(?:is|are|was|were|be|there|counts?|counted|see|it['’]?s|that['’]?s|have|has|shows?)\b"
 
 
 @dataclass(frozen=True)
@@ -62,10 +110,32 @@ class Extraction:
     rule: str
 
 
+@dataclass(frozen=True)
+class _Sentence:
+    """A sentence with its numbers marked, and how many corrections precede it."""
+
+    text: str
+    segment: int
+    mentions: tuple[Mention, ...]
+
+    @property
+    def cue(self) -> int:
+        """The strongest cue of the sentence, 0 the strongest of all, `_LAST` without one."""
+        cues = (k for k, cue in enumerate(_CUES) if re.search(cue, self.text, _FLAGS))
+        return next(cues, _LAST)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The number that a sentence gives, and by how strong a rule (0 is strongest)."""
+
+    level: int
+    mention: Mention
+    sentence: _Sentence
+
+
 def extract_count(answer: str) -> Extraction:
     """Read the count out of a model's answer in English.
-
-    Reasoning between ``<think>`` tags is not read, and an answer that ends inside it is skipped.
 
     Examples
     --------
@@ -74,100 +144,224 @@ def extract_count(answer: str) -> Extraction:
     >>> extract_count("Somewhere between ten and twelve.")
     Extraction(value=None, rule='no single number')
     """
-    text = re.sub(r"<(think(?:ing)?)>.*?</\1>", " ", answer, flags=_FLAGS | re.DOTALL)
-    if re.search(r"<think(?:ing)?>", text, _FLAGS):
-        return Extraction(None, "unfinished reasoning")
-    sentences = _sentences(text)
-    if not sentences:
-        return Extraction(None, "empty")
-    choices = [_choose(sentence) for sentence in sentences]
-    decided = [choice for choice in choices if choice is not None]
-    if not decided:
-        return Extraction(None, "no number")
-    strongest = min(level for level, _ in decided)
-    mention = [choice_mention for level, choice_mention in decided if level == strongest][-1]
-    if strongest >= _RULES.index("last") and _is_list(sentences, choices, strongest):
+    content = read_markup(answer)
+    if content.fault == UNFINISHED:
+        return Extraction(None, content.fault)
+    sentences = _sentences(content.text)
+    read = _decide(sentences)
+    if read.value is not None or read.rule == "refusal":
+        return read
+    if content.fault:
+        return Extraction(None, content.fault)
+    if content.located is not None:
+        return Extraction(content.located, "points")
+    if read.rule == "no number" and (named := enumerated(content.text)):
+        return Extraction(named, "list")
+    return read
+
+
+def _sentences(text: str) -> list[_Sentence]:
+    text = re.sub(
+        r"\b(approx|ca|no|fig|min|max|vs|e\.g|i\.e|etc)\.(?=\s*[\w(])", r"\1", text, flags=_FLAGS
+    )
+    for inner in (_INNER, rf"(?<=[\w,.)])[^\w\n]{{1,5}}(?=(?:no,?\s+)?(?:{_CORRECTION}))"):
+        text = re.sub(inner, lambda match: f"\n{match[0].lstrip(' ,—–.…-')}", text, flags=_FLAGS)
+    sentences, segment = list[_Sentence](), 0
+    for part in re.split(r"(?<=[.!?;…])\s+|\n+", text):
+        part = part.strip()[-_LONGEST:].strip()
+        if not part:
+            continue
+        adjusted = re.match(r"\W*(?:but|however)\b", part, _FLAGS) and any(
+            re.search(cue, part, _FLAGS) for cue in _CUES
+        )
+        if adjusted or re.search(rf"{_AT_START}|{_CORRECTION}", part, _FLAGS):
+            segment += 1
+        sentences.append(_Sentence(mark_numbers(part)[0], segment, tuple(find_mentions(part))))
+    said = [s for s in sentences if not re.search(_OFFER, s.text, _FLAGS)]
+    return said if any(s.mentions for s in said) else sentences
+
+
+def _decide(sentences: Sequence[_Sentence]) -> Extraction:
+    if not any(sentence.mentions for sentence in sentences):
+        return Extraction(None, "no number" if sentences else "empty")
+    choices = [choice for sentence in sentences if (choice := _choose(sentence)) is not None]
+    for segment in sorted({choice.sentence.segment for choice in choices}, reverse=True):
+        here = [c for c in choices if c.sentence.segment == segment and c.level <= _LAST]
+        if here:
+            strongest = min(choice.level for choice in here)
+            return _weigh([choice for choice in here if choice.level == strongest], sentences)
+    if any(re.search(_REFUSAL, sentence.text, _FLAGS) for sentence in sentences):
+        return Extraction(None, "refusal")
+    counted = _counted_up(sentences)
+    return _of_parts(sentences) if counted is None else Extraction(counted, "counting")
+
+
+def _weigh(deciding: Sequence[_Choice], sentences: Sequence[_Sentence]) -> Extraction:
+    """Take the last choice, unless it is one of a list, or what is asked for is not there."""
+    last = deciding[-1]
+    if last.level < _LAST:
+        return _settle(last.mention, _RULES[last.level])
+    counted = _counted_up(sentences)
+    if counted is not None:
+        return Extraction(counted, "counting")
+    listed = [choice for choice in deciding if re.match(_ITEM, choice.sentence.text)]
+    if len(listed) > 1 and listed[-1] is last:
         return Extraction(None, "rows of a list")
-    return _settle(mention, _RULES[strongest])
+    for mention in (choice.mention for choice in deciding[:-1]):
+        if mention.value == 0 and mention.noun and last.mention.noun not in ("", mention.noun):
+            return Extraction(0, "none")  # "no elephants", whatever else there is
+    if len(deciding) > 1 and re.search(_ALSO, last.sentence.text, _FLAGS):
+        earlier = deciding[-2].mention
+        if "" not in (earlier.noun, last.mention.noun) and earlier.noun != last.mention.noun:
+            return _settle(earlier, _RULES[last.level])  # "35 coins. There is also a pen"
+    return _settle(last.mention, _RULES[last.level])
 
 
-def _is_list(
-    sentences: list[str], choices: list[tuple[int, Mention] | None], strongest: int
-) -> bool:
-    """Return whether nothing but the rows of a list decides, and they do not count up from one."""
-    deciding = [s for s, c in zip(sentences, choices, strict=True) if c and c[0] == strongest]
-    if len(deciding) < 2 or not re.search(_ROW, deciding[-1], _FLAGS):
-        return False
-    rows = [sentence for sentence in deciding if re.search(_ROW, sentence, _FLAGS)]
-    return len(rows) > 1 and not _counts_up(m for s in rows for m in find_mentions(s))
-
-
-def _counts_up(mentions: Iterable[Mention]) -> bool:
+def _of_parts(sentences: Sequence[_Sentence]) -> Extraction:
+    """Read a count from numbers of parts alone: the only one, or the sum of the others."""
+    said = [(s.segment, s.cue, m) for s in sentences for m in s.mentions if m.role in (PART, PAST)]
+    if not said or any(m.role == ROW for s in sentences for m in s.mentions):
+        return Extraction(None, "rows of a list")
+    latest = max(segment for segment, _, _ in said)
+    strongest = min(cue for segment, cue, _ in said if segment == latest)
+    mentions = [m for segment, cue, m in said if segment == latest and cue == strongest]
     values = [mention.value for mention in mentions]
-    return len(values) > 2 and values == list(range(1, len(values) + 1))
+    if len(set(values)) == 1:
+        return _settle(mentions[-1], "part")
+    whole = _whole(values)
+    return Extraction(None, "no single number") if whole is None else Extraction(int(whole), "part")
 
 
-def _sentences(text: str) -> list[str]:
-    text = re.sub(r"^\s*[-*•–]\s+", "• ", text, flags=re.MULTILINE)
-    text = re.sub(r"\\boxed\s*\{([^}]*)\}", r"\nFinal answer: \1\n", text)
-    text = re.sub(r"</?answer>", "\nFinal answer: ", text, flags=_FLAGS)
-    text = re.sub(r"<[^<>]*>|[*`$\"#{}]|\\[()\[\]]|_{2,}", " ", text)
-    parts = re.split(r"(?<=[.!?;])(?<!^\d\.)\s+|\n+", text, flags=re.MULTILINE)
-    return [part.strip()[-_LONGEST:] for part in parts if part.strip()]
+def _whole(values: Sequence[float | None]) -> float | None:
+    """Return the number that is the sum of all others, of three or more; None where none is."""
+    numbers = [value for value in values if value is not None]
+    if len(numbers) < max(3, len(values)):
+        return None
+    largest = max(numbers)
+    return largest if largest > 0 and 2 * largest == sum(numbers) else None
 
 
-def _choose(sentence: str) -> tuple[int, Mention] | None:
-    """Return the strength of a sentence's cue (0 strongest) and the number it gives."""
-    mentions = find_mentions(sentence)
+def _counted_up(sentences: Sequence[_Sentence]) -> int | None:
+    """Return the last number of an answer that counts "1, 2, 3 ..." and says nothing else.
+
+    One number for each of several rows is no such counting.
+    """
+    by_sentence = [s.mentions for s in sentences if s.mentions]
+    mentions = [mention for mentions in by_sentence for mention in mentions]
+    values = [mention.value for mention in mentions]
+    if len(values) < 3 or values != list(range(1, len(values) + 1)):
+        return None
+    rows = sum(mention.role != ALL for mention in mentions)
+    return None if rows > 1 and rows == len(mentions) == len(by_sentence) else len(values)
+
+
+def _choose(sentence: _Sentence) -> _Choice | None:
+    """Return the number of all objects that a sentence gives; None where it speaks of parts."""
+    mentions = [mention for mention in sentence.mentions if mention.role == ALL]
     if not mentions:
         return None
-    for level, cue in enumerate(_CUES):
-        cues = list(re.finditer(cue, sentence, _FLAGS))
-        if cues:
-            return level, _after_equals(sentence, mentions) or _near(cues[-1], level, mentions)
-    return _without_cue(sentence, mentions)
+    sentence = replace(sentence, text=_outside_brackets(sentence, mentions))
+    mentions = [m for m in mentions if sentence.text[m.start : m.end].strip()]
+    level = sentence.cue
+    refused = re.search(_REFUSAL, sentence.text, _FLAGS)
+    if level > 1 and refused and any(mention.value != 0 for mention in mentions):
+        return _Choice(_REFUSED, mentions[-1], sentence)
+    cues = [*re.finditer(_CUES[level], sentence.text, _FLAGS)] if level < _LAST else []
+    if level == _LAST - 1 and "=" not in sentence.text:
+        cues = [c for c in cues if any(m.start >= c.end() for m in mentions)]
+    if not cues:
+        level = _LAST
+        return _Choice(level, _without_cue(sentence, mentions), sentence)
+    return _Choice(level, _after_equals(sentence) or _near(sentence, cues[-1], mentions), sentence)
 
 
-def _without_cue(sentence: str, mentions: list[Mention]) -> tuple[int, Mention]:
-    if re.search(_REFUSAL, sentence, _FLAGS):
-        return _RULES.index("refusal"), mentions[-1]
-    before = {m: sentence[: m.start] for m in mentions}
-    outside = [m for m in mentions if before[m].count("(") <= before[m].count(")")] or mentions
-    if len(outside) > 1 and len(re.findall(_PLACE, sentence, _FLAGS)) > 1:
-        last = outside[-1]
-        settled = last if _counts_up(outside) else Mention(last.start, last.end, None)
-        return _RULES.index("last"), settled
-    if not re.search(_PART, sentence, _FLAGS):
-        return _RULES.index("last"), outside[-1]
-    last = outside[-1]
-    if len({mention.value for mention in outside}) > 1:
-        last = Mention(last.start, last.end, None)
-    return _RULES.index("part"), last
+def _outside_brackets(sentence: _Sentence, mentions: Sequence[Mention]) -> str:
+    """Blank what stands in brackets, unless all the numbers do."""
+    outside = re.sub(r"\([^()]*\)?", lambda match: " " * len(match[0]), sentence.text)
+    return outside if any(outside[m.start : m.end].strip() for m in mentions) else sentence.text
 
 
-def _near(cue: re.Match[str], level: int, mentions: list[Mention]) -> Mention:
+def _without_cue(sentence: _Sentence, mentions: Sequence[Mention]) -> Mention:
+    text = sentence.text
+    whole = _whole([mention.value for mention in sentence.mentions])
+    if whole is not None:
+        return next(mention for mention in sentence.mentions if mention.value == whole)
+    before = {m: text[: m.start] for m in mentions}
+    if len(mentions) > 1 and any(mention.value == 0 for mention in mentions):
+        return _beside_nothing(text, mentions)
+    # "27 birds on 4 wires": what stands behind a preposition tells where they are.
+    first, *others = mentions
+    kept = [first, *(m for m in others if not re.search(_PREPOSITION, before[m], _FLAGS))]
+    last = kept[-1]
+    rest = [m for m in sentence.mentions if m.role == PART and m.start > last.end]
+    if (
+        rest
+        and re.fullmatch(
+            r"(?:\s+\w+){0,3}\s*(?:\band\b|\bplus\b|[&+])\s*",
+            text[last.end : rest[0].start],
+            _FLAGS,
+        )
+        and not re.match(rf"\s*(?:\w+\s+){{0,2}}?{_VERB}", text[rest[0].end :], _FLAGS)
+    ):
+        return Mention(last.start, last.end, None)  # "9 circles and 3 hidden ones"
+    each = [m for m in sentence.mentions if m.role == EACH and m.noun]
+    if each and last.noun not in ("", each[-1].noun):
+        return Mention(last.start, last.end, None)  # "3 shelves with 15 books each"
+    if len(kept) > 1 and last.value != kept[-2].value:
+        between = text[kept[-2].end : last.start]
+        if re.search(_AND, between, _FLAGS) and not re.search(_VERB, between, _FLAGS):
+            return Mention(last.start, last.end, None)  # two kinds that nobody added
+    return last
+
+
+def _beside_nothing(text: str, mentions: Sequence[Mention]) -> Mention:
+    """Choose between numbers and "no oranges" in one sentence."""
+    first, last = mentions[0], mentions[-1]
+    if first.value == 0 and first.noun and last.noun not in ("", first.noun):
+        return first  # "no oranges, only 12 lemons"
+    before = text[mentions[-2].end : last.start]
+    if last.value == 0 and last.noun and not re.search(rf"\bbut\b|{_VERB}", before, _FLAGS):
+        return mentions[-2]  # "12 dots and no squares"
+    return last
+
+
+def _near(sentence: _Sentence, cue: re.Match[str], mentions: Sequence[Mention]) -> Mention:
+    """Return the number that belongs to a cue of a sentence."""
     before = [mention for mention in mentions if mention.end <= cue.start()]
-    if before and re.search(_LOOKS_BACK, cue.string[max(cue.start() - 3, 0) : cue.end()], _FLAGS):
-        return before[-1]
     after = [mention for mention in mentions if mention.start >= cue.end()]
-    if level < 2 and after:
-        return after[0]
-    return mentions[-1]
+    around = sentence.text[max(cue.start() - 3, 0) :]
+    if before and (not after or re.match(rf"\W*(?:{_LOOKS_BACK})", around, _FLAGS)):
+        return before[-1]
+    # "70 to 80, probably around 75"
+    narrowed = [
+        m
+        for m in after
+        if m.value is not None and re.search(_LIKELY, sentence.text[: m.start], _FLAGS)
+    ]
+    if after and after[0].value is None and narrowed:
+        return narrowed[0]
+    return after[0] if after else mentions[-1]
 
 
-def _after_equals(sentence: str, mentions: list[Mention]) -> Mention | None:
-    equals = sentence.rfind("=")
-    if equals < 0:
+def _after_equals(sentence: _Sentence) -> Mention | None:
+    """Return the result behind the last "=", or before it where a calculation is behind it."""
+    text, mentions = sentence.text, sentence.mentions
+    equals = text.rfind("=")
+    after = [mention for mention in mentions if mention.start > equals >= 0]
+    if re.match(rf"=\s*\(?\s*{N}[^=.;]*?[-+×*/]\s*\(?\s*{N}", text[max(equals, 0) :]):
+        before = [m for m in mentions if not text[m.end : equals].strip() and m.end <= equals]
+        return before[-1] if before else None
+    if not after:
         return None
-    after = [mention for mention in mentions if mention.start > equals]
-    if not after or re.match(_OPERATOR, sentence[after[0].end :]):
-        return None
-    return after[0]
+    first, last = after[0], after[-1]
+    # "15, minus 2: 13"
+    changed = re.search(
+        r"\b(?:minus|plus|but|except|however)\b", text[first.end : last.start], _FLAGS
+    )
+    return last if changed and last.role == ALL else first
 
 
 def _settle(mention: Mention, rule: str) -> Extraction:
-    if rule == "refusal":
-        return Extraction(None, "refusal")
     if mention.value is None:
         return Extraction(None, "no single number")
     if mention.value != int(mention.value):
