@@ -33,7 +33,7 @@ _CUT, UNFINISHED = "cut off", "unfinished reasoning"
 
 
 @dataclass(frozen=True)
-class Content:
+class Unmarked:
     """The plain text of an answer, how many points or boxes it lists, and why it is unfinished.
 
     `located` is None where the answer locates nothing; `fault` is empty where nothing is amiss.
@@ -44,7 +44,7 @@ class Content:
     fault: str = ""
 
 
-def read_markup(answer: str) -> Content:
+def read_markup(answer: str) -> Unmarked:
     """Take the markup off an answer in the styles of language models that see.
 
     Examples
@@ -56,13 +56,13 @@ def read_markup(answer: str) -> Content:
     """
     text = _without_reasoning(answer)
     if text is None:
-        return Content("", fault=UNFINISHED)
+        return Unmarked("", fault=UNFINISHED)
     text, located = _without_tags(text)
     text, in_json, fault = _without_json(text)
     located = _joined(located, in_json)
     text, tuples = _without_tuples(text)
     located = _joined(located, tuples)
-    return Content(_plain(text), located, fault)
+    return Unmarked(_plain(text), located, fault)
 
 
 def _joined(first: int | None, second: int | None) -> int | None:
