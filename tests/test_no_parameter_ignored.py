@@ -292,6 +292,8 @@ def of_predictions(w):
             "names": {"names": NAMES},
             "reference_names": {"reference_names": NAMES},
             "complete": ({"path": w / "cut.json"}, {"complete": False}),
+            "columns": {"columns": ["class", "x", "y", "w", "h", "score"]},
+            "numbering": {"numbering": "coco"},
         },
         call,
     )

@@ -8,6 +8,8 @@ first detector is a candidate: status 0 means that it passed, 3 that it failed, 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,7 @@ RARE = (
     *("max_loss", "undecided", "markdown", "batch_size", "launcher"),
 )
 TRAINED_HERE, KNOWN = "trained_here", "known"
+FACTS = ("names", "columns", "numbering")  # of a file of predictions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=(),
         metavar="PATH",
-        help="boxes of each detector on these images, in the same order; - for one that is run",
+        help="boxes of each detector on these images, in the same order, each with names=, "
+        "columns= or numbering= behind it, as in `estimate`; - for one that is run",
     )
     run_options.add_reference_options(parser)
     site_options.add_category_option(parser)
@@ -84,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
     from autoeval.api import compare, named_estimators
     from autoeval.comparison.gate import check_max_loss
 
+    args.predictions, facts = _with_facts(args.predictions)
     by_files = bool(args.predictions) and NOT_FILES not in args.predictions
     _refuse_unread(args, by_files=by_files)
     if args.max_loss is not None:
@@ -95,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     with execution_options.launched(args) as shards:
         result = compare(
             fits,
-            _boxes(args, fits),
+            _boxes(args, fits, facts),
             images=args.images if by_files else site_options.named_images(args),
             labels=args.labels,
             img_dir=args.label_images,
@@ -218,23 +223,40 @@ def _named(texts: list[str]) -> Any:
     return named
 
 
-def _boxes(args: argparse.Namespace, fits: dict[str, Any]) -> list[Any]:
-    """Return the file of each detector, or the detector as it was fitted."""
+def _with_facts(words: Sequence[str]) -> tuple[list[str], list[dict[str, Any]]]:
+    """Tell files of predictions from what is said of each behind it."""
+    paths, facts = list[str](), list[dict[str, Any]]()
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not (paths and sign and name in FACTS) or Path(word).exists():
+            paths.append(word)
+            facts.append({})
+        else:
+            facts[-1][name] = value.split(",") if name == "columns" else value
+    return paths, facts
+
+
+def _boxes(
+    args: argparse.Namespace, fits: dict[str, Any], facts: Sequence[Mapping[str, Any]]
+) -> list[Any]:
+    """Return the file of each detector with its facts, or the detector as it was fitted."""
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.estimation.given_boxes import Detector, Predictions
     from autoeval.model.reference_features import REFERENCE_AP
 
-    boxes: list[Any] = [None if path == NOT_FILES else path for path in args.predictions]
-    boxes = boxes or [None] * len(fits)
+    boxes: list[Any] = [
+        None if path == NOT_FILES else Predictions(path, **said)
+        for path, said in zip(args.predictions, facts, strict=True)
+    ] or [None] * len(fits)
     if args.reference:  # that of the fits with one; where none has, each refuses it
         with_one = [REFERENCE_AP in fitted.table_ for fitted in fits.values()]
         given = with_one if any(with_one) else [True] * len(fits)
         names = args.reference_names or {}
         boxes = [
-            Predictions(path, reference=args.reference, reference_names=names)
-            if path and to
-            else path
-            for path, to in zip(boxes, [*given, *[False] * len(boxes)], strict=False)
+            replace(files, reference=args.reference, reference_names=names)
+            if files and to
+            else files
+            for files, to in zip(boxes, [*given, *[False] * len(boxes)], strict=False)
         ]
     for k, fitted in enumerate(fits.values()):
         if k < len(boxes) and boxes[k] is None and fitted.loading_:

@@ -73,6 +73,7 @@ def watch_predictions_at(args: argparse.Namespace, estimator: AccuracyEstimator)
             args.names or {},
             complete=args.complete,
             reference_names=args.reference_names or {},
+            numbering=args.numbering,
         ),
         estimator,
         RecordStore(args.work_dir),

@@ -62,6 +62,22 @@ PREDICTIONS_DETAILS = (
         read=yes_or_no,
         default=True,
     ),
+    Detail(
+        "numbering",
+        "how category numbers count, where several ways fit: labels (as in the labels, names= or "
+        "the fit), 0 or 1 (positions in their list), coco (1 to 90)",
+        default="",
+    ),
+)
+TEXT_DETAILS = (
+    Detail(
+        "columns",
+        "what stands in which column of text files, where they fit several orders: such as "
+        "class,score,left,top,right,bottom, or class,x,y,w,h,score with the centre; - for another "
+        "number",
+        read=lambda text: text.split(","),
+        default=(),
+    ),
 )
 
 
@@ -182,11 +198,11 @@ def read_cfg_options(words: list[str] | None) -> dict | None:
 
 
 def add_predictions_options(
-    group: argparse._ActionsContainer, what: str, more: Sequence[Detail] = ()
+    group: argparse._ActionsContainer, what: str, more: Sequence[Detail] = TEXT_DETAILS
 ) -> None:
     """Declare predictions of any detector, for which no network is run; `what` are they.
 
-    `more` are facts of one command.
+    `more` are facts that not all commands have; by default those of folders of text files.
     """
     details = (*PREDICTIONS_DETAILS, *more)
     add_input(group, "--predictions", details, metavar="PATH", help=what)
@@ -218,6 +234,8 @@ def named_predictions(args: argparse.Namespace) -> Predictions | None:
         args.names or {},
         complete=args.complete,
         reference_names=getattr(args, "reference_names", None) or {},
+        columns=args.columns,
+        numbering=args.numbering,
     )
 
 

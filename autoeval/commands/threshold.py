@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from autoeval.commands import run_options, site_options
+from autoeval.commands.given_words import named_categories
 from autoeval.commands.typed_options import refuse_all_but, refuse_beside
 from autoeval.errors import InputError
 from autoeval.targets import IOUS
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 LEVEL = 0.9  # of a labelled set, whose curve is exact
 OUTPUT = ("recall", "precision", "iou", "work_dir", "json", "verbose")
 OF_LABELS = ("labels", "label_images", "words", "plan")
-OF_LABELLED_SET = ("labels", "label_images", "predictions", "names", "complete")
+OF_LABELLED_SET = (
+    *("labels", "label_images", "predictions", "names", "complete"),
+    *("columns", "numbering", "category"),
+)
 RARE = (
     *("cfg_options", "device", "reference", "batch_size", "launcher", "images_list"),
     *("detector", "checkpoint"),
@@ -111,6 +115,7 @@ def _curve(args: argparse.Namespace) -> _Curve | None:
         expected_curve,
         labelled_curve,
     )
+    from autoeval.estimation.site import words_of
     from autoeval.labels.plan_file import load_plan
     from autoeval.labels.with_labels import warnings_with_labels
 
@@ -146,5 +151,7 @@ def _curve(args: argparse.Namespace) -> _Curve | None:
         (*OUTPUT, *OF_LABELLED_SET),
         "has no use with the --labels and --predictions of a labelled set: leave it out.",
     )
-    labelled = labels_with_files(args.labels, files, img_dir=args.label_images)
+    named = named_categories(args.category)
+    words = None if named is None else words_of(named)
+    labelled = labels_with_files(args.labels, files, img_dir=args.label_images, words=words)
     return _Curve(exact_curve(labelled.rankings, args.iou), labelled.left_out, LEVEL)

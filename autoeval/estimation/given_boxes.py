@@ -24,6 +24,7 @@ from autoeval.io.predictions.prediction_checks import check_half_size
 from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.job import Executor
+from autoeval.sites.category_numbers import usual_way
 from autoeval.sites.site_boxes import SiteBoxes
 
 
@@ -48,6 +49,14 @@ class Predictions:
         Whether all boxes are there; False goes on although those with a score under .3 are missing.
     reference_names : mapping of str to str, or path-like
         Word of the detector for each category number of the reference, as `names`.
+    columns : sequence of str
+        What stands in which column of text files, such as ``["class", "score", "left", "top",
+        "right", "bottom"]``; see `autoeval.io.predictions.text_folder.column_names`. By default it
+        is found out.
+    numbering : str
+        How category numbers count: ``"labels"`` (as in the labels, `names` or the fit), ``"0"`` or
+        ``"1"`` (positions in their list from there), ``"coco"`` (COCO's 1 to 90). By default the
+        way in which all numbers have a word; where several fit, labels or the fit decide.
     """
 
     path: PathLike
@@ -56,6 +65,8 @@ class Predictions:
     names: Mapping[str, str] | PathLike = field(default_factory=dict)
     complete: bool = True
     reference_names: Mapping[str, str] | PathLike = field(default_factory=dict)
+    columns: Sequence[str] = ()
+    numbering: str = ""
 
     def read(
         self,
@@ -64,12 +75,17 @@ class Predictions:
         where: str,
         numbers: Mapping[str, str],
         words: Sequence[str] | None = None,
+        kind: str = "",
     ) -> SiteBoxes:
         """Read all passes, in the words of the detector, on the images that all of them cover.
+
+        Category numbers that several ways fit are left to the caller, see
+        `autoeval.sites.category_numbers`.
 
         images: all images that the detector was run on; by default those that the predictions name.
         numbers: word of each category number; `names` go before.
         words: of the detector, where the predictions may hold no box; see `read_predictions`.
+        kind: of the files of the fit; see `autoeval.sites.category_numbers.kind_of`.
         """
         if self.reference_names and self.reference is None:
             raise InputError(
@@ -83,11 +99,19 @@ class Predictions:
             )
         numbers = _words_of(self.names) or numbers
         clean = read_predictions(
-            self.path, images=images, where=where, numbers=numbers, words=words
+            self.path,
+            images=images,
+            where=where,
+            numbers=numbers,
+            words=words,
+            columns=self.columns,
+            numbering=self.numbering,
+            usual=usual_way(kind, text=Path(self.path).is_dir()),
+            undecided=True,
         )
         half, reference = (
-            None if path is None else _read_beside(clean, path, str(self.path), words, canvas)
-            for path, words, canvas in (
+            None if path is None else _read_beside(clean, path, self, words, same_tool=same_tool)
+            for path, words, same_tool in (
                 (self.half_size, numbers, True),
                 ((*self.references, None)[0], _words_of(self.reference_names) or numbers, False),
             )
@@ -224,12 +248,26 @@ def _words_of(names: Mapping[str, str] | PathLike) -> Mapping[str, str]:
 
 
 def _read_beside(
-    clean: FoundBoxes, path: PathLike, where: str, numbers: Mapping[str, str], on_canvas: bool
+    clean: FoundBoxes,
+    path: PathLike,
+    files: Predictions,
+    numbers: Mapping[str, str],
+    *,
+    same_tool: bool,
 ) -> FoundBoxes:
-    """Read another pass over the same images, in the same words; its file may hold no box."""
+    """Read another pass over the same images, in the same words; its file may hold no box.
+
+    same_tool: whether it is of the same detector, on a canvas, and written in the same way.
+    """
     try:
         second_pass = read_predictions(
-            path, images=clean.images, where=where, numbers=numbers, on_canvas=on_canvas
+            path,
+            images=clean.images,
+            where=str(files.path),
+            numbers=numbers,
+            on_canvas=same_tool,
+            columns=files.columns if same_tool and Path(path).is_dir() else (),
+            numbering=clean.numbering.used if same_tool else "",
         )
     except NoBoxError:
         return clean.where(np.zeros(len(clean), bool))

@@ -19,6 +19,7 @@ from autoeval.io.predictions.prediction_checks import check_coverage
 from autoeval.io.wording import listed
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
+from autoeval.sites.category_numbers import numbered_by_labels
 from autoeval.sites.label_warnings import exchanged_words, mismatched_words
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.sites.reference_statistics import ReferenceStatistics
@@ -169,6 +170,7 @@ def _with_files(
     content = of_images(content, boxes.clean.images)
     floor = check_floor(boxes.clean, str(files.path), complete=files.complete)
     truth = Truth.of(content, categories, label_words)
+    boxes = boxes.renumbered(numbered_by_labels(boxes.clean, truth, words, Path(files.path)))
     uncovered = check_coverage(
         boxes.clean,
         np.unique(truth.image),
@@ -202,7 +204,10 @@ def _with_files(
         if exchanged:
             others = f"{exchanged[0][0].upper()}{exchanged[0][1:]}."
         elif mismatch:
-            others = f"{mismatch[0]} If so, give --task a file with `detector_mapping`."
+            others = (
+                f"{mismatch[0]} If so, translate them, such as with --category "
+                "vehicle=car,bus,truck (categories=), or in a task file with `detector_mapping`."
+            )
         raise _hardly_right(made, str(files.path), f"by {content.path}", others)
     return _noting_all_wrong(made, str(files.path))
 

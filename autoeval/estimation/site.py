@@ -29,6 +29,7 @@ from autoeval.io.wording import listed, listed_near
 from autoeval.notices import Notice, as_notice
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards, Undivided
+from autoeval.sites.category_numbers import numbered_by_fit
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes, check_floor
 
@@ -105,7 +106,11 @@ def site_of_files(
     else:
         listed_images, where = images, "the list of images"
     words = statistics.categories
-    boxes = files.read(listed_images, where=where, numbers=statistics.numbers, words=words)
+    numbers, kind = statistics.numbers, statistics.kind
+    boxes = files.read(listed_images, where=where, numbers=numbers, words=words, kind=kind)
+    boxes = boxes.renumbered(
+        numbered_by_fit(boxes.clean, statistics.frequencies, kind, Path(files.path))
+    )
     boxes, cut = as_in_fit(boxes, statistics)
     clean = boxes.clean
     left_out += [*boxes.left_out, *cut]

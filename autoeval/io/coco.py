@@ -44,7 +44,7 @@ def read_coco(path: PathLike) -> LabelSet:
         tuple(categories.values()),
         tuple(boxes),
         warnings=tuple(warnings),
-        numbers=tuple(str(number) for number in categories),
+        numbers=tuple(categories),
     )
 
 
@@ -153,9 +153,9 @@ def _time_taken(entry: dict[str, Any]) -> datetime | None:
     return None
 
 
-def _category(entry: dict[str, Any]) -> tuple[Any, str]:
+def _category(entry: dict[str, Any]) -> tuple[str, str]:
     hash(entry["id"])  # a list as an id is malformed
-    return entry["id"], str(entry["name"])
+    return normal_id(str(entry["id"]).strip()), str(entry["name"])
 
 
 def _box(
@@ -164,14 +164,15 @@ def _box(
     image_id = _id(entry["image_id"])
     if image_id not in image_ids:
         raise ValueError(f"image_id {image_id} is not in the list of images")
-    if entry["category_id"] not in categories:
-        raise ValueError(f"category_id {entry['category_id']} is not in the list of categories")
+    number = normal_id(str(entry["category_id"]).strip())
+    if number not in categories:
+        raise ValueError(f"category_id {number} is not in the list of categories")
     outline = None if entry.get("bbox") else entry.get("segmentation")
     bbox = box_of_segmentation(outline) if outline else entry["bbox"]
     xywh = tuple(map(float, bbox))
     if len(xywh) != 4 or not all(map(math.isfinite, xywh)):
         raise ValueError(f"expected bbox [x, y, width, height], got {bbox}")
-    return LabelledBox(image_id, categories[entry["category_id"]], xywh, _is_crowd(entry))
+    return LabelledBox(image_id, categories[number], xywh, _is_crowd(entry))
 
 
 def _is_crowd(entry: dict[str, Any]) -> bool:

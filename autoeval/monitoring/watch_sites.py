@@ -241,7 +241,13 @@ def watch_predictions(
     # Periods of a site are compared with each other: files of all of them begin where the fit does.
     statistics, clock = replace(estimator.statistics_, floors=()), Clock(time_form)
     reader = ResultsReader(
-        statistics, clock, plan.depth, names, not given.complete, reference_names
+        statistics,
+        clock,
+        plan.depth,
+        names,
+        not given.complete,
+        reference_names,
+        given.numbering,
     )
     files = find_results(
         given.path, half_size=given.half_size, reference=reference, image_list=images_list

@@ -17,6 +17,7 @@ from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
 from autoeval.notices import Notice, codes_of, notices_of
 from autoeval.report.tables import counted
+from autoeval.sites.category_numbers import frequencies, kind_of
 from autoeval.sites.list_starts import (
     ENOUGH_BOXES,
     NEVER,
@@ -47,6 +48,8 @@ class ReferenceStatistics:
     highest: highest score; 0 where it is not known.
     floors: thresholds that the fit is known at, too, rising, and the share of its boxes over each;
         see `autoeval.estimation.score_floors`.
+    frequencies, kind: how often each category was found, and what kind of numbers the files have;
+        see `autoeval.sites.category_numbers`.
     warnings: what was found wrong in the fit, which every estimate repeats.
     """
 
@@ -60,6 +63,8 @@ class ReferenceStatistics:
     widening: float = 0.0
     floors: tuple[tuple[float, float], ...] = ()
     n_boxes: int = 0
+    frequencies: dict[str, float] = field(default_factory=dict)
+    kind: str = ""
 
     @classmethod
     def of(cls, boxes: FoundBoxes) -> ReferenceStatistics:
@@ -72,6 +77,8 @@ class ReferenceStatistics:
             boxes.highest,
             unseen_share(boxes),
             n_boxes=len(boxes),
+            frequencies=frequencies(boxes),
+            kind=kind_of(boxes),
         )
 
     def warning(self, *warnings: str) -> ReferenceStatistics:
@@ -226,6 +233,11 @@ def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatisti
         for k, word in numbers.items()
         if all(part.numbers.get(k, word) == word for part in parts)
     }
+    totals: dict[str, float] = {}
+    for part in parts:
+        for word, total in part.frequencies.items():
+            totals[word] = totals.get(word, 0.0) + total
+    kinds = {part.kind for part in parts}
     return ReferenceStatistics(
         tuple(words),
         numbers,
@@ -236,6 +248,8 @@ def joined_statistics(parts: Sequence[ReferenceStatistics]) -> ReferenceStatisti
         widening=max(part.widening for part in parts),
         floors=_common_floors([dict(part.floors) for part in parts]),
         n_boxes=sum(part.n_boxes for part in parts),
+        frequencies=totals,
+        kind=kinds.pop() if len(kinds) == 1 else "",
     )
 
 

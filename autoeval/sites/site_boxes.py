@@ -101,6 +101,14 @@ class SiteBoxes:
             passes[name] = columns_of(boxes, images, categories) if complete else None
         return cls(clean, blocks=blocks, **passes)
 
+    def renumbered(self, clean: FoundBoxes) -> SiteBoxes:
+        """Take the clean boxes with their category numbers read anew; see `category_numbers`."""
+        half, lookup = self.half_size, self.clean.numbering.others.get(clean.numbering.used)
+        if half is not None and lookup is not None:  # of the same tool, in the same numbers
+            half = replace(half, label=lookup[half.label])
+            half = half.where(half.label >= 0)
+        return replace(self, clean=clean, half_size=half)
+
     @property
     def right_at_half(self) -> np.ndarray:
         """True-positive probability of each clean box at IoU .5, (N,)."""

@@ -64,6 +64,8 @@ def predictions(base):
         "names": (base, f"{path} {NAMES}"),
         "half_size_predictions": (base, f"{path} half_size=others.json"),
         "complete": (cut, "--predictions cut.json complete=no"),
+        "numbering": (base, f"{path} numbering=coco"),
+        "columns": (base, f"{path} columns=class,x,y,w,h,score"),
     }
 
 
@@ -95,6 +97,8 @@ CASES = {
             "fit --labels val_labels.json --predictions cut_val.json",
             "--predictions complete=no",
         ),
+        "numbering": (FIT, "--predictions numbering=coco"),
+        "columns": (FIT, "--predictions columns=class,x,y,w,h,score"),
         "target": (FIT, "--target mAP50"),
         "score_thr": (f"{FIT} --target recall", "--score-thr .3"),
         "iou": (f"{FIT} --target recall --score-thr .3", "--score-thr iou=.75"),

@@ -11,6 +11,7 @@ import numpy as np
 from autoeval.detections import Detections
 from autoeval.errors import InputError
 from autoeval.io.labels.truth import BoxColumns
+from autoeval.io.predictions.category_words import NO_NUMBERS, Numbering
 from autoeval.io.wording import listed, listed_near
 
 
@@ -22,6 +23,7 @@ class FoundBoxes(BoxColumns):
     each number of a category, as far as the file has or uses numbers. `left_out` names what was
     left out or is odd, `warnings` say why its boxes may be misread. Of the `uncovered` images, by
     position, the file says nothing: their objects were not missed.
+    `numbering` says how numbers of categories were read.
     """
 
     scores: np.ndarray
@@ -29,6 +31,7 @@ class FoundBoxes(BoxColumns):
     left_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     uncovered: tuple[int, ...] = ()
+    numbering: Numbering = NO_NUMBERS
 
     @property
     def covered(self) -> np.ndarray:
@@ -69,8 +72,21 @@ class FoundBoxes(BoxColumns):
                 f"{listed_near(words, self.categories)}."
             )
         labels = lookup[self.label]
-        moved = replace(self, categories=tuple(names), label=labels)
+        numbering = replace(self.numbering, others={}, numbers={})  # of these words no more
+        moved = replace(self, categories=tuple(names), label=labels, numbering=numbering)
         return moved.where(labels >= 0)
+
+    def numbered(self, way: str) -> FoundBoxes:
+        """Read the numbers of categories in another of the ways of `numbering`, which is decided.
+
+        `way` is the way that was used, or a key of ``numbering.others``.
+        """
+        numbering = replace(self.numbering, used=way, others={}, numbers={}, decided=True)
+        if way == self.numbering.used:
+            return replace(self, numbering=numbering)
+        labels = self.numbering.others[way][self.label]
+        numbers = self.numbering.numbers[way]
+        return replace(self, label=labels, numbers=numbers, numbering=numbering)
 
     def detections(self, image: int) -> Detections:
         """Return the boxes of one image, in the order of the file."""

@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from autoeval.errors import InputError
+from autoeval.io.labels.content import normal_id
 from autoeval.io.wording import listed
 from autoeval.io.yaml_file import read_yaml
 from autoeval.notices import Notice
 
-EXAMPLES = 3  # of words, in the warning of a guess
+EXAMPLES = 3  # of words, in messages
+LABELS, FROM_0, FROM_1, COCO = "labels", "0", "1", "coco"
+NUMBERINGS = {
+    LABELS: "the numbers of the labels, of names= or of the fit",
+    FROM_0: "positions in their list, counted from 0",
+    FROM_1: "positions in their list, counted from 1",
+    COCO: "COCO's numbers, 1 to 90 with gaps",
+}
+"""What category numbers can be: the values of ``numbering=``, each in words."""
+COCO_GAPS = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})  # numbers up to 90 without a word
+N_COCO, FIRST_OF_COCO = 80, ("person", "bicycle", "car")
+
+
+@dataclass(frozen=True, eq=False)
+class Numbering:
+    """How the category numbers of a file were read, and how else they could be.
+
+    used: one of `NUMBERINGS`; empty where boxes have words.
+    others: by the same names, ways in which all numbers have a word too, and some another one:
+        category (K,) of each category of the boxes, -1 where no number is its own.
+    numbers: by the same names, the word of each number.
+    text: whether the file is a folder of text files.
+    decided: whether the way that was used is more than the first of those that fit.
+    """
+
+    used: str = ""
+    others: Mapping[str, np.ndarray] = field(default_factory=dict)
+    numbers: Mapping[str, dict[str, str]] = field(default_factory=dict)
+    text: bool = False
+    decided: bool = True
+
+    def examples(self, way: str, categories: Sequence[str], label: np.ndarray) -> str:
+        """Name the words that a way gives the commonest of the boxes' numbers."""
+        often = np.argsort(-np.bincount(label, minlength=len(categories)), kind="stable")
+        often = often[: min(EXAMPLES, len(np.unique(label)))]
+        shown = often if way == self.used else self.others[way][often]
+        return ", ".join(categories[k] for k in shown)
+
+
+NO_NUMBERS = Numbering()
+"""Of boxes with words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,32 +72,154 @@ class Words:
     label: np.ndarray
     numbers: dict[str, str]
     warnings: tuple[str, ...] = ()
+    numbering: Numbering = NO_NUMBERS
 
 
-def find_words(path: Path, named: list[tuple[Any, Any]], numbers: Mapping[str, str]) -> Words:
+def find_words(
+    path: Path,
+    named: list[tuple[Any, Any]],
+    numbers: Mapping[str, str],
+    *,
+    text: bool = False,
+    numbering: str = "",
+    usual: str = "",
+) -> Words:
     """Name the categories of boxes, given number and word of each, None for what is not there.
 
-    `numbers` has the word of each number, for boxes without a word. Raises `InputError` if a number
-    has no word; unless all fit when they count from 0, or from 1, in the order of `numbers`, and
-    only one of the two fits.
+    numbers: the word of each number, for boxes without a word, in the order of their list.
+    text: whether they are of text files.
+    numbering: which of `NUMBERINGS` it is, where that is known.
+    usual: which it mostly is; by default the given numbers, and positions from 0 in text. It is
+        taken where all numbers have a word by it, else the one way in which all have.
+
+    Raises `InputError` if a number has no word in any way, or not in the one that is named. Where
+    several other ways fit, one is used and is not `decided`.
     """
     kinds = dict.fromkeys(named)
-    lost = {str(number) for number, word in kinds if word is None} - numbers.keys()
-    warnings: tuple[str, ...] = ()
-    if lost:
-        used = list(dict.fromkeys(str(n) for n, word in kinds if word is None))
-        numbers, warning = _counted(path, used, lost, numbers)
-        warnings = (warning,)
-    words = {kind: numbers[str(kind[0])] if kind[1] is None else str(kind[1]) for kind in kinds}
-    categories = tuple(dict.fromkeys([*numbers.values(), *words.values()]))
+    used = list(dict.fromkeys(_number(n) for n, word in kinds if word is None))
+    found, chosen, warnings = Numbering(text=text), dict(numbers), tuple[str, ...]()
+    usual = usual or (FROM_0 if text else LABELS)
+    if used:
+        ways = _ways(numbers)
+        fits = {way: words for way, words in ways.items() if words.keys() >= {*used}}
+        way = _way(path, fits, used, numbers, usual, numbering)
+        chosen = fits[way]
+        others = {} if numbering else _others(way, fits, used)
+        expected = way in (numbering, usual)
+        warnings = () if expected or others else (_guessed(path, way, chosen, used),)
+        decided = expected or not others
+        found = Numbering(way, {}, {k: fits[k] for k in others}, text, decided)
+    words = {kind: chosen[_number(kind[0])] if kind[1] is None else str(kind[1]) for kind in kinds}
+    categories = tuple(dict.fromkeys([*chosen.values(), *words.values()]))
     index = {word: k for k, word in enumerate(categories)}
     of_kind = {kind: index[word] for kind, word in words.items()}
     label = np.fromiter((of_kind[kind] for kind in named), np.int64, len(named))
-    by_number = any(word is None for _, word in kinds)
+    lookups = {way: np.full(len(categories), -1) for way in found.numbers}
+    for way, lookup in lookups.items():
+        for number in used:
+            lookup[index[chosen[number]]] = index[found.numbers[way][number]]
+    only_numbers = all(word is None for _, word in kinds)
+    found = replace(found, others=lookups if only_numbers else {})
     beside = {
-        str(number): word for (number, _), word in words.items() if number is not None
+        _number(number): word for (number, _), word in words.items() if number is not None
     }  # of entries with both
-    return Words(categories, label, {**(numbers if by_number else {}), **beside}, warnings)
+    # The numbers of the labels, and not positions in a list, where classes of text were counted.
+    by_number = dict(numbers if text and found.used == FROM_0 else chosen) if used else {}
+    return Words(categories, label, by_number if text else {**by_number, **beside}, warnings, found)
+
+
+def _number(number: Any) -> str:
+    """Return a category number as text: 44, 44.0, "44" and " 44" are one."""
+    return normal_id(str(number).strip())
+
+
+def _ways(numbers: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return the word of each number in each of the `NUMBERINGS` that a list of words can have."""
+    words = list(numbers.values())
+    ways = {
+        LABELS: dict(numbers),
+        FROM_0: {str(k): word for k, word in enumerate(words)},
+        FROM_1: {str(k): word for k, word in enumerate(words, 1)},
+    }
+    if len(words) == N_COCO and tuple(words[: len(FIRST_OF_COCO)]) == FIRST_OF_COCO:
+        of_coco = (k for k in range(1, N_COCO + len(COCO_GAPS) + 1) if k not in COCO_GAPS)
+        ways[COCO] = {str(k): word for k, word in zip(of_coco, words, strict=True)}
+    return ways
+
+
+def _way(
+    path: Path,
+    fits: Mapping[str, Mapping[str, str]],
+    used: Sequence[str],
+    numbers: Mapping[str, str],
+    usual: str,
+    numbering: str,
+) -> str:
+    """Return the way in which numbers are read: the named one, the usual one, or one that fits."""
+    if numbering and numbering not in NUMBERINGS:
+        raise InputError(
+            f"Expected numbering= to be one of {', '.join(NUMBERINGS)} but got '{numbering}'."
+        )
+    if numbering in fits:
+        return numbering
+    if fits and not numbering:
+        return usual if usual in fits else next(iter(fits))
+    known = listed([f"{k} {w}" for k, w in numbers.items()], 20)
+    lost = [number for number in used if number not in numbers]
+    if numbering:
+        raise InputError(
+            f"{path}: by numbering={numbering} ({NUMBERINGS[numbering]}) not all category numbers "
+            f"have a word. They are {listed(sorted(used, key=_counting), 20)}; known are {known}."
+        )
+    text = f" Known are {known}." if numbers else ""
+    raise InputError(
+        f"{path} names categories by numbers that have no word: "
+        f"{listed(sorted(lost or used, key=_counting), 20)}.{text} Write the word of each box as "
+        "'category', or give the words with names=FILE (data.yaml, or a word a line)."
+    )
+
+
+def _counting(number: object) -> tuple[int, str]:
+    number = str(number)
+    return (int(number), "") if number.isdecimal() else (sys.maxsize, number)
+
+
+def _others(way: str, fits: Mapping[str, Mapping[str, str]], used: Sequence[str]) -> list[str]:
+    """Return the ways that fit too and give some number another word, each reading once."""
+    seen = {tuple(fits[way][number] for number in used)}
+    others = []
+    for other, words in fits.items():
+        reading = tuple(words[number] for number in used)
+        if reading not in seen:
+            seen.add(reading)
+            others.append(other)
+    return others
+
+
+def _guessed(path: Path, way: str, words: Mapping[str, str], used: Sequence[str]) -> Notice:
+    examples = ", ".join(f"{number} is {words[number]}" for number in used[:EXAMPLES])
+    how = f"taken as {NUMBERINGS[way]}"
+    return Notice(
+        "category-numbers-guessed",
+        f"{path} has category numbers that are not those of the labels or of the fit, so they were "
+        f"{how}: {examples}. If this is wrong, write the word of each box as 'category', give the "
+        "words with names=FILE, or say how numbers count with numbering=",
+    )
+
+
+def undecided_numbers(path: Path, words: Words) -> InputError:
+    """Make the refusal of category numbers that several ways fit."""
+    numbering = words.numbering
+    ways = (numbering.used, *numbering.others)
+    readings = "; ".join(
+        f"numbering={way} ({NUMBERINGS[way]}): "
+        f"{numbering.examples(way, words.categories, words.label)}"
+        for way in ways
+    )
+    return InputError(
+        f"{path} names categories by numbers that could mean several things: {readings}. Say which "
+        "behind the file, or write the word of each box as 'category'."
+    )
 
 
 def numbering_conflict(
@@ -73,36 +237,6 @@ def numbering_conflict(
             f"{path} has its own words for numbers of categories, which are used; in the labels, "
             f"in names= or in the fit they are others: {listed(odd, 3)}",
         ),
-    )
-
-
-def _counted(
-    path: Path, used: list[str], lost: set[str], numbers: Mapping[str, str]
-) -> tuple[dict[str, str], str]:
-    """Count categories from 0 or 1, as Ultralytics does, where the given numbers do not fit.
-
-    Returned: the word of each number, and a warning that states the guess.
-    """
-    counts = {
-        first: {str(k + first): word for k, word in enumerate(numbers.values())} for first in (0, 1)
-    }
-    fits = [first for first, counted in counts.items() if counted.keys() >= set(used)]
-    if len(fits) == 1:
-        counted = counts[fits[0]]
-        examples = ", ".join(f"{number} is {counted[number]}" for number in used[:EXAMPLES])
-        return counted, (
-            Notice(
-                "category-numbers-guessed",
-                f"{path} has category numbers that are not those of the labels or of the fit, so "
-                f"they were taken as positions in that list, counted from {fits[0]}: {examples}. "
-                "If this is wrong, write the word of each box as 'category', or give the words "
-                "with names=FILE",
-            )
-        )
-    words = f" Known are {listed([f'{k} {w}' for k, w in numbers.items()], 20)}." if numbers else ""
-    raise InputError(
-        f"{path} names categories by numbers that have no word: {listed(sorted(lost), 20)}.{words} "
-        "Write the word of each box as 'category', or give the words with names=FILE."
     )
 
 

@@ -18,6 +18,7 @@ from autoeval.notices import Notice
 
 FEWEST_USABLE = 0.5
 MOST_BEYOND = 0.01
+LARGEST_FACTOR = 10.0  # of scores that exceed 1; beyond it they are percentages
 
 
 class NoBoxError(InputError):
@@ -57,8 +58,8 @@ def read_entries(path: Path, content: Iterable[RawColumns]) -> Entries:
     if gathered.n_beyond > max(MOST_BEYOND * n, 1):
         raise InputError(
             f"{path}: {gathered.n_beyond} of {n} scores are not in [0, 1] "
-            f"({gathered.lowest:.3g} to {gathered.highest:.3g}). Expected confidences: divide "
-            "percentages by 100, and put logits through a sigmoid."
+            f"({gathered.lowest:.3g} to {gathered.highest:.3g}). Expected confidences: "
+            f"{_remedy(gathered.lowest, gathered.highest)}"
         )
     faults = {what: np.concatenate(bad) for what, bad in gathered.faults.items()}
     warnings = tuple(
@@ -81,6 +82,19 @@ def read_entries(path: Path, content: Iterable[RawColumns]) -> Entries:
         _joined(gathered.boxes),
         _joined(gathered.scores),
         warnings,
+    )
+
+
+def _remedy(lowest: float, highest: float) -> str:
+    """Say how scores become confidences, by their range."""
+    if lowest < 0:
+        return "put logits through a sigmoid."
+    if highest > LARGEST_FACTOR:
+        return "divide percentages by 100."
+    return (
+        f"a detector of several scores can exceed 1. Clip them, min(score, 1), where few do, or "
+        f"rescale all by the highest, score / {highest:.3g}; the labelled set and new images in "
+        "the same way."
     )
 
 

@@ -10,21 +10,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, NamedTuple
 
-import numpy as np
-
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco_images
 from autoeval.io.image_folder import refuse_archive
-from autoeval.io.image_identity import Named, match_images
 from autoeval.io.json_file import read_json
-from autoeval.io.labels.content import LabelledImage
+from autoeval.io.labels.content import LabelledImage, normal_id
 from autoeval.io.predictions.json_columns import columns_of_list, read_lines, read_list
-from autoeval.io.predictions.raw_columns import SIDES, Coded, RawColumns, read_parquet
-from autoeval.io.wording import listed, printable
+from autoeval.io.predictions.raw_columns import SIDES, RawColumns, read_parquet
+from autoeval.io.wording import printable
 
-NUMBERS = 6
 LINES, LONGEST_LINE = (".jsonl", ".ndjson"), 1 << 20
-PICKLES = (".pkl", ".pickle")
+PICKLES, CHECKPOINTS = (".pkl", ".pickle"), (".pth", ".pt")
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 SPACE = b" \t\r\n"
 READ = (
@@ -38,80 +34,6 @@ ENCODINGS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-
-
-def read_text_folder(
-    folder: Path, images: Sequence[LabelledImage] | None, numbers: Sequence[str]
-) -> Iterator[RawColumns]:
-    """Read ``class x_centre y_centre width height score`` lines, shares of the image.
-
-    The text files are in the folder, or in a folder ``labels`` in it. The stem of a file is that of
-    its image, see `match_images`; images without a box have none. `numbers` has the number of each
-    category, in the order in which classes are counted, from 0.
-    """
-    folder = folder / "labels" if (folder / "labels").is_dir() else folder
-    files = sorted(folder.glob("*.txt"))
-    if not files:
-        raise InputError(
-            f"No text files in {printable(folder)}: expected a predictions file, or the folder "
-            "that `yolo predict save_txt=True save_conf=True` writes."
-        )
-    places = match_images([Named(None, file.stem) for file in files], images or ()).places()
-    # An image that is not listed, or that could be several, is left out by whoever reads.
-    images_of_files = [
-        LabelledImage("", file.stem, None) if images is None or place is None else images[place]
-        for file, place in zip(files, places, strict=True)
-    ]
-    unknown = [
-        file.stem
-        for file, image, place in zip(files, images_of_files, places, strict=True)
-        if place is not None and image.size is None
-    ]
-    if images is None or unknown:
-        raise InputError(
-            f"{printable(folder)} holds boxes as shares of their image, and the sizes of the "
-            f"images{f' {listed(unknown)}' if unknown else ''} are not known: name their folder, "
-            "or a COCO JSON file with sizes, with --images-list."
-        )
-    parts = [_lines(file) for file in files]
-    rows, image = np.concatenate(parts), np.repeat(np.arange(len(files)), [len(p) for p in parts])
-    classes = rows[:, 0].astype(np.int64)
-    if len(classes) and not 0 <= classes.min() <= classes.max() < len(numbers):
-        raise InputError(
-            f"{printable(folder)}: classes are from {classes.min()} to {classes.max()}, but "
-            f"{len(numbers)} categories are known. Give their words with names=data.yaml."
-        )
-    scale = np.array([i.size or (1, 1) for i in images_of_files], np.float64)[image][
-        :, [1, 0, 1, 0]
-    ]
-    xywh = rows[:, 1:5].copy()
-    xywh[:, :2] -= xywh[:, 2:] / 2
-    nothing = Coded(np.full(len(rows), -1), [])
-    yield RawColumns(
-        nothing,
-        Coded(image, [i.file_name for i in images_of_files]),
-        Coded(classes, list(numbers)),
-        nothing,
-        xywh * scale,
-        rows[:, 5],
-    )
-
-
-def _lines(file: Path) -> np.ndarray:
-    """Read the lines of a file, (N, 6)."""
-    try:
-        lines = [line.split() for line in file.read_text(encoding="utf-8-sig").splitlines()]
-        rows = [list(map(float, words)) for words in lines if words]
-    except (OSError, ValueError) as error:
-        raise InputError(f"{printable(file)} cannot be read: {error}.") from error
-    wrong = next((len(row) for row in rows if len(row) != NUMBERS), None)
-    if wrong is not None:
-        hint = " Run `yolo predict` with save_conf=True." if wrong == NUMBERS - 1 else ""
-        raise InputError(
-            f"{printable(file)}: expected lines of class, x, y, width, height and score, got "
-            f"{wrong} numbers.{hint}"
-        )
-    return np.array(rows, np.float64).reshape(-1, NUMBERS)
 
 
 class Content(NamedTuple):
@@ -137,6 +59,11 @@ def read_columns(path: Path) -> Content:
         raise InputError(f"No predictions file {name}: check the path.") from None
     except OSError as error:
         raise InputError(f"Cannot read the predictions file {name}: {error.strerror}.") from error
+    if path.suffix in CHECKPOINTS:
+        raise InputError(
+            f"{name} is a dump for PyTorch. Expected COCO results: Detectron2's COCOEvaluator "
+            "writes them beside instances_predictions.pth, as coco_instances_results.json."
+        )
     refuse_archive(path)
     if path.suffix in PICKLES:
         raise InputError(
@@ -164,6 +91,13 @@ def read_columns(path: Path) -> Content:
     if lines or first == b"[":
         return Content(_stream(path, zipped=zipped, lines=lines))
     if first != b"{":
+        if path.suffix == ".txt":
+            raise InputError(
+                f"{name} is one text file. Predictions as text are a folder with one file an "
+                "image: name the folder. Results of the VOC devkit (comp4_det_test_CLASS.txt), one "
+                "file a class, are converted to COCO results first: a list of objects with "
+                "file_name, category, bbox [left, top, width, height] and score."
+            )
         raise InputError(
             f"{name} is not a COCO results file: expected a list of boxes, each with image_id or "
             f"file_name, category_id or category, bbox and score. Predictions are read as {READ}."
@@ -223,7 +157,10 @@ def _document(path: Path) -> Content:
             "a list as 'annotations'."
         )
     try:
-        numbers = {str(c["id"]): str(c["name"]) for c in document.get("categories") or []}
+        numbers = {
+            normal_id(str(c["id"]).strip()): str(c["name"])
+            for c in document.get("categories") or []
+        }
     except (TypeError, KeyError, AttributeError) as error:
         raise InputError(
             f"{path}: expected 'categories' as a list of objects with id and name ({error!r})."

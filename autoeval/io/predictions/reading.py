@@ -12,11 +12,12 @@ from autoeval.errors import InputError
 from autoeval.io.image_identity import Named
 from autoeval.io.labels.content import LabelledImage, normal_id
 from autoeval.io.predictions.box_columns import FoundBoxes
-from autoeval.io.predictions.category_words import find_words, numbering_conflict
+from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
 from autoeval.io.predictions.entries import NoBoxError, read_entries
-from autoeval.io.predictions.file_formats import Content, read_columns, read_text_folder
+from autoeval.io.predictions.file_formats import Content, read_columns
 from autoeval.io.predictions.placing import place_images, uncovered_images
 from autoeval.io.predictions.prediction_checks import unusual_boxes, within_images
+from autoeval.io.predictions.text_folder import read_text_folder
 from autoeval.runtime.files import PathLike
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
@@ -74,6 +75,10 @@ def read_predictions(
     numbers: Mapping[str, str] | None = None,
     on_canvas: bool = False,
     words: Sequence[str] | None = None,
+    columns: Sequence[str] = (),
+    numbering: str = "",
+    usual: str = "",
+    undecided: bool = False,
 ) -> FoundBoxes:
     """Read what a detector has found on a set of images.
 
@@ -100,6 +105,12 @@ def read_predictions(
     words : sequence of str, optional
         The words of the detector: with them a file without a box, of images that are known, is read
         as nothing found.
+    columns : sequence of str
+        The names of the columns of text files, where they are known; see `column_names`.
+    numbering, usual : str
+        How numbers of categories count, or mostly do: one of `NUMBERINGS`; see `find_words`.
+    undecided : bool
+        Whether numbers that several ways fit are left to whoever reads; refused by default.
 
     Returns
     -------
@@ -115,15 +126,23 @@ def read_predictions(
     """
     path = Path(path)
     if path.is_dir():
-        content = Content(read_text_folder(path, images, list(numbers or {})))
+        known_words = [*dict.fromkeys([*(numbers or {}).values(), *(words or ())])]
+        rows, beside, said = read_text_folder(
+            path, images, known_words=known_words, columns=columns
+        )
+        content = Content(rows, numbers=beside, warnings=said)
+    elif columns:
+        raise InputError(
+            f"columns= is for a folder of text files, and {path} is none: leave it out."
+        )
     else:
         content = read_columns(path)
-    columns, own_images, given, left_out = content
+    entry_columns, own_images, given, left_out = content
     by_own_list = own_images if images is not None else None
     if images is None and own_images is not None:
         images, where = own_images, "its own list of images"
     try:
-        entries = read_entries(path, columns)
+        entries = read_entries(path, entry_columns)
     except NoBoxError:
         if words is None:
             raise
@@ -137,7 +156,16 @@ def read_predictions(
     else:
         placement = place_images(named, images, where, own=by_own_list)
         place = placement.index
-    named_words = find_words(path, entries.categories, given or numbers or {})
+    named_words = find_words(
+        path,
+        entries.categories,
+        given or numbers or {},
+        text=path.is_dir(),
+        numbering=numbering,
+        usual=usual,
+    )
+    if not (named_words.numbering.decided or undecided):
+        raise undecided_numbers(path, named_words)
     by_number = any(word is None for _, word in entries.categories)
     read = FoundBoxes(
         tuple(images),
@@ -150,6 +178,7 @@ def read_predictions(
         left_out + entries.warnings,
         named_words.warnings
         + (numbering_conflict(path, given, numbers or {}) if by_number else ()),
+        numbering=named_words.numbering,
     )
     del entries
     if (place < 0).any():

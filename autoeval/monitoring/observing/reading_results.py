@@ -40,10 +40,13 @@ class ResultsReader:
     names: Mapping[str, str] = field(default_factory=dict)  # word of each category number
     truncated: bool = False  # boxes with low scores are known to be left out
     reference_names: Mapping[str, str] = field(default_factory=dict)  # as `names`, of a reference
+    numbering: str = ""  # how category numbers count; see `Predictions`
 
     def made_with(self, *, half_size: bool, reference: bool = False) -> dict[str, Any]:
         """Return what records depend on beside the files, as nested plain values."""
         predictions: dict[str, Any] = {"half_size": half_size, "names": dict(self.names)}
+        if self.numbering:
+            predictions["numbering"] = self.numbering
         if reference:
             predictions["reference"] = dict(self.reference_names)
         return {
@@ -68,6 +71,7 @@ class ResultsReader:
             self.names,
             complete=not self.truncated,
             reference_names=self.reference_names,
+            numbering=self.numbering,
         )
         site = site_of_files(files, self.statistics, images=file.images)
         in_file = site.boxes.clean.categories

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -230,6 +231,21 @@ def test_a_dump_of_mmdetection_says_what_to_write_instead(tmp_path):
         read_predictions(tmp_path / "new.pkl", images=IMAGES)
 
 
+def test_a_dump_of_detectron2_names_the_file_beside_it(tmp_path):
+    with zipfile.ZipFile(tmp_path / "instances_predictions.pth", "w") as archive:
+        archive.writestr("archive/data.pkl", "")
+    with pytest.raises(InputError, match=r"coco_instances_results\.json"):
+        read_predictions(tmp_path / "instances_predictions.pth", images=IMAGES)
+
+
+def test_results_of_the_voc_devkit_are_named(tmp_path):
+    for word in ("car", "person"):
+        (tmp_path / f"comp4_det_test_{word}.txt").write_text("000 0.9 1 2 30 40\n")
+    for path in (tmp_path, tmp_path / "comp4_det_test_car.txt"):
+        with pytest.raises(InputError, match="VOC devkit"):
+            read_predictions(path, images=IMAGES)
+
+
 IMAGES_FOLDER = (
     LabelledImage("7", "x/13.jpg", (100, 200)),
     LabelledImage("13", "y/b.jpg", (50, 40)),  # an id that is the stem of another
@@ -264,7 +280,7 @@ def test_images_of_equal_stems_and_other_images_are_left_out(tmp_path):
     images = (*IMAGES_FOLDER, *more)
     read = read_predictions(folder, images=images, numbers=NUMBERS)
     assert sorted(images[k].file_name for k in read.image) == ["a.jpg", "y/b.jpg"]
-    assert "could be several of the list of images: 1 (c)" in read.left_out[0]
+    assert any("could be several of the list of images: 1 (c)" in note for note in read.left_out)
     assert {images[k].file_name for k in read.uncovered} >= {"c.jpg", "z/c.png"}
 
 
@@ -273,9 +289,10 @@ def test_images_of_equal_stems_and_other_images_are_left_out(tmp_path):
     [
         ("0 0.5 0.5 1 1", IMAGES_FOLDER, "got 5 numbers. Run `yolo predict` with save_conf=True"),
         ("0 .1 .1 .2 .2 .3 .3 .4 .4 .9", IMAGES_FOLDER, "got 10 numbers"),
-        ("car 0.5 0.5 1 1 0.5", IMAGES_FOLDER, "b.txt cannot be read"),
-        ("3 0.5 0.5 1 1 0.5", IMAGES_FOLDER, "from 3 to 3, but 3 .* names=data.yaml"),
-        ("0 0.5 0.5 1 1 0.5", None, "sizes of the images are not known"),
+        ("car 0.5 x 1 1 0.5", IMAGES_FOLDER, "got 4 numbers"),
+        ("7 0.5 0.5 1 1 0.5", IMAGES_FOLDER, "have no word: 7.*Known are .*4 bus.*names=FILE"),
+        ("3 0.5 0.5 1 1 0.5", IMAGES_FOLDER, "numbering=labels .*: car; numbering=1 .*: bus"),
+        ("0 0.5 0.5 1 1 0.5", None, "sizes of the images b are not known"),
         ("0 0.5 0.5 1 1 0.5", UNKNOWN, "images b are not known"),
     ],
 )

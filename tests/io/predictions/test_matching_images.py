@@ -12,7 +12,7 @@ from autoeval.errors import InputError
 from autoeval.io.image_identity import Named
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import read_image_list, read_predictions
-from autoeval.io.predictions.category_words import find_words, numbering_conflict
+from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
 from autoeval.io.predictions.placing import place_images
 
 LOCAL = "/data/local-files/?d="
@@ -170,7 +170,6 @@ def test_numbers_that_count_from_zero_or_one(first):
 @pytest.mark.parametrize(
     ("used", "numbers", "message"),
     [
-        ([1, 2], COCO, "have no word: 2"),  # they may count from either
         ([1, 90], COCO, r"have no word: 90. Known are 1 person, 3 car, 8 truck."),
         ([0], {}, "names=FILE"),
     ],
@@ -249,3 +248,21 @@ def test_images_of_splits_without_predictions_are_left_out(tmp_path):
     boxes = read(tmp_path, rows_of(["val2017/0", "val2017/2"]), images)
     assert boxes.uncovered == (0, 1, 2) and boxes.left_out[0].code == "splits-left-out"
     assert boxes.on_images(boxes.covered).images == tuple(images[3:])
+
+
+def test_numbers_that_may_count_from_either_are_not_decided():
+    words = find_words(FILE, [(1, None), (2, None)], COCO)
+    assert words.numbering.used == "0" and not words.numbering.decided
+    assert [words.categories[k] for k in words.label] == ["car", "truck"]
+    other = words.numbering.others["1"][words.label]
+    assert [words.categories[k] for k in other] == ["person", "car"]
+    named = find_words(FILE, [(1, None), (2, None)], COCO, numbering="1")
+    assert named.numbering.decided and named.numbers == {"1": "person", "2": "car", "3": "truck"}
+    with pytest.raises(InputError, match=r"numbering=0 .*: car, truck; numbering=1 .*: person"):
+        raise undecided_numbers(FILE, words)
+
+
+@pytest.mark.parametrize("number", [8, 8.0, "8", "8.0", " 8"])
+def test_a_number_is_one_however_it_is_written(number):
+    words = find_words(FILE, [(number, None)], COCO)
+    assert words.categories[words.label[0]] == "truck"

@@ -147,7 +147,11 @@ def test_images_outside_the_list_are_named(tmp_path):
         # percentages and logits
         (
             [box(score=s) for s in (98.0, 31.5, 0.7, 12.0)],
-            r"3 of 4 scores are not in \[0, 1\] .*sig",
+            r"3 of 4 scores are not in \[0, 1\] .*divide percentages by 100",
+        ),
+        (
+            [box(score=s) for s in (1.06, 1.79, 0.7, 1.2)],
+            r"3 of 4 scores are not in \[0, 1\] .*Clip them.*or rescale all .*score / 1\.79",
         ),
         (
             [box(score=s) for s in (-3.0, 2.5, 0.7, -1.0)],

@@ -1,0 +1,570 @@
+"""A folder of text files, one an image: which column is what is decided from all files together.
+
+Tools write the class, the score and four numbers of the box in any order, the box as centre and
+sides, as left, top and sides, or as corners, in pixels or as shares of the image, with or without
+the number of a track. Every order is tried on the lines of all files: classes and tracks are whole
+numbers, scores lie in [0, 1], boxes have an area and lie in their images. The order that the fewest
+lines contradict is taken where the others are contradicted by more; else the folder is refused, and
+`columns` says which it is. Of real predictions in 20 orders none is read wrong (a slow test in
+`tests/io/predictions/test_text_folder.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from autoeval.errors import InputError
+from autoeval.io.image_identity import Named, match_images
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions.raw_columns import Coded, RawColumns
+from autoeval.io.wording import listed, printable
+from autoeval.notices import Notice
+
+CLASS, SCORE, SKIPPED = "class", "score", "-"
+CENTRE, EDGES = ("x", "y", "w", "h"), ("left", "top", "w", "h")
+CORNERS = ("left", "top", "right", "bottom")
+FORMS = (CENTRE, CORNERS, EDGES)
+OTHER_NAMES = {
+    **dict.fromkeys(("cls", "label", "category", "word", "name"), CLASS),
+    **dict.fromkeys(("conf", "confidence"), SCORE),
+    **{"cx": "x", "cy": "y", "xc": "x", "yc": "y", "width": "w", "height": "h"},
+    **{"l": "left", "t": "top", "r": "right", "b": "bottom"},
+    **{"x1": "left", "y1": "top", "x2": "right", "y2": "bottom"},
+    **{"xmin": "left", "ymin": "top", "xmax": "right", "ymax": "bottom"},
+    **dict.fromkeys(("track", "id", "track_id", "_"), SKIPPED),
+}
+OF_YOLO = (CLASS, *CENTRE, SCORE)
+NAME_FILES = ("classes.txt", "obj.names", "names.txt")
+NO_PREDICTIONS = frozenset({*NAME_FILES, "README.txt", "README.md", "train.txt", "val.txt"})
+OF_VOC = re.compile(r"comp\d+_(det|cls)_\w+").fullmatch
+FEWEST, MOST = 6, 9  # columns of a line: class, score and box, and a few more
+BEYOND = 0.002  # of the image's side, by which rounding carries a box beyond it
+MOST_BAD = 0.1  # of the lines may have other columns
+MOST_ODD = 0.05  # of the lines may contradict the order that is taken
+RIVAL_FACTOR, RIVAL_MORE = 2, 3  # so many more lines contradict an order that is given up
+LARGEST_SHARE = 1.5  # numbers over it are pixels
+LARGEST_SCORE = 2.0  # scores over 1 are refused where all formats are, with their reason
+ENOUGH_LINES = 20  # to decide between orders that fit equally well
+ENOUGH_CORNERS = 20  # boxes whose third and fourth number are larger: widths are not always
+SORTED, UNSORTED, FEWEST_SORTED = 0.8, 0.5, 3
+
+
+class ColumnOrder(NamedTuple):
+    """The names of the columns of a line, and whether boxes are in pixels.
+
+    Examples
+    --------
+    >>> ColumnOrder(("class", "score", "left", "top", "right", "bottom"), pixels=True).text
+    'class, score, left, top, right, bottom (pixels)'
+    """
+
+    columns: tuple[str, ...]
+    pixels: bool
+
+    @property
+    def text(self) -> str:
+        """What stands in which column, for messages."""
+        names = ", ".join("a number not used" if c == SKIPPED else c for c in self.columns)
+        return f"{names} ({'pixels' if self.pixels else 'shares of the image'})"
+
+    @property
+    def form(self) -> tuple[str, ...]:
+        """Which numbers stand for a box."""
+        return next(form for form in FORMS if {*form} <= {*self.columns})
+
+    def column(self, name: str) -> int:
+        """Position of a column, -1 for none."""
+        return self.columns.index(name) if name in self.columns else -1
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The N lines of all files.
+
+    words (N,): the word of each class where lines have one, at their first or last place, else
+    empty; numbers (N, C): the other columns; file (N,), int64, sizes (N, 2): width and height of
+    the image in pixels, infinite where they are not known.
+    """
+
+    words: tuple[str, ...]
+    word_last: bool
+    numbers: np.ndarray
+    file: np.ndarray
+    sizes: np.ndarray
+
+    @property
+    def names(self) -> int:
+        """Number of columns, that of the word among them."""
+        return self.numbers.shape[1] + bool(self.words)
+
+    def column(self, order: ColumnOrder, name: str) -> np.ndarray:
+        """Return one column of numbers, (N,)."""
+        return self.numbers[:, order.column(name) - (bool(self.words) and not self.word_last)]
+
+    def edges(self, order: ColumnOrder) -> tuple[np.ndarray, ...]:
+        """Return left, top, right and bottom of each box, in the unit of the file."""
+        a, b, c, d = (self.column(order, name) for name in order.form)
+        if order.form == CORNERS:
+            return a, b, c, d
+        if order.form == EDGES:
+            return a, b, a + c, b + d
+        return a - c / 2, b - d / 2, a + c / 2, b + d / 2
+
+
+def read_text_folder(
+    folder: Path,
+    images: Sequence[LabelledImage] | None,
+    *,
+    known_words: Sequence[str] = (),
+    columns: Sequence[str] = (),
+) -> tuple[Iterator[RawColumns], dict[str, str], tuple[str, ...]]:
+    """Read a text file an image, a box a line, such as ``class x y w h score``.
+
+    The text files are in the folder, or in a folder ``labels`` in it. The stem of a file is that of
+    its image, or the name of its image; images without a box have none, or an empty one. Fields are
+    separated by spaces, tabs, commas or semicolons.
+
+    Parameters
+    ----------
+    folder : Path
+    images : sequence of LabelledImage, optional
+        Images with their sizes, which shares of the image need.
+    known_words : sequence of str
+        Words of categories, which may hold spaces.
+    columns : sequence of str
+        The names of the columns, where they are known; see `column_names`.
+
+    Returns
+    -------
+    columns : iterator of RawColumns
+    numbers : dict of str to str
+        Word of each class by ``classes.txt`` in the folder; empty without.
+    notices : tuple of Notice
+        Which order was found, where it is not that of Ultralytics.
+
+    Raises
+    ------
+    InputError
+        If there are no text files, lines differ in their form, no order fits or several do, or
+        sizes of images are needed and not known.
+    """
+    folder = folder / "labels" if (folder / "labels").is_dir() else folder
+    files = [file for file in sorted(folder.glob("*.txt")) if file.name not in NO_PREDICTIONS]
+    if not files:
+        raise InputError(
+            f"No text files in {printable(folder)}: expected a predictions file, or the folder "
+            "that `yolo predict save_txt=True save_conf=True` writes."
+        )
+    if all(OF_VOC(file.stem) for file in files):
+        raise InputError(
+            f"{printable(folder)} holds results of the VOC devkit ({files[0].name}), one file a "
+            "class. Expected one file an image, or COCO results: a list of objects with file_name, "
+            "category, bbox [left, top, width, height] and score."
+        )
+    images_of_files = _images_of_files(files, images)
+    lines, malformed = _lines_of(files, images_of_files, known_words, column_names(columns))
+    if not len(lines.file):
+        return iter(()), _names_beside(folder), ()
+    order, notices = _order_of(folder, lines, column_names(columns))
+    if not order.pixels:
+        unknown = [
+            file.stem
+            for k, file in enumerate(files)
+            if images_of_files[k].size is None
+            and (images is None or images_of_files[k].image_id)
+            and (lines.file == k).any()
+        ]
+        if unknown:
+            raise InputError(
+                f"{printable(folder)} holds boxes as shares of their image, and the sizes of the "
+                f"images {listed(unknown)} are not known: name their folder, or a COCO JSON file "
+                "with sizes, with --images-list."
+            )
+    raw = _raw(lines, order, images_of_files)
+    return iter([raw]), _names_beside(folder), (*notices, *malformed)
+
+
+def column_names(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of columns in one spelling, or raise `InputError` if they are not known.
+
+    ``class``, ``score``, and the box as ``x``, ``y`` (its centre), ``w``, ``h``, or with ``left``
+    and ``top``, and ``w`` and ``h`` or ``right`` and ``bottom``; ``-`` for a number that is not
+    used, such as that of a track.
+
+    Examples
+    --------
+    >>> column_names(["class", "conf", "x1", "y1", "x2", "y2", "-"])
+    ('class', 'score', 'left', 'top', 'right', 'bottom', '-')
+    """
+    names = tuple(OTHER_NAMES.get(name.strip().lower(), name.strip().lower()) for name in columns)
+    used = [name for name in names if name != SKIPPED]
+    if names and not any(sorted(used) == sorted((CLASS, SCORE, *form)) for form in FORMS):
+        raise InputError(
+            "Expected columns= with class, score and the box: x,y,w,h (x and y of its centre), "
+            "left,top,w,h or left,top,right,bottom, in their order in the files, and - for a "
+            f"number that is not used, but got {','.join(columns)}."
+        )
+    return names
+
+
+def _images_of_files(
+    files: Sequence[Path], images: Sequence[LabelledImage] | None
+) -> list[LabelledImage]:
+    """Return the image of each file.
+
+    An image that is not among those known, or could be several, is left out by whoever reads: it
+    has no id.
+    """
+    if images is None:
+        return [LabelledImage(name, name, None) for name in map(_image_name, files)]
+    places = match_images([Named(None, _image_name(file)) for file in files], images).places()
+    return [
+        LabelledImage("", _image_name(file), None) if place is None else images[place]
+        for file, place in zip(files, places, strict=True)
+    ]
+
+
+def _image_name(file: Path) -> str:
+    return file.name.removesuffix(".txt")
+
+
+def _names_beside(folder: Path) -> dict[str, str]:
+    """Return the words of classes by a list beside the text files, counted from 0."""
+    for path in (folder / name for name in NAME_FILES):
+        if path.is_file():
+            lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+            return {str(k): line.strip() for k, line in enumerate(lines) if line.strip()}
+    return {}
+
+
+def _fields(line: str) -> list[str]:
+    """Split a line at tabs, commas or semicolons where it has several, else at spaces."""
+    for sign in "\t;,":
+        if line.count(sign) >= FEWEST - 1:
+            return [field.strip().strip("\"'") for field in line.rstrip(sign).split(sign)]
+    return line.replace(",", " ").replace(";", " ").split()
+
+
+def _floats(fields: Sequence[str]) -> list[float] | None:
+    try:
+        return [float(field) for field in fields]
+    except ValueError:
+        return None
+
+
+def _lines_of(
+    files: Sequence[Path],
+    images: Sequence[LabelledImage],
+    known_words: Sequence[str],
+    names: tuple[str, ...],
+) -> tuple[Lines, tuple[Notice, ...]]:
+    """Read all lines, in each the same columns; say which were left out."""
+    rows: list[list[str]] = []
+    where: list[tuple[int, int]] = []
+    for k, file in enumerate(files):
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+        except (OSError, ValueError) as error:
+            raise InputError(f"{printable(file)} cannot be read: {error}.") from error
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip() and not line.startswith("#"):
+                rows.append(_fields(line))
+                where.append((k, number))
+    values = [_floats(row) for row in rows]
+    words, word_last = [""] * len(rows), False
+    has_word = sum(value is None for value in values) > MOST_BAD * len(rows)
+    if has_word:
+        words, values, word_last = _without_words(rows, known_words, names)
+    width = _common_width([len(value) for value in values if value is not None])
+    bad = []
+    for k, value in enumerate(values):
+        if value is not None and len(value) == width + 1 and value[-1] % 1 == 0:
+            values[k] = value[:-1]  # the number of a track, which some lines have
+        elif value is None or len(value) != width:
+            bad.append(k)
+    if len(bad) > MOST_BAD * len(rows) or not FEWEST <= width + has_word <= MOST:
+        k = bad[0] if len(bad) > MOST_BAD * len(rows) else 0
+        raise _unexpected_line(files[where[k][0]], rows[k], values[k], has_word)
+    notices = tuple[Notice, ...]()
+    if bad:
+        named = [f"{printable(files[where[k][0]].name)}, line {where[k][1]}" for k in bad]
+        text = f"lines of text files with other columns, left out: {len(bad)} ({listed(named, 3)})"
+        notices = (Notice("entries-malformed", text),)
+    left_out = {*bad}
+    kept = [k for k in range(len(rows)) if k not in left_out]
+    numbers = np.array([values[k] for k in kept], np.float64).reshape(-1, width)
+    unknown = (np.inf, np.inf)
+    sizes = np.array([image.size or unknown for image in images], float).reshape(-1, 2)[:, ::-1]
+    file_of = np.array([where[k][0] for k in kept], np.int64)
+    kept_words = tuple(words[k] for k in kept) if has_word else ()
+    return Lines(kept_words, word_last, numbers, file_of, sizes[file_of]), notices
+
+
+def _without_words(
+    rows: Sequence[Sequence[str]], known_words: Sequence[str], names: tuple[str, ...]
+) -> tuple[list[str], list[list[float] | None], bool]:
+    """Take the words of classes, which may have spaces, off the first or the last place.
+
+    A word may end in a number ("class 2"): of the widths that lines have, the one counts whose
+    words are known.
+    """
+    before, behind = (
+        int(np.quantile([_n_numbers(row[::step]) for row in rows], MOST_BAD, method="lower"))
+        for step in (1, -1)
+    )
+    word_last, widest = before > behind, max(before, behind)
+    widths = range(widest, FEWEST - 2, -1) if not names else (len(names) - 1,)
+
+    def split(row: Sequence[str], width: int) -> tuple[str, Sequence[str]]:
+        if word_last:
+            return " ".join(row[width:]), row[:width]
+        return " ".join(row[: len(row) - width]), row[max(len(row) - width, 0) :]
+
+    known = {*known_words}
+    width = max(
+        widths, key=lambda w: sum(split(row, w)[0] in known for row in rows), default=widest
+    )
+    parts = [split(row, width) for row in rows]
+    values = [_floats(rest) if word else None for word, rest in parts]
+    return [word for word, _ in parts], values, word_last
+
+
+def _n_numbers(row: Sequence[str]) -> int:
+    """Count the numbers that a row begins with."""
+    return next((k for k, field in enumerate(row) if _floats([field]) is None), len(row))
+
+
+def _common_width(widths: Sequence[int]) -> int:
+    """Return the number of columns of most lines, or one fewer where many lines have that."""
+    if not widths:
+        return FEWEST
+    counts = Counter(widths)
+    most = counts.most_common(1)[0][0]
+    return most - 1 if counts[most - 1] > MOST_BAD * len(widths) else most
+
+
+def _unexpected_line(
+    file: Path, row: Sequence[str], value: Sequence[float] | None, has_word: bool
+) -> InputError:
+    if value is None:
+        return InputError(
+            f"{printable(file)} cannot be read: expected lines of a class and numbers, got "
+            f"'{' '.join(row)[:60]}'."
+        )
+    width = len(value) + has_word
+    hint = " Run `yolo predict` with save_conf=True." if width == FEWEST - 1 else ""
+    return InputError(
+        f"{printable(file)}: expected lines of class, x, y, width, height and score, or of these "
+        f"in another order, got {width} numbers.{hint}"
+    )
+
+
+def _orders(lines: Lines) -> Iterator[ColumnOrder]:
+    """Yield every order of the columns that a line can have, that of Ultralytics first."""
+    n = lines.names
+    places = [n - 1 if lines.word_last else 0] if lines.words else [0, n - 1]
+    for form in FORMS:
+        for place in places:
+            for start in range(n - 3):
+                box = range(start, start + 4)
+                for score in reversed(range(n)):
+                    if place in box or score in box or score == place:
+                        continue
+                    names = [SKIPPED] * n
+                    names[start : start + 4] = form
+                    names[place], names[score] = CLASS, SCORE
+                    yield _with_unit(lines, tuple(names))
+
+
+def _with_unit(lines: Lines, names: tuple[str, ...]) -> ColumnOrder:
+    order = ColumnOrder(names, pixels=True)
+    sides = [np.abs(lines.column(order, name)) for name in order.form]
+    return order._replace(pixels=bool(max(side.max() for side in sides) > LARGEST_SHARE))
+
+
+def _contradicted(lines: Lines, order: ColumnOrder) -> np.ndarray | None:
+    """Mask the lines (N,) that contradict an order; None where a whole column does."""
+    score = lines.column(order, SCORE)
+    if (score == np.round(score)).all():
+        return None
+    bad = ~((score >= 0) & (score < LARGEST_SCORE))
+    skipped = [k for k, name in enumerate(order.columns) if name == SKIPPED]
+    whole = [lines.numbers[:, k - (bool(lines.words) and not lines.word_last)] for k in skipped]
+    if any((column != np.round(column)).any() for column in whole):
+        return None
+    if not lines.words:
+        number = lines.column(order, CLASS)
+        bad |= (number != np.round(number)) | (number < 0)
+    width, height = lines.sizes.T if order.pixels else np.ones((2, len(score)))
+    left, top, right, bottom = lines.edges(order)
+    least = 1.0 if order.pixels else 0.0  # of a side; a class and shares may look like pixels
+    bad |= ~((right - left > least) & (bottom - top > least))
+    slack_x, slack_y = (np.where(np.isfinite(s), BEYOND * s, 1.0) for s in (width, height))
+    bad |= (left < -slack_x) | (top < -slack_y)
+    return bad | (right > width + slack_x) | (bottom > height + slack_y)
+
+
+class _Tried(NamedTuple):
+    """An order and the number of lines that contradict it."""
+
+    n_odd: int
+    order: ColumnOrder
+
+    @property
+    def text(self) -> str:
+        return f"{self.order.text}, which {self.n_odd} lines contradict"
+
+
+def _order_of(
+    folder: Path, lines: Lines, names: tuple[str, ...]
+) -> tuple[ColumnOrder, tuple[Notice, ...]]:
+    """Decide the order of the columns, and say which it is where it is not Ultralytics' own."""
+    n = len(lines.file)
+    if names:
+        if len(names) != lines.names:
+            raise InputError(
+                f"{printable(folder)}: columns= names {len(names)} columns, and lines have "
+                f"{lines.names}."
+            )
+        at_word = names[-1 if lines.word_last else 0]
+        if lines.words and at_word != CLASS:
+            raise InputError(
+                f"{printable(folder)}: the words of classes are in the "
+                f"{'last' if lines.word_last else 'first'} column, and columns= calls it {at_word}."
+            )
+        return _with_unit(lines, names), ()
+    tried = []
+    for order in _orders(lines):
+        bad = _contradicted(lines, order)
+        if bad is not None:
+            tried.append(_Tried(int(bad.sum()), order))
+    tried.sort(key=lambda one: one.n_odd)  # of equals the first stays first
+    if not tried or tried[0].n_odd > MOST_ODD * n:
+        raise _no_order(folder, lines, tried)
+    best = tried[0]
+    near = [one for one in tried if one.n_odd <= RIVAL_FACTOR * best.n_odd + RIVAL_MORE]
+    near = _likely(lines, near)
+    n_orders = len(near)
+    if n < ENOUGH_LINES and n_orders > 1:
+        usual = [one for one in near if _of_yolo(one.order) and one.n_odd == best.n_odd]
+        near = usual or [one for one in near if one.n_odd == best.n_odd]
+    if len(near) > 1:
+        raise InputError(
+            f"{printable(folder)}: the columns of the {n} lines fit in several orders: "
+            f"{'; or '.join(one.text for one in near[:3])}. Say which it is behind the folder, "
+            f"such as columns={','.join(near[0].order.columns)}, or give the sizes of the images "
+            "(--images-list with their folder, or a COCO JSON file)."
+        )
+    (best,) = near
+    if _of_yolo(best.order) and n_orders == 1:
+        return best.order, ()
+    rivals = [one for one in tried if not _same_boxes(one.order, best.order)]
+    why = f"{best.n_odd} of {n} lines contradict it"
+    if n_orders > 1:
+        why += f", {n_orders} orders fit as well, and it is the commonest of them"
+    elif rivals:
+        why += f"; the next best order is {rivals[0].text}"
+    text = (
+        f"text files of {printable(folder)} are read as {best.order.text}: {why}. If it is "
+        "another, add columns= behind the folder"
+    )
+    return best.order, (Notice("columns-recognised", text, "note"),)
+
+
+def _of_yolo(order: ColumnOrder) -> bool:
+    return order.columns[: len(OF_YOLO)] == OF_YOLO and not order.pixels
+
+
+def _same_boxes(a: ColumnOrder, b: ColumnOrder) -> bool:
+    """Whether two orders differ only in which whole number is the class."""
+    return all(a.column(name) == b.column(name) for name in (SCORE, *a.form))
+
+
+def _likely(lines: Lines, near: list[_Tried]) -> list[_Tried]:
+    """Give up orders that fit as well as another, but are less likely for a reason."""
+    # Which whole number is the class: the first, as every tool has it where one is a track.
+    distinct: list[_Tried] = []
+    for one in near:
+        if not any(_same_boxes(one.order, other.order) for other in distinct):
+            distinct.append(one)
+    # Detectors list boxes by their scores; hardly any other column is sorted in every file.
+    shares = [_sorted_share(lines, one.order) for one in distinct]
+    if max(shares) >= SORTED:
+        distinct = [one for one, share in zip(distinct, shares, strict=True) if share > UNSORTED]
+    if len(distinct) > 1 and not distinct[0].order.pixels:
+        # Hardly a tool writes shares of the image from the left and the top edge.
+        least = min((one.n_odd for one in distinct if one.order.form != EDGES), default=-1)
+        distinct = [
+            one for one in distinct if one.order.form != EDGES or not 0 <= least <= one.n_odd
+        ]
+    sized = bool(np.isfinite(lines.sizes).all())
+    if len(distinct) > 1 and not sized and len(lines.file) >= ENOUGH_CORNERS:
+        # Without sizes, corners read as sides fit too; sides read as corners do not.
+        corners = [one for one in distinct if one.order.form == CORNERS and not one.n_odd]
+        distinct = corners or distinct
+    return distinct
+
+
+def _sorted_share(lines: Lines, order: ColumnOrder) -> float:
+    """Return the share of files, of those with three boxes or more, that a score sorts."""
+    score = lines.column(order, SCORE)
+    ends = np.flatnonzero(np.diff(lines.file)) + 1
+    lists = [part for part in np.split(score, ends) if len(part) >= FEWEST_SORTED]
+    if not lists:
+        return 0.0
+    rising = [bool((steps := np.diff(part)).min() >= 0 or steps.max() <= 0) for part in lists]
+    return sum(rising) / len(rising)
+
+
+def _no_order(folder: Path, lines: Lines, tried: Sequence[_Tried]) -> InputError:
+    """Say that nothing fits, and what would fit best."""
+    n, width = len(lines.file), lines.names
+    fractions = [
+        bool((column != np.round(column)).any() and column.max() < LARGEST_SCORE)
+        for column in lines.numbers.T
+    ]
+    yolo = width == FEWEST and not lines.words and bool((lines.numbers[:, -1] % 1 == 0).all())
+    if yolo:
+        last = lines.numbers[:, -1]
+        return InputError(
+            f"{printable(folder)}: the sixth number of each line is a whole number "
+            f"({last.min():g} to {last.max():g}), as the tracks of `yolo track` are, and no column "
+            "holds a score. Run `yolo track` with save_conf=True."
+        )
+    if not any(fractions):
+        return InputError(
+            f"{printable(folder)}: no column of its {n} lines holds scores in [0, 1]. Expected "
+            "class, x, y, width, height and score, or these in another order."
+        )
+    best = f" Nearest is {tried[0].text} of {n}." if tried else ""
+    return InputError(
+        f"{printable(folder)}: no order of class, score and box fits its lines.{best} Are these "
+        "predictions of these images, with boxes in pixels or as shares of the image? If the order "
+        "is known, add it behind the folder, such as columns=class,score,left,top,right,bottom."
+    )
+
+
+def _raw(lines: Lines, order: ColumnOrder, images: Sequence[LabelledImage]) -> RawColumns:
+    """Return the lines as entries, in pixels."""
+    n = len(lines.file)
+    left, top, right, bottom = lines.edges(order)
+    scale = np.ones((n, 2))
+    if not order.pixels:
+        scale = np.where(np.isfinite(lines.sizes), lines.sizes, 1.0)
+    xywh = np.stack([left, top, right - left, bottom - top], axis=1) * np.tile(scale, 2)
+    nothing = Coded(np.full(n, -1), [])
+    if lines.words:
+        index = {word: k for k, word in enumerate(dict.fromkeys(lines.words))}
+        number, word = nothing, Coded(np.array([index[w] for w in lines.words]), list(index))
+    else:
+        values, codes = np.unique(lines.column(order, CLASS), return_inverse=True)
+        number, word = Coded(codes, [int(v) if v == int(v) else float(v) for v in values]), nothing
+    names = Coded(lines.file, [image.file_name for image in images])
+    return RawColumns(nothing, names, number, word, xywh, lines.column(order, SCORE))

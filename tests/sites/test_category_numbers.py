@@ -1,0 +1,177 @@
+"""Category numbers that several ways fit: labels decide, or the frequencies of the fit."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes
+from autoeval.io.predictions.category_words import find_words
+from autoeval.sites.category_numbers import (
+    frequencies,
+    kind_of,
+    numbered_by_fit,
+    numbered_by_labels,
+    usual_way,
+)
+
+FILE = Path("site.json")
+WORDS = ["person", "bicycle", "car", "bus", "boat"]
+FROM_0 = {str(k): word for k, word in enumerate(WORDS)}
+WITH_GAPS = dict(zip(["1", "2", "3", "5", "9"], WORDS, strict=True))
+OFTEN = {"person": 50.0, "bicycle": 2.0, "car": 40.0, "bus": 5.0, "boat": 1.0}
+
+
+def read(numbers, known=FROM_0, **how):
+    """One box an image, each of a category number."""
+    n = len(numbers)
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", (100, 100)) for k in range(n))
+    words = find_words(FILE, [(number, None) for number in numbers], known, **how)
+    columns = (np.arange(n), words.label, np.tile([10.0, 10, 50, 50], (n, 1)), np.full(n, 0.8))
+    return FoundBoxes(images, words.categories, *columns, words.numbers, numbering=words.numbering)
+
+
+def labels_of(boxes, words):
+    index = np.array([WORDS.index(word) for word in words])
+    columns = (boxes.image, index, boxes.boxes.astype(float), np.zeros(len(words), bool))
+    return Truth(boxes.images, tuple(WORDS), *columns)
+
+
+def words_of(boxes):
+    return [boxes.categories[k] for k in boxes.label]
+
+
+NONE = {}
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_labels_decide(first):
+    words = ["person", "car", "car", "bus"] * 10
+    boxes = read([WORDS.index(word) + first for word in words])
+    decided = numbered_by_labels(boxes, labels_of(boxes, words), NONE, FILE)
+    assert words_of(decided) == words
+    assert [w.code for w in decided.warnings] == ["category-numbers-guessed"] * first
+    assert decided.numbers[str(first)] == "person"  # which later files of this detector have
+
+
+def test_labels_in_other_words_decide():
+    words = ["person", "car", "car", "bus"] * 10
+    boxes = read([WORDS.index(word) + 1 for word in words])
+    truth = labels_of(boxes, ["boat" if word in ("car", "bus") else word for word in words])
+    translated = {"car": "boat", "bus": "boat"}
+    assert words_of(numbered_by_labels(boxes, truth, translated, FILE)) == words
+
+
+def test_labels_of_nothing_there_leave_the_usual_way_or_refuse():
+    boxes = read([1, 2, 3] * 10)
+    none = labels_of(boxes.where(np.zeros(len(boxes), bool)), [])
+    assert words_of(numbered_by_labels(boxes, none, NONE, FILE))[:3] == ["bicycle", "car", "bus"]
+    undecided = read([2, 4] * 10, WITH_GAPS)  # no labels have 4, and both countings fit
+    with pytest.raises(
+        InputError, match=r"numbering=0 .*: car, boat; numbering=1 .*: bicycle, bus"
+    ):
+        numbered_by_labels(undecided, none, NONE, FILE)
+
+
+def test_a_fit_refuses_what_it_finds_seldom_and_names_the_ways():
+    """A fit on text, from 0, and a site as JSON, from 1."""
+    boxes = read([1, 3, 3, 4] * 10)
+    with pytest.raises(
+        InputError, match=r"numbering=1 \S+ times .*numbering=1 .*: car, person, bus"
+    ):
+        numbered_by_fit(boxes, OFTEN, "text:0", FILE)
+    named = read([1, 3, 3, 4] * 10, numbering="1")
+    assert words_of(numbered_by_fit(named, OFTEN, "text:0", FILE))[:2] == ["person", "car"]
+
+
+def test_a_fit_that_speaks_for_the_usual_way_says_nothing():
+    boxes = numbered_by_fit(read([0, 2, 2, 3] * 10), OFTEN, "text:0", FILE)
+    assert words_of(boxes)[:2] == ["person", "car"] and not boxes.warnings
+
+
+def test_a_file_of_the_same_kind_is_read_as_the_fit_was():
+    """A harbour has boats, although the fit had few."""
+    boxes = read([4] * 40, {**FROM_0, "5": "cat"})
+    usual = kind_of(read([0]))
+    assert usual == "file:labels" and usual_way(usual, text=False) == "labels"
+    decided = numbered_by_fit(boxes, OFTEN, usual, FILE)
+    assert words_of(decided) == ["boat"] * 40
+    (warning,) = decided.warnings
+    assert "numbering=1" in warning and "bus" in warning
+    with pytest.raises(InputError, match="numbering="):
+        numbered_by_fit(boxes, OFTEN, "text:0", FILE)
+
+
+def test_numbers_that_are_not_those_of_the_fit_are_read_by_its_frequencies():
+    decided = numbered_by_fit(read([2, 4] * 10, WITH_GAPS), OFTEN, "file:labels", FILE)
+    assert words_of(decided)[:2] == ["car", "boat"]
+    assert [w.code for w in decided.warnings] == ["category-numbers-guessed"]
+    with pytest.raises(InputError, match="does not decide"):
+        numbered_by_fit(read([2, 4] * 10, WITH_GAPS), {}, "file:labels", FILE)
+
+
+def test_files_of_text_count_as_the_text_of_the_fit():
+    words = ["person", "car", "car", "bus"] * 10
+    boxes = read([WORDS.index(word) + 1 for word in words], text=True)
+    fitted = numbered_by_labels(boxes, labels_of(boxes, words), NONE, FILE)
+    assert kind_of(fitted) == "text:1"
+    way = usual_way(kind_of(fitted), text=True)
+    later = read([1, 2, 3], fitted.numbers, text=True, usual=way)
+    assert words_of(later) == ["person", "bicycle", "car"]
+
+
+WAYS = {  # number in the file, of a position in the list of 80 and of COCO's number
+    "labels": lambda k, coco: coco,
+    "0": lambda k, coco: k,
+    "1": lambda k, coco: k + 1,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("detector", ["yolo26n", "nanodet_plus", "fastestdet", "yolov8n"])
+def test_frequencies_of_a_fit_tell_the_countings_apart_at_real_sites(shared, detector):
+    """Nothing is read wrong: the right way is taken, or the file is refused."""
+    document = json.loads((shared / "real/all/coco_mini/annotations.json").read_text())
+    known = {str(c["id"]): c["name"] for c in document["categories"]}
+    position = {number: k for k, number in enumerate(known)}
+    chosen = {i["id"] for i in document["images"] if i.get("coco_split") == "val"}
+    folder = shared / "real_predictions" / detector
+    of_fit = json.loads((folder / "all/coco_mini.json").read_text())
+    of_fit = frequencies(as_boxes([r for r in of_fit if r["image_id"] in chosen], known))
+    outcomes = Counter()
+    for path in sorted(folder.glob("*/*.json")):
+        rows = json.loads(path.read_text())
+        if not rows or path.stem == "coco_mini":
+            continue
+        right = [known[str(row["category_id"])] for row in rows]
+        for way, number in WAYS.items():
+            numbers = [number(position[str(r["category_id"])], r["category_id"]) for r in rows]
+            for list_of_fit in (known, {str(k): w for k, w in enumerate(known.values())}):
+                boxes = as_boxes(rows, list_of_fit, numbers)
+                if not boxes.numbering.others:
+                    outcomes["decided by the numbers"] += words_of(boxes) == right
+                    assert words_of(boxes) == right, (path, way)
+                    continue
+                try:
+                    decided = words_of(numbered_by_fit(boxes, of_fit, "", path))
+                except InputError:
+                    outcomes["refused"] += 1
+                    continue
+                assert decided == right, (path, way)
+                outcomes["decided by frequencies"] += 1
+    assert outcomes["decided by frequencies"] > 50 and outcomes["refused"] > 50
+
+
+def as_boxes(rows, known, numbers=None):
+    numbers = [row["category_id"] for row in rows] if numbers is None else numbers
+    words = find_words(FILE, [(number, None) for number in numbers], known)
+    n = len(rows)
+    images = tuple(LabelledImage(str(k), f"{k}.jpg", None) for k in range(n))
+    scores = np.array([row["score"] for row in rows])
+    columns = (np.arange(n), words.label, np.zeros((n, 4)), scores)
+    return FoundBoxes(images, words.categories, *columns, words.numbers, numbering=words.numbering)
