@@ -1,0 +1,27 @@
+"""Results of whole flows, recorded by ``tests/golden/record.py``: moves of code change none."""
+
+import json
+
+import pytest
+from golden.flows import FLOWS, RECORDED, differences, run
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if flow.slow else [])
+        for name, flow in FLOWS.items()
+    ],
+)
+def test_results_are_as_recorded(name, tmp_path, request):
+    flow = FLOWS[name]
+    shared = request.getfixturevalue("shared") if flow.needs_shared else None
+    recorded = json.loads((RECORDED / f"{name}.json").read_text())
+    assert differences(run(flow, tmp_path, shared), recorded) == []
+
+
+def test_differences_are_seen():
+    one = {"a": 1.0, "b": "car", "c": None, "d": float("nan")}
+    assert differences(one, dict(one)) == []
+    other = {"a": 1.0 + 1e-6, "b": "bus", "c": None, "e": 2}
+    assert len(differences(one, other)) == 4
