@@ -72,3 +72,40 @@ class Ahead(Generic[Key, Item]):
                 yield waiting.popleft().result
         while waiting:
             yield waiting.popleft().result
+
+
+class Behind:
+    """Does work in another thread, in the order in which it is given, at most a few calls behind.
+
+    An error of the work is raised by a later call, or at the end.
+
+    Examples
+    --------
+    >>> done = []
+    >>> with Behind(done.append, depth=2) as later:
+    ...     for letter in "abc":
+    ...         later(letter)
+    >>> done
+    ['a', 'b', 'c']
+    """
+
+    def __init__(self, work: Callable[..., object], *, depth: int) -> None:
+        self.work = work
+        self.depth = depth
+
+    def __enter__(self) -> Callable[..., None]:
+        """Begin; what is returned takes the arguments of a call."""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="behind")
+        self._waiting: deque[Future[object]] = deque()
+        return self._later
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        """Wait for all that was given; after an error of the body, for what has begun alone."""
+        self._thread.shutdown(cancel_futures=kind is not None)
+        while kind is None and self._waiting:
+            self._waiting.popleft().result()
+
+    def _later(self, *arguments: object) -> None:
+        self._waiting.append(self._thread.submit(self.work, *arguments))
+        while len(self._waiting) > self.depth or (self._waiting and self._waiting[0].done()):
+            self._waiting.popleft().result()

@@ -16,6 +16,7 @@ from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.samples import PassLog, blocks_of_read
 from autoeval.io.tasks.labelled_samples import Sample, Samples
 from autoeval.runtime.shards import Shards, Undivided
+from autoeval.runtime.threads import Behind
 from autoeval.stability.passes.presets import Measure, ScoredSettings, scored_settings
 from autoeval.stability.scores.registry import scores
 from autoeval.stability.scores.score_set import ScoreSet
@@ -142,11 +143,19 @@ def tally(
     advance: Callable[[int], object] = lambda n: None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
 ) -> Tally:
-    """Add up what is observed of some of the images; see `scored_rows`."""
+    """Add up what is observed of some of the images; see `scored_rows`.
+
+    Scores are computed in a thread of their own, image after image, while the network goes on.
+    """
     adding = Tally(observer.task.categories, scored_settings(observer))
-    for sample, evidence in observer.each(samples, numbers, log=adding.log):
+
+    def add(sample: Sample, evidence: Evidence) -> None:
         with adding.log.timed("scores_s"):
             adding.update(sample, evidence)
             watch(evidence)
-        advance(1)
+
+    with Behind(add, depth=2 * observer.batch_size) as add_later:
+        for sample, evidence in observer.each(samples, numbers, log=adding.log):
+            add_later(sample, evidence)
+            advance(1)
     return adding
