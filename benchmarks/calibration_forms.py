@@ -27,7 +27,6 @@ from autoeval.model.calibrated_features import relative_sides
 from autoeval.model.calibration import FOUND, LEAST, ScoreCalibration, fit_missed, image_terms
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
-from autoeval.sites.pool import image_sizes
 from benchmarks.panel import LABELLED, WIDE, evaluable, kin, nested, read_panel, read_sets, summary
 
 Probabilities = Callable[[np.ndarray], np.ndarray]
@@ -113,7 +112,7 @@ def score(sets: Sequence[LabelledSet], form: str) -> pd.DataFrame:
 def inputs(of: LabelledSet) -> np.ndarray:
     """Return the confidence and the relative side of each box, (2, N)."""
     found = of.boxes.clean
-    area = image_sizes(found)[0].prod(axis=1)[found.image]
+    area = of.boxes.areas[found.image]
     sides = relative_sides(found.boxes, area)
     return np.stack([np.clip(found.scores.astype(float), LEAST, 1 - LEAST), sides])
 

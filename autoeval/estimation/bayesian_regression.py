@@ -59,6 +59,7 @@ from autoeval.targets import OperatingPoint, find_target
 
 NEW = "\0new"  # a group and a source that no labelled set is called
 PRECISION = "precision@"
+SIZE = "box_size"  # the feature that needs the sizes of images
 HELD_OUT = ["estimate", "lower", "upper", "raw"]
 
 
@@ -355,8 +356,28 @@ class BayesianRegression:
             readable &= rows["category"].astype(str).isin(PRECISION_OF).to_numpy()
         return readable
 
+    def _with_sizes(self, rows: pd.DataFrame, pairs: Pairs) -> Pairs:
+        """Let the size of boxes move nothing where the sizes of images are not known.
+
+        It counts as the mean of the pairs of the fit, and its slope adds to the error. A fit
+        without any size reads none at new sites, either.
+        """
+        at = self.features_.index(SIZE) if SIZE in self.features_ else None
+        if at is None:
+            return pairs
+        found = np.isfinite(rows[self.features_[0]].to_numpy(np.float64))
+        unknown = found & ~np.isfinite(rows[SIZE].to_numpy(np.float64))
+        seen = self.rows_[SIZE].to_numpy(np.float64)
+        seen = seen[np.isfinite(seen)]
+        if not len(seen):
+            unknown = found
+        x, sampling = pairs.x.copy(), pairs.sampling.copy()
+        x[unknown, at] = seen.mean() if len(seen) else self._scaling.location[at]
+        sampling[unknown] += self._prior.slopes[at] ** 2 if len(seen) else 0.0
+        return replace(pairs, x=x, sampling=sampling)
+
     def _arrays(self, rows: pd.DataFrame) -> Pairs:
-        pairs = pairs_of(rows, self.features_, self._prior.of_one_image)
+        pairs = self._with_sizes(rows, pairs_of(rows, self.features_, self._prior.of_one_image))
         if self.reference_ is None:
             return pairs
         lacking = ~self.reads_reference(rows)

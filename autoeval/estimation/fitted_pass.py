@@ -21,8 +21,9 @@ from autoeval.estimation.observation.reference_boxes import Reference, load_refe
 from autoeval.estimation.pair_table import CATEGORY, needs_of
 from autoeval.estimation.reference_choice import as_fitted
 from autoeval.estimation.site import Categories, Site, own_words, site_of_files
-from autoeval.io.find_images import Images, UnlabelledImage, list_images
+from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
 from autoeval.io.image_folder import ImageFile
+from autoeval.io.image_header import image_size
 from autoeval.io.labels.content import LabelledImage
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.runtime.files import PathLike
@@ -94,7 +95,7 @@ class FittedPass:
         else:
             listed = list_images(images)
             listed_images = [
-                LabelledImage(image.image_id, _file_name(image), None) for image in listed
+                LabelledImage(image.image_id, _file_name(image), _size(image)) for image in listed
             ]
         if images is None and labels is not None and (Path(labels).parent / PLAN).exists():
             listed_images = load_plan(Path(labels).parent).found.images
@@ -178,6 +179,13 @@ class FittedPass:
             )
         fitted, now = map(of_plain_pass, (self.context["detector"], detector.settings))
         refuse_differences(fitted, now, "detector.")
+
+
+def _size(image: UnlabelledImage) -> tuple[int, int] | None:
+    """Return height and width by the header of a file, or of decoded pixels."""
+    if isinstance(image, ImageArray):
+        return image.pixels.shape[0], image.pixels.shape[1]
+    return image_size(image.path) if isinstance(image, ImageFile) else None
 
 
 def _file_name(image: UnlabelledImage) -> str:

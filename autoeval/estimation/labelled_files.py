@@ -13,6 +13,8 @@ import numpy as np
 from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.io.coco import read_coco
+from autoeval.io.image_sizes import image_folders, with_sizes
+from autoeval.io.json_file import is_json
 from autoeval.io.labels.content import LabelSet, of_images
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions.prediction_checks import check_coverage
@@ -22,6 +24,7 @@ from autoeval.runtime.files import PathLike
 from autoeval.sites.category_numbers import numbered_by_labels
 from autoeval.sites.label_warnings import exchanged_words, mismatched_words
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
+from autoeval.sites.pool import unknown_sizes
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes, check_floor, check_limit
 
@@ -73,12 +76,13 @@ def labels_with_files(
     """
     path = Path(labels)
     content = read_labels(path, img_dir)
+    site = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
     if not words:
         same_words = {word: word for word in content.categories}
-        return _with_files(path.stem, content, files, content.categories, same_words, group=group)
+        return _with_files(site, content, files, content.categories, same_words, group=group)
     categories = tuple(dict.fromkeys(words.values()))
     made = _with_files(
-        path.stem,
+        site,
         content,
         files,
         categories,
@@ -126,7 +130,7 @@ def task_with_files(task: Task, files: Mapping[str, Predictions]) -> list[Labell
 
 def is_coco_file(path: Path, layout: str | None = None) -> bool:
     """Whether labels are one COCO file, which names its images without their folder."""
-    return path.suffix == ".json" and path.is_file() and layout in (None, "coco")
+    return is_json(path) and path.is_file() and layout in (None, "coco")
 
 
 def read_labels(
@@ -140,7 +144,8 @@ def read_labels(
         raise InputError(f"No labels {path}: check the path.")
     is_coco = is_coco_file(path, layout)
     if is_coco and img_dir is None:
-        return read_coco(path)
+        content = read_coco(path)
+        return replace(content, images=with_sizes(content.images, image_folders(path)))
     from autoeval.io.labels.any_format import load_labels
 
     folder = None if img_dir is None else os.fspath(img_dir)
@@ -190,7 +195,7 @@ def _with_files(
         group=group,
         everywhere=everywhere,
         statistics=statistics,
-        left_out=(*content.warnings, *boxes.left_out, *floor),
+        left_out=(*content.warnings, *boxes.left_out, *unknown_sizes(boxes.clean), *floor),
         warnings=(
             *boxes.clean.warnings,
             *uncovered,

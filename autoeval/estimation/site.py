@@ -18,11 +18,9 @@ from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_folder import ImageFile, load_image_folder
-from autoeval.io.image_header import image_size
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import read_image_list
-from autoeval.io.predictions.image_list import with_sizes
-from autoeval.io.predictions.prediction_checks import boxes_beyond, check_coverage, copies
+from autoeval.io.predictions.prediction_checks import check_coverage, copies
 from autoeval.io.same_files import without_copies
 from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed, listed_near
@@ -30,12 +28,12 @@ from autoeval.notices import Notice, as_notice
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards, Undivided
 from autoeval.sites.category_numbers import numbered_by_fit
+from autoeval.sites.pool import unknown_sizes
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import SiteBoxes, check_floor
 
 Categories = Mapping[str, Sequence[str]]
 BLACK_BOX = "black box"
-SIZES_READ = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +99,6 @@ def site_of_files(
     if isinstance(images, str | os.PathLike):
         listed_images, where = read_image_list(images, left_out), str(images)
         folder = load_image_folder(images) if Path(images).is_dir() else ()
-        if folder and Path(files.path).is_dir():  # boxes as shares of the images
-            listed_images = with_sizes(listed_images, images)
     else:
         listed_images, where = images, "the list of images"
     words = statistics.categories
@@ -133,12 +129,7 @@ def site_of_files(
         warnings += check_coverage(clean, np.arange(len(boxes)), "the file")
     unplaced = [note for note in left_out if as_notice(note).code == "images-not-placed"]
     warnings, left_out = [*unplaced, *warnings], [n for n in left_out if n not in unplaced]
-    if folder:
-        paths = {file.image_id: file.path for file in folder}
-        sized, n = list(clean.images), len(clean.images)
-        for k in np.linspace(0, n - 1, min(SIZES_READ, n)).astype(int).tolist():
-            sized[k] = replace(sized[k], size=image_size(paths[sized[k].image_id]))
-        left_out += boxes_beyond(Path(str(files.path)), replace(clean, images=tuple(sized)))
+    left_out += unknown_sizes(clean)
     unseen = statistics.unseen_of(clean, start)
     later = copies(clean)
     if len(later):

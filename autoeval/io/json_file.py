@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,21 +16,38 @@ from autoeval.io.wording import listed, printable
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 
+GZIP = b"\x1f\x8b"
+JSON = (".json", ".json.gz")
 MOST_BAD = 0.5
 NAMED = 3
 MALFORMED = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
+
+
+def is_json(path: PathLike) -> bool:
+    """Whether a path is called as JSON is, in whatever case, be it compressed by gzip.
+
+    Examples
+    --------
+    >>> is_json("val.JSON"), is_json("val.json.gz"), is_json("val.jsonl")
+    (True, True, False)
+    """
+    return Path(path).name.lower().endswith(JSON)
 
 
 def read_json(path: PathLike, what: str = "file") -> Any:
     """Read a JSON file; `what` is expected there, such as ``"annotation file"``, for messages."""
     path, name = Path(path), printable(path)
     try:
+        content = path.read_bytes()
+        if content.startswith(GZIP):
+            content = gzip.decompress(content)
         with _uncollected():
-            return json.loads(path.read_bytes())
+            return json.loads(content)
     except FileNotFoundError:
         raise InputError(f"No {what} {name}: check the path.") from None
-    except OSError as error:
-        raise InputError(f"Cannot read the {what} {name}: {error.strerror}.") from error
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"Cannot read the {what} {name}: {reason}.") from error
     except ValueError as error:
         raise InputError(f"{name} is not a JSON file ({error}).") from error
     except RecursionError:

@@ -33,7 +33,7 @@ class LinearPredictors:
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
         """Return L values for each of N rows of features (N, F), shape (L, N)."""
-        standard = (features - self.centre) / self.scale
+        standard = np.nan_to_num((features - self.centre) / self.scale)  # unknown: as the mean
         straight = self.slopes @ standard.T + self.intercepts[:, None]
         return straight + self.bends @ _squares(standard).T
 
@@ -178,9 +178,12 @@ def image_features(
 
 
 def _standardised(features: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    centre, scale = features.mean(axis=0), features.std(axis=0)
+    known = np.isfinite(features)
+    n = np.maximum(known.sum(axis=0), 1)
+    centre = np.where(known, features, 0).sum(axis=0) / n
+    scale = np.sqrt(np.where(known, (features - centre) ** 2, 0).sum(axis=0) / n)
     scale = np.where(scale > 1e-9, scale, 1.0)
-    return (features - centre) / scale, centre, scale
+    return np.where(known, (features - centre) / scale, 0.0), centre, scale
 
 
 def _squares(standard: np.ndarray) -> np.ndarray:

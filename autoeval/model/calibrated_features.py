@@ -36,7 +36,8 @@ class CalibratedFeatures:
       probabilities in place of labels and the expected false negatives.
     - ``likely_share``: share of an image's boxes over .05 that are over .3, mean over images.
     - ``box_size``: mean logarithm of the side of the boxes over .05, :math:`\sqrt{wh}` relative to
-      that of the image, weighted by probability.
+      that of the image, weighted by probability; of the boxes on images of known size, and NaN
+      without any.
 
     Those of targets at a threshold, such as ``expected_recall@0.3``, are the same ratios of
     expected counts. Source: this project (docs/explanation/calibration.md), after Kull et al. 2017.
@@ -45,7 +46,7 @@ class CalibratedFeatures:
     ----------
     calibration : ScoreCalibration
     scores, sides : ndarray of shape (N,)
-        Confidences, and logarithms of sides; see `relative_sides`.
+        Confidences, and logarithms of sides; see `relative_sides`. NaN for an unknown side.
     image : ndarray of shape (N,), int64
     n_images : int
     probabilities : ndarray of shape (10, N), optional
@@ -88,9 +89,10 @@ class CalibratedFeatures:
         likely, boxes = (
             np.bincount(at[chosen], minlength=n) for chosen in (at_half > LIKELY, shown)
         )
-        weights = at_half * shown
+        sized = np.isfinite(sides[kept])
+        weights = at_half * (shown & sized)
         self._likely_share = likely / np.maximum(boxes, 1)  # (n,), as are the two that follow
-        self._size_sum = np.bincount(at, weights * sides[kept], minlength=n)
+        self._size_sum = np.bincount(at, weights * np.where(sized, sides[kept], 0), minlength=n)
         self._weight_sum = np.bincount(at, weights, minlength=n)
 
     @property
@@ -103,10 +105,11 @@ class CalibratedFeatures:
         if not self.found:
             weights = {f"{WEIGHT}{point}": 0.0 for point in self.points.values()}
             return dict.fromkeys((*FEATURES, *self.points), math.nan) | weights
+        weight = self._weight_sum.sum()
         return {
             "expected_ap": float(self._ranking.average_precision().mean()),
             "likely_share": float(self._likely_share.mean()),
-            "box_size": float(self._size_sum.sum() / self._weight_sum.sum()),
+            "box_size": float(self._size_sum.sum() / weight) if weight else math.nan,
             **{
                 name: value_of(point.measure, self._counts(point))
                 for name, point in self.points.items()
@@ -131,7 +134,8 @@ class CalibratedFeatures:
         total = np.where(drawn.any(axis=1), drawn.sum(axis=1), np.nan)  # NaN: none was drawn
         expected = self._ranking.average_precision().mean()
         influence = influence_function(self._ranking).mean(axis=0)
-        weight = np.where(np.isnan(total), np.nan, drawn @ self._weight_sum)
+        weight = drawn @ self._weight_sum
+        weight = np.where(np.isnan(total) | (weight == 0), np.nan, weight)
         return {
             "expected_ap": expected + drawn @ influence / total,
             "likely_share": drawn @ self._likely_share / total,
@@ -155,7 +159,7 @@ def relative_sides(boxes: np.ndarray, area: np.ndarray) -> np.ndarray:
     """Return the logarithm of the side of boxes relative to that of their images, (N,).
 
     boxes (N, 4): as xyxy, pixels.
-    area (N,): of the image of each, in pixels.
+    area (N,): of the image of each, in pixels; NaN where it is unknown, and so is the side.
 
     >>> relative_sides(np.array([[0, 0, 10, 40]]), np.array([400 * 100])).round(3)
     array([-2.303])

@@ -13,6 +13,7 @@ from autoeval.detections import CONFIDENT, Detections, Evidence
 from autoeval.errors import InputError
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes
+from autoeval.io.wording import listed
 from autoeval.notices import Notice
 
 OF_BOX = (
@@ -61,15 +62,16 @@ def box_features(
 ) -> np.ndarray:
     """Describe N boxes on M images, each among the others of its category in its image.
 
-    `sizes` are height and width of each image in pixels, (M, 2); `perturbed` has the boxes under
-    feature dropout of each repeat, `half_size` those at half the size.
+    `sizes` are height and width of each image in pixels, (M, 2), NaN where unknown; `perturbed` has
+    the boxes under feature dropout of each repeat, `half_size` those at half the size.
 
     Columns of the result, (N, F), are as in `feature_names`: score and its log-odds; logarithm of
     the side relative to the image and of the aspect ratio; logarithm of the rank among the boxes of
     its category in the image and of the number of confident ones; the best score among them; the
     largest IoU with a more and a less confident one; whether the box ends at the edge. For each
     other pass: IoU and score of the box that overlaps it and is confident, and how the score
-    varies.
+    varies. The side relative to an image of unknown size is NaN, and so is whether a box ends at
+    the far edges of one.
     """
     sizes = sizes[boxes.image]
     columns = [*_of_one_box(boxes, sizes), *_of_its_group(boxes), _at_edge(boxes, sizes)]
@@ -114,7 +116,7 @@ def _of_its_group(detected: FoundBoxes) -> list[np.ndarray]:
 def _at_edge(boxes: FoundBoxes, sizes: np.ndarray) -> np.ndarray:
     near = boxes.boxes[:, :2].min(axis=1) < EDGE
     far = (boxes.boxes[:, 2:] > sizes[:, ::-1] - EDGE).any(axis=1)
-    return (near | far).astype(np.float64)
+    return np.where(near | far, 1.0, np.where(np.isnan(sizes[:, 0]), np.nan, 0.0))
 
 
 def _in_other_pass(boxes: FoundBoxes, other: FoundBoxes) -> list[np.ndarray]:
@@ -193,16 +195,15 @@ def pool_of_predictions(
 ) -> Pool:
     """Make a pool of the boxes of one or more passes; InputError if there is no image.
 
-    `perturbed` has one for each repeat. An image of unknown size counts as large as the boxes of
-    all such images reach, which is a warning of the pool.
+    `perturbed` has one for each repeat. Features that need the size of an image are NaN where that
+    is unknown.
     """
     if not clean.images:
         raise InputError("Expected a pool of at least one image but got none.")
     counted = clean.where(top_detections(clean.image, clean.label, clean.scores))
-    sizes, warnings = image_sizes(counted)
-    features = box_features(counted, sizes, perturbed, half_size)
+    features = box_features(counted, image_sizes(counted.images), perturbed, half_size)
     passes = ("perturbed",) * bool(perturbed) + ("half_size",) * (half_size is not None)
-    return Pool(counted, features, feature_names(passes), warnings)
+    return Pool(counted, features, feature_names(passes))
 
 
 def pool_of_evidence(evidence: Sequence[Evidence], categories: Sequence[str]) -> Pool:
@@ -221,21 +222,30 @@ def pool_of_evidence(evidence: Sequence[Evidence], categories: Sequence[str]) ->
     )
 
 
-def image_sizes(boxes: FoundBoxes) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return height and width of each image, (M, 2), and what was assumed of unknown ones."""
-    unknown = np.array([image.size is None for image in boxes.images])
-    sizes = np.array([image.size or (1, 1) for image in boxes.images], np.float64)
-    if not unknown.any():
-        return sizes, ()
-    sizes[unknown] = boxes.boxes[unknown[boxes.image], 2:].max(axis=0, initial=1)[::-1]
-    height, width = sizes[unknown][0]
-    warning = Notice(
-        "image-sizes-unknown",
-        f"height and width of {unknown.sum()} of {len(unknown)} images are unknown: they count as "
-        f"{height:.0f} and {width:.0f} pixels, as far as their boxes reach. Boxes are described "
-        "better by the true sizes: list the images in a COCO file that gives them",
+def image_sizes(images: Sequence[LabelledImage]) -> np.ndarray:
+    """Return height and width of each image in pixels, (M, 2), NaN where they are unknown."""
+    unknown = (np.nan, np.nan)
+    return np.array([image.size or unknown for image in images], np.float64).reshape(-1, 2)
+
+
+def unknown_sizes(boxes: FoundBoxes) -> tuple[str, ...]:
+    """Warn where the sizes of images with boxes are not known."""
+    n_boxes = np.bincount(boxes.image, minlength=len(boxes.images))
+    unknown = [
+        image.file_name
+        for image, n in zip(boxes.images, n_boxes, strict=True)
+        if image.size is None and n
+    ]
+    if not unknown:
+        return ()
+    return (
+        Notice(
+            "image-sizes-unknown",
+            f"height and width of {len(unknown)} of {np.count_nonzero(n_boxes)} images with boxes "
+            f"are unknown ({listed(unknown, 3)}): how large boxes are relative to these images is "
+            "not used. Name the folder of the images, or list them in a COCO file with sizes",
+        ),
     )
-    return sizes, (warning,)
 
 
 def _columns(

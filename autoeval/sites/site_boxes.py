@@ -71,8 +71,8 @@ class SiteBoxes:
 
     @cached_property
     def areas(self) -> np.ndarray:
-        """Area of each image, (M,), square pixels; see `image_sizes`."""
-        return np.asarray(image_sizes(self.clean)[0].prod(axis=1))
+        """Area of each image, (M,), square pixels; NaN where its size is not known."""
+        return np.asarray(image_sizes(self.clean.images).prod(axis=1))
 
     def as_pool(self) -> Pool:
         """Return the clean boxes as evaluation takes them, with their features."""

@@ -9,7 +9,6 @@ import pytest
 
 from autoeval.io.image_folder import load_image_folder
 from autoeval.io.predictions import read_image_list, read_predictions
-from autoeval.io.predictions.image_list import with_sizes
 from tests.clients.torchvision_operators import usable_torchvision
 from tests.doc_pages import ROOT, shell_of, snippet
 
@@ -74,7 +73,7 @@ def written(folder):
 
 
 def read(folder, path):
-    images = with_sizes(read_image_list(folder / "new_site"), folder / "new_site")
+    images = read_image_list(folder / "new_site")
     numbers = {str(k + 1): f"thing {k}" for k in range(80)}
     found = read_predictions(path, images=images, numbers=numbers)
     assert all(

@@ -15,6 +15,7 @@ from autoeval.sites.pool import (
     passes_of,
     pool_of_evidence,
     pool_of_predictions,
+    unknown_sizes,
 )
 
 CATEGORIES = ("car", "bus", "van")
@@ -108,17 +109,18 @@ def columns(images, boxes):
     return FoundBoxes(images, ("car",), zeros, zeros, boxes, np.full(len(boxes), 0.5), {})
 
 
-def test_an_image_of_unknown_size_reaches_as_far_as_the_boxes_of_such_images():
+def test_what_needs_the_size_of_an_image_is_unknown_without_it():
     known, unknown = LabelledImage("0", "0", (100, 400)), LabelledImage("1", "1", None)
-    found = columns((known, unknown), [[0, 0, 20, 80], [0, 0, 20, 20], [100, 10, 140, 50]])
+    found = columns((known, unknown), [[5, 5, 25, 85], [0, 0, 20, 20], [100, 10, 140, 50]])
     found.image[1:] = 1
     pool = pool_of_predictions(found)
-    side = pool.columns(["size"])[:, 0]
-    # the second image counts as 50 high and 140 wide
-    areas = np.array([20 * 80 / 40_000, 20 * 20 / 7_000, 40 * 40 / 7_000])
-    assert sorted(side) == pytest.approx(sorted(0.5 * np.log(areas)))
-    (warning,) = pool.warnings
-    assert "1 of 2 images are unknown" in warning and "50 and 140 pixels" in warning
+    side, at_edge = pool.columns(["size", "at_edge"])[np.argsort(pool.found.boxes[:, 3])].T
+    # by their lower edges: at the corner of the second image, within it, in the first image
+    nan = np.nan
+    np.testing.assert_allclose(side, [nan, nan, 0.5 * np.log(20 * 80 / 40_000)])
+    np.testing.assert_array_equal(at_edge, [1, nan, 0])
+    (warning,) = unknown_sizes(found)
+    assert warning.code == "image-sizes-unknown" and "1 of 2 images with boxes" in warning
 
 
 def test_a_pool_needs_an_image():

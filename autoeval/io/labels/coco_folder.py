@@ -10,7 +10,8 @@ from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.image_folder import load_image_folder
 from autoeval.io.image_identity import Named, match_images
-from autoeval.io.json_file import read_json
+from autoeval.io.image_sizes import image_folders, with_sizes
+from autoeval.io.json_file import is_json, read_json
 from autoeval.io.labels.beside import holds_images
 from autoeval.io.labels.content import LabelFormat, LabelledImage, LabelSet
 from autoeval.io.wording import listed
@@ -23,19 +24,17 @@ def read_coco_labels(path: Path, img_dir: Path | None = None) -> LabelSet:
     """Read a COCO file, or the only one of a folder (as CVAT and Label Studio export them).
 
     A folder has it in it or in its subfolder ``annotations``. `img_dir` is by default the first of
-    these that holds the file's first image: ``images`` beside the file, its own folder, ``data`` in
-    it (FiftyOne), ``images`` one folder up, and for ``instances_SUBSET.json`` the folder ``SUBSET``
-    in these ``images`` (datumaro and CVAT) or beside them (COCO).
+    `image_folders` that holds the file's first image. Sizes that the file lacks are read from the
+    headers of the images.
     """
     content = read_coco(_only_file(path) if path.is_dir() else path)
-    return _as_on_disk(replace(content, img_dir=img_dir or _images_of(content)))
+    content = _as_on_disk(replace(content, img_dir=img_dir or _images_of(content)))
+    assert content.img_dir is not None
+    return replace(content, images=with_sizes(content.images, [content.img_dir]))
 
 
 def _images_of(content: LabelSet) -> Path:
-    folder, root = content.path.parent, content.path.parent.parent
-    subset = content.path.stem.rpartition("_")[2]
-    places = [folder / "images", folder, folder / "data", root / "images"]
-    places += [root / "images" / subset, root / subset]
+    places = image_folders(content.path)
     first = content.images[0].file_name if content.images else ""
     holding = [place for place in places if _holds(place, first)]
     existing = [place for place in places if place.is_dir()]
@@ -81,7 +80,9 @@ def _only_file(folder: Path) -> Path:
 
 def _coco_files(folder: Path) -> list[Path]:
     coco_files = []
-    for file in sorted([*folder.glob("*.json"), *folder.glob("annotations/*.json")]):
+    for file in sorted([*folder.glob("*"), *folder.glob("annotations/*")]):
+        if not is_json(file) or not file.is_file():
+            continue
         try:
             document = read_json(file)
         except InputError:
@@ -92,7 +93,7 @@ def _coco_files(folder: Path) -> list[Path]:
 
 
 def _recognises(path: Path) -> bool:
-    return path.suffix == ".json" if path.is_file() else bool(_coco_files(path))
+    return is_json(path) if path.is_file() else bool(_coco_files(path))
 
 
 COCO = LabelFormat("coco", "COCO JSON", read_coco_labels, _recognises)

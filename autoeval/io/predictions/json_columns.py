@@ -36,6 +36,7 @@ PIECE = 8 << 20
 LONGEST_ENTRY = 64 << 20
 LOOKED_AT = 100
 AT_ONCE = 100_000
+OUTLINE = b'"segmentation"'
 SPACE = re.compile(r"[ \t\n\r]*")
 BETWEEN_OBJECTS = re.compile(rb"\}[ \t\n\r]*,(?=[ \t\n\r]*\{)")
 
@@ -59,15 +60,19 @@ class _Fields:
         """Parse entries with commas between them; None where they are not regular."""
         schema = pa.schema([("all", pa.list_(self.struct))])
         table = _parse(b'{"all":[%b]}' % piece, schema)
-        return None if table is None else self._columns(table["all"].combine_chunks().values)
+        return None if table is None else self._columns(table["all"].combine_chunks().values, piece)
 
     def parse_lines(self, piece: bytes) -> RawColumns | None:
         """Parse an object a line; None where they are not regular."""
         table = _parse(piece, pa.schema(list(self.struct)))
-        return None if table is None else self._columns(table.to_struct_array().combine_chunks())
+        if table is None:
+            return None
+        return self._columns(table.to_struct_array().combine_chunks(), piece)
 
-    def _columns(self, entries: pa.StructArray) -> RawColumns:
+    def _columns(self, entries: pa.StructArray, piece: bytes) -> RawColumns | None:
         *columns, scores = entries.flatten()
+        if columns[-1].null_count and OUTLINE in piece:
+            return None  # boxes around polygons and masks are found one by one
         coded, boxes = columns[: -len(self.boxes)], columns[-len(self.boxes) :]
         image_id, file_name, category_id, word = map(code_array, coded)
         if self.boxes == SIDES:

@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from autoeval.errors import InputError
+from autoeval.io.json_file import MALFORMED
+from autoeval.io.shapes import box_of_segmentation
 from autoeval.io.wording import listed, printable
 
 WORDS = ("category", "category_name", "label", "name")
@@ -69,9 +71,16 @@ def columns_of_objects(rows: Sequence[Any], word: str) -> RawColumns:
 
 
 def _bbox(row: dict[str, Any]) -> Any:
-    """Return the box of an entry, where it has no list in columns of its own."""
+    """Return the box of an entry: a list, in fields of its own, or around its segmentation."""
     bbox = row.get("bbox")
-    return [row.get(side) for side in SIDES] if bbox is None and SIDES[0] in row else bbox
+    if bbox is None and SIDES[0] in row:
+        return [row.get(side) for side in SIDES]
+    if not bbox and row.get("segmentation"):
+        try:
+            return box_of_segmentation(row["segmentation"])
+        except MALFORMED:
+            return None
+    return bbox
 
 
 def code_array(column: pa.Array) -> Coded:

@@ -1,0 +1,304 @@
+"""Files whose images are named, sized or outlined in other ways than usual have the same accuracy.
+
+Each way is applied to some images and to all of them, in the labels and in the predictions, and is
+read as a labelled set (fit, threshold) and as a new site with labels (estimate, label estimate).
+The right value is pycocotools' on the files as they were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+import unicodedata
+from pathlib import PurePath
+
+import numpy as np
+import pytest
+from PIL import Image
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+import autoeval
+from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.labelled_files import labels_with_files
+from tests.commands.predicted_world import HEIGHT, WIDTH, write_world
+
+HASH = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
+N_IMAGES = 24
+
+
+@pytest.fixture(scope="module")
+def estimator(tmp_path_factory):
+    """A fit on a labelled set that nothing is odd about."""
+    folder = tmp_path_factory.mktemp("home")
+    return autoeval.fit(*write_world(folder, "home", seed=1))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Labels and boxes of a site, as they are."""
+    folder = tmp_path_factory.mktemp("site")
+    files = write_world(folder, "site", seed=2, n_images=N_IMAGES, n_categories=4)
+    labels, boxes = (json.loads(path.read_text()) for path in files)
+    for row in labels["annotations"]:
+        row |= {"area": row["bbox"][2] * row["bbox"][3], "iscrowd": 0}
+    return labels, boxes
+
+
+def pycocotools_value(labels, boxes):
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth = COCO()
+        truth.dataset = copy.deepcopy({"info": {}, **labels})
+        truth.createIndex()
+        evaluation = COCOeval(truth, truth.loadRes(copy.deepcopy(boxes)), "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+    precision = evaluation.eval["precision"][:, :, :, 0, 2]
+    return np.mean(precision[precision > -1])
+
+
+def by_name(labels, boxes):
+    """Name the images of boxes by file names alone."""
+    names = {image["id"]: image["file_name"] for image in labels["images"]}
+    rows = [{k: box[k] for k in ("category_id", "bbox", "score")} for box in boxes]
+    return [
+        {"file_name": names[box["image_id"]], **row} for box, row in zip(boxes, rows, strict=True)
+    ]
+
+
+def renamed(change):
+    """Make a way in which the labels' names of images are changed."""
+
+    def way(labels, boxes, odd):
+        rows = by_name(labels, boxes)
+        for image in labels["images"]:
+            if image["id"] in odd:
+                image["file_name"] = change(image["file_name"])
+        return rows
+
+    return way
+
+
+def accented(labels, boxes, odd):
+    """Names with accents, composed in the labels and decomposed in the boxes."""
+    for image in labels["images"]:
+        if image["id"] in odd:
+            image["file_name"] = f"Café {image['file_name']}"
+    rows = by_name(labels, boxes)
+    for row in rows:
+        row["file_name"] = unicodedata.normalize("NFD", row["file_name"])
+    return rows
+
+
+def floats(labels, boxes, odd):
+    return [
+        {**box, "image_id": float(box["image_id"])} if box["image_id"] in odd else box
+        for box in boxes
+    ]
+
+
+def texts(labels, boxes, odd):
+    return [
+        {**box, "image_id": f"{box['image_id']}.0"} if box["image_id"] in odd else box
+        for box in boxes
+    ]
+
+
+def float_labels(labels, boxes, odd):
+    for row in labels["annotations"]:
+        if row["image_id"] in odd:
+            row["image_id"] = float(row["image_id"])
+    return boxes
+
+
+def own_list(labels, boxes, odd):
+    """A document that numbers its own images, in another order than the labels."""
+    number = {image["id"]: k for k, image in enumerate(reversed(labels["images"]), 1)}
+    images = [{**image, "id": number[image["id"]]} for image in labels["images"]]
+    rows = [{**box, "image_id": number[box["image_id"]], "id": k} for k, box in enumerate(boxes)]
+    return {"images": images, "categories": labels["categories"], "annotations": rows}
+
+
+def without_sizes(value):
+    def way(labels, boxes, odd):
+        for image in labels["images"]:
+            if image["id"] in odd:
+                image["width"] = image["height"] = value
+        return boxes
+
+    return way
+
+
+def polygons(labels, boxes, odd):
+    for row in labels["annotations"]:
+        if row["image_id"] in odd:
+            x, y, w, h = row.pop("bbox")
+            row["segmentation"] = [[x, y, x + w, y, x + w, y + h, x, y + h]]
+    return boxes
+
+
+def polygons_of_boxes(labels, boxes, odd):
+    """Results of instance segmentation without boxes."""
+    rows = []
+    for box in boxes:
+        x, y, w, h = box["bbox"]
+        outline = [[x, y, x + w, y, x + w, y + h, x, y + h]]
+        odd_one = {k: v for k, v in box.items() if k != "bbox"} | {"segmentation": outline}
+        rows.append(odd_one if box["image_id"] in odd else box)
+    return rows
+
+
+def nameless(labels, boxes, odd):
+    """LVIS v1 has addresses in place of file names."""
+    for image in labels["images"]:
+        if image["id"] in odd:
+            image["coco_url"] = f"http://images.example.org/val2017/{image.pop('file_name')}"
+    return boxes
+
+
+WAYS = {
+    "accents": accented,
+    "other suffix": renamed(lambda name: f"{PurePath(name).stem}.png"),
+    "upper case": renamed(lambda name: f"{PurePath(name).stem}.JPG"),
+    "folder": renamed(lambda name: f"images/val2017/{name}"),
+    "roboflow": renamed(lambda name: f"{PurePath(name).stem}_jpg.rf.{HASH}.jpg"),
+    "label studio": renamed(lambda name: f"/data/upload/1/a1b2c3d4-{name}"),
+    "floats": floats,
+    "floats as text": texts,
+    "floats in labels": float_labels,
+    "own list": own_list,
+    "size 0": without_sizes(0),
+    "size -1": without_sizes(-1),
+    "size null": without_sizes(None),
+    "polygons": polygons,
+    "polygons of boxes": polygons_of_boxes,
+    "addresses": nameless,
+}
+
+
+@pytest.mark.parametrize("step", [1, 5], ids=["all", "some"])
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_the_accuracy_is_that_of_pycocotools(tmp_path, estimator, world, way, step):
+    labels, boxes = copy.deepcopy(world)
+    right = pycocotools_value(labels, boxes)
+    odd = {image["id"] for image in labels["images"][::step]}
+    found = way(labels, boxes, odd)
+    files = tmp_path / "site.json", tmp_path / "boxes.json"
+    for path, content in zip(files, (labels, found), strict=True):
+        path.write_text(json.dumps(content))
+
+    labelled = labels_with_files(files[0], Predictions(files[1]))
+    assert len(labelled) == N_IMAGES
+    values = [ranking.average_precision().mean() for ranking in labelled.rankings]
+    assert np.mean(values) == pytest.approx(right, abs=1e-6)
+
+    plan = autoeval.plan_labels(estimator, files[1], images=files[0], n=5)
+    estimate = autoeval.estimate_with_labels(plan, files[0], planned=False)
+    assert estimate.value == pytest.approx(right, abs=1e-6)
+    assert plan.n_pool == N_IMAGES
+
+
+def written(tmp_path, labels, boxes):
+    (tmp_path / "site.json").write_text(json.dumps(labels))
+    (tmp_path / "boxes.json").write_text(json.dumps(boxes))
+    return tmp_path / "site.json", tmp_path / "boxes.json"
+
+
+@pytest.mark.parametrize("suffix", [".JSON", ".json.gz"])
+def test_other_suffixes_of_labels(tmp_path, world, suffix):
+    import gzip
+
+    labels, boxes = world
+    _, predictions = written(tmp_path, labels, boxes)
+    content = json.dumps(labels).encode()
+    path = tmp_path / f"val{suffix}"
+    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    made = labels_with_files(path, Predictions(predictions))
+    assert made.name == "val"
+    assert len(autoeval.load_labels(path, tmp_path).boxes) == len(labels["annotations"])
+
+
+def photos(folder, labels):
+    """Write the images as files of their sizes."""
+    folder.mkdir()
+    for image in labels["images"]:
+        size = (image["width"], image["height"])
+        Image.new("L", size).save(folder / image["file_name"])
+
+
+def test_the_folder_of_the_images_and_their_list_are_one(tmp_path, estimator, world):
+    """One image is six times as large; its size is in the list, or in the header of its file."""
+    labels, boxes = copy.deepcopy(world)
+    first = labels["images"][1]
+    first["width"], first["height"] = 6 * WIDTH, 6 * HEIGHT
+    for box in boxes:
+        if box["image_id"] == first["id"]:
+            box["bbox"] = [6 * side for side in box["bbox"]]
+    for row in boxes:
+        row["file_name"] = f"{row.pop('image_id'):06}.jpg"
+    site, predictions = written(tmp_path, labels, boxes)
+    photos(tmp_path / "photos", labels)
+    sizeless = [{k: image[k] for k in ("id", "file_name")} for image in labels["images"]]
+    (tmp_path / "photos" / "list.json").write_text(json.dumps({"images": sizeless}))
+    names = [image["file_name"] for image in labels["images"]]
+    (tmp_path / "photos" / "list.txt").write_text("\n".join(names))
+    paths = sorted((tmp_path / "photos").glob("*.jpg"))
+    right = estimator.predict(predictions, images=site)
+    folder = tmp_path / "photos"
+    for images in (folder, folder / "list.json", folder / "list.txt", paths):
+        estimate = estimator.predict(predictions, images=images)
+        assert estimate.value == right.value and estimate.lower == right.lower
+        assert "image-sizes-unknown" not in [warning.code for warning in estimate.warnings]
+
+
+def test_without_sizes_nothing_that_needs_them_is_read(tmp_path, estimator, world):
+    """A large image among others moves nothing, and that sizes are unknown is said."""
+    labels, boxes = copy.deepcopy(world)
+    sizeless = [{k: image[k] for k in ("id", "file_name")} for image in labels["images"]]
+    values, reach = [], []
+    for scale in (1, 6):
+        for box in boxes:
+            if box["image_id"] == 1:
+                box["bbox"] = [scale * side for side in box["bbox"]]
+        site, predictions = written(tmp_path, {"images": sizeless}, boxes)
+        estimate = estimator.predict(predictions, images=site)
+        assert "image-sizes-unknown" in [warning.code for warning in estimate.warnings]
+        values.append(estimate.value)
+        reach.append(estimate.upper - estimate.lower)
+    known = estimator.predict(predictions, images=written(tmp_path, labels, boxes)[0])
+    assert values[0] == pytest.approx(values[1], abs=1e-9)
+    assert reach[0] > known.upper - known.lower  # less is known
+
+
+def test_a_fit_says_that_sizes_are_unknown(tmp_path, world):
+    labels, boxes = copy.deepcopy(world)
+    for image in labels["images"]:
+        image["width"] = 0
+    site, predictions = written(tmp_path, labels, boxes)
+    made = labels_with_files(site, Predictions(predictions))
+    assert "image-sizes-unknown" in [getattr(note, "code", "") for note in made.left_out]
+
+
+def test_objects_on_images_that_were_not_placed_are_not_missed(tmp_path, estimator, world):
+    labels, boxes = copy.deepcopy(world)
+    lost = {image["id"] for image in labels["images"][:6]}
+    rest = dict(labels, images=labels["images"][6:])
+    rest["annotations"] = [row for row in labels["annotations"] if row["image_id"] not in lost]
+    right = pycocotools_value(rest, [box for box in boxes if box["image_id"] not in lost])
+    rows = by_name(labels, boxes)
+    for row, box in zip(rows, boxes, strict=True):
+        if box["image_id"] in lost:
+            row["file_name"] = f"renamed_{box['image_id']}.jpg"
+    site, predictions = written(tmp_path, labels, rows)
+    labelled = labels_with_files(site, Predictions(predictions))
+    assert len(labelled) == N_IMAGES - 6
+    values = [ranking.average_precision().mean() for ranking in labelled.rankings]
+    assert np.mean(values) == pytest.approx(right, abs=1e-6)
+    estimate = estimator.predict(predictions, images=site)
+    assert estimate.warnings[0].code == "images-not-placed"
+    assert estimate.warnings[0].startswith("6 of 24 images")
+    plan = autoeval.plan_labels(estimator, predictions, images=site, n=5)
+    with_labels = autoeval.estimate_with_labels(plan, site, planned=False)
+    assert with_labels.value == pytest.approx(right, abs=1e-6)
