@@ -107,12 +107,14 @@ def compare(
     plan = None
     if labels is not None and (Path(labels).parent / PLAN).exists():
         plan = load_plan(Path(labels).parent)
+    content = None if labels is None else read_labels(Path(labels), img_dir)
     sites = {
         name: fitted.read_site(
             detector_boxes,
             images=images,
             labels=labels,
             categories=categories,
+            labelled=content if plan is None else None,
             **(
                 {}
                 if isinstance(detector_boxes, Predictions)
@@ -124,7 +126,7 @@ def compare(
     return compare_sites(
         fits,
         sites,
-        labels=None if labels is None else read_labels(Path(labels), img_dir),
+        labels=content,
         words=words,
         plan=plan,
         categories=categories,

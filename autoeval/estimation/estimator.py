@@ -28,6 +28,7 @@ from autoeval.estimation.site import Categories, Site
 from autoeval.estimation.site_estimate import estimate_rows
 from autoeval.estimation.site_reading import read_site
 from autoeval.io.find_images import Images
+from autoeval.io.labels.content import LabelSet
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
@@ -323,16 +324,24 @@ class AccuracyEstimator:
             what = "`words`" if words else "`img_dir`"
             raise InputError(f"{what} belongs to labels, and there are none: leave it out.")
         self.fit_.check_point(score_thr, iou)
+        content, planned = None, False
+        if labels is not None:
+            content, folder = read_labels(Path(labels), img_dir), Path(labels).parent
+            planned = (folder / PLAN).exists()
         new_site = self.read_site(
-            boxes, images=images, labels=labels, categories=categories, **running
+            boxes,
+            images=images,
+            labels=labels,
+            categories=categories,
+            labelled=None if planned else content,  # a plan was drawn without the labels
+            **running,
         )
         estimate = self.predict_site(
             replace(new_site, known=site or "", group=group or ""), score_thr, iou
         )
-        if labels is None:
+        if content is None:
             return estimate
-        content, folder = read_labels(Path(labels), img_dir), Path(labels).parent
-        if not (folder / PLAN).exists():
+        if not planned:
             plan = self.plan_labels(estimate, n=1)
             return estimate_with_labels(plan, content, words=words, planned=False)
         plan = load_plan(folder)
@@ -346,6 +355,7 @@ class AccuracyEstimator:
         images: Images | None = None,
         labels: PathLike | None = None,
         categories: Categories | None = None,
+        labelled: LabelSet | None = None,
         **running: Any,
     ) -> Site:
         """Read predictions of new images, or run the detector on them.
@@ -354,6 +364,8 @@ class AccuracyEstimator:
         ----------
         boxes, images, labels, categories
             See `predict`.
+        labelled : LabelSet, optional
+            Labels of some of the images, which tell images with equal boxes apart.
         **running
             How a detector is run: ``keep``, a `Keeping`, where to keep what is observed and who
             observes; ``shards``, `Shards`, which processes share the images; ``watch``, called with
@@ -371,6 +383,7 @@ class AccuracyEstimator:
             images=images,
             labels=labels,
             categories=categories,
+            labelled=labelled,
             **running,
         )
 

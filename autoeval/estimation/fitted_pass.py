@@ -24,7 +24,7 @@ from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.image_header import image_size
-from autoeval.io.labels.content import LabelledImage
+from autoeval.io.labels.content import LabelledImage, LabelSet
 from autoeval.labels.plan_file import PLAN, load_plan
 from autoeval.runtime.files import PathLike
 from autoeval.sites.reference_statistics import ReferenceStatistics
@@ -85,8 +85,12 @@ class FittedPass:
         images: Images | None,
         labels: PathLike | None,
         categories: Categories | None,
+        labelled: LabelSet | None = None,
     ) -> Site:
-        """Read the predictions of new images, by default those of the plan of the labels."""
+        """Read the predictions of new images, by default those of the plan of the labels.
+
+        labelled: see `site_of_files`.
+        """
         files = as_fitted(files, self.context)
         listed_images: PathLike | Sequence[LabelledImage] | None
         listed: Sequence[UnlabelledImage] = ()
@@ -99,7 +103,13 @@ class FittedPass:
             ]
         if images is None and labels is not None and (Path(labels).parent / PLAN).exists():
             listed_images = load_plan(Path(labels).parent).found.images
-        site = site_of_files(files, self.statistics, images=listed_images, categories=categories)
+        site = site_of_files(
+            files,
+            self.statistics,
+            images=listed_images,
+            categories=categories,
+            labelled=labelled,
+        )
         self.check_read(site.boxes.passes)
         missing = sorted(self.needs(self.features) - site.boxes.passes)
         if missing:

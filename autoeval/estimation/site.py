@@ -18,9 +18,10 @@ from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.samples import PassLog, UnlabelledSamples, blocks_of_read
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.image_folder import ImageFile, load_image_folder
-from autoeval.io.labels.content import LabelledImage
+from autoeval.io.labels.content import LabelledImage, LabelSet
 from autoeval.io.predictions import read_image_list
-from autoeval.io.predictions.prediction_checks import check_coverage, copies
+from autoeval.io.predictions.copies import copies, copies_left_out, labels_of_images
+from autoeval.io.predictions.prediction_checks import check_coverage
 from autoeval.io.same_files import without_copies
 from autoeval.io.tasks.task import Task
 from autoeval.io.wording import listed, listed_near
@@ -85,6 +86,7 @@ def site_of_files(
     *,
     images: PathLike | Sequence[LabelledImage] | None = None,
     categories: Categories | None = None,
+    labelled: LabelSet | None = None,
 ) -> Site:
     """Read the predictions of new images.
 
@@ -92,6 +94,7 @@ def site_of_files(
         the predictions name.
     categories: expected in all images, each with the detector's words for it. By default every
         category that is detected, on the images where it is.
+    labelled: labels of some of the images, which tell images with equal boxes apart.
     """
     folder: Sequence[ImageFile] = ()
     listed_images: Sequence[LabelledImage] | None
@@ -131,15 +134,10 @@ def site_of_files(
     warnings, left_out = [*unplaced, *warnings], [n for n in left_out if n not in unplaced]
     left_out += unknown_sizes(clean)
     unseen = statistics.unseen_of(clean, start)
-    later = copies(clean)
+    of_labels = None if labelled is None else labels_of_images(labelled, clean.images)
+    later = copies(clean, of_labels, {file.image_id: file.path for file in folder})
     if len(later):
-        warnings.append(
-            Notice(
-                "copies-left-out",
-                f"images with exactly the boxes of another, left out: {len(later)}",
-                severity="note",
-            )
-        )
+        warnings += copies_left_out(len(later))
         boxes = boxes.on_images(np.setdiff1d(np.arange(len(boxes)), later))
     if categories:
         warnings += check_words(categories, {*statistics.categories, *clean.categories})

@@ -14,6 +14,7 @@ from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.site import Categories, Site, site_of_images
 from autoeval.io.find_images import Images, list_images
+from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards
@@ -27,6 +28,7 @@ def read_site(
     images: Images | None,
     labels: PathLike | None,
     categories: Categories | None,
+    labelled: LabelSet | None = None,
     **running: Any,
 ) -> Site:
     """Read predictions, or run a detector; see `AccuracyEstimator.read_site`.
@@ -42,7 +44,7 @@ def read_site(
                 f"{listed(sorted(running))}: for a detector that is run, and predictions are "
                 "read. Leave that out."
             )
-        return fitted_pass.read_predictions(given, images, labels, categories)
+        return fitted_pass.read_predictions(given, images, labels, categories, labelled)
     if images is None:
         raise InputError("Expected predictions, or images to run the detector on.")
     run = given or Detector(fitted_pass.load_detector(detector))

@@ -381,9 +381,9 @@ class _Fields:
         names: list[str | None] = []
         for image in images:
             image_id, name = image.image_id, image.file_name
-            if name is None and image_id is not None and _is_file(image_id):
+            if name is None and image_id is not None and is_file_name(image_id):
                 name = image_id
-            elif name == image_id and name is not None and not _is_file(name):
+            elif name == image_id and name is not None and not is_file_name(name):
                 name = None  # a list of ids alone
             ids.append(None if image_id is None else normal_id(image_id))
             names.append(None if name is None else normal_name(name))
@@ -396,7 +396,8 @@ class _Fields:
         return frozenset().union(*map(_splits, folders))
 
 
-def _is_file(name: str) -> bool:
+def is_file_name(name: str) -> bool:
+    """Whether a name ends with the suffix of an image."""
     return without_suffix(name) != name
 
 

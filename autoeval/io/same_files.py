@@ -20,9 +20,11 @@ def same_content(files: Iterable[Path], others: Iterable[Path]) -> list[Path]:
     files, others = list(files), list(others)
     sizes, theirs = [_size(path) for path in files], [_size(path) for path in others]
     shared = set(sizes) & set(theirs) - {-1, 0}
-    digests = {_digest(path) for path, size in zip(others, theirs, strict=True) if size in shared}
+    digests = {
+        content_digest(path) for path, size in zip(others, theirs, strict=True) if size in shared
+    }
     alike = (path for path, size in zip(files, sizes, strict=True) if size in shared)
-    return [path for path in alike if _digest(path) in digests]
+    return [path for path in alike if content_digest(path) in digests]
 
 
 def later_copies(files: Sequence[Path]) -> list[int]:
@@ -31,7 +33,7 @@ def later_copies(files: Sequence[Path]) -> list[int]:
     times = Counter(sizes)
     alike = (k for k, size in enumerate(sizes) if size > 0 and times[size] > 1)
     first: dict[bytes, int] = {}
-    return [k for k in alike if first.setdefault(_digest(files[k]), k) != k]
+    return [k for k in alike if first.setdefault(content_digest(files[k]), k) != k]
 
 
 def _size(path: Path) -> int:
@@ -41,7 +43,8 @@ def _size(path: Path) -> int:
         return -1
 
 
-def _digest(path: Path) -> bytes:
+def content_digest(path: Path) -> bytes:
+    """Return a hash of the bytes of a file; of its path where it cannot be read."""
     try:
         return hashlib.sha256(path.read_bytes()).digest()
     except OSError:

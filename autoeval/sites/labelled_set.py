@@ -20,6 +20,7 @@ from autoeval.accuracy.coco_matching import (
 from autoeval.errors import InputError
 from autoeval.io.labels.truth import NO_BOXES, Truth
 from autoeval.io.predictions import FoundBoxes
+from autoeval.io.predictions.copies import copies, copies_left_out, labels_of_truth
 from autoeval.io.wording import listed
 from autoeval.notices import Notice, prefixed
 from autoeval.sites.label_warnings import label_warnings
@@ -170,17 +171,23 @@ def labelled_set(
     left_out: Sequence[str] = (),
     warnings: Sequence[str] = (),
 ) -> LabelledSet:
-    """Evaluate a labelled set, and check its labels against the boxes.
+    """Evaluate a labelled set without the copies among its images, and check labels against boxes.
 
     group: origin that it shares with other sets; its own name by default.
     statistics: of the boxes in the detector's own words; by default those of `boxes`.
     """
+    statistics = statistics or ReferenceStatistics.of(boxes.clean)
+    later = copies(boxes.clean, labels_of_truth(truth))
+    if len(later):
+        kept = np.setdiff1d(np.arange(len(boxes)), later)
+        boxes, truth = boxes.on_images(kept), truth.on_images(kept)
+        left_out = (*left_out, *copies_left_out(len(later)))
     made = LabelledSet(
         name,
         name if group is None else group,
         boxes,
         truth,
-        statistics or ReferenceStatistics.of(boxes.clean),
+        statistics,
         everywhere,
         (*left_out, *truth.warnings),
     )

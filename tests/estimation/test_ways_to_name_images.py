@@ -302,3 +302,42 @@ def test_objects_on_images_that_were_not_placed_are_not_missed(tmp_path, estimat
     plan = autoeval.plan_labels(estimator, predictions, images=site, n=5)
     with_labels = autoeval.estimate_with_labels(plan, site, planned=False)
     assert with_labels.value == pytest.approx(right, abs=1e-6)
+
+
+def test_copies_count_once_in_a_fit_and_at_a_site(tmp_path, estimator, world):
+    labels, boxes = copy.deepcopy(world)
+    right = pycocotools_value(labels, boxes)
+    more = [
+        {**image, "id": 1000 + image["id"], "file_name": f"copy_{image['file_name']}"}
+        for image in labels["images"]
+    ]
+    labels["images"] += more
+    labels["annotations"] += [
+        {**row, "image_id": 1000 + row["image_id"], "id": 10_000 + row["id"]}
+        for row in labels["annotations"]
+    ]
+    boxes += [{**box, "image_id": 1000 + box["image_id"]} for box in boxes]
+    site, predictions = written(tmp_path, labels, boxes)
+    labelled = labels_with_files(site, Predictions(predictions))
+    assert len(labelled) == N_IMAGES
+    values = [ranking.average_precision().mean() for ranking in labelled.rankings]
+    assert np.mean(values) == pytest.approx(right, abs=1e-6)
+    assert estimator.predict(predictions, images=site).n_images == N_IMAGES
+    estimate = estimator.predict(predictions, images=site, labels=site)
+    assert estimate.value == pytest.approx(right, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cam_{:03}.jpg", "{}"])
+def test_frames_of_a_still_camera_are_no_copies(tmp_path, estimator, world, name):
+    """The same boxes in twelve images, whose objects come and go."""
+    labels, boxes = copy.deepcopy(world)
+    boxes = [box for box in boxes if box["image_id"] >= 12] + [
+        {**box, "image_id": k} for k in range(12) for box in boxes if box["image_id"] == 0
+    ]
+    for image in labels["images"]:
+        image["file_name"] = name.format(image["id"])
+    right = pycocotools_value(labels, boxes)
+    site, predictions = written(tmp_path, labels, boxes)
+    assert len(labels_with_files(site, Predictions(predictions))) == N_IMAGES
+    estimate = estimator.predict(predictions, images=site, labels=site)
+    assert estimate.value == pytest.approx(right, abs=1e-6)

@@ -23,7 +23,6 @@ FARTHER, NEARLY_AS_FAR, ENOUGH_NEAR, ROUNDING = 0.005, 0.5, 10, 1e-3
 AT_ONCE = 1_000_000
 LOW_FLOOR = 0.05
 SOME, MANY = 0.03, 1 / 3
-ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of 2**64 by the golden ratio
 ENOUGH_HALF_SIZE = 10
 ON_IT, IDENTICAL = 0.5, 0.999
 
@@ -190,43 +189,6 @@ def check_coverage(
             "it has seen; if it has seen them all, add complete=no behind the file to go on."
         )
     return (warning,)
-
-
-def copies(read: FoundBoxes) -> np.ndarray:
-    """Return the later images (n,) whose boxes, words and scores are those of an earlier image.
-
-    Images without a box are no copies: nothing distinguishes them.
-    """
-    alike = _with_a_like(read)
-    read = read.where(alike[read.image])
-    order = np.lexsort((*read.boxes.T, read.label, read.scores, read.image))
-    columns = (read.boxes[order], read.scores[order, None], read.label[order, None])
-    rows = np.concatenate([part.astype(np.float64) for part in columns], axis=1)
-    ends = np.searchsorted(read.image[order], np.arange(len(read.images) + 1))
-    seen: dict[bytes, int] = {}
-    later = []
-    for k in np.flatnonzero(alike).tolist():
-        content = rows[ends[k] : ends[k + 1]].tobytes()
-        if seen.setdefault(content, k) != k:
-            later.append(k)
-    return np.array(later, np.int64)
-
-
-def _with_a_like(read: FoundBoxes) -> np.ndarray:
-    """Mask the images (M,) whose sum over boxes of a hash occurs twice: copies, hardly others."""
-    total = np.zeros(len(read.images), np.uint64)
-    for start in range(0, len(read), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        hashed = read.label[part].astype(np.uint64)
-        for column in (*read.boxes[part].T, read.scores[part]):
-            hashed = (hashed ^ column.astype(np.float64).view(np.uint64)) * ODD
-            hashed ^= hashed >> SHIFT
-        np.add.at(total, read.image[part], hashed * ODD)
-    some = np.zeros(len(total), bool)
-    some[read.image] = True
-    _, place, times = np.unique(total[some], return_inverse=True, return_counts=True)
-    some[some] = times[place] > 1
-    return some
 
 
 def within_images(read: FoundBoxes) -> FoundBoxes:

@@ -1,0 +1,120 @@
+"""Which images are in a set twice, and what tells images with equal boxes apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+import pytest
+
+from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet
+from autoeval.io.labels.truth import Truth
+from autoeval.io.predictions import FoundBoxes
+from autoeval.io.predictions.copies import copies, labels_of_images, labels_of_truth
+
+
+def test_the_later_of_two_is_a_copy_whatever_the_order_of_its_boxes():
+    images = tuple(LabelledImage(str(k), f"{chr(97 + k)}.jpg", None) for k in range(6))
+    image = np.array([0, 0, 1, 1, 2, 2, 3])  # 4 and 5 hold nothing
+    boxes = np.float32([[1, 1, 5, 5], [2, 2, 9, 9], [2, 2, 9, 9], [1, 1, 5, 5]] * 2)[:7]
+    scores = np.float32([0.5, 0.9, 0.9, 0.5, 0.5, 0.8, 0.9])
+    label = np.zeros(7, int)
+    found = FoundBoxes(images, ("car", "bus"), image, label, boxes, scores, {})
+    assert copies(found).tolist() == [1]
+    label = label.copy()
+    label[3] = 1
+    found = replace(found, label=label)
+    assert copies(found).tolist() == []
+
+
+def test_copies_among_many_images():
+    """Each image holds 3 boxes; every tenth is an earlier one in another order, or almost."""
+    rng = np.random.default_rng(0)
+    n = 400
+    images = tuple(LabelledImage(str(k), str(k), None) for k in range(n))
+    boxes = rng.random((n, 3, 4)).astype("f4")
+    boxes[..., 2:] += 1
+    scores, label = rng.random((n, 3)).astype("f4"), rng.integers(0, 4, (n, 3))
+    for k in range(10, n, 10):
+        other, order = rng.integers(0, k), rng.permutation(3)
+        boxes[k], scores[k], label[k] = (of[other, order] for of in (boxes, scores, label))
+        if k % 40 == 0:
+            boxes[k, 1, 2] = np.nextafter(boxes[k, 1, 2], np.float32(9))
+    mixed = rng.permutation(3 * n)
+    columns = (np.repeat(np.arange(n), 3), label.ravel(), boxes.reshape(-1, 4), scores.ravel())
+    found = FoundBoxes(images, tuple("abcd"), *(column[mixed] for column in columns), {})
+    assert copies(found).tolist() == [k for k in range(10, n, 10) if k % 40]
+
+
+def still(names, **fields):
+    """Images in which exactly the same two boxes were found."""
+    images = tuple(
+        LabelledImage(str(k), name, *(value[k] for value in fields.values()))
+        for k, name in enumerate(names)
+    )
+    n = len(images)
+    boxes = np.float32([[1, 1, 5, 5], [2, 2, 9, 9]] * n)
+    image, label = np.repeat(np.arange(n), 2), np.zeros(2 * n, int)
+    scores = np.float32([0.5, 0.9] * n)
+    return FoundBoxes(images, ("car",), image, label, boxes, scores, {})
+
+
+UNKNOWN = [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("names", "later"),
+    [
+        (["a.jpg", "a copy.jpg", "a (1).jpg"], [1, 2]),
+        (["1.jpg", "copy_1.jpg", "x.jpg"], [1, 2]),
+        (["train/1.jpg", "val/1.jpg", "val/3.jpg"], [1, 2]),
+        (["1", "2", "3"], [1, 2]),  # ids say nothing
+        (["cam_08.jpg", "cam_09.jpg", "cam_10.jpg"], []),  # a still camera
+        (["cam_1.jpg", "cam_2.jpg", "cam_9.jpg"], []),  # it observes now and then
+        (["cam_2.jpg", "cam_1.jpg", "copy/cam_1.jpg"], [2]),
+    ],
+)
+def test_names(names, later):
+    assert copies(still(names, size=UNKNOWN)).tolist() == later
+
+
+def test_an_image_between_them_means_that_they_are_no_neighbours():
+    found = still(["1.jpg", "2.jpg", "3.jpg"], size=UNKNOWN)
+    moved = found.boxes.copy()
+    moved[2:4] += 1  # those of the second image
+    assert copies(replace(found, boxes=moved)).tolist() == [2]
+
+
+def test_sizes_and_times_tell_apart():
+    names = ["a.jpg", "b.jpg", "c.jpg"]
+    assert copies(still(names, size=[(9, 9), (9, 8), (9, 9)])).tolist() == [2]
+    times = [datetime(2026, 1, day) for day in (1, 2, 1)]
+    assert copies(still(names, size=UNKNOWN, taken=times)).tolist() == [2]
+
+
+def test_labels_tell_apart():
+    found = still(["a.jpg", "b.jpg", "c.jpg"], size=UNKNOWN)
+    boxes = np.array([[1, 1, 5, 5], [1, 1, 6, 6], [1, 1, 5, 5]], float)
+    image, zeros = np.arange(3), np.zeros(3, int)
+    truth = Truth(found.images, ("car",), image, zeros, boxes, zeros.astype(bool))
+    assert copies(found, labels_of_truth(truth)).tolist() == [2]
+    assert copies(found, labels_of_truth(truth.where([0, 2]))).tolist() == [2]  # b holds nothing
+    # what a label file says, under other ids and in another order
+    names = ["c.jpg", "b.jpg"]
+    images = tuple(LabelledImage(name, f"val/{name}", None) for name in names)
+    labels = tuple(
+        LabelledBox(name, "car", (1, 1, side, side))
+        for name, side in zip(names, (4, 5), strict=True)
+    )
+    content = LabelSet(None, images, ("car",), labels)
+    # a is not labelled: it may be either, and a labelled image is kept
+    assert copies(found, labels_of_images(content, found.images)).tolist() == [0]
+
+
+def test_bytes_tell_apart(tmp_path):
+    found = still(["1.jpg", "2.jpg", "9.jpg"], size=UNKNOWN)
+    files = {str(k): tmp_path / f"{k}.jpg" for k in range(3)}
+    for k, content in enumerate((b"a", b"b", b"a")):
+        files[str(k)].write_bytes(content)
+    assert copies(found, files=files).tolist() == [2]
