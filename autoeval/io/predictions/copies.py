@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from autoeval.io.image_folder import natural_order
-from autoeval.io.image_identity import match_images
+from autoeval.io.image_identity import is_file_name, match_images
 from autoeval.io.labels.content import LabelledImage, LabelSet
 from autoeval.io.labels.truth import BoxColumns, Truth
 from autoeval.io.predictions.box_columns import FoundBoxes
