@@ -176,6 +176,6 @@ def _other_splits(
     note = Notice(
         "splits-left-out",
         f"the predictions are of the split {listed(covered)} ({np.count_nonzero(~outside)} images)"
-        f", and only its images and labels are used; not those of {others}",
+        f", and only its images and labels are used; not of {others}",
     )
     return outside, (note,)
