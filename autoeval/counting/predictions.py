@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 
 import numpy as np
 import pandas as pd
@@ -16,19 +17,35 @@ from autoeval.runtime.files import PathLike
 LARGEST = 1e12  # what is beyond it is no count
 
 ALIASES = {
-    "id": ("id", "image_id", "image", "image_file", "file", "name"),
+    "id": (
+        *("id", "image_id", "image", "image_file", "image_name", "image_path", "img", "img_id"),
+        *("file", "file_name", "filename", "name", "path"),
+    ),
     "error": ("error", "target-pred"),
-    "target": ("target", "count", "ground_truth", "gt"),
-    "pred": ("pred", "prediction"),
+    "target": ("target", "count", "ground_truth", "gt", "true_count", "gt_count", "label"),
+    "pred": (
+        *("pred", "prediction", "predicted", "predicted_count", "pred_count", "estimate"),
+        *("estimated_count", "output"),
+    ),
 }
+CLASS_NAMES = ("class", "category", "object", "prompt", "class_name", "text")
+LONG = ("image", "class", "count")
+# What files of an image are called by: suffixes that are not part of its name.
+SUFFIXES = frozenset(
+    f".{suffix}"
+    for suffix in ("jpg", "jpeg", "png", "bmp", "tif", "tiff", "webp", "mat", "txt", "json", "npy")
+)
 FORMS = {2: ("id", "pred"), 3: ("id", "target", "pred"), 4: ("id", "error", "target", "pred")}
 
 
-def read_columns(path: PathLike, by_position: Mapping[int, tuple[str, ...]]) -> pd.DataFrame:
-    """Read a table, Parquet or text with commas, whose columns have names or known positions.
+def read_columns(
+    path: PathLike, by_position: Mapping[int, tuple[str, ...]], *, count_means: str = "target"
+) -> pd.DataFrame:
+    """Read a table, Parquet or text with commas, semicolons or tabs, with or without a header.
 
-    A first row whose last field is no number is a header; its names are those of `ALIASES`. Returns
-    ``id`` (text) and whichever other columns there are, as text or numbers.
+    A first row whose last field is no number is a header; its names are those of `ALIASES`, and
+    a column ``count`` is the true or the predicted one, as `count_means` says. Returns ``id``
+    (text) and whichever other columns there are, as text or numbers.
     """
     path = Path(path)
     frame = _read(path)
@@ -37,10 +54,16 @@ def read_columns(path: PathLike, by_position: Mapping[int, tuple[str, ...]]) -> 
         for name, aliases in ALIASES.items():
             if matching := [c for c in frame.columns if str(c).lower() in aliases]:
                 columns[name] = frame[matching[0]]
+        counted = [c for c in frame.columns if str(c).lower() == "count"]
+        if count_means == "pred" and counted and "pred" not in columns:
+            columns["pred"] = frame[counted[0]]
+            if columns["target"].name == counted[0]:
+                del columns["target"]
         if "id" not in columns or len(columns) < 2:
+            accepted = "; ".join(f"{n}: {', '.join(names)}" for n, names in ALIASES.items())
             raise InputError(
                 f"{path} has the columns {listed(frame.columns, most=20)}: expected 'id' and "
-                "'target', 'pred' or both."
+                f"'target', 'pred' or both, by one of these names ({accepted})."
             )
         frame = pd.DataFrame(columns)
     elif frame.shape[1] in by_position:
@@ -81,19 +104,110 @@ def _read(path: Path) -> pd.DataFrame:
     try:
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
-        frame = pd.read_csv(path, header=None, dtype=str, keep_default_na=False)
+        separator = separator_of(path)
+        frame = pd.read_csv(path, sep=separator, header=None, dtype=str, keep_default_na=False)
     except FileNotFoundError:
         raise InputError(f"No file {path}: check the path.") from None
     except pd.errors.EmptyDataError:
         raise InputError(f"{path} is empty.") from None
     except (OSError, ValueError) as error:
         raise InputError(f"Cannot read {path}: {error}.") from None
+    if separator == ";":  # by people whose decimal point is a comma
+        frame = frame.replace(r"^\s*(-?\d+),(\d+)\s*$", r"\1.\2", regex=True)
     try:
         float(frame.iloc[0, -1] or "nan")
     except ValueError:  # the first row is a header
         frame.columns = pd.Index(frame.iloc[0].str.strip())
         frame = frame.iloc[1:].reset_index(drop=True)
     return frame
+
+
+def separator_of(path: Path) -> str:
+    """Return which of comma, semicolon and tab separates the fields of the first line."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        line = next((line for line in stream if line.strip()), "")
+    outside_quotes = "".join(line.split('"')[::2])
+    return max(",;\t", key=outside_quotes.count)
+
+
+def read_long(path: PathLike) -> pd.DataFrame:
+    """Read counts in long form: ``image,class,count``, or without a class, a row each.
+
+    Columns may have any of the names of `ALIASES`, and ``class`` those of `CLASS_NAMES`; without a
+    header there are two or three. Returns ``count`` (float64, NaN where blank), indexed by image
+    and class, which is empty where there is none; ``attrs["name"]`` is the file's name.
+    """
+    path = Path(path)
+    frame = _read(path)
+    if frame.columns.dtype == object or frame.columns.dtype == "str":
+        lower = {str(column).strip().lower(): column for column in frame.columns}
+        wanted = {
+            "image": ALIASES["id"],
+            "class": CLASS_NAMES,
+            "count": (*ALIASES["pred"], "count", "value"),
+        }
+        named = {
+            name: next((lower[alias] for alias in aliases if alias in lower), None)
+            for name, aliases in wanted.items()
+        }
+    else:
+        by_position = {2: ("image", "count"), 3: ("image", "class", "count")}
+        given = by_position.get(frame.shape[1], ())
+        named = {name: (given.index(name) if name in given else None) for name in LONG}
+    if named["image"] is None or named["count"] is None:
+        raise InputError(
+            f"{path} has the columns {listed(frame.columns, most=20)}: expected image, class and "
+            f"count. An image may be called {', '.join(ALIASES['id'])}; a class "
+            f"{', '.join(CLASS_NAMES)}; a count {', '.join(ALIASES['pred'])}, count or value."
+        )
+    blank = pd.Series("", frame.index)
+    table = pd.DataFrame(
+        {name: blank if column is None else frame[column] for name, column in named.items()}
+    )
+    table["id"] = table["image"] = table["image"].astype(str).str.strip()
+    table["class"] = table["class"].astype(str).str.strip()
+    table["count"] = numbers(path, table, "count")
+    twice = table[table.duplicated(["image", "class"])]
+    if len(twice):
+        names = [f"{i} {kind}".strip() for i, kind in twice[["image", "class"]].to_numpy().tolist()]
+        raise InputError(f"{path}: {len(names)} rows come twice: {listed(names)}.")
+    table = table.set_index(["image", "class"])[["count"]]
+    table.attrs["name"] = path.stem
+    return table
+
+
+def match_ids(ids: Collection[str], known: Collection[str]) -> dict[str, str]:
+    """Return for each of `ids` the one of `known` that names the same image.
+
+    Names are compared whole, without folders, or without folders and suffix, whichever way joins
+    most images; names that are then no longer different join none.
+
+    Examples
+    --------
+    >>> match_ids(["images/IMG_1.jpg", "images/IMG_2.jpg"], ["IMG_1", "IMG_3"])
+    {'images/IMG_1.jpg': 'IMG_1'}
+    """
+    best: dict[str, str] = {}
+    for change in (str, _file_name, _stem):
+        there, here = (Counter(map(change, names)) for names in (known, ids))
+        by_name = {change(name): name for name in known if there[change(name)] == 1}
+        matched = {
+            name: by_name[change(name)]
+            for name in ids
+            if change(name) in by_name and here[change(name)] == 1
+        }
+        if len(matched) > len(best):
+            best = matched
+    return best
+
+
+def _file_name(name: str) -> str:
+    return PurePath(name).name
+
+
+def _stem(name: str) -> str:
+    path = PurePath(name)
+    return path.stem if path.suffix.lower() in SUFFIXES else path.name
 
 
 def true_counts(path: PathLike, frame: pd.DataFrame) -> np.ndarray:
@@ -142,9 +256,12 @@ def read_predictions(
     Without a header it has ``id,target,pred`` or ``id,target-pred,target,pred``, or ``id,pred``
     where `truth`, true counts by image id, is given; with one, the same columns in any order.
     """
-    frame = read_columns(path, FORMS)
+    frame = read_columns(path, FORMS, count_means="target" if truth is None else "pred")
     if "pred" not in frame:
-        raise InputError(f"{path} has no column 'pred'.")
+        raise InputError(
+            f"{path} has no column 'pred' (or {', '.join(ALIASES['pred'][1:])}"
+            f"{'; a count is taken for the true one unless there is a --truth' * (truth is None)})."
+        )
     pred = numbers(path, frame, "pred")
     ids = tuple(frame["id"])
     name = Path(path).stem if name is None else name
@@ -169,7 +286,7 @@ def read_predictions(
 
 def predicted_ids(path: PathLike) -> tuple[str, ...]:
     """Return the image ids of a file of predictions; see `read_predictions`."""
-    return tuple(read_columns(path, FORMS)["id"])
+    return tuple(read_columns(path, FORMS, count_means="pred")["id"])
 
 
 def align(models: Sequence[CountPredictions]) -> list[CountPredictions]:
@@ -213,7 +330,12 @@ def odd_predictions(ids: Sequence[str], pred: np.ndarray) -> tuple[str, ...]:
 
 
 def join_truth(predictions: CountPredictions, truth: Mapping[str, float]) -> CountPredictions:
-    """Put true counts beside predicted ones; notes name the ids that one side lacks."""
+    """Put true counts beside predicted ones; notes name the ids that one side lacks.
+
+    Images are joined by `match_ids` and keep the ids of the truth.
+    """
+    names = match_ids(predictions.ids, truth)
+    predictions = replace(predictions, ids=tuple(names.get(i, i) for i in predictions.ids))
     with_truth = np.array([image_id in truth for image_id in predictions.ids])
     if not with_truth.any():
         raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,13 +14,15 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.counters import Counter, CountResult, count_prompts
+from autoeval.counting.asking import CutOffAnswer
+from autoeval.counting.capture.answers import extract_count
+from autoeval.counting.counters import Counter, CountResult, as_result, count_prompts
 from autoeval.counting.journal import Cell, CellJournal
 from autoeval.errors import InputError
 from autoeval.io.find_images import UnlabelledImage
 from autoeval.io.images import UnreadableImageError
 from autoeval.io.wording import listed
-from autoeval.runtime import FAILED, OK
+from autoeval.runtime import FAILED, OK, SKIPPED
 from autoeval.runtime.files import write_json, write_table
 from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.threads import as_done
@@ -112,7 +114,7 @@ class PromptedCounter:
                 f"The counter {self.counter.name} gave {len(results)} results for "
                 f"{len(request.classes)} prompts."
             )
-        return results
+        return [as_result(result, self.counter.name) for result in results]
 
     def _arguments(self, request: CountRequest) -> tuple[np.ndarray, list[str], dict[str, Any]]:
         context = {"image_id": request.image_id, **self.privileged(request.true_class)}
@@ -129,14 +131,35 @@ def lock_of(counter: Counter) -> AbstractContextManager:
 
 
 def result_fields(result: CountResult, privileged: Mapping[str, str]) -> dict[str, Any]:
-    """Return ``status``, warnings where there are any, and the privileged information."""
+    """Return ``status``, the privileged information, and text and warnings where there are any."""
     status = result.status
     if status == OK and not math.isfinite(result.count):
         status = f"{FAILED}: the count is {result.count}"
     fields: dict[str, Any] = {"status": status, **privileged}
+    if result.text is not None:
+        fields["text"] = str(result.text)
+    if isinstance(result.text, CutOffAnswer):
+        fields["cut_off"] = True
     if result.warnings:
         fields["warnings"] = list(result.warnings)
     return fields
+
+
+def read_again(counter: Counter, cells: Iterable[Cell]) -> list[Cell]:
+    """Read the texts that cells keep by the rules as they are now.
+
+    So better rules cost no answers. Where a model reads the texts, cells stay as they are.
+    """
+    if getattr(counter, "extractor", None) is not extract_count:
+        return list(cells)
+    read = []
+    for cell in cells:
+        if is_done(cell) and isinstance(cell.get("text"), str):
+            value = None if cell.get("cut_off") else extract_count(cell["text"]).value
+            status = SKIPPED if value is None else OK
+            cell = {**cell, "count": value if value is None else float(value), "status": status}
+        read.append(cell)
+    return read
 
 
 def number(value: float) -> float | None:
@@ -168,7 +191,8 @@ def count_images(
     say where ``points`` (N, 2) as xy, pixels, ``scores`` and ``size``. Ten failures in a row, but
     for unreadable images, end the run.
     """
-    cells = {key[0]: cell for key, cell in journal.read().items()}
+    kept = read_again(prompted.counter, journal.read().values())
+    cells = {cell["image"]: cell for cell in kept}
     waiting = [im for im in images if not is_done(cells.get(im.image_id, {"status": FAILED}))]
     in_a_row = 0
     with journal.writer() as write, announced_bar(len(waiting), prompted.counter.name) as bar:
@@ -218,8 +242,6 @@ def _count(prompted: PromptedCounter, prompt: str, images: Sequence[UnlabelledIm
     for request, [result] in zip(requests, prompted.count(requests), strict=True):
         cell: Cell = {"image": request.image_id, "count": number(result.count)}
         cell |= result_fields(result, {})
-        if result.text is not None:
-            cell["text"] = result.text
         points = result.centres
         if points is not None and is_done(cell):
             cell |= {"points": points.tolist(), "size": request.image.shape[:2]}

@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.io import loadmat
 
 from autoeval.counting.counters.mmdet import find_category
-from autoeval.counting.predictions import read_columns, true_counts
+from autoeval.counting.predictions import match_ids, read_columns, true_counts
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco
 from autoeval.io.json_file import read_json
 from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike
 
-# Ways to call an image by its file: the whole name, without folders, without suffix too.
-_NAMES = (str, lambda name: PurePath(name).name, lambda name: PurePath(name).stem)
 POINT_NAMES = ("annPoints", "points", "gt")
-FORMS = {2: ("id", "target"), 3: ("id", "target", "stratum")}
+FORMS = {
+    2: ("id", "target"),
+    3: ("id", "target", "stratum"),
+    5: ("id", "target", "scene", "weather", "distractor"),  # image_labels.txt of JHU-Crowd++
+}
+ANNOTATIONS = ("annotation_FSC147_384.json", "annotations_FSC147_384.json")  # of FSC-147
+SPLITS = "Train_Test_Val_FSC_147.json"
+FRAME_HEIGHT = 384  # of FSC-147's images and points, whatever its H and W say
+# Where data sets keep one file of points an image: ShanghaiTech, JHU-Crowd++, NWPU-Crowd.
+POINT_FOLDERS = ("ground-truth", "ground_truth", "gt", "jsons", "mats")
+JHU_COUNTS = "image_labels.txt"
 
 
 @dataclass(frozen=True, eq=False)
 class ImageTruth:
-    """The count of one image, its objects (count, 2) as xy in pixels, and its height and width."""
+    """The count of one image, and its objects (count, 2) as xy in pixels.
+
+    `size` is the height and width of the frame that the points are in.
+    """
 
     count: float
     points: np.ndarray | None = None
@@ -36,11 +47,15 @@ class ImageTruth:
 
 @dataclass(frozen=True, eq=False)
 class GroundTruth:
-    """The truth about a data set by image id, and the file names of images called otherwise."""
+    """The truth about a data set by image id, and the file names of images called otherwise.
+
+    `splits` are the ids of its parts, where the data set has such.
+    """
 
     images: Mapping[str, ImageTruth]
     notes: tuple[str, ...] = ()
     file_names: Mapping[str, str] = field(default_factory=dict)
+    splits: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, float]:
@@ -48,14 +63,25 @@ class GroundTruth:
         return {image_id: truth.count for image_id, truth in self.images.items()}
 
     def named_as(self, ids: Collection[str]) -> GroundTruth:
-        """Return the truth by ids or file names, with folders or without, as most of `ids` are."""
-        wanted = set(ids)
-        names = [{i: change(self.file_names.get(i, i)) for i in self.images} for change in _NAMES]
-        forms = [{i: i for i in self.images}, *names]
-        best = max(forms, key=lambda form: len(wanted & set(form.values())))
-        if best is forms[0] or len(set(best.values())) < len(best):
-            return self
-        return GroundTruth({best[i]: truth for i, truth in self.images.items()}, self.notes)
+        """Return the truth by the names that `ids` have, of the split that all of them are in.
+
+        Images are joined by their ids, or by their file names (`match_ids`).
+        """
+        by_id = match_ids(ids, self.images)
+        files = {self.file_names.get(i, i): i for i in self.images}
+        by_file = match_ids(ids, files)
+        named = {name: i for i, name in files.items()}
+        names = {i: name for name, i in by_id.items()}
+        if len(by_file) > len(by_id) and len(files) == len(self.images):
+            names = {named[file]: name for name, file in by_file.items()}
+        kept, notes = set(self.images), self.notes
+        for split, members in self.splits.items():
+            if names and set(names) <= set(members):
+                kept &= set(members)
+                notes += (f"The truth is that of the split '{split}', which has all predictions",)
+                break
+        images = {names.get(i, i): truth for i, truth in self.images.items() if i in kept}
+        return GroundTruth(images, notes)
 
 
 def truth_of_points(points: object, size: tuple[int, int] | None = None) -> ImageTruth:
@@ -124,7 +150,27 @@ def truth_of_json(content: Any, path: Path) -> GroundTruth:
         return GroundTruth({image_id: _image(path, image_id, content)})
     if not isinstance(content, Mapping) or not content:
         raise InputError(f"{path}: expected an object with the points of each image by its id.")
-    return GroundTruth({str(i): _image(path, str(i), entry) for i, entry in content.items()})
+    images = {str(i): _image(path, str(i), entry) for i, entry in content.items()}
+    if path.name in ANNOTATIONS or any(map(_is_of_fsc147, content.values())):
+        images = {i: _in_fsc_frame(image, content[i]) for i, image in images.items()}
+    return GroundTruth(images)
+
+
+def _is_of_fsc147(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and bool({"box_examples_coordinates", "ratio_h"} & {*entry})
+
+
+def _in_fsc_frame(image: ImageTruth, entry: Mapping[str, Any]) -> ImageTruth:
+    """Give an image of FSC-147 the size of the frame that its points are in, 384 high.
+
+    Its `H` and `W` are of the original image, and ``ratio_h`` and ``ratio_w`` lead to the frame.
+    """
+    if image.size is None or image.size[0] == FRAME_HEIGHT:
+        return image
+    height, width = image.size
+    ratio_h = float(entry.get("ratio_h", FRAME_HEIGHT / height))
+    size = (round(height * ratio_h), round(width * float(entry.get("ratio_w", ratio_h))))
+    return replace(image, size=size)
 
 
 def _image(path: Path, image_id: str, entry: Any) -> ImageTruth:
@@ -178,11 +224,42 @@ def _coco_counts(path: Path, category: str | None) -> GroundTruth:
 def read_truth(path: PathLike, category: str | None = None) -> GroundTruth:
     """Read true counts; the file's suffix and content show the format.
 
-    It is CSV or Parquet of ``id,count[,stratum]``; JSON of points (by image id, FSC-147,
-    NWPU-Crowd) or of COCO boxes; a ``.mat`` file (ShanghaiTech, UCF-QNRF, NWPU-Crowd); or a folder
-    with one ``.mat``, ``.json`` or ``.txt`` (JHU-Crowd++: lines of ``x y w h o b``) an image.
+    It is CSV or Parquet of ``id,count[,stratum]`` (JHU-Crowd++'s ``image_labels.txt``, too); JSON
+    of points (by image id, FSC-147, NWPU-Crowd) or of COCO boxes; a ``.mat`` file (ShanghaiTech,
+    UCF-QNRF, NWPU-Crowd); or a folder with one ``.mat``, ``.json`` or ``.txt`` (JHU-Crowd++: lines
+    of ``x y w h o b``) an image, or with a folder of them, or FSC-147's.
+
+    Points that are given twice or lie outside their image are named in the notes.
     """
-    path = Path(path)
+    truth = _read_truth(Path(path), category)
+    return replace(truth, notes=(*truth.notes, *odd_points(truth.images)))
+
+
+def odd_points(images: Mapping[str, ImageTruth]) -> list[str]:
+    """Say which images have points twice at one place, or outside of the image."""
+    twice, outside = dict[str, int](), dict[str, int]()
+    for image_id, image in images.items():
+        if image.points is None or not len(image.points):
+            continue
+        if again := len(image.points) - len(np.unique(image.points, axis=0)):
+            twice[image_id] = again
+        if image.size is not None and (n := int(beyond(image.points, image.size).sum())):
+            outside[image_id] = n
+    return [
+        f"{sum(found.values())} true points {what}, in {len(found)} images: {listed(list(found))}"
+        for found, what in ((twice, "are given twice"), (outside, "lie outside their image"))
+        if found
+    ]
+
+
+def beyond(points: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Mask of the points (N, 2), xy, more than a pixel outside of a frame of height and width."""
+    height, width = size
+    outside = (points < -1) | (points > [width + 1, height + 1])
+    return np.asarray(outside.any(axis=1))
+
+
+def _read_truth(path: Path, category: str | None) -> GroundTruth:
     content = read_json(path) if path.suffix == ".json" and not path.is_dir() else None
     if _is_coco(content):
         return _coco_counts(path, category)
@@ -192,7 +269,7 @@ def read_truth(path: PathLike, category: str | None = None) -> GroundTruth:
             "none."
         )
     if path.is_dir():
-        return _read_folder(path)
+        return _read_fsc147(path) or _read_folder(path)
     if path.suffix == ".mat":
         return GroundTruth({image_id_of(path): read_mat(path)})
     if content is not None:
@@ -214,11 +291,29 @@ def _is_coco(content: object) -> bool:
     return isinstance(content, dict) and "images" in content and "annotations" in content
 
 
+def _read_fsc147(folder: Path) -> GroundTruth | None:
+    """Read FSC-147's annotations of a folder that has them, with the images of each split."""
+    path = next((folder / name for name in ANNOTATIONS if (folder / name).is_file()), None)
+    if path is None:
+        return None
+    truth = truth_of_json(read_json(path), path)
+    if not (folder / SPLITS).is_file():
+        return truth
+    return replace(truth, splits=read_json(folder / SPLITS))
+
+
 def _read_folder(folder: Path) -> GroundTruth:
-    by_suffix = (sorted(folder.glob(f"*{suffix}")) for suffix in (".mat", ".json", ".txt"))
-    files = next(filter(None, by_suffix), [])
+    files = _point_files(folder)
+    within = [folder / name for name in POINT_FOLDERS if (folder / name).is_dir()]
+    if not files and within:
+        return _read_folder(within[0])
+    if not files and (folder / JHU_COUNTS).is_file():
+        return _read_truth(folder / JHU_COUNTS, None)
     if not files:
-        raise InputError(f"{folder} holds no .mat, .json or .txt file of points.")
+        raise InputError(
+            f"{folder} holds no .mat, .json or .txt file of points, nor a folder of them named "
+            f"{' or '.join(POINT_FOLDERS)}."
+        )
     images: dict[str, ImageTruth] = {}
     for file in files:
         for image_id, truth in _read_one(file).items():
@@ -228,6 +323,12 @@ def _read_folder(folder: Path) -> GroundTruth:
                 )
             images[image_id] = truth
     return GroundTruth(images)
+
+
+def _point_files(folder: Path) -> list[Path]:
+    by_suffix = (sorted(folder.glob(f"*{suffix}")) for suffix in (".mat", ".json", ".txt"))
+    found = ([file for file in files if file.name != JHU_COUNTS] for files in by_suffix)
+    return next(filter(None, found), [])
 
 
 def _read_one(file: Path) -> dict[str, ImageTruth]:

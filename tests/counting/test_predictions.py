@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.predictions import CountPredictions, align, read_predictions
+from autoeval.counting.predictions import CountPredictions, align, match_ids, read_predictions
 from autoeval.errors import InputError
 
 
@@ -30,6 +30,45 @@ def test_forms(tmp_path, text):
     predictions = read_predictions(path)
     assert predictions.name == "model" and predictions.ids == ("a", "b") and predictions.notes == ()
     assert predictions.target.tolist() == [10, 0] and predictions.pred.tolist() == [12.5, 1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id;target;pred\na;10;12,5\nb;0;1\n",
+        "id\ttarget\tpred\na\t10\t12.5\nb\t0\t1\n",
+        "a;10;12.5\nb;0;1\n",
+        "filename,gt_count,predicted_count\na,10,12.5\nb,0,1\n",
+        'image,gt,pred\n"a",10,12.5\n"b",0,1\n',
+    ],
+)
+def test_semicolons_tabs_and_other_names_of_columns(tmp_path, text):
+    predictions = read_predictions(write(tmp_path / "m.csv", text))
+    assert predictions.ids == ("a", "b") and predictions.target.tolist() == [10, 0]
+    assert predictions.pred.tolist() == [12.5, 1]
+
+
+def test_a_count_is_the_predicted_one_where_there_is_a_truth(tmp_path):
+    path = write(tmp_path / "m.csv", "image,count\na.jpg,3\nb.jpg,4\n")
+    assert read_predictions(path, {"a": 3.0, "b": 6.0}).pred.tolist() == [3, 4]
+    with pytest.raises(InputError, match="taken for the true one unless there is a --truth"):
+        read_predictions(path)
+    with pytest.raises(InputError, match="pred: pred, prediction, predicted"):
+        read_predictions(write(tmp_path / "m.csv", "picture,n\na,3\n"))
+
+
+JOINED = [
+    (["IMG_1.jpg", "IMG_2.jpg"], ["IMG_1", "IMG_3"], {"IMG_1.jpg": "IMG_1"}),
+    (["0001"], ["val/images/0001.jpg"], {"0001": "val/images/0001.jpg"}),
+    (["a/1.jpg", "b/1.jpg"], ["a/1.png", "b/1.png"], {}),  # without folders they are one
+    (["1", "1.jpg"], ["1"], {"1": "1"}),
+    (["v1.0", "v1.1"], ["v1.0.jpg", "v1.1.jpg"], {"v1.0": "v1.0.jpg", "v1.1": "v1.1.jpg"}),
+]
+
+
+@pytest.mark.parametrize(("ids", "known", "joined"), JOINED)
+def test_images_are_joined_by_name(ids, known, joined):
+    assert match_ids(ids, known) == joined
 
 
 def test_parquet_and_leading_zeros_of_ids(tmp_path):
@@ -80,8 +119,8 @@ def test_bad_truths_and_missing_files(tmp_path):
     with pytest.raises(InputError, match="Cannot read"):
         read_predictions(write(tmp_path / "m.parquet", "a,1,1\n"))
     path = write(tmp_path / "m.csv", "a,5,5\nb,6,6\n")
-    with pytest.raises(InputError, match=r"First ids: a, b; of the truth: a\.jpg"):
-        read_predictions(path, {"a.jpg": 5.0})
+    with pytest.raises(InputError, match=r"First ids: a, b; of the truth: a\.jpg\.1"):
+        read_predictions(path, {"a.jpg.1": 5.0})
     with pytest.raises(InputError, match="differ from the truth \\(ids: b\\)"):
         read_predictions(path, {"a": 5.0, "b": 7.0})
     with pytest.raises(InputError, match="one: a; two: b"):

@@ -15,14 +15,15 @@ import pandas as pd
 from autoeval.counting.capture.answers import extract_count
 from autoeval.counting.capture.split import CaptureSplit
 from autoeval.counting.capture.tasks import CHOICE, CaptureTask
-from autoeval.counting.predictions import LARGEST
+from autoeval.counting.predictions import LARGEST, match_ids, read_long
 from autoeval.counting.prompting import is_done
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
 from autoeval.runtime import FAILED, MISSING, OK, SKIPPED
-from autoeval.runtime.files import PathLike
+from autoeval.runtime.files import PathLike, write_json
 
 Row = Mapping[str, Any]
+LIMITS = "asked.json"  # how many items each task of a run was asked about; null for all
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +41,19 @@ class TaskResult:
 
 
 def read_answers(path: PathLike, *, task: str = "total-occluded") -> list[dict]:
-    """Read answers from a ``.jsonl`` file of this program or a JSON list of the authors' scripts.
+    """Read answers: a ``.jsonl`` file of this program, a JSON list of the authors', or a table.
 
-    Such a list says neither model, taken from the file's name, nor `task`; -1 is a skipped answer.
+    Lists and tables (CSV or Parquet of ``image,count``; a column ``class`` is passed over) say
+    neither model, taken from the file's name, nor `task`; -1 is a skipped answer.
     """
     path = Path(path)
+    if path.suffix in (".csv", ".parquet"):
+        counts = read_long(path).reset_index("class", drop=True)["count"]
+        records = [
+            {"image_file": name, "results": None if np.isnan(value) else value}
+            for name, value in counts.items()
+        ]
+        return [_checked(_released_row(record, path.stem, task)) for record in records]
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".jsonl":
@@ -68,6 +77,9 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
     items = {item.image_file: item for item in task.items(split.items)}
     by_image: dict[str, list[Row]] = {}
     bad, differing = list[str](), list[str]()
+    rows = list(rows)
+    names = match_ids({row["image_file"] for row in rows}, items)
+    rows = [{**row, "image_file": names.get(row["image_file"], row["image_file"])} for row in rows]
     kept, warnings = _one_each(rows, items)
     for row in kept:
         name, stated = row["image_file"], row.get("ground_truth")
@@ -105,6 +117,28 @@ def collect(split: CaptureSplit, task: CaptureTask, model: str, rows: Iterable[R
     if few:
         warnings.append(f"{len(few)} items with fewer than {task.samples} samples: {listed(few)}")
     return TaskResult(model, task, frame, tuple(warnings))
+
+
+def note_limit(folder: Path, task: str, limit: int | None) -> None:
+    """Keep beside the answers how many items a task is asked about, None for all."""
+    path = folder / LIMITS
+    limits = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    write_json(path, {**limits, task: limit})
+
+
+def read_limits(paths: Iterable[Path]) -> dict[tuple[str, str], int]:
+    """Return, by model and task, how many items were asked, of runs that had a limit."""
+    asked: dict[tuple[str, str], list[int | None]] = {}
+    for path in paths:
+        file = path.parent / LIMITS
+        limits = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        for model, task in group_rows(read_answers(path)):
+            asked.setdefault((model, task), []).append(limits.get(task))
+    return {
+        key: max(n for n in given if n is not None)
+        for key, given in asked.items()
+        if None not in given
+    }
 
 
 def group_rows(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:

@@ -67,7 +67,9 @@ def model_table(results: Sequence[TaskResult]) -> pd.DataFrame:
     )
 
 
-def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> FiledPage:
+def capture_page(
+    split: CaptureSplit, results: Sequence[TaskResult], limited: Sequence[str] = ()
+) -> FiledPage:
     """Build the report page of one or more models on one split.
 
     Its tables, by name, are ``measures``, ``differences``, ``models``, ``published``, ``items`` and
@@ -75,7 +77,7 @@ def capture_page(split: CaptureSplit, results: Sequence[TaskResult]) -> FiledPag
     """
     kind = split.items[0].split
     page = FiledPage(f"CAPTURe, {kind} split: counting behind an occluder")
-    page.add_text(f"{len(split.items)} pairs of images.", ABOUT)
+    page.add_text(*limited, f"{len(split.items)} pairs of images.", ABOUT)
     page.add_warnings(merged_notes((f"{r.model}, {r.task.name}", r.warnings) for r in results))
     rows = [measure(result) for result in results]
     page.tables["measures"] = pd.DataFrame(rows)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from autoeval.counting.asking import Extractor, ask_until_read
 from autoeval.counting.capture.answers import (
     Extraction,
     extract_choice,
@@ -29,7 +30,7 @@ from autoeval.counting.capture.tasks import (
     PromptBook,
     fact,
 )
-from autoeval.counting.counters import TEXT, Counter
+from autoeval.counting.counters import TEXT, Counter, as_result
 from autoeval.counting.journal import CellJournal
 from autoeval.counting.prompting import is_done, lock_of
 from autoeval.errors import InputError
@@ -39,11 +40,6 @@ from autoeval.runtime.progress import announced_bar
 from autoeval.runtime.threads import as_done
 
 Row = dict[str, Any]
-Extractor = Callable[[str], Extraction]
-# Appendix C.1: from 1.0 down in steps of .1; the question is skipped after 0.
-BACKOFF = tuple(round(1 - k / 10, 1) for k in range(11))
-
-
 MOST_FAILURES = 10  # in a row, before a run gives up
 
 
@@ -195,7 +191,8 @@ def _answer(
             if TEXT in counter.capabilities:
                 row |= _spoken(counter, image, task, query, options)
             else:
-                result = counter.count(image, query.question, query.context)
+                answer = counter.count(image, query.question, query.context)
+                result = as_result(answer, counter.name, query.context)
                 value = None if np.isnan(result.count) else float(result.count)
                 row |= {"status": result.status, "value": value, "warnings": list(result.warnings)}
     except Exception as error:
@@ -209,29 +206,28 @@ def _spoken(
     counter: Any, image: np.ndarray, task: CaptureTask, query: Query, options: RunOptions
 ) -> Row:
     """Ask until an answer can be read or the temperatures are used up."""
-    seed = zlib.crc32(query.key.encode()) if task.samples > 1 else None
-    attempts: list[dict[str, Any]] = []
-    for temperature in options.temperatures:
-        given = {"temperature": temperature, "seed": seed}
-        given = {name: value for name, value in given.items() if value is not None}
-        text = counter.ask(image, query.question, **given)
-        attempts.append({"temperature": temperature, "text": text})
-        value: int | str | None
-        if task.kind == CHOICE:
-            value = extract_choice(text, PATTERN_CHOICES)
-            rule = "choice" if value else "no choice"
-        else:
-            read = options.extractor(text)
-            value, rule = read.value, read.rule
-        if value is not None:
-            break
+    reading = ask_until_read(
+        counter.ask,
+        image,
+        query.question,
+        _read_choice if task.kind == CHOICE else options.extractor,
+        temperatures=options.temperatures,
+        seed=zlib.crc32(query.key.encode()) if task.samples > 1 else None,
+    )
+    stated = extract_confidence(reading.text) if task.prompted_confidence else None
     return {
-        "status": SKIPPED if value is None else OK,
-        "value": value,
-        "rule": rule,
-        "confidence": extract_confidence(text) if task.prompted_confidence else None,
-        "text": text,
-        "attempts": attempts[:-1],
-        "temperature": temperature,
+        "status": SKIPPED if reading.value is None else OK,
+        "value": reading.value,
+        "rule": reading.rule,
+        "confidence": stated,
+        "text": str(reading.text),
+        "attempts": list(reading.attempts),
+        "temperature": reading.temperature,
         "question": query.question,
     }
+
+
+def _read_choice(text: str) -> Extraction:
+    """Read which pattern an answer names."""
+    value: Any = extract_choice(text, PATTERN_CHOICES)
+    return Extraction(value, "choice" if value else "no choice")

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.counting.commands.common_options import (
     add_counter_options,
     add_prompts,
+    add_reading_options,
     add_run_options,
     add_work_dir,
     load_counters,
+    load_extractor,
 )
-from autoeval.errors import InputError
-
-if TYPE_CHECKING:
-    from autoeval.counting.capture.task_run import Extractor
-    from autoeval.counting.capture.tasks import PromptBook
 
 FAILURE = 1
-OF_QUESTIONS = ("prompts", "prompts_of", "backoff", "extractor")
+OF_QUESTIONS = ("prompts", "prompts_of")
 TASKS = (  # as in `autoeval.counting.capture.tasks`, which takes a second to import
     *("total-original", "total-occluded", "occluded-only", "pattern-original", "pattern-occluded"),
     *("oracle-all", "oracle-visible", "inpainted", "confidence-original", "confidence-occluded"),
@@ -46,29 +42,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_work_dir(parser, "capture")
     add_prompts(parser)
-    parser.add_argument(
-        "--backoff",
-        action="store_true",
-        help="ask at temperature 1, and again .1 lower each time no number can be read",
-    )
+    add_reading_options(parser)
     add_run_options(parser, "items", batches=False)
     parser.add_argument(
         "--inpainter",
         metavar="NAME",
         help="telea, navier-stokes or package.module.function, for the task inpainted",
     )
-    parser.add_argument(
-        "--extractor",
-        metavar="FILE",
-        help="config of a model that reads the counts out of answers (default: rules)",
-    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from autoeval.counting.asking import BACKOFF
     from autoeval.counting.capture.render import load_inpainter
+    from autoeval.counting.capture.results import note_limit
     from autoeval.counting.capture.split import INPAINTED, open_split
-    from autoeval.counting.capture.task_run import BACKOFF, RunOptions, run_task
+    from autoeval.counting.capture.task_run import RunOptions, run_task
     from autoeval.counting.capture.tasks import get_task, load_prompts
     from autoeval.counting.counters import TEXT
     from autoeval.counting.journal import CellJournal, check_same_run, folder_name
@@ -83,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         refuse_beside(args, ["inpainter"], "is for --task inpainted: give that, too.")
     book = load_prompts(args.prompts, model=args.prompts_of)
     options = RunOptions(
-        extractor=_extractor(args.extractor, book),
+        extractor=load_extractor(args.extractor, book.templates),
         temperatures=BACKOFF if args.backoff else (None,),
         workers=args.workers,
         inpainter=load_inpainter(args.inpainter) if args.inpainter else None,
@@ -94,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
         settings |= {"extractor": args.extractor, "inpainter": args.inpainter}
         check_same_run(folder / "settings.json", settings)
         for task in tasks:
+            note_limit(folder, task.name, args.limit)
             journal = CellJournal(folder / f"{task.name}.jsonl", ["key"])
             counts = run_task(split, task, counter, book, journal, options)
             print(
@@ -106,20 +96,3 @@ def run(args: argparse.Namespace) -> int:
     if failed:
         print(f"{failed} questions failed; the same command asks them again.")
     return FAILURE if failed else 0
-
-
-def _extractor(path: str | None, book: PromptBook) -> Extractor:
-    from autoeval.counting.capture.answers import ModelExtractor, extract_count
-    from autoeval.counting.counters.build import load_counter
-    from autoeval.io.wording import listed
-
-    if path is None:
-        return extract_count
-    counter, _ = load_counter(path)
-    ask = getattr(counter, "ask", None)
-    if ask is None or "extract" not in book.templates:
-        raise InputError(
-            f"--extractor {path} needs a counter that answers questions, and the prompts need "
-            f"'extract' ({listed(list(book.templates))} are there)."
-        )
-    return ModelExtractor(ask, book.templates["extract"])

@@ -15,6 +15,7 @@ from autoeval.counting import DEFAULT_MODE, MODES
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
+    from autoeval.counting.asking import Extractor
     from autoeval.counting.counters import Counter
     from autoeval.report.sections import Section
 
@@ -53,11 +54,12 @@ def add_predictions(parser: Any, details: str) -> None:
     parser.add_argument("--predictions", **REPEATABLE, metavar="DIR", help=details)
 
 
-def prediction_folders(args: argparse.Namespace) -> list[Path]:
-    """Return the folders behind ``--predictions``; InputError where one is not there."""
-    for folder in args.predictions:
-        if not folder.is_dir():
-            raise InputError(f"No folder {folder}: --predictions takes folders of predictions.")
+def prediction_folders(args: argparse.Namespace, *, files: bool = False) -> list[Path]:
+    """Return the folders, or `files`, behind ``--predictions``, or raise `InputError`."""
+    for path in args.predictions:
+        if not (path.is_dir() or (files and path.is_file())):
+            what = "folders or tables" if files else "folders"
+            raise InputError(f"No folder {path}: --predictions takes {what} of predictions.")
     return list(args.predictions)
 
 
@@ -128,13 +130,28 @@ def add_counter_options(
         required=required,
         default=None if required else [],
         metavar="FILE",
-        help=f"counter's config, such as {example}; repeatable",
+        help=f"counter's config, such as {example}, or FILE.py:NAME, a function "
+        "NAME(image, prompt); repeatable",
     )
     group.add_argument(
         "--cfg-options",
         nargs="+",
         metavar="KEY=VALUE",
         help="changes to every counter's config, such as counter.checkpoint=FILE",
+    )
+
+
+def add_reading_options(parser: argparse._ActionsContainer) -> None:
+    """Declare how models that answer in words are asked and read."""
+    parser.add_argument(
+        "--backoff",
+        action="store_true",
+        help="ask at temperature 1, and again .1 lower each time no number can be read",
+    )
+    parser.add_argument(
+        "--extractor",
+        metavar="FILE",
+        help="config of a model that reads the counts out of answers (default: rules)",
     )
 
 
@@ -162,14 +179,55 @@ def add_run_options(parser: argparse.ArgumentParser, items: str, *, batches: boo
 
 
 def load_counters(args: argparse.Namespace) -> list[tuple[Counter, dict[str, Any]]]:
-    """Build the counters that the options name, with settings, or raise `InputError`."""
+    """Build the counters that the options name, with settings, or raise `InputError`.
+
+    Those that answer in words are asked and read as `add_reading_options` says.
+    """
+    from autoeval.counting.asking import BACKOFF
+    from autoeval.counting.counters import TEXT
     from autoeval.counting.counters.build import load_counter
     from autoeval.counting.prompting import check_names
 
     options = read_cfg_options(args.cfg_options)
     loaded = [load_counter(path, options) for path in args.counter]
     check_names([counter.name for counter, _ in loaded])
+    if not hasattr(args, "backoff"):
+        return loaded
+    speaking = [(c, settings) for c, settings in loaded if TEXT in c.capabilities]
+    if not speaking:
+        reason = "is for counters that answer questions, and none of these does: leave it out."
+        refuse_beside(args, ["backoff", "extractor"], reason)
+    for counter, settings in speaking:
+        if args.backoff:
+            counter.temperatures = BACKOFF  # type: ignore[attr-defined]
+            settings["backoff"] = True
+        if args.extractor:
+            counter.extractor = load_extractor(args.extractor)  # type: ignore[attr-defined]
+            settings["extractor"] = args.extractor
     return loaded
+
+
+def load_extractor(path: str | None, templates: Mapping[str, Any] | None = None) -> Extractor:
+    """Return what reads answers: rules, or the model of a config with the prompt ``extract``.
+
+    `templates` are prompts, by default those that come with CAPTURe.
+    """
+    from autoeval.counting.capture.answers import ModelExtractor, extract_count
+    from autoeval.counting.capture.tasks import load_prompts
+    from autoeval.counting.counters.build import load_counter
+    from autoeval.io.wording import listed
+
+    if path is None:
+        return extract_count
+    templates = load_prompts().templates if templates is None else templates
+    counter, _ = load_counter(path)
+    ask = getattr(counter, "ask", None)
+    if ask is None or "extract" not in templates:
+        raise InputError(
+            f"--extractor {path} needs a counter that answers questions, and the prompts need "
+            f"'extract' ({listed(list(templates))} are there)."
+        )
+    return ModelExtractor(ask, templates["extract"])
 
 
 def add_reproduce_options(

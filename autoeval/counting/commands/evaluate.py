@@ -1,10 +1,11 @@
 """Measure how well counts agree with the truth: by bin of the true count, pooled, and overall.
 
 PRED is CSV or Parquet with id,target,pred (or id,target-pred,target,pred without a header; or
-id,pred where --truth is given), or JSON of predicted points by image id, whose places are measured
-as well where the truth has points. Several files make a comparison on the images that all of them
-answered, unless they are --separate. Prints the table and writes CSV, JSON, figures and report.html
-into the folder --work-dir.
+id,pred where --truth is given), JSON of predicted points by image id, or a folder of density maps
+IMAGE.npy; places are measured as well where the truth has points. Several files make a comparison
+on the images that all of them answered, unless they are --separate. Images are joined by name, with
+or without folders and suffix. Prints the table and writes CSV, JSON, figures and report.html into
+the folder --work-dir.
 """
 
 from __future__ import annotations
@@ -80,6 +81,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="largest distance of a predicted point from a true one (default: 4 and 8 pixels)",
     )
     parser.add_argument(
+        "--rescale",
+        action="store_true",
+        help="bring predicted points from images of another size into the truth's pixels",
+    )
+    parser.add_argument(
         "--separate",
         action="store_true",
         help="the files are of different data sets: side by side instead of image by image",
@@ -119,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
         for model, bins in zip(inputs.models, _bins(args, inputs.models), strict=True)
     ]
     comparison = compare_models(evaluations, **draws) if compared else None
-    places = inputs.places(distances=args.match_distance, images=args.images)
+    places = inputs.places(distances=args.match_distance, images=args.images, rescale=args.rescale)
     notes = list(inputs.notes)
     if counted is not None and not counted.all():
         notes.append(

@@ -21,6 +21,7 @@ from autoeval.counting.commands.common_options import (
     add_mode,
     add_praco_data,
     add_predictions,
+    add_reading_options,
     add_run_options,
     add_work_dir,
     check_praco_data,
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
 LAYOUTS, RELEASED_SEED = ("released", "paper"), 123
 RELEASED, ALL, NONE = "released", "all", "none"
 OF_PAIRS = ("pairs", "n_negatives", "layout", "seed")
-OF_COUNTERS = ("cfg_options", "prompt", "reference_class", "workers", "batch_size", *OF_PAIRS)
+OF_COUNTERS = (
+    *("cfg_options", "prompt", "reference_class", "workers", "batch_size", "backoff", "extractor"),
+    *OF_PAIRS,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,8 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_predictions(
         counters,
         "folders with Inference_Test1_MODEL_SPLIT.csv files, or with a folder of them for each "
-        "model; with --multi-class also multiclass_MODEL_SPLIT1.csv",
+        "model; with --multi-class also multiclass_MODEL_SPLIT1.csv; or tables MODEL.csv with the "
+        "columns image, class and count",
     )
+    add_reading_options(counters)
     counters.add_argument("--prompt", default="{}", help="template; {} is the class")
     counters.add_argument(
         "--reference-class",
@@ -201,10 +207,19 @@ def _pairs(args: argparse.Namespace, counting_set: CountingSet) -> list[MosaicRe
 def _of_files(args: argparse.Namespace, counting_set: CountingSet) -> list[Any]:
     """Measure the prediction files of every model in the folders."""
     from autoeval.counting.praco.plus_plus import evaluate_multi_class_file
-    from autoeval.counting.praco.released_csv import evaluate_files, find_released
+    from autoeval.counting.praco.released_csv import evaluate_files, evaluate_table, find_released
 
     results: list[Any] = []
-    for folder in prediction_folders(args):
+    for folder in prediction_folders(args, files=True):
+        if folder.is_file():
+            results.append(
+                evaluate_multi_class_file(
+                    folder, folder.stem, counting_set, divisions=args.grid, mode=args.mode
+                )
+                if args.multi_class
+                else evaluate_table(folder, counting_set, mode=args.mode)
+            )
+            continue
         models = find_released(folder, counting_set.name, multi_class=args.multi_class)
         if not models:
             form = f"Inference_Test1_MODEL_{counting_set.name}.csv"

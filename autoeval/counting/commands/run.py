@@ -12,6 +12,7 @@ import argparse
 from autoeval.commands.given_input import Detail, add_input
 from autoeval.counting.commands.common_options import (
     add_counter_options,
+    add_reading_options,
     add_run_options,
     add_work_dir,
     load_counters,
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to count: a class, or the prompt of a language model; counters "
         "of one kind of object pass it over (default: %(default)s)",
     )
+    add_reading_options(parser)
     add_run_options(parser, "images")
     add_work_dir(parser, "counts")
 

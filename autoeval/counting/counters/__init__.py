@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from autoeval.runtime import OK
+from autoeval.errors import InputError
+from autoeval.runtime import OK, SKIPPED
 
 Context = Mapping[str, Any] | None  # privileged information, and the id of the image
 COUNT, DENSITY, POINTS, TEXT = "count", "density", "points", "text"
+SUM_TOLERANCE = 0.05  # of the count, by which the sum of its density map may differ from it
 __all__ = ["CountResult", "Counter"]
 
 
@@ -70,5 +72,82 @@ def count_prompts(
     """Ask for several prompts on one image, encoding the image once where the counter can."""
     batched = getattr(counter, "count_prompts", None)
     if batched is not None:
-        return batched(image, prompts, context)
-    return [counter.count(image, prompt, context) for prompt in prompts]
+        answers = batched(image, prompts, context)
+    else:
+        answers = [counter.count(image, prompt, context) for prompt in prompts]
+    return [as_result(answer, counter.name, context) for answer in answers]
+
+
+def as_result(answer: Any, name: str, context: Context = None) -> CountResult:
+    """Make a result of what the counter `name` returned, or raise `InputError`.
+
+    It may be a `CountResult`, a number, points (N, 2) as xy in pixels, a density map (H, W) whose
+    sum is the count, the text of an answer, or None for a skipped one. A density map of a result
+    may have leading dimensions of 1, and must sum to its count.
+    """
+    if isinstance(answer, CountResult):
+        return _with_map(answer, name) if answer.density is not None else answer
+    given = dict(context or {})
+    if answer is None:
+        return CountResult(float("nan"), status=SKIPPED, context=given)
+    if isinstance(answer, str):
+        from autoeval.counting.capture.answers import extract_count
+
+        value = extract_count(answer).value
+        count, status = (float("nan"), SKIPPED) if value is None else (float(value), OK)
+        return CountResult(count, text=answer, status=status, context=given)
+    if hasattr(answer, "detach"):  # a tensor, maybe on an accelerator
+        answer = answer.detach().cpu()
+    try:
+        array = np.asarray(answer, np.float64)
+    except (TypeError, ValueError):
+        array = None
+    if array is None or isinstance(answer, bool | np.bool_):
+        raise InputError(
+            f"The counter {name} returned {type(answer).__name__}: expected a number, points "
+            "(N, 2), a density map (H, W), a text, None or a CountResult."
+        )
+    if array.ndim == 0 or array.shape == (1,):
+        return CountResult(float(array.reshape(())), context=given)
+    if array.size == 0 or (array.ndim == 2 and array.shape[1] == 2):
+        points = array.reshape(-1, 2)
+        return CountResult(float(len(points)), points=points, context=given)
+    density = _plane(array, name)
+    return CountResult(float(density.sum()), density=density, context=given)
+
+
+def _plane(density: np.ndarray, name: str) -> np.ndarray:
+    """Return a density map as (H, W), without leading dimensions of 1."""
+    if density.ndim < 2 or any(length != 1 for length in density.shape[:-2]):
+        raise InputError(
+            f"The counter {name} returned an array of shape {density.shape}: expected points "
+            "(N, 2) or one density map (H, W)."
+        )
+    return density.reshape(density.shape[-2:])
+
+
+def _with_map(result: CountResult, name: str) -> CountResult:
+    density: Any = result.density
+    if hasattr(density, "detach"):
+        density = density.detach().cpu()
+    density = _plane(np.asarray(density, np.float64), name)
+    total = density.sum()
+    if np.isfinite(result.count) and not (
+        abs(total - result.count) <= max(0.5, SUM_TOLERANCE * abs(result.count))
+    ):
+        raise InputError(
+            f"The counter {name} counts {result.count:g}, but its density map sums to {total:g}"
+            + (f" ({total / result.count:.3g} times)" if result.count else "")
+            + ": a map that is resized has to keep its sum."
+        )
+    return replace(result, density=density)
+
+
+def missing_of_counter(candidate: Any) -> list[str]:
+    """Return what an object lacks to be a `Counter`, in words; empty where it lacks nothing."""
+    parts = {
+        "name": "`name`, a text",
+        "capabilities": 'frozenset({"count", ...}) as `capabilities`',
+        "count": "a method `count(image, prompt, context=None)`",
+    }
+    return [words for part, words in parts.items() if not hasattr(candidate, part)]

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autoeval.counting.counters import COUNT, DENSITY, POINTS, TEXT, Context, CountResult
-from autoeval.counting.predictions import CountPredictions
+from autoeval.counting.asking import CutOffAnswer, Extractor, ask_until_read
+from autoeval.counting.capture.answers import extract_count
+from autoeval.counting.counters import (
+    COUNT,
+    DENSITY,
+    POINTS,
+    TEXT,
+    Context,
+    CountResult,
+    as_result,
+)
+from autoeval.counting.predictions import CountPredictions, match_ids, read_long
 from autoeval.errors import InputError
 from autoeval.runtime import OK, SKIPPED
+from autoeval.runtime.files import PathLike
 
 if TYPE_CHECKING:
     import torch
@@ -22,29 +34,33 @@ class TextCounter:
     """Asks a question about an image and reads a number out of the answer.
 
     `ask` answers a question about an image (H, W, 3) uint8 BGR, from several threads where its
-    attribute ``concurrent`` is true; `parse` returns None for a skipped answer.
+    attribute ``concurrent`` is true. `extractor` reads the answers, and each of `temperatures` is
+    tried until it can read one (`ask_until_read`).
     """
 
     capabilities = frozenset({COUNT, TEXT})
 
     def __init__(
         self,
-        ask: Callable[[np.ndarray, str], str],
-        parse: Callable[[str], float | None],
+        ask: Callable[..., str],
+        extractor: Extractor = extract_count,
         *,
         name: str = "text",
+        temperatures: Sequence[float | None] = (None,),
     ) -> None:
         self.ask = ask
-        self.parse = parse
+        self.extractor = extractor
         self.name = name
+        self.temperatures = temperatures
         self.concurrent = bool(getattr(ask, "concurrent", False))
 
     def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
         """Ask `prompt` about ``image`` (H, W, 3) uint8 BGR."""
-        answer = self.ask(image, prompt)
-        number = self.parse(answer)
-        count, status = (float("nan"), SKIPPED) if number is None else (float(number), OK)
-        return CountResult(count, text=answer, status=status, context=context or {})
+        read = ask_until_read(
+            self.ask, image, prompt, self.extractor, temperatures=self.temperatures
+        )
+        count, status = (float("nan"), SKIPPED) if read.value is None else (float(read.value), OK)
+        return CountResult(count, text=read.text, status=status, context=context or {})
 
 
 class TransformersAsk:
@@ -98,7 +114,12 @@ class TransformersAsk:
             return_full_text=False,
             generate_kwargs=sampling,
         )
-        return answer["generated_text"].strip()
+        text = answer["generated_text"].strip()
+        tokenizer = getattr(self.pipeline, "tokenizer", None)
+        if tokenizer is None:
+            return text
+        tokens = tokenizer(text, add_special_tokens=False)["input_ids"]
+        return CutOffAnswer(text) if len(tokens) >= self.max_new_tokens else text
 
 
 def imagenet_input(image: np.ndarray) -> torch.Tensor:
@@ -158,25 +179,78 @@ class DensityCounter:
         return CountResult(float(density.sum()), density=density, context=context or {})
 
 
+class FunctionCounter:
+    """Counts by a function of an image (H, W, 3) uint8 BGR and a prompt, and maybe the context.
+
+    It returns what `as_result` takes: a number, points, a density map, a text or None. What it
+    gives beyond counts is known when it has answered once.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, name: str | None = None) -> None:
+        self.function = function
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        self.capabilities = frozenset({COUNT})
+        self.asked = False
+        try:
+            inspect.signature(function).bind(None, "", {})
+            self._takes_context = True
+        except (TypeError, ValueError):
+            self._takes_context = False
+
+    def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
+        """Count what `prompt` names in ``image`` (H, W, 3) uint8 BGR."""
+        given = (image, prompt, dict(context or {})) if self._takes_context else (image, prompt)
+        result = as_result(self.function(*given), self.name, context)
+        if result.centres is not None:
+            self.capabilities |= {POINTS}
+        if result.density is not None:
+            self.capabilities |= {DENSITY}
+        self.asked = True
+        return result
+
+
 class FileCounter:
-    """Looks counts up by the image's id, which the context must hold as ``image_id``."""
+    """Looks counts up by the image's id, which the context must hold as ``image_id``.
+
+    `predictions` are those of one model, or a table of ``id,pred``, or of ``image,class,count``
+    whose class is the prompt; images are joined by name, with or without folders and suffix.
+    """
 
     capabilities = frozenset({COUNT})
 
-    def __init__(self, predictions: CountPredictions) -> None:
-        self.name = predictions.name
-        self.counts = dict(zip(predictions.ids, predictions.pred.tolist(), strict=True))
+    def __init__(
+        self, predictions: CountPredictions | PathLike, *, name: str | None = None
+    ) -> None:
+        if isinstance(predictions, CountPredictions):
+            self.name = name or predictions.name
+            found = zip(predictions.ids, predictions.pred.tolist(), strict=True)
+            self.counts = {(image_id, ""): count for image_id, count in found}
+        else:
+            table = read_long(predictions)
+            self.name = name or str(table.attrs["name"])
+            self.counts = table["count"].to_dict()
+        self._ids = {image_id: image_id for image_id, _ in self.counts}
 
     def count(self, image: np.ndarray, prompt: str, context: Context = None) -> CountResult:
-        """Return the count on file, or raise `InputError` if it lacks the image of the context."""
+        """Return the count on file, or raise `InputError` if it lacks the image or the class."""
         context = context or {}
-        image_id = context.get("image_id")
-        if image_id not in self.counts:
+        image_id = str(context.get("image_id"))
+        if image_id not in self._ids:
+            known = {known for known, _ in self.counts}
+            self._ids |= match_ids([image_id], known)
+        if image_id not in self._ids:
             raise InputError(
                 f"The predictions of {self.name} have no image {image_id!r}: expected "
                 f"context['image_id'] to be one of their {len(self.counts)} ids."
             )
-        count = self.counts[image_id]
+        own = self._ids[image_id]
+        if (own, "") not in self.counts and (own, prompt) not in self.counts:
+            has = ", ".join(sorted(kind for i, kind in self.counts if i == own))
+            raise InputError(
+                f"The predictions of {self.name} have no class {prompt!r} for {image_id}; they "
+                f"have {has}."
+            )
+        count = self.counts.get((own, prompt), self.counts.get((own, ""), np.nan))
         return CountResult(count, status=SKIPPED if np.isnan(count) else OK, context=context)
 
 

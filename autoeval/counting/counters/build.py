@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from autoeval.counting.capture.answers import extract_count
-from autoeval.counting.counters import Counter
-from autoeval.counting.counters.adapters import TextCounter, TransformersAsk
+from autoeval.counting.counters import Counter, missing_of_counter
+from autoeval.counting.counters.adapters import FunctionCounter, TextCounter, TransformersAsk
 from autoeval.counting.counters.endpoint import EndpointAsk
 from autoeval.errors import InputError
 from autoeval.io.config_file import read_config
@@ -24,11 +27,22 @@ def load_counter(
     """Build the counter of a config file, and return it with what its answers depend on.
 
     The file has ``counter = dict(type=..., ...)``: the dotted name of what makes a counter, and its
-    arguments. `options` are changes by dotted name, such as ``{"counter.score_thr": 0.5}``. Answers
-    depend on the arguments and on the fingerprint of the detector where there is one.
+    arguments; modules beside the file are found. `options` are changes by dotted name, such as
+    ``{"counter.score_thr": 0.5}``. Answers depend on the arguments and on the fingerprint of the
+    detector where there is one.
+
+    ``FILE.py:NAME`` is a function ``NAME(image, prompt)`` of a file, or a counter that it makes or
+    holds (see `FunctionCounter`); answers depend on the file's content.
     """
     from mmengine.config import Config
 
+    file, _, name = str(path).rpartition(":")
+    if file.endswith(".py"):
+        if options:
+            raise InputError(
+                f"{path} is a function of a file, which has no options to change (--cfg-options)."
+            )
+        return _of_file(Path(file), name)
     config = Config(read_config(path))
     config.merge_from_dict(dict(options or {}))
     content = config.to_dict()
@@ -36,20 +50,72 @@ def load_counter(
     if not isinstance(arguments, dict) or not isinstance(arguments.get("type"), str):
         raise InputError(
             f"{path} describes no counter: expected `counter = dict(type='package.module.name', "
-            "...)`."
+            f"...)`, or the name of a function in it, {path}:NAME."
         )
-    make = _find(arguments["type"], path)
-    given = {key: value for key, value in arguments.items() if key != "type"}
-    try:
-        inspect.signature(make).bind(**given)
-    except TypeError as error:
-        raise InputError(f"{path}: wrong options for {arguments['type']}: {error}.") from error
-    counter = make(**given)
-    if not isinstance(counter, Counter):
-        raise InputError(f"{path}: {arguments['type']} made {type(counter).__name__}, no counter.")
+    with _folder_on_path(Path(path).parent):
+        make = _find(arguments["type"], path)
+        given = {key: value for key, value in arguments.items() if key != "type"}
+        try:
+            inspect.signature(make).bind(**given)
+        except TypeError as error:
+            raise InputError(f"{path}: wrong options for {arguments['type']}: {error}.") from error
+        counter = make(**given)
+    _check_counter(counter, f"{path}: {arguments['type']}")
     model = counter if hasattr(counter, "fingerprint") else getattr(counter, "detector", None)
     fingerprint = getattr(model, "fingerprint", None)
     return counter, {"counter": arguments, "fingerprint": fingerprint}
+
+
+def _of_file(path: Path, name: str) -> tuple[Counter, dict[str, Any]]:
+    """Return what a file calls `name` as a counter: a function, a class, or a counter."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}: check the path.") from None
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    with _folder_on_path(path.parent):
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise InputError(f"{path} cannot be run: {type(error).__name__}: {error}.") from error
+        if not hasattr(module, name):
+            has = [
+                n for n in vars(module) if not n.startswith("_") and callable(getattr(module, n))
+            ]
+            raise InputError(f"{path} has no {name!r}; it has {', '.join(has) or 'no function'}.")
+        found = getattr(module, name)
+        found = found() if inspect.isclass(found) else found
+    counter = found if isinstance(found, Counter) else None
+    if counter is None and callable(found):
+        counter = FunctionCounter(found, name=name)
+    if counter is None:
+        _check_counter(found, f"{path}:{name}")
+    assert counter is not None
+    return counter, {
+        "counter": f"{path.name}:{name}",
+        "fingerprint": hashlib.sha256(content).hexdigest(),
+    }
+
+
+@contextmanager
+def _folder_on_path(folder: Path) -> Iterator[None]:
+    """Let modules beside a file be imported, as Python does for a script."""
+    entry = str(folder.resolve())
+    sys.path.insert(0, entry)
+    try:
+        yield
+    finally:
+        sys.path.remove(entry)
+
+
+def _check_counter(made: Any, what: str) -> None:
+    if missing := missing_of_counter(made):
+        raise InputError(
+            f"{what} made an object of {type(made).__name__}, which is no counter: it lacks "
+            f"{' and '.join(missing)}."
+        )
 
 
 def detector(
@@ -140,15 +206,9 @@ def _find(dotted: str, path: PathLike) -> Any:
 
 def endpoint(url: str, model: str, *, name: str | None = None, **options: Any) -> TextCounter:
     """Make a counter of a model behind an OpenAI-compatible endpoint; see `EndpointAsk`."""
-    return TextCounter(EndpointAsk(url, model, **options), parse, name=name or model)
+    return TextCounter(EndpointAsk(url, model, **options), name=name or model)
 
 
 def local_model(model: str, *, name: str | None = None, **options: Any) -> TextCounter:
     """Make a counter of a model that ``transformers`` runs here; see `TransformersAsk`."""
-    return TextCounter(TransformersAsk(model, **options), parse, name=name or model)
-
-
-def parse(answer: str) -> float | None:
-    """Read the count out of an answer by `extract_count`."""
-    value = extract_count(answer).value
-    return None if value is None else float(value)
+    return TextCounter(TransformersAsk(model, **options), name=name or model)

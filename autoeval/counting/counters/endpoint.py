@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 
+from autoeval.counting.asking import CutOffAnswer
 from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     import openai
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
+_NEWER_NAME = "max_completion_tokens"
 _NO_KEY = "no-key"  # the client refuses an empty one; it is not sent
 _LONGEST_WAIT = 120  # seconds; after a longer ``Retry-After`` the client does not ask again
 # The client adds others, also from environment variables of its own.
@@ -34,7 +36,9 @@ class EndpointAsk:
     """Asks a model about an image over ``/chat/completions`` below `url`.
 
     Of `max_tokens` the paper gives 4096 to GPT-4o, 4000 to InternVL2, 2000 to Molmo and 8192 to
-    Qwen2-VL (appendix A.2). A temperature of None leaves it to the endpoint.
+    Qwen2-VL (appendix A.2); None sends no limit. An endpoint that wants it as
+    ``max_completion_tokens``, as newer ones do, says so once and then gets it. A temperature of
+    None leaves it to the endpoint. An answer that reached the limit is a `CutOffAnswer`.
 
     The key is that of the environment variable `key_variable`, appears in no message, and goes
     unencrypted to this machine only. No connection, `timeout` seconds of silence and a busy server
@@ -49,7 +53,7 @@ class EndpointAsk:
         url: str,
         model: str,
         *,
-        max_tokens: int = 4096,
+        max_tokens: int | None = 4096,
         temperature: float | None = None,
         key_variable: str = "OPENAI_API_KEY",
         timeout: float = 120.0,
@@ -67,6 +71,7 @@ class EndpointAsk:
         host = _check_address(url, key_variable if key else "")
         self.model = model
         self.max_tokens = max_tokens
+        self._limit_name = "max_tokens"
         self.temperature = temperature
         self.key_variable = key_variable
         self.client = openai.OpenAI(
@@ -102,7 +107,6 @@ class EndpointAsk:
 
         body: dict[str, Any] = {
             "model": self.model,
-            "max_tokens": self.max_tokens,
             "messages": [{"role": "user", "content": _content(image, prompt)}],
         }
         chosen = self.temperature if temperature is None else temperature
@@ -111,22 +115,39 @@ class EndpointAsk:
         if seed is not None:
             body["seed"] = seed
         try:
-            reply = self.client.chat.completions.with_raw_response.create(**body)
+            reply = self._create(body)
         except openai.APIStatusError as error:
             raise self._explain(error) from None
         except openai.OpenAIError as error:
             raise EndpointError(self._clean(f"{error} {error.__cause__ or ''}")) from None
         text = reply.http_response.text
         try:
-            content = json.loads(reply.http_response.content)["choices"][0]["message"]["content"]
+            choice = json.loads(reply.http_response.content)["choices"][0]
+            content = choice["message"]["content"]
         except ValueError:
             raise EndpointError(f"the answer is no JSON: {self._clean(text)}") from None
         except (KeyError, IndexError, TypeError):
             raise EndpointError(f"no message in: {self._clean(text)}") from None
         if isinstance(content, list):
             parts = (part.get("text") for part in content if isinstance(part, dict))
-            return "".join(str(part) for part in parts if part)
-        return "" if content is None else str(content)
+            content = "".join(str(part) for part in parts if part)
+        said = "" if content is None else str(content)
+        return CutOffAnswer(said) if choice.get("finish_reason") == "length" else said
+
+    def _create(self, body: dict[str, Any]) -> Any:
+        """Send a request with the limit of tokens under the name that the endpoint takes."""
+        import openai
+
+        create: Any = self.client.chat.completions.with_raw_response.create
+        if self.max_tokens is None:
+            return create(**body)
+        try:
+            return create(**body, **{self._limit_name: self.max_tokens})
+        except openai.BadRequestError as error:
+            if self._limit_name != "max_tokens" or _NEWER_NAME not in error.response.text:
+                raise
+        self._limit_name = _NEWER_NAME
+        return create(**body, **{_NEWER_NAME: self.max_tokens})
 
     def _drop_other_headers(self, request: Any) -> None:
         kept = _HEADERS - ({"authorization"} if self.client.api_key == _NO_KEY else set())

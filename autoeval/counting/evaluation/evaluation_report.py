@@ -189,7 +189,7 @@ class CountReport:
         """Return the notes, those on several models once."""
         notes_by_model = [(e.name, e.notes) for e in self.evaluations]
         notes_by_model += [(place.name, place.notes) for place in self.places]
-        bin_warnings = pooled_std_warnings((e.counted, e.bins) for e in self.evaluations)
+        bin_warnings = pooled_std_warnings(self.evaluations)
         return [*self.notes, *merged_notes(notes_by_model), *bin_warnings]
 
     def text(self) -> str:

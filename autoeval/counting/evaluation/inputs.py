@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from autoeval.counting.binning import CountBins, find_bins, fit_bins
 from autoeval.counting.binning.bins import rounded_counts
 from autoeval.counting.evaluation.localisation import (
     ImagePoints,
     Localisation,
+    counts_of_maps,
     counts_of_points,
+    evaluate_maps,
     evaluate_points,
+    find_maps,
+    named_as_truth,
     read_point_predictions,
 )
 from autoeval.counting.predictions import CountPredictions, align, predicted_ids, read_predictions
@@ -24,10 +29,11 @@ OF_RUNS = ("predictions", "points")  # what `autoeval count run` calls its files
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Predictions beside the truth; `points` are by model and image id."""
+    """Predictions beside the truth; `points` and files of `maps` are by model and image id."""
 
     models: list[CountPredictions]
     points: Mapping[str, Mapping[str, ImagePoints | None]]
+    maps: Mapping[str, Mapping[str, Path]]
     truth: GroundTruth | None
 
     @property
@@ -35,15 +41,19 @@ class Inputs:
         """What is odd about the truth."""
         return self.truth.notes if self.truth else ()
 
-    def places(self, *, distances: Sequence[float], images: Path | None) -> list[Localisation]:
-        """Compare points where both sides have them; see `evaluate_points`."""
+    def places(
+        self, *, distances: Sequence[float], images: Path | None, rescale: bool = False
+    ) -> list[Localisation]:
+        """Compare places where both sides have them; see `evaluate_points`, `evaluate_maps`."""
         truth = self.truth
         if truth is None or all(t.points is None for t in truth.images.values()):
             return []
-        return [
-            evaluate_points(name, points, truth, distances=distances, images=images)
-            for name, points in self.points.items()
+        options: dict[str, Any] = {"distances": distances, "images": images, "rescale": rescale}
+        of_points = [
+            evaluate_points(name, points, truth, **options) for name, points in self.points.items()
         ]
+        of_maps = [evaluate_maps(n, maps, truth, images=images) for n, maps in self.maps.items()]
+        return [*of_points, *of_maps]
 
 
 def read_inputs(
@@ -53,7 +63,9 @@ def read_inputs(
     category: str | None = None,
     separate: bool = False,
 ) -> Inputs:
-    """Read the predictions of several models, tables of counts or JSON of points, and the truth.
+    """Read the predictions of several models, and the truth.
+
+    They are tables of counts, JSON of points, or folders of density maps ``IMAGE.npy``.
 
     `category` chooses among COCO boxes; files of different data sets are `separate`.
     """
@@ -66,19 +78,27 @@ def read_inputs(
         short = [str(path.with_suffix("")) for path in paths]
     names = dict(zip(paths, short, strict=True))
     points = {names[p]: read_point_predictions(p) for p in paths if p.suffix == ".json"}
-    if points and truth is None:
-        raise InputError("Predicted points need true ones, or true counts: give --truth FILE.")
+    maps = {names[p]: find_maps(p) for p in paths if p.is_dir()}
+    if (points or maps) and truth is None:
+        raise InputError(
+            "Predicted points and density maps need true points, or true counts: give --truth FILE."
+        )
     if truth is not None:
-        ids = [*next(iter(points.values()))] if points else predicted_ids(paths[0])
+        first = names[paths[0]]
+        ids = points.get(first) or maps.get(first) or predicted_ids(paths[0])
         truth = truth.named_as(ids)
+        points = {name: named_as_truth(found, truth) for name, found in points.items()}
+        maps = {name: named_as_truth(found, truth) for name, found in maps.items()}
     counts = truth.counts if truth else None
-    models = [
-        counts_of_points(name, points[name], counts or {})
-        if name in points
-        else read_predictions(path, counts, name)
-        for path, name in names.items()
-    ]
-    return Inputs(models if separate else align(models), points, truth)
+    models = []
+    for path, name in names.items():
+        if name in points:
+            models.append(counts_of_points(name, points[name], counts or {}))
+        elif name in maps:
+            models.append(counts_of_maps(name, maps[name], counts or {}))
+        else:
+            models.append(read_predictions(path, counts, name))
+    return Inputs(models if separate else align(models), points, maps, truth)
 
 
 def choose_bins(

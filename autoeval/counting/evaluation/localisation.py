@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.counting.predictions import CountPredictions, join_truth, odd_predictions
-from autoeval.counting.true_counts import GroundTruth
+from autoeval.counting.measures.game import GameScore, read_density
+from autoeval.counting.predictions import (
+    CountPredictions,
+    join_truth,
+    match_ids,
+    odd_predictions,
+)
+from autoeval.counting.true_counts import GroundTruth, ImageTruth, beyond
 from autoeval.errors import InputError
 from autoeval.io.image_header import image_size
 from autoeval.io.json_file import read_json
@@ -21,6 +27,8 @@ from autoeval.runtime.progress import progress_bar
 
 LEVELS = (0, 1, 2, 3)
 DISTANCES = (4.0, 8.0)
+MOST_BEYOND = 0.05  # share of points outside the frame from which on it is another frame
+SAME_SHAPE = 0.02  # relative difference of aspect ratios up to which points are rescaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +47,14 @@ def evaluate_points(
     *,
     distances: Sequence[float] = DISTANCES,
     images: Path | None = None,
+    rescale: bool = False,
 ) -> Localisation:
     """Compare predicted with true points on the images that have both.
 
-    `distances` are the largest ones of a true positive, pixels; GAME needs sizes of images.
+    `distances` are the largest ones of a true positive, pixels of the truth's frame; GAME needs
+    sizes of images. Points in frames of different sizes are refused, unless `rescale` brings the
+    predicted ones into the truth's.
     """
-    from autoeval.counting.measures.game import GameScore
     from autoeval.counting.measures.point_matching import (
         NormalisedAveragePrecision,
         PointMatchScore,
@@ -56,6 +66,9 @@ def evaluate_points(
     both = [i for i, image in predicted.items() if image is not None and i in with_points]
     if not both:
         raise InputError(f"{name}: no image has true and predicted points.")
+    predicted = in_frame_of_truth(name, {i: predicted[i] for i in both}, truth, rescale) | {
+        i: image for i, image in predicted.items() if i not in set(both)
+    }
     sizeless = []
     with progress_bar(len(both), f"Matching points of {name}") as bar:
         for image_id in both:
@@ -63,10 +76,7 @@ def evaluate_points(
             assert image is not None and true is not None
             for match in matches:
                 match.update(true, image.points)
-            size = truth.images[image_id].size or image.size
-            if size is None and images is not None:
-                names = (image_id, f"{image_id}.jpg", f"{image_id}.png")
-                size = next((size for name in names if (size := image_size(images / name))), None)
+            size = truth.images[image_id].size or image.size or size_in(images, image_id)
             if size is None:
                 sizeless.append(image_id)
             elif min(size) >= 2 ** max(LEVELS):
@@ -96,6 +106,135 @@ def evaluate_points(
             f"GAME leaves out {len(sizeless)} images of unknown size ({listed(sizeless)}): {how}"
         )
     return Localisation(name, table, tuple(notes))
+
+
+def size_in(images: Path | None, image_id: str) -> tuple[int, int] | None:
+    """Return height and width of an image in a folder, by its name with or without suffix."""
+    if images is None:
+        return None
+    names = (image_id, f"{image_id}.jpg", f"{image_id}.png")
+    return next((size for name in names if (size := image_size(images / name))), None)
+
+
+def in_frame_of_truth(
+    name: str,
+    predicted: Mapping[str, ImagePoints | None],
+    truth: GroundTruth,
+    rescale: bool,
+) -> dict[str, ImagePoints | None]:
+    """Return the predictions with points in the pixels of the truth, or raise `InputError`.
+
+    Two sizes of one image, or points beyond the only size that is known, are two frames.
+    """
+    pairs = {i: (image, truth.images[i]) for i, image in predicted.items() if image is not None}
+    differing = {
+        i: (true.size, image.size)
+        for i, (image, true) in pairs.items()
+        if image.size and true.size and image.size != true.size
+    }
+    if not differing:
+        _check_reach(name, pairs)
+        return dict(predicted)
+    shown = "; ".join(
+        f"{i}: truth {true[0]} x {true[1]}, predictions {found[0]} x {found[1]}"
+        for i, (true, found) in list(differing.items())[:3]
+    )
+    if not rescale:
+        raise InputError(
+            f"{name}: {len(differing)} of {len(pairs)} images have points in frames of two sizes "
+            f"(height x width; {shown}). Give --rescale to bring the predicted points into the "
+            "truth's frame, or predict on images of the truth's size."
+        )
+    stretched = [
+        i for i, (t, p) in differing.items() if abs(t[0] * p[1] / (t[1] * p[0]) - 1) > SAME_SHAPE
+    ]
+    if stretched:
+        raise InputError(
+            f"{name}: {len(stretched)} images have another shape in the truth ({shown}), so that "
+            f"no scale brings the points together: {listed(stretched)}."
+        )
+    scaled = dict(predicted)
+    for i, (true, found) in differing.items():
+        image = pairs[i][0]
+        factors = np.array([true[1] / found[1], true[0] / found[0]])
+        scaled[i] = ImagePoints(image.points * factors, image.scores, true)
+    return scaled
+
+
+def _check_reach(name: str, pairs: Mapping[str, tuple[ImagePoints, ImageTruth]]) -> None:
+    """Raise `InputError` where many points lie beyond the size that the other side states."""
+    for whose, tables in (
+        ("true", [(t.points, p.size) for p, t in pairs.values() if not t.size and p.size]),
+        ("predicted", [(p.points, t.size) for p, t in pairs.values() if t.size and not p.size]),
+    ):
+        known = [(points, size) for points, size in tables if points is not None and len(points)]
+        n = sum(len(points) for points, _ in known)
+        outside = sum(int(beyond(points, size).sum()) for points, size in known if size)
+        if outside > MOST_BEYOND * max(n, 1):
+            reach = max((points.max(0).tolist() for points, _ in known), key=sum)
+            sizes = sorted({size for _, size in known if size})
+            raise InputError(
+                f"{name}: {outside} of {n} {whose} points lie outside the images, whose sizes are "
+                f"{listed([f'{h} x {w}' for h, w in sizes], most=3)} (height x width), and reach "
+                f"x = {reach[0]:g}, y = {reach[1]:g}: they are of another frame."
+            )
+
+
+def evaluate_maps(
+    name: str, maps: Mapping[str, Path], truth: GroundTruth, *, images: Path | None = None
+) -> Localisation:
+    """Compare predicted density maps with true points by GAME, which needs sizes of images."""
+    game, sizeless = GameScore(LEVELS), []
+    for image_id, density in read_maps(maps):
+        true = truth.images.get(image_id)
+        if true is None or true.points is None:
+            continue
+        size = true.size or size_in(images, image_id)
+        if size is None or min(*size, *density.shape) < 2 ** max(LEVELS):
+            sizeless.append(image_id)
+        else:
+            game.update_map(image_id, true.points, density, size)
+    notes: tuple[str, ...] = ()
+    if sizeless:
+        notes = (
+            f"GAME leaves out {len(sizeless)} images of unknown size, or whose map is smaller than "
+            f"the tiles ({listed(sizeless)})",
+        )
+    rows = []
+    if game.by_image:
+        for level, mean, std in game.compute().itertuples(index=False):
+            rows.append((f"GAME({level})", mean, len(game.by_image)))
+            rows.append((f"GAME({level}) std", std, len(game.by_image)))
+    return Localisation(name, pd.DataFrame(rows, columns=["measure", "value", "images"]), notes)
+
+
+def find_maps(folder: Path) -> dict[str, Path]:
+    """Return the density maps of a folder, ``IMAGE.npy``, by image id."""
+    maps = {path.stem: path for path in sorted(folder.glob("*.npy"))}
+    if not maps:
+        raise InputError(f"{folder} holds no density map: expected a file IMAGE.npy an image.")
+    return maps
+
+
+def read_maps(maps: Mapping[str, Path]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield image id and map (H, W) one by one."""
+    for image_id, path in maps.items():
+        yield image_id, read_density(path)
+
+
+def counts_of_maps(
+    name: str, maps: Mapping[str, Path], truth: Mapping[str, float]
+) -> CountPredictions:
+    """Take the sums of density maps as counts and put the true ones beside them."""
+    sums = np.array([density.sum() for _, density in read_maps(maps)])
+    ids, nothing = tuple(maps), np.full(len(sums), np.nan)
+    return join_truth(CountPredictions(name, ids, nothing, sums, odd_predictions(ids, sums)), truth)
+
+
+def named_as_truth(found: Mapping[str, Any], truth: GroundTruth) -> dict[str, Any]:
+    """Return what was predicted by the truth's image ids (`match_ids`)."""
+    names = match_ids(found, truth.images)
+    return {names.get(image_id, image_id): entry for image_id, entry in found.items()}
 
 
 def side_by_side(results: Sequence[Localisation]) -> pd.DataFrame:

@@ -204,16 +204,17 @@ def _notes(
     return tuple(notes)
 
 
-def pooled_std_warnings(models: Iterable[tuple[CountPredictions, CountBins]]) -> list[str]:
+def pooled_std_warnings(evaluations: Iterable[CountEvaluation]) -> list[str]:
     """Say how much the pooled std of each model owes to the choice of bins."""
     notes = []
-    for counted, bins in models:
+    for evaluation in evaluations:
+        counted, bins, mode = evaluation.counted, evaluation.bins, evaluation.mode
         if len(bins) > 1 and len(counted) > 1:
             edges, target, pred = np.array(bins.edges), counted.target, counted.pred
             coarser = (*bins.edges[:-1:2], bins.edges[-1])  # joined two by two, from the first on
             finer = np.sort([*edges, *(edges[:-1] + edges[1:]) / 2])  # split in the middle
             binned = [bins, CountBins(coarser), CountBins(tuple(finer))]
-            stds = [pooled(bin_table(target, pred, some))[1] for some in binned]
+            stds = [pooled(bin_table(target, pred, some, mode))[1] for some in binned]
             stds.append(np.abs(pred - target).std())
             notes.append(f"{counted.name} " + ", ".join(f"{value:.4g}" for value in stds))
     if not notes:

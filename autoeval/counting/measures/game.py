@@ -97,6 +97,24 @@ class GameScore:
             game(target, pred, level, size=size, rule=self.rule) for level in self.levels
         ]
 
+    def update_map(
+        self, image_id: str, points: np.ndarray, density: np.ndarray, size: tuple[int, int]
+    ) -> None:
+        """Add an image with true points (N, 2), xy pixels of `size`, and a predicted map.
+
+        The map (h, w) may be coarser than the image of height and width `size`: each tile is the
+        same share of both.
+        """
+        if image_id in self.by_image:
+            raise InputError(f"Image '{image_id}' was given twice.")
+        errors = []
+        for level in self.levels:
+            edges = [tile_edges(side, level, self.rule) for side in (*size, *density.shape)]
+            by_rows = np.add.reduceat(density, edges[2][:-1], axis=0)
+            predicted = np.add.reduceat(by_rows, edges[3][:-1], axis=1)
+            errors.append(float(np.abs(_in_tiles(points, *edges[:2]) - predicted).sum()))
+        self.by_image[image_id] = errors
+
     def compute(self) -> pd.DataFrame:
         """Return ``level``, ``mean`` and population ``std`` over images, whatever their order."""
         if not self.by_image:

@@ -26,6 +26,7 @@ from autoeval.counting.prompting import (
     PromptedCounter,
     is_done,
     number,
+    read_again,
     result_fields,
 )
 from autoeval.errors import InputError
@@ -52,7 +53,8 @@ def run_negative_test(
     ``tiles``, the counts in 2^d x 2^d tiles. A counter that fails on every prompt ends the run.
     """
     journal = CellJournal(folder / "negative.jsonl", KEY)
-    cells = journal.read()
+    kept_cells = read_again(prompted.counter, journal.read().values())
+    cells = {(cell["image"], cell["class"]): cell for cell in kept_cells}
     kept = counting_set.kept
     done = {key for key, cell in cells.items() if is_done(cell)}
     wanted = {
@@ -135,6 +137,7 @@ def evaluate_counter(
     """
     folder = Path(folder)
     check_same_run(folder / "run.json", {**settings, **prompted.settings})
+    ask_once(prompted, counting_set)
     table = run_negative_test(prompted, counting_set, folder)
     counts = count_matrix(table, counting_set)
     notes, mosaics = failures("prompts", table), None
@@ -148,6 +151,19 @@ def evaluate_counter(
         fitting = None  # the authors' form cannot hold them
     write_released(folder, name, counting_set, counts, fitting)
     return PracoResult(name, counts, counting_set.truth(), mosaics, mode, tuple(notes))
+
+
+def ask_once(prompted: PromptedCounter, counting_set: CountingSet) -> None:
+    """Let a function answer about one image, by which it shows whether it says where it counts."""
+    if getattr(prompted.counter, "asked", True):
+        return
+    for image in counting_set.kept:
+        try:
+            picture, name = read_image(image.path), next(iter(image.points))
+        except UnreadableImageError:
+            continue
+        prompted.count([CountRequest(picture, [name], image.image_id, name)])
+        return
 
 
 def failures(what: str, table: pd.DataFrame) -> list[str]:

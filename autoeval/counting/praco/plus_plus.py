@@ -14,7 +14,7 @@ from autoeval.counting.counters import CountResult
 from autoeval.counting.journal import check_same_run
 from autoeval.counting.measures.count_errors import check_mode
 from autoeval.counting.measures.game import read_density
-from autoeval.counting.praco.both_tests import count_matrix, failures, run_negative_test
+from autoeval.counting.praco.both_tests import ask_once, count_matrix, failures, run_negative_test
 from autoeval.counting.praco.data import NO_OBJECT, CountingSet
 from autoeval.counting.praco.mosaic_run import locates, tile_counts, tiles_of_points
 from autoeval.counting.praco.praco_measures import aligned, localised, quotient
@@ -174,6 +174,7 @@ def evaluate_multi_class(
     out (see `with_objects`); localised measures are on 2^d x 2^d tiles, with d `divisions`.
     """
     counting_set = with_objects(counting_set)
+    ask_once(prompted, counting_set)
     placed, places = locates(prompted.counter), None
     folder, grid = Path(folder), divisions if placed else None
     check_same_run(folder / "run.json", {**settings, "grid": divisions, **prompted.settings})

@@ -177,7 +177,7 @@ def drift(
     """
     check_mode(mode)
     alone = positive.reindex(measured["positive"]).to_numpy(np.float64)
-    upper = measured["upper"].to_numpy(np.float64).clip(0)
+    upper = measured["upper"].to_numpy(np.float64)  # as it is: neither side takes 0 for less
     defined = (alone > 0) & ~np.isnan(upper)
     values = np.abs(upper[defined] - alone[defined]) / alone[defined]
     kept = values[values < LARGEST_DRIFT] if mode == "released" else values

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool, left_out
-from autoeval.counting.true_counts import GroundTruth, truth_of_json
+from autoeval.counting.true_counts import GroundTruth, odd_points, truth_of_json
 from autoeval.errors import InputError
 from autoeval.io.json_file import read_json
 from autoeval.io.wording import listed
@@ -48,11 +48,14 @@ def load_fsc147(root: PathLike, split: str = "test", *, need_images: bool = True
     if annotation is None:
         raise InputError(f"No annotation file in {root}: expected {' or '.join(ANNOTATIONS)}.")
     truth = truth_of_json(read_json(annotation), annotation)
+    chosen = {name: truth.images[name] for name in names if name in truth.images}
+    odd = odd_points(chosen)
     folder = next((root / name for name in IMAGE_FOLDERS if (root / name).is_dir()), None)
     if folder is None and need_images:
         raise InputError(f"No image folder in {root}: expected {' or '.join(IMAGE_FOLDERS)}.")
     folder = folder or root / IMAGE_FOLDERS[0]
     kept, warnings = _complete(names, truth, class_of, folder if need_images else None)
+    warnings += tuple(odd)
     points = {name: truth.images[name].points for name in kept}
     images = tuple(
         CountedImage(name, folder / name, {class_of[name]: positions})
@@ -106,6 +109,15 @@ def read_classes(path: Path) -> dict[str, str]:
         raise InputError(
             f"{path}: expected lines of image name, tab, class; "
             f"{f'not so: lines {listed(wrong)}' if wrong else 'the file is empty'}."
+        )
+    named: dict[str, set[str]] = {}
+    for _, (name, category) in rows:
+        named.setdefault(name, set()).add(category)
+    if several := [name for name, kinds in named.items() if len(kinds) > 1]:
+        first = several[0]
+        raise InputError(
+            f"{path} gives {len(several)} images two classes ({listed(several)}; {first}: "
+            f"{' and '.join(sorted(named[first]))}): leave one line for each."
         )
     return {name: category for _, (name, category) in rows}
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from autoeval.counting.praco.data import CountingSet
 from autoeval.counting.praco.result import PracoResult
+from autoeval.counting.predictions import ALIASES, CLASS_NAMES, match_ids, read_long, separator_of
 from autoeval.errors import InputError
 from autoeval.io.wording import listed
 from autoeval.runtime.files import PathLike, write_text
@@ -69,6 +70,27 @@ def find_released(folder: PathLike, split: str, *, multi_class: bool = False) ->
     return files
 
 
+def evaluate_table(
+    path: PathLike, counting_set: CountingSet, *, mode: str = "paper"
+) -> PracoResult:
+    """Measure a table of counts of one model, in long form or the authors', without mosaics."""
+    warnings: list[str] = []
+    path = Path(path)
+    counts, counting_set = _counts_with_own(path, counting_set, warnings)
+    return PracoResult(path.stem, counts, counting_set.truth(), None, mode, tuple(warnings))
+
+
+def _counts_with_own(
+    path: Path, counting_set: CountingSet, warnings: list[str]
+) -> tuple[pd.DataFrame, CountingSet]:
+    """Read counts, and leave out images without a row or without the column of their class."""
+    counts = read_counts(path, counting_set, warnings)
+    answered = {im.image_id for im in counting_set.kept if im.category in counts.columns}
+    counts = counts.loc[counts.index.isin(answered)].reindex(columns=list(counting_set.classes))
+    left_out = set(counting_set.by_id) - set(counts.index)
+    return counts, counting_set.exclude(left_out, NOT_IN_FILE)
+
+
 def evaluate_files(
     folder: PathLike, model: str, counting_set: CountingSet, *, mode: str = "paper"
 ) -> PracoResult:
@@ -80,10 +102,8 @@ def evaluate_files(
     """
     warnings: list[str] = []
     folder, split = Path(folder), counting_set.name
-    counts = read_counts(folder / file_name(NEGATIVE, model, split), counting_set, warnings)
-    answered = {im.image_id for im in counting_set.kept if im.category in counts.columns}
-    counts = counts.loc[counts.index.isin(answered)].reindex(columns=list(counting_set.classes))
-    counting_set = counting_set.exclude(set(counting_set.by_id) - set(counts.index), NOT_IN_FILE)
+    file = folder / file_name(NEGATIVE, model, split)
+    counts, counting_set = _counts_with_own(file, counting_set, warnings)
     paths = [folder / file_name(test, model, split) for test in (UPPER, LOWER)]
     present = [path for path in paths if path.exists()]
     if len(present) == 1:
@@ -121,14 +141,16 @@ def _read(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return all measured images by all classes, and the table of the file itself."""
     try:
-        table = pd.read_csv(path, index_col=0, dtype={0: str})
+        table = _long_form(path, counting_set)
+        if table is None:
+            table = pd.read_csv(path, index_col=0, dtype={0: str})
         table = table.astype(np.float64)
     except FileNotFoundError:
         raise InputError(f"No prediction file {path}: check the path.") from None
     except (OSError, ValueError) as error:
         raise InputError(
             f"Cannot read {path}: {error}. Expected image names in the first column and a column "
-            "of counts for each class."
+            "of counts for each class; or the columns image, class and count."
         ) from None
     table.index = table.index.astype(str)
     twice = table.index[table.index.duplicated()].unique()
@@ -165,9 +187,21 @@ def _read(
     return whole.where(expected).replace([np.inf, -np.inf], np.nan), table
 
 
+def _long_form(path: Path, counting_set: CountingSet) -> pd.DataFrame | None:
+    """Read a table with the columns image, class and count as images by classes, else None."""
+    header = pd.read_csv(path, nrows=0, sep=separator_of(path)).columns
+    names = {str(name).strip().lower() for name in header}
+    images, counts = {*ALIASES["id"]} & names, {*ALIASES["pred"], "count", "value"} & names
+    if not (images and counts and names & {*CLASS_NAMES}):
+        return None
+    table = read_long(path)["count"].unstack("class")
+    known = match_ids(list(table.index), counting_set.by_id)
+    return table.rename(index=known).rename_axis(index=None, columns=None)
+
+
 def _mosaic_cells(counting_set: CountingSet) -> np.ndarray:
     """Mask of the cells that hold a mosaic: of other classes, and of classes that have images."""
     categories = np.array([image.category for image in counting_set.kept], object)
     classes = np.array(counting_set.classes, object)
-    with_images = {image.category for image in counting_set.images}
+    with_images = set(counting_set.pool.lower.values())
     return (categories[:, None] != classes) & np.array([name in with_images for name in classes])

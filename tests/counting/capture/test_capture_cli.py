@@ -83,6 +83,33 @@ def test_run_and_report_a_baseline(split, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[0].startswith("| kind | answers | right")
 
 
+def test_a_limited_run_is_measured_on_what_was_asked(split, tmp_path, capsys):
+    config = CONFIGS / "visible_only.py"
+    words = ("run", split, "--counter", config, "--work-dir", tmp_path / "answers")
+    assert capture(*words, "--task", "total-original", "--limit", 10) == 0
+    capsys.readouterr()
+    assert capture("report", split, tmp_path / "answers", "--work-dir", tmp_path / "report") == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("visible-only, total-original: measured on the first 10 of 50 items")
+    row = pd.read_csv(tmp_path / "report/measures.csv").iloc[0]
+    assert (row["n"], row["sMAPE"], row["missing"]) == (10, 0, 0)
+    assert first in (tmp_path / "report/report.html").read_text()
+    # Without a limit, what has no answer is missing and scores as skipped.
+    (path,) = (tmp_path / "answers").rglob("asked.json")
+    path.write_text('{"total-original": null}')
+    assert capture("report", split, tmp_path / "answers", "--work-dir", tmp_path / "report") == 0
+    assert pd.read_csv(tmp_path / "report/measures.csv").loc[0, "sMAPE"] == 80
+
+
+def test_a_table_of_counts_is_measured_like_answers(split, tmp_path):
+    rows = [f"{Path(i.image_file).stem};{i.object_name};6" for i in open_split(split).items[1:]]
+    (tmp_path / "mine.csv").write_text("\n".join(["image;class;count", *rows]))
+    words = ("--task", "total-original", "--work-dir", tmp_path / "report")
+    assert capture("report", split, tmp_path / "mine.csv", *words) == 0
+    row = pd.read_csv(tmp_path / "report/measures.csv").iloc[0]
+    assert (row["model"], row["MAE"], row["missing"]) == ("mine", 0, 1)
+
+
 def test_settings_of_a_model_must_not_change_within_a_folder(split, tmp_path, capsys, serve):
     server = serve(ok("6"))
     words = ["run", split, "--counter", CONFIGS / "endpoint.py", "--work-dir", tmp_path]

@@ -105,7 +105,7 @@ EMPTY = [None, "", [], [{"type": "text", "text": ""}]]
 @pytest.mark.parametrize("content", EMPTY)
 def test_empty_answers_are_skipped_answers(serve, content):
     ask = ask_of(serve(ok(content)))
-    counter = TextCounter(ask, lambda text: float(text) if text else None)
+    counter = TextCounter(ask)
     found = counter.count(IMAGE, "?")
     assert found.status == "skipped" and np.isnan(found.count) and found.text == ""
 
@@ -116,6 +116,28 @@ def test_answers_in_parts_are_joined_and_answers_without_message_named(serve):
     for answer in ({"error": {"message": "no credit"}}, {"choices": []}, {"choices": [{}]}):
         with pytest.raises(EndpointError, match="no message in"):
             ask_of(serve((200, {}, answer)))(IMAGE, "?")
+
+
+def test_an_answer_at_the_limit_of_tokens_is_cut_off(serve):
+    whole, cut = ok("12"), ok("Row 1 has 4, row 2")
+    whole[2]["choices"][0]["finish_reason"] = "stop"
+    cut[2]["choices"][0]["finish_reason"] = "length"
+    assert TextCounter(ask_of(serve(whole))).count(IMAGE, "?").count == 12
+    found = TextCounter(ask_of(serve(cut))).count(IMAGE, "?")
+    assert found.status == "skipped" and found.text == "Row 1 has 4, row 2"
+
+
+def test_the_limit_of_tokens_has_the_name_that_the_endpoint_takes_or_is_left_out(serve):
+    error = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    server = serve((400, {}, {"error": {"message": error}}), ok("4"))
+    ask = ask_of(server, max_tokens=70)
+    assert ask(IMAGE, "?") == ask(IMAGE, "?") == "4"
+    sent = [{k: v for k, v in body.items() if "tokens" in k} for _, _, body in server.requests]
+    newer = {"max_completion_tokens": 70}
+    assert sent == [{"max_tokens": 70}, newer, newer]
+    server = serve(ok("4"))
+    ask_of(server, max_tokens=None)(IMAGE, "?")
+    assert not [name for name in server.requests[0][2] if "tokens" in name]
 
 
 FATAL = [

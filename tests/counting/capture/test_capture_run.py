@@ -6,9 +6,10 @@ import threading
 import numpy as np
 import pytest
 
+from autoeval.counting.asking import BACKOFF
 from autoeval.counting.capture.render import load_inpainter
 from autoeval.counting.capture.synthetic import SyntheticSpec, write_synthetic
-from autoeval.counting.capture.task_run import BACKOFF, MOST_FAILURES, RunOptions, run_task
+from autoeval.counting.capture.task_run import MOST_FAILURES, RunOptions, run_task
 from autoeval.counting.capture.tasks import TASKS, PromptBook, coordinates, get_task, load_prompts
 from autoeval.counting.counters.adapters import TextCounter, VisibleOnly
 from autoeval.counting.counters.endpoint import EndpointError
@@ -41,7 +42,7 @@ class Speaker:
         return self.answer(n)
 
     def counter(self):
-        return TextCounter(self, lambda text: None, name="speaker")
+        return TextCounter(self, name="speaker")
 
 
 def run(split, name, speaker, journal, book=None, **options):

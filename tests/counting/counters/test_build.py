@@ -48,13 +48,52 @@ def test_any_importable_counter(module):
         ("counter = dict(type='my_counters.Missing')", "cannot import the counter"),
         ("counter = dict(type='no_such_module.X')", "cannot import the counter"),
         ("counter = dict(type='my_counters.Fixed', valu=3)", "wrong options for my_counters.Fixed"),
-        ("counter = dict(type='my_counters.nothing')", "made int, no counter"),
+        (
+            "counter = dict(type='my_counters.nothing')",
+            "object of int, which is no counter: it lacks `name`",
+        ),
         ("counter = dict(", "Cannot read the configuration file"),
     ],
 )
 def test_wrong_configs(module, text, message):
     with pytest.raises(InputError, match=message):
         load_counter(write(module, text))
+
+
+def test_a_function_a_class_or_a_counter_of_a_file(tmp_path):
+    (tmp_path / "helper.py").write_text("FACTOR = 2\n")
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from helper import FACTOR\n"
+        "def width(image, prompt):\n    return FACTOR * image.shape[1]\n"
+        "class Fixed:\n    name, capabilities = 'seven', frozenset({'count'})\n"
+        "    def count(self, image, prompt, context=None):\n        return 7\n"
+        "fixed, nothing = Fixed(), 3\n"
+    )
+    counter, settings = load_counter(f"{path}:width")
+    assert counter.name == "width" and counter.count(IMAGE, "x").count == 80
+    assert settings["counter"] == "mine.py:width" and len(settings["fingerprint"]) == 64
+    for name in ("Fixed", "fixed"):
+        assert load_counter(f"{path}:{name}")[0].name == "seven"
+    with pytest.raises(InputError, match="it lacks `name`, a text and frozenset"):
+        load_counter(f"{path}:nothing")
+    with pytest.raises(InputError, match="has no 'wide'; it has width, Fixed"):
+        load_counter(f"{path}:wide")
+    with pytest.raises(InputError, match="check the path"):
+        load_counter(tmp_path / "none.py:width")
+    path.write_text("import no_such_module\n")
+    with pytest.raises(InputError, match="ModuleNotFoundError"):
+        load_counter(f"{path}:width")
+
+
+def test_modules_beside_a_config_are_found(tmp_path):
+    (tmp_path / "my_own_counters.py").write_text(MODULE)
+    path = write(tmp_path, "counter = dict(type='my_own_counters.Fixed', value=3)")
+    assert load_counter(path)[0].value == 3
+    (tmp_path / "counts.csv").write_text("a.jpg,3\n")
+    kind = "autoeval.counting.counters.adapters.FileCounter"
+    path = write(tmp_path, f"counter = dict(type='{kind}', predictions='{tmp_path}/counts.csv')")
+    assert load_counter(path)[0].count(IMAGE, "x", {"image_id": "a.jpg"}).count == 3
 
 
 class Detector:

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from autoeval.counting.counters import Counter, count_prompts
+from autoeval.counting.asking import CutOffAnswer
+from autoeval.counting.counters import Counter, CountResult, as_result, count_prompts
 from autoeval.counting.counters.adapters import (
     DensityCounter,
     FileCounter,
+    FunctionCounter,
     TextCounter,
     imagenet_input,
 )
@@ -172,10 +174,7 @@ def test_answers_in_words():
         asked.append((image.shape, prompt))
         return "about 12" if "cars" in prompt else "no idea"
 
-    def parse(answer):
-        return 12.0 if "12" in answer else None
-
-    counter = TextCounter(ask, parse, name="words")
+    counter = TextCounter(ask, name="words")
     good, skipped = (counter.count(IMAGE, f"How many {w}?", {"k": 1}) for w in ("cars", "dogs"))
     assert (good.count, good.text, good.status) == (12, "about 12", "ok")
     assert np.isnan(skipped.count) and (skipped.text, skipped.status) == ("no idea", "skipped")
@@ -197,7 +196,7 @@ def test_predictions_made_elsewhere():
     [
         DetectorCounter(FakeDetector()),
         DensityCounter(MeanMap(), name="m"),
-        TextCounter(lambda image, prompt: "1", float),
+        TextCounter(lambda image, prompt: "1"),
         FileCounter(CountPredictions("f", ("a",), np.ones(1), np.ones(1))),
     ],
 )
@@ -212,3 +211,80 @@ def test_every_adapter_is_a_counter_and_delivers_what_it_declares(counter):
     }
     assert {name for name, has in carried.items() if has} == counter.capabilities
     assert result.context == {"image_id": "a"}
+
+
+RETURNED = [
+    (7, 7, None),
+    (np.float32(2.5), 2.5, None),
+    ([[1, 2], [3, 4], [5, 6]], 3, "points"),
+    ([], 0, "points"),
+    (np.full((4, 6), 0.25), 6, "density"),
+    (torch.full((1, 1, 4, 6), 0.25), 6, "density"),
+    ("There are twenty-one of them.", 21, "text"),
+    (None, np.nan, None),
+    (CountResult(6, density=np.full((1, 4, 6), 0.25)), 6, "density"),
+]
+
+
+@pytest.mark.parametrize(("returned", "count", "carries"), RETURNED)
+def test_what_a_function_may_return(returned, count, carries):
+    counter = FunctionCounter(lambda image, prompt: returned, name="f")
+    [result] = count_prompts(counter, IMAGE, ["x"], {"image_id": "a"})
+    assert result.count == pytest.approx(count, nan_ok=True)
+    assert result.status == ("skipped" if returned is None else "ok")
+    for name in ("points", "density", "text"):
+        assert (getattr(result, name) is not None) == (name == carries)
+    if carries == "density":
+        assert result.density.shape == (4, 6)
+    assert counter.capabilities == {"count", *({carries} & {"points", "density"})}
+
+
+WRONG = [
+    ({"count": 3}, "returned dict: expected a number"),
+    (True, "returned bool"),
+    (np.zeros((3, 8, 8)), r"shape \(3, 8, 8\): expected points \(N, 2\) or one density map"),
+    (CountResult(5, density=np.full((8, 8), 1.25)), r"sums to 80 \(16 times\)"),  # upsampled by 4
+    (CountResult(5, density=np.ones((2, 8, 8))), r"shape \(2, 8, 8\)"),
+]
+
+
+@pytest.mark.parametrize(("returned", "message"), WRONG)
+def test_what_no_counter_may_return_ends_the_run(returned, message):
+    with pytest.raises(InputError, match=message):
+        as_result(returned, "mine")
+
+
+def test_a_function_may_take_the_context():
+    counter = FunctionCounter(lambda image, prompt, context: len(context["image_id"]), name="f")
+    assert counter.count(IMAGE, "x", {"image_id": "abc"}).count == 3
+
+
+def test_a_table_of_images_and_classes_is_a_counter(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("filename;category;prediction\na.jpg;cars;3,5\na.jpg;dogs;\nb.jpg;cars;1\n")
+    counter = FileCounter(path)
+    assert counter.name == "mine"
+    assert counter.count(IMAGE, "cars", {"image_id": "images/a.png"}).count == 3.5
+    assert counter.count(IMAGE, "dogs", {"image_id": "a.jpg"}).status == "skipped"
+    with pytest.raises(InputError, match=r"no class 'dogs' for b\.jpg; they have cars"):
+        counter.count(IMAGE, "dogs", {"image_id": "b.jpg"})
+    path.write_text("a.jpg,3\n")
+    assert FileCounter(path).count(IMAGE, "whatever", {"image_id": "a"}).count == 3
+    path.write_text("a.jpg,cars,3\na.jpg,cars,4\n")
+    with pytest.raises(InputError, match=r"1 rows come twice: a\.jpg cars"):
+        FileCounter(path)
+
+
+def test_an_answer_that_was_cut_off_is_skipped_or_asked_again():
+    said = iter([CutOffAnswer("Row 1 has 4, row 2"), "There are 8."])
+    given = []
+
+    def ask(image, prompt, temperature=None):
+        given.append(temperature)
+        return next(said)
+
+    counter = TextCounter(ask)
+    assert counter.count(IMAGE, "x").status == "skipped"
+    said = iter([CutOffAnswer("There are 12"), "There are 8."])
+    counter.temperatures = (1.0, 0.9)
+    assert counter.count(IMAGE, "x").count == 8 and given[1:] == [1.0, 0.9]

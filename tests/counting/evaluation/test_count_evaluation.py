@@ -16,7 +16,7 @@ from autoeval.counting.evaluation.evaluation_report import (
     plot_scatter,
     plot_tper,
 )
-from autoeval.counting.evaluation.model_measures import evaluate_counts
+from autoeval.counting.evaluation.model_measures import evaluate_counts, pooled_std_warnings
 from autoeval.counting.predictions import CountPredictions, read_predictions
 from autoeval.errors import InputError
 
@@ -48,6 +48,14 @@ def test_measures_by_hand_in_both_modes():
     assert evaluation.measures["pooled MAE"] == 1 and evaluation.measures["MAE"] == 14 / 5
     assert "drop" in evaluation.notes[0]
     assert evaluation.intervals["pooled MAE"].value == 1
+
+
+@pytest.mark.parametrize("mode", ["paper", "released"])
+def test_the_note_on_the_pooled_std_begins_with_that_of_the_table(mode):
+    evaluation = evaluate([0, 5, 6, 6, 20], mode=mode)
+    (note,) = pooled_std_warnings([evaluation])
+    stated = float(note.split(": m ")[1].split(",")[0])
+    assert stated == pytest.approx(evaluation.measures["pooled std"], rel=1e-3)
 
 
 def test_a_skipped_answer_costs_smape_only():

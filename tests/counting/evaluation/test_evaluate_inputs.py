@@ -127,6 +127,96 @@ def test_sizes_from_the_images(points):
     assert result.notes == ("1 images without true or predicted points: z",)
 
 
+def frames(folder, truth, found):
+    (folder / "truth.json").write_text(json.dumps(truth))
+    (folder / "net.json").write_text(json.dumps(found))
+    return evaluate("net.json", "--truth", "truth.json", "--bins", "stb")
+
+
+LEFT, RIGHT = [[100, 100]] * 40, [[400, 100]] * 40
+
+
+def test_fsc_147s_points_in_the_wrong_half_are_wrong(folder):
+    """Its H and W are those of original images; in that frame both halves would be one tile."""
+    entry = {"H": 1536, "W": 2048, "points": LEFT, "box_examples_coordinates": []}
+    assert frames(folder, {"2.jpg": entry}, {"2.jpg": RIGHT}) == 0
+    table = pd.read_csv("count_evaluation/localisation.csv", index_col="measure")["net"]
+    assert table["GAME(0)"] == 0 and table["GAME(1)"] == 80, "40 too few, 40 too many"
+
+
+def test_frames_of_two_sizes_are_refused_or_rescaled(folder, capsys):
+    truth = {"a": {"points": [[600, 400], [20, 700]], "H": 768, "W": 1024}}
+    found = {"a": {"points": [[300, 200], [10, 350]], "H": 384, "W": 512}}
+    assert frames(folder, truth, found) == 2
+    said = capsys.readouterr().err
+    assert "truth 768 x 1024, predictions 384 x 512" in said and "--rescale" in said
+    assert evaluate("net.json", "--truth", "truth.json", "--rescale", "--bins", "stb") == 0
+    table = pd.read_csv("count_evaluation/localisation.csv", index_col="measure")["net"]
+    assert table["F1 within 4 px"] == 1 and table["GAME(3)"] == 0
+    found["a"]["W"] = 384
+    frames(folder, truth, found)
+    assert evaluate("net.json", "--truth", "truth.json", "--rescale", "--bins", "stb") == 2
+    assert "another shape" in capsys.readouterr().err
+
+
+def test_points_beyond_the_only_size_that_is_known_are_of_another_frame(folder, capsys):
+    truth = {"a": [[600, 400], [20, 700]]}
+    assert frames(folder, truth, {"a": {"points": [[30, 20]], "H": 384, "W": 512}}) == 2
+    assert "2 of 2 true points lie outside the images" in capsys.readouterr().err
+    truth = {"a": {"points": [[30, 20]], "H": 384, "W": 512}}
+    assert frames(folder, truth, {"a": [[600, 400], [20, 30]]}) == 2
+    assert "1 of 2 predicted points" in capsys.readouterr().err
+
+
+def test_density_maps_are_counted_and_placed(folder):
+    (folder / "maps").mkdir()
+    density = np.zeros((8, 8))
+    density[0, 0], density[7, 7] = 2, 1.5
+    np.save("maps/a.npy", density)
+    truth = {"a.jpg": {"points": [[5, 5], [60, 5], [60, 60]], "H": 64, "W": 64}}
+    (folder / "truth.json").write_text(json.dumps(truth))
+    assert evaluate("maps", "--truth", "truth.json", "--bins", "stb") == 0
+    assert pd.read_csv("count_evaluation/measures.csv").loc[0, "MAE"] == 0.5
+    table = pd.read_csv("count_evaluation/localisation.csv", index_col="measure")["maps"]
+    # Too many by 1 in the first tile and .5 in the last, one missed at the top right.
+    assert table["GAME(0)"] == 0.5 and table["GAME(1)"] == table["GAME(3)"] == 2.5
+    assert evaluate("maps") == 2
+
+
+OWN_NAMES = [
+    ("images/IMG_1.jpg", "ground-truth/GT_IMG_1.mat", "ground-truth"),  # ShanghaiTech
+    ("Test/img_0001.jpg", "Test/img_0001_ann.mat", "Test"),  # UCF-QNRF
+    ("images/0001.jpg", "gt/0001.txt", "."),  # JHU-Crowd++
+    ("images/0001.jpg", "jsons/0001.json", "jsons"),  # NWPU-Crowd
+    ("images_384_VarV2/2.jpg", "annotation_FSC147_384.json", "."),  # FSC-147
+]
+
+
+@pytest.mark.parametrize(("image", "annotation", "truth"), OWN_NAMES)
+def test_counts_of_a_folder_join_the_truth_of_each_data_set(folder, image, annotation, truth):
+    """As `count run` calls images, and the data sets their annotations."""
+    from scipy.io import savemat
+
+    image, annotation = folder / image, folder / annotation
+    for path in (image, annotation):
+        path.parent.mkdir(exist_ok=True)
+    cv2.imwrite(str(image), np.zeros((384, 512, 3), np.uint8))
+    points = [[10.0, 20.0], [30.0, 40.0]]
+    if annotation.suffix == ".mat":
+        savemat(annotation, {"annPoints": np.array(points)})
+    elif annotation.suffix == ".txt":
+        annotation.write_text("10 20 5 5 1 0\n30 40 5 5 1 0\n")
+    else:
+        of_one = {"img_id": "0001.jpg", "human_num": 2, "points": points}
+        many = {"2.jpg": {"H": 768, "W": 1024, "points": points}}
+        annotation.write_text(json.dumps(of_one if "jsons" in truth else many))
+    (folder / "three.py").write_text("def three(image, prompt):\n    return 3\n")
+    images, counter = str(image.parent), "three.py:three"
+    assert cli.main(["count", "run", "--counter", counter, "--images", images]) == 0
+    assert evaluate("counts/three/predictions.csv", "--truth", truth, "--bins", "stb") == 0
+    assert pd.read_csv("count_evaluation/measures.csv").loc[0, "MAE"] == 1
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autoeval.counting.praco.data import CountedImage, CountingSet
+from autoeval.counting.praco.data import CountedImage, CountingSet, MosaicPool
 from autoeval.counting.praco.released_csv import (
     evaluate_files,
+    evaluate_table,
     file_name,
     find_released,
     write_released,
@@ -70,6 +71,31 @@ def test_the_files_are_the_authors_and_come_back(folder):
     # Integers, as counters of boxes write them.
     edit(folder, "Test1", lambda text: text.replace(".0,", ",").replace(".0\n", "\n"))
     assert evaluate_files(folder, "DAVE", COUNTING_SET).counts.equals(result.counts)
+
+
+def test_mosaics_of_a_class_without_images_in_the_split_count(tmp_path):
+    """The authors draw lower images from the class file, which has images of no split."""
+    above = {image.image_id: image.category for image in COUNTING_SET.images}
+    pool = MosaicPool(above, {**above, "9.jpg": "cups"})
+    classes = (*COUNTING_SET.classes, "cups")
+    counting_set = CountingSet("test", classes, COUNTING_SET.images, mosaic_pool=pool)
+    cups = [(image_id, "cups", 1.0, 1.0) for image_id in IDS]
+    mosaics = pd.concat([MOSAICS, pd.DataFrame(cups, columns=MOSAICS.columns)])
+    write_released(tmp_path, "m", counting_set, COUNTS.assign(cups=0.0), mosaics)
+    assert len(evaluate_files(tmp_path, "m", counting_set).mosaics) == 9
+    prompt_only = CountingSet("test", classes, COUNTING_SET.images)
+    assert len(evaluate_files(tmp_path, "m", prompt_only).mosaics) == 6
+
+
+def test_a_table_of_image_class_and_count_is_read_like_the_authors_file(folder, tmp_path):
+    long = COUNTS.round(2).rename_axis("file").melt(ignore_index=False, var_name="category")
+    long = long.rename(columns={"value": "prediction"}).reset_index()
+    long["file"] = "images/" + long["file"]
+    long.to_csv(tmp_path / "mine.csv", index=False)
+    result = evaluate_table(tmp_path / "mine.csv", COUNTING_SET)
+    expected = evaluate_files(folder, "DAVE", COUNTING_SET)
+    assert result.name == "mine" and result.counts.equals(expected.counts)
+    assert result.mosaics is None and result.measures()["NMN"] == expected.measures()["NMN"]
 
 
 def test_what_the_file_lacks_is_not_measured(folder):

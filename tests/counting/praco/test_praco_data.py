@@ -66,6 +66,20 @@ def test_missing_files(fsc147, name):
         load_fsc147(fsc147, "test")
 
 
+def test_an_image_of_two_classes_is_refused_and_odd_points_are_named(fsc147):
+    path = fsc147 / "ImageClasses_FSC147.txt"
+    lines = path.read_text()
+    path.write_text(f"{lines}1.jpg\ta\n")  # the same again says nothing new
+    assert load_fsc147(fsc147).warnings == ()
+    path.write_text(f"{lines}1.jpg\tb\n")
+    with pytest.raises(InputError, match=r"1 images two classes \(1\.jpg; 1\.jpg: a and b\)"):
+        load_fsc147(fsc147)
+    path.write_text(lines)
+    annotation = fsc147 / "annotation_FSC147_384.json"
+    edit_json(annotation, lambda points: points["1.jpg"]["points"].append([0.5, 1.0]))
+    assert load_fsc147(fsc147).warnings == ("1 true points are given twice, in 1 images: 1.jpg",)
+
+
 def test_exclusion_lists_and_images_without_objects(fsc147, tmp_path):
     listed = tmp_path / "multi.txt"
     listed.write_text("# several classes\n2\n4.jpg  # seen\n\n99\n")

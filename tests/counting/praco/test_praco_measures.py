@@ -135,7 +135,8 @@ def test_drift_by_hand():
     cells = measure_mosaics(mosaics(), TRUTH)
     positive = result("paper").by_image["positive"]
     values, left_out = drift(cells, positive, "paper")
-    assert values == pytest.approx([0, 0.5, 1 / 3, 1, 0.5])
+    # The part below 0 stays: |-1 - 7.5| / 7.5, as in the equation and in the authors' notebook.
+    assert values == pytest.approx([0, 0.5, 1 / 3, 8.5 / 7.5, 0.5])
     assert left_out == {"undefined": 3, "dropped": 0}
     cells = pd.DataFrame({"positive": ["4.jpg"] * 2, "upper": [102.0, 101.9], "lower": 0.0})
     positive = pd.Series({"4.jpg": 2.0})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from counting_files import edit_json
 
+from autoeval.counting.asking import CutOffAnswer
 from autoeval.counting.counters import CountResult
 from autoeval.counting.counters.adapters import TextCounter
 from autoeval.counting.praco.both_tests import run_negative_test
@@ -110,7 +112,7 @@ def test_concurrent_counters_are_asked_at_once():
         return "4"
 
     ask.concurrent = True
-    prompted = PromptedCounter(TextCounter(ask, float), workers=2)
+    prompted = PromptedCounter(TextCounter(ask), workers=2)
     image = np.zeros((4, 4, 3), np.uint8)
 
     def work(names):
@@ -187,3 +189,25 @@ def test_no_image_file_is_needed_for_predictions(fsc147):
         load_fsc147(fsc147)
     found = load_fsc147(fsc147, need_images=False)
     assert [image.image_id for image in found.images] == SPLIT and not found.warnings
+
+
+def test_answers_in_words_are_kept_and_read_again_without_asking(fsc147, tmp_path):
+    asked = []
+
+    def ask(image, prompt):
+        asked.append(prompt)
+        return "There are twenty-one." if prompt == "a" else CutOffAnswer("Row 1 has 4, row 2")
+
+    prompted = PromptedCounter(TextCounter(ask))
+    counting_set = single_class(load_fsc147(fsc147))
+    table = run_negative_test(prompted, counting_set, tmp_path)
+    assert set(table["status"]) == {"ok", "skipped"} and len(asked) == 12
+    journal = tmp_path / "negative.jsonl"
+    cells = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert {cell["text"] for cell in cells} == {"There are twenty-one.", "Row 1 has 4, row 2"}
+    # As an earlier version read it: the number in words was 20.
+    old = [{**cell, "count": 20.0 if cell["count"] else None} for cell in cells]
+    journal.write_text("".join(json.dumps(cell) + "\n" for cell in old))
+    again = run_negative_test(prompted, counting_set, tmp_path)
+    assert len(asked) == 12 and again["count"].dropna().unique().tolist() == [21]
+    assert again["status"].tolist() == table["status"].tolist()

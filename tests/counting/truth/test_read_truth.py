@@ -72,6 +72,43 @@ def test_points_by_image_id_and_fsc_147(tmp_path):
     assert truth.count == 3 and truth.size == (384, 512)
 
 
+FSC = {"H": 768, "W": 1024, "box_examples_coordinates": [], "points": POINTS}
+
+
+@pytest.mark.parametrize(
+    ("more", "size"),
+    [
+        ({}, (384, 512)),
+        ({"ratio_h": 0.5, "ratio_w": 0.484375}, (384, 496)),
+        ({"H": 384}, (384, 1024)),
+    ],
+)
+def test_the_frame_of_fsc_147_is_384_high_whatever_its_sizes_say(tmp_path, more, size):
+    (tmp_path / "annotation_FSC147_384.json").write_text(json.dumps({"2.jpg": {**FSC, **more}}))
+    assert read_truth(tmp_path).images["2.jpg"].size == size
+    assert read_truth(tmp_path / "annotation_FSC147_384.json").images["2.jpg"].size == size
+
+
+def test_the_folder_of_fsc_147_gives_the_split_that_was_predicted(tmp_path):
+    names = ["2.jpg", "3.jpg", "4.jpg"]
+    (tmp_path / "annotation_FSC147_384.json").write_text(json.dumps(dict.fromkeys(names, FSC)))
+    splits = {"train": ["4.jpg"], "test": ["2.jpg", "3.jpg"]}
+    (tmp_path / "Train_Test_Val_FSC_147.json").write_text(json.dumps(splits))
+    truth = read_truth(tmp_path)
+    assert set(truth.named_as(["2.jpg"]).images) == {"2.jpg", "3.jpg"}
+    assert "split 'test'" in truth.named_as(["2"]).notes[-1]
+    assert set(truth.named_as(["2.jpg", "4.jpg"]).images) == set(names)
+
+
+def test_points_twice_and_outside_the_image_are_named(tmp_path):
+    (tmp_path / "p.json").write_text(
+        json.dumps({"a": {"points": [[1, 1], [1, 1], [20, 1]], "H": 10, "W": 10}, "b": POINTS})
+    )
+    twice, outside = read_truth(tmp_path / "p.json").notes
+    assert twice == "1 true points are given twice, in 1 images: a"
+    assert outside == "1 true points lie outside their image, in 1 images: a"
+
+
 def test_nwpu_crowd_one_file_an_image(tmp_path):
     for name, points in (("0001", POINTS), ("0002", [])):
         entry = {"img_id": f"{name}.jpg", "human_num": len(points), "points": points, "boxes": []}
@@ -94,6 +131,15 @@ def test_jhu_crowd_text_files(tmp_path):
     (tmp_path / "0003.txt").write_text("a b\n")
     with pytest.raises(InputError, match="x y w h o b"):
         read_truth(tmp_path)
+
+
+def test_jhu_crowds_own_folder_and_list_of_counts(tmp_path):
+    (tmp_path / "image_labels.txt").write_text("0001,2,street,0,0\n0002,0,null,1,0\n")
+    assert read_truth(tmp_path / "image_labels.txt").counts == {"0001": 2, "0002": 0}
+    assert read_truth(tmp_path).counts == {"0001": 2, "0002": 0}
+    (tmp_path / "gt").mkdir()
+    (tmp_path / "gt" / "0001.txt").write_text("166 228 22 30 1 0\n")
+    assert read_truth(tmp_path).images["0001"].points.tolist() == [[166, 228]]
 
 
 def test_coco_boxes_of_a_category(tmp_path):
