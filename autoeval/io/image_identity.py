@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -42,6 +42,7 @@ class Named(NamedTuple):
 
     image_id: str | None
     file_name: str | None
+    split: str = ""
 
     @property
     def text(self) -> str:
@@ -336,7 +337,7 @@ class _Matching:
         return [place for place, n in zip(places, ends, strict=True) if n == max(ends)]
 
     def _contradicts(self, words: frozenset[str], place: int) -> bool:
-        known = splits_of(self._known.file_name[place] or "")
+        known = self._known.splits(place)
         return bool(known) and not known & words
 
     def _take(self, trial: _Trial) -> None:
@@ -365,7 +366,7 @@ class _Matching:
 
     def _split(self, place: int) -> str:
         name = self._known.file_name[place] or ""
-        return " ".join(sorted(splits_of(name))) or name.rpartition("/")[0]
+        return " ".join(sorted(self._known.splits(place))) or name.rpartition("/")[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,11 +375,13 @@ class _Fields:
 
     image_id: list[str | None]
     file_name: list[str | None]
+    split: dict[int, str]  # as a data.yaml has it
 
     @classmethod
-    def of(cls, images: Iterable[Named | LabelledImage]) -> _Fields:
+    def of(cls, images: Sequence[Named | LabelledImage]) -> _Fields:
         ids: list[str | None] = []
         names: list[str | None] = []
+        splits = {k: split for k, image in enumerate(images) if (split := image.split)}
         for image in images:
             image_id, name = image.image_id, image.file_name
             if name is None and image_id is not None and is_file_name(image_id):
@@ -387,13 +390,20 @@ class _Fields:
                 name = None  # a list of ids alone
             ids.append(None if image_id is None else normal_id(image_id))
             names.append(None if name is None else normal_name(name))
-        return cls(ids, names)
+        return cls(ids, names, splits)
+
+    def splits(self, k: int) -> frozenset[str]:
+        """Words of the splits that an image is in."""
+        if k in self.split:
+            return frozenset({split_word(self.split[k])})
+        return splits_of(self.file_name[k] or "")
 
     @cached_property
     def split_words(self) -> frozenset[str]:
         """Words of splits in the folders of all names."""
         folders = {name.rpartition("/")[0] for name in self.file_name if name}
-        return frozenset().union(*map(_splits, folders))
+        of_files = map(split_word, set(self.split.values()))
+        return frozenset(of_files).union(*map(_splits, folders))
 
 
 def is_file_name(name: str) -> bool:

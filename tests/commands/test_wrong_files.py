@@ -94,7 +94,9 @@ def yolo(world, tmp_path):
         path = root / "labels" / split[k] / f"{k:06}.txt"
         path.write_text("\n".join(text))
     names = [category["name"] for category in labels["categories"]]
-    (root / "data.yaml").write_text(json.dumps({"names": names, "val": "images/val"}))
+    (root / "data.yaml").write_text(
+        json.dumps({"names": names, "train": "images/train", "val": "images/val"})
+    )
     return root
 
 

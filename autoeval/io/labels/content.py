@@ -22,13 +22,14 @@ class LabelledImage:
 
     `image_id` is its name within its set: the id of a COCO file, else the path `file_name` relative
     to the image folder. `size` is height and width in pixels, where they are known; `taken` is
-    without a time zone, where the file says so.
+    without a time zone, where the file says so; `split` is that of a ``data.yaml``.
     """
 
     image_id: str
     file_name: str
     size: tuple[int, int] | None
     taken: datetime | None = None
+    split: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +116,15 @@ def normal_id(image_id: str) -> str:
 
 
 def split_of(image: LabelledImage) -> str:
-    """Return the folder that names the split of an image, such as ``val``; empty without one.
+    """Return the split of an image, or the folder that names it, ``val``; empty without one.
 
     Examples
     --------
     >>> split_of(LabelledImage("1", "images/val2017/0001.jpg", None))
     'val2017'
     """
+    if image.split:
+        return image.split
     folders = image.file_name.replace("\\", "/").split("/")[:-1]
     return next((part for part in folders if split_word(part)), "")
 

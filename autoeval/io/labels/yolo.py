@@ -17,6 +17,7 @@ from autoeval.io.image_header import image_size
 from autoeval.io.json_file import BadItems
 from autoeval.io.labels.beside import folder_of_images, pair_up, without_size
 from autoeval.io.labels.content import LabelFormat, LabelledBox, LabelledImage, LabelSet
+from autoeval.io.labels.yolo_splits import pairs_of_yaml
 from autoeval.io.wording import listed, printable
 from autoeval.io.yaml_file import read_yaml
 from autoeval.notices import Notice
@@ -84,12 +85,18 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
     An image without a label file is unlabelled; one with an empty file holds no object. Lines are
     ``class x_centre y_centre width height``, in shares of the image as it is shown (turned by its
     EXIF orientation); a class with a polygon or a rotated box is read as the box around it. Where
-    no file names the classes, their names are their numbers. `img_dir` is by default the folder
-    whose path has ``images`` in place of ``labels``.
+    no file names the classes, their names are their numbers. The images of a ``data.yaml`` are
+    those of its paths ``train``, ``val`` and ``test``, see `pairs_of_yaml`; without them, and of a
+    folder, `img_dir` is by default the folder whose path has ``images`` in place of ``labels``.
     """
     labels = path.parent if path.is_file() else path
     names = find_names(labels)
-    pairs = pair_up(labels, img_dir or folder_of_images(labels), ".txt", others=_NO_LABELS)
+    of_yaml = pairs_of_yaml(path) if path.is_file() and img_dir is None else None
+    if of_yaml is None:
+        folder = img_dir or folder_of_images(labels)
+        pairs, split_of = pair_up(labels, folder, ".txt", others=_NO_LABELS), dict[str, str]()
+    else:
+        pairs, split_of = of_yaml
     images, boxes, unknown, hulls = [], [], [], 0
     bad, texts = BadItems("", "lines of labels", "{item}: {fault}"), BadItems("", "label files")
     for name, file in pairs.labelled.items():
@@ -97,7 +104,7 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
         if size is None:
             unknown.append(printable(name))
             continue
-        image = LabelledImage(printable(name), name, size)
+        image = LabelledImage(printable(name), name, size, split=split_of.get(name, ""))
         with texts.item(printable(file)):
             lines = list(_lines(file))
             images.append(image)

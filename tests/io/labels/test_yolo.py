@@ -1,9 +1,12 @@
+import json
 import re
 
 import pytest
 
 from autoeval.errors import InputError
+from autoeval.io.image_identity import Named, match_images
 from autoeval.io.labels.any_format import load_labels
+from autoeval.io.labels.content import split_of
 
 IMAGE = None
 A = "images/a.png"
@@ -175,3 +178,58 @@ def test_malformed_folders(write, files, message):
 def test_labels_without_images_ask_for_them(write):
     with pytest.raises(InputError, match="Where are the images of"):
         load_labels(write({"labels/a.txt": BOX}) / "labels")
+
+
+LAYOUTS = {
+    # folders, as of COCO in Ultralytics
+    "folders": (
+        "images/train2017/{}",
+        "images/val2017/{}",
+        "",
+        "images/train2017",
+        "images/val2017",
+    ),
+    # Roboflow
+    "roboflow": ("train/images/{}", "valid/images/{}", "", "../train/images", "../valid/images"),
+    # names of folders that say nothing, and a root elsewhere
+    "elsewhere": ("sets/x/images/{}", "sets/y/images/{}", "sets", "x/images", ["y/images"]),
+    # lists of images that are in one folder
+    "lists": ("images/t{}", "images/v{}", "", "train.txt", "val.txt"),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_splits_of_a_data_yaml(write, layout):
+    train, val, root, *paths = LAYOUTS[layout]
+    files = {train.format(f"{n}.png"): IMAGE for n in (1, 2)}
+    files |= {val.format(f"{n}.png"): IMAGE for n in (1, 2, 3)}
+    texts = {name.replace("images", "labels").replace("png", "txt"): BOX for name in files}
+    texts |= {"extra/images/1.png": IMAGE, "extra/labels/1.txt": BOX}  # in no split
+    lists = {
+        "train.txt": "./images/t1.png\nimages/t2.png\n",
+        "val.txt": "images/v1.png\nimages/v2.png\nimages/v3.png\n",
+    }
+    yaml = NAMES + f"path: {root or '.'}\ntrain: {paths[0]}\nval: {json.dumps(paths[1])}\n"
+    folder = write({**files, **texts, **(lists if layout == "lists" else {}), "data.yaml": yaml})
+    labels = load_labels(folder / "data.yaml")
+    assert sorted(image.file_name for image in labels.images) == sorted(files)
+    assert all((labels.img_dir / image.file_name).is_file() for image in labels.images)
+    splits = {image.file_name: split_of(image) for image in labels.images}
+    expected = {name: "train" if name.startswith(train[:-2]) else "val" for name in files}
+    assert splits == expected and len(labels.boxes) == 5
+
+
+def test_an_image_in_two_splits_of_a_data_yaml_is_placed_by_the_others(write):
+    """Names repeat; those of the predictions that are in val alone say which split it is."""
+    files = {f"{place}/images/{n}.png": IMAGE for place in "xy" for n in (1, 2)}
+    files["y/images/3.png"] = IMAGE
+    texts = {name.replace("images", "labels").replace("png", "txt"): BOX for name in files}
+    folder = write({**files, **texts, "data.yaml": f"{NAMES}train: x/images\nval: y/images\n"})
+    images = load_labels(folder / "data.yaml").images
+    matches = match_images([Named(None, f"{n}.png") for n in (1, 2, 3)], images)
+    assert [images[k].file_name for k in matches.index] == [f"y/images/{n}.png" for n in (1, 2, 3)]
+
+
+def test_a_data_yaml_whose_paths_are_not_there_is_read_by_its_folder(write):
+    files = {A: IMAGE, "labels/a.txt": BOX, "data.yaml": f"{NAMES}train: /absent\nval: absent\n"}
+    assert [image.file_name for image in load_labels(write(files) / "data.yaml").images] == [A]
