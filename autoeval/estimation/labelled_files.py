@@ -188,9 +188,10 @@ def _with_files(
     if not label_words:
         statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))
         mismatch = mismatched_words(boxes.clean, truth)
+    of_categories = boxes.as_categories(categories, words)
     made = labelled_set(
-        boxes.as_categories(categories, words),
-        truth,
+        of_categories,
+        truth.ignoring_unchecked(content, of_categories.clean, label_words),
         name=name,
         group=group,
         everywhere=everywhere,

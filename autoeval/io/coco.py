@@ -7,19 +7,21 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from autoeval.errors import InputError
 from autoeval.io.json_file import BadItems, read_json
-from autoeval.io.labels.content import LabelledBox, LabelledImage, LabelSet, normal_id
+from autoeval.io.labels.content import EVERYWHERE, LabelledBox, LabelledImage, LabelSet, normal_id
 from autoeval.io.labels.truth import FARTHEST
 from autoeval.io.shapes import box_of_segmentation
 from autoeval.io.wording import listed, printable
 from autoeval.runtime.files import PathLike
 
 TIMES = ("date_captured", "datetime")
+ABSENT, NOT_ALL = "neg_category_ids", "not_exhaustive_category_ids"  # of LVIS
 ADDRESSES = ("coco_url", "path", "url")  # fields that may stand for `file_name`
 
 
@@ -38,7 +40,7 @@ def read_coco(path: PathLike) -> LabelSet:
     boxes = _each(
         path, document, "annotations", lambda entry: _box(entry, image_ids, categories), warnings
     )
-    return LabelSet(
+    content = LabelSet(
         path,
         images,
         tuple(categories.values()),
@@ -46,6 +48,34 @@ def read_coco(path: PathLike) -> LabelSet:
         warnings=tuple(warnings),
         numbers=tuple(categories),
     )
+    return _as_in_lvis(content, document["images"], categories)
+
+
+def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str]) -> LabelSet:
+    """Add which categories were looked for in each image, where the images say so.
+
+    LVIS lists by image the categories that are not there (``neg_category_ids``); of those that are,
+    not all objects are labelled where they are in ``not_exhaustive_category_ids``.
+    """
+    if not any(isinstance(entry, dict) and ABSENT in entry for entry in entries):
+        return content
+
+    def words(entry: dict[str, Any], field: str) -> frozenset[str]:
+        numbers = (normal_id(str(number)) for number in entry.get(field) or ())
+        return frozenset(categories[number] for number in numbers if number in categories)
+
+    of_image = {_id(e.get("id")): e for e in entries if isinstance(e, dict)}
+    labelled: dict[str, set[str]] = {image.image_id: set() for image in content.images}
+    for box in content.boxes:
+        labelled[box.image_id].add(box.category)
+    named = {image: of_image[image] for image in labelled if image in of_image}
+    checked = {image: words(e, ABSENT) | labelled[image] for image, e in named.items()}
+    areas = tuple(
+        LabelledBox(image, word, EVERYWHERE, iscrowd=True)
+        for image, entry in named.items()
+        for word in sorted(words(entry, NOT_ALL))
+    )
+    return replace(content, checked=checked, boxes=content.boxes + areas)
 
 
 def read_coco_images(

@@ -167,7 +167,9 @@ def match_labels(
         images=tuple(labels.images[k] for k in in_pool),
         boxes=tuple(box for box in labels.boxes if box.image_id in kept),
     )
-    truth = Truth.of(of_pool, pool.categories, _words(labels, pool.categories, words))
+    words = _words(labels, pool.categories, words)
+    truth = Truth.of(of_pool, pool.categories, words)
+    truth = truth.ignoring_unchecked(of_pool, pool.on_images(images), words)
     if not len(truth.where(~truth.crowd)):
         raise InputError(
             f"None of the {len(in_pool)} labelled images holds a "

@@ -341,3 +341,40 @@ def test_frames_of_a_still_camera_are_no_copies(tmp_path, estimator, world, name
     assert len(labels_with_files(site, Predictions(predictions))) == N_IMAGES
     estimate = estimator.predict(predictions, images=site, labels=site)
     assert estimate.value == pytest.approx(right, abs=1e-6)
+
+
+def test_boxes_of_categories_that_nobody_looked_for_are_ignored_as_in_lvis(
+    tmp_path, estimator, world
+):
+    """Per image one of four categories was not looked for, and its objects are not labelled."""
+    labels, boxes = copy.deepcopy(world)
+    skipped = {image["id"]: image["id"] % 4 + 1 for image in labels["images"]}
+    labels["annotations"] = [
+        row for row in labels["annotations"] if row["category_id"] != skipped[row["image_id"]]
+    ]
+    looked = [box for box in boxes if box["category_id"] != skipped[box["image_id"]]]
+    right = pycocotools_value(labels, looked)
+    there = {(row["image_id"], row["category_id"]) for row in labels["annotations"]}
+    for image in labels["images"]:
+        absent = {1, 2, 3, 4} - {skipped[image["id"]]}
+        image["neg_category_ids"] = [k for k in absent if (image["id"], k) not in there]
+        image["not_exhaustive_category_ids"] = []
+    site, predictions = written(tmp_path, labels, boxes)
+    labelled = labels_with_files(site, Predictions(predictions))
+    values = [ranking.average_precision().mean() for ranking in labelled.rankings]
+    assert np.mean(values) == pytest.approx(right, abs=1e-6)
+    estimate = estimator.predict(predictions, images=site, labels=site)
+    assert estimate.value == pytest.approx(right, abs=1e-6)
+    assert "labels-not-exhaustive" in [warning.code for warning in estimate.warnings]
+
+
+def test_unmatched_boxes_where_not_all_objects_are_labelled_are_ignored(tmp_path, world):
+    """LVIS's `not_exhaustive_category_ids`: here of all categories in all images."""
+    labels, boxes = copy.deepcopy(world)
+    for image in labels["images"]:
+        image["neg_category_ids"] = []
+        image["not_exhaustive_category_ids"] = [1, 2, 3, 4]
+    site, predictions = written(tmp_path, labels, boxes)
+    labelled = labels_with_files(site, Predictions(predictions))
+    for ranking in labelled.rankings:
+        assert ranking.hits[0].any() and not (ranking.counted[0] & ~ranking.hits[0]).any()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 # Category of an area in which nothing was labelled, whatever the category.
 ANY = "*"
+EVERYWHERE = (-1e6, -1e6, 2e6, 2e6)  # left, top, width, height of an area that holds any image
 SPLIT_WORDS = {"valid": "val", "validation": "val"}
 _SPLIT = re.compile(r"(train|val|valid|validation|test)(?:[-_]?\d+)?", re.IGNORECASE)
 _EXPONENT = re.compile(r"\d(?:\.\d+)?e\+?\d+", re.IGNORECASE)
@@ -69,6 +70,9 @@ class LabelSet:
         What was left out or repaired, one sentence each.
     numbers : tuple of str
         The number of each category in the files; empty where they name categories by words.
+    checked : mapping of str to frozenset of str
+        Words of the categories that somebody looked for in an image, by the image's id, where that
+        was not all of them, as in LVIS; empty where all were looked for in all images.
     """
 
     path: Path
@@ -79,6 +83,12 @@ class LabelSet:
     unlabelled: tuple[str, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    checked: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
+
+    def unchecked(self, image_id: str, words: Iterable[str]) -> list[str]:
+        """Return those of some words that nobody looked for in an image."""
+        checked = self.checked.get(image_id)
+        return [] if checked is None else [word for word in words if word not in checked]
 
 
 def normal_name(name: str) -> str:
@@ -89,6 +99,7 @@ def normal_name(name: str) -> str:
     >>> normal_name(".\\a\\b.jpg"), len(normal_name("e\u0301.jpg"))
     ('a/b.jpg', 5)
     """
+    name = name.strip()
     if not name.isascii():
         name = unicodedata.normalize("NFC", name)
     if "\\" in name:

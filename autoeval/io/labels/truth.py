@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from typing_extensions import Self
 
-from autoeval.io.labels.content import LabelledImage, LabelSet
+from autoeval.io.labels.content import EVERYWHERE, LabelledImage, LabelSet
 from autoeval.notices import Notice
 
 FARTHEST = 1e7  # pixels; no image is as wide, and beyond it boxes lose their digits
@@ -101,3 +101,48 @@ class Truth(BoxColumns):
             if bad.any()
         )
         return replace(truth.where(~(huge | flat)), warnings=warnings)
+
+    def ignoring_unchecked(
+        self, content: LabelSet, found: BoxColumns, words: Mapping[str, str] | None = None
+    ) -> Truth:
+        """Ignore found boxes of categories that nobody looked for in their image.
+
+        The rule of LVIS (Gupta et al. 2019, section 3.2): such a box is neither right nor wrong. An
+        area that evaluation ignores is added for each image and category that has one.
+
+        content: the labels; `words` as in `of`. found: boxes on the same images, of the same
+            categories.
+        """
+        if not content.checked:
+            return self
+        words = {name: name for name in self.categories} if words is None else words
+        of_category: dict[str, list[str]] = {name: [] for name in self.categories}
+        for word in content.categories:
+            if words.get(word) in of_category:
+                of_category[words[word]].append(word)
+        pairs = np.unique(np.stack([found.image, found.label], axis=1), axis=0)
+        ignored = np.array(
+            [
+                bool(content.unchecked(self.images[image].image_id, of_category[name]))
+                for image, label in pairs.tolist()
+                for name in [self.categories[label]]
+            ],
+            bool,
+        )
+        pairs, n = pairs[ignored], int(ignored.sum())
+        left, top, width, height = EVERYWHERE
+        areas = np.tile([left, top, left + width, top + height], (n, 1))
+        note = Notice(
+            "labels-not-exhaustive",
+            "the labels say of each image which categories were looked for: boxes of others are "
+            f"ignored there, in {n} pairs of image and category",
+            severity="note",
+        )
+        return replace(
+            self,
+            image=np.append(self.image, pairs[:, 0]),
+            label=np.append(self.label, pairs[:, 1]),
+            boxes=np.concatenate([self.boxes, areas]),
+            crowd=np.append(self.crowd, np.ones(n, bool)),
+            warnings=(*self.warnings, note),
+        )

@@ -90,7 +90,7 @@ def read_yolo(path: Path, img_dir: Path | None = None) -> LabelSet:
     folder, `img_dir` is by default the folder whose path has ``images`` in place of ``labels``.
     """
     labels = path.parent if path.is_file() else path
-    names = find_names(labels)
+    names = (_from_yaml(path) if path.is_file() else None) or find_names(labels)
     of_yaml = pairs_of_yaml(path) if path.is_file() and img_dir is None else None
     if of_yaml is None:
         folder = img_dir or folder_of_images(labels)

@@ -16,7 +16,7 @@ from autoeval.errors import InputError
 from autoeval.io.coco import image_path
 from autoeval.io.image_header import image_size
 from autoeval.io.labels.any_format import load_labels
-from autoeval.io.labels.content import ANY, LabelledBox, LabelledImage, LabelSet
+from autoeval.io.labels.content import ANY, EVERYWHERE, LabelledBox, LabelledImage, LabelSet
 from autoeval.io.wording import listed, printable
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
@@ -186,6 +186,11 @@ def _mapped(
             kept += [replace(box, category=word) for word in one_word]
         else:
             others[box.category] += 1
+    kept += [
+        LabelledBox(image.image_id, word, EVERYWHERE, iscrowd=True)
+        for image in content.images
+        for word in content.unchecked(image.image_id, mapping)
+    ]
     if others:
         counts = [f"{category} {n}" for category, n in others.most_common()]
         warnings.append(
