@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from autoeval.detectors.black_box import BlackBoxDetector
     from autoeval.detectors.detector_spec import DetectorSpec
     from autoeval.detectors.loading import load_detector
+    from autoeval.errors import InputError
     from autoeval.estimation.estimate import Estimate
     from autoeval.estimation.estimator import AccuracyEstimator
     from autoeval.estimation.given_boxes import Detector, Predictions
@@ -34,6 +35,7 @@ _HOMES = {
     "Detector": "estimation.given_boxes:Detector",
     "DetectorSpec": "detectors.detector_spec:DetectorSpec",
     "Estimate": "estimation.estimate:Estimate",
+    "InputError": "errors:InputError",
     "Predictions": "estimation.given_boxes:Predictions",
     "compare": "api:compare",
     "estimate_with_labels": "api:estimate_with_labels",
@@ -55,6 +57,7 @@ __all__ = [
     "Detector",
     "DetectorSpec",
     "Estimate",
+    "InputError",
     "Predictions",
     "__version__",
     "compare",

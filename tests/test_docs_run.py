@@ -11,6 +11,7 @@ from importlib import import_module
 
 import cv2
 import numpy as np
+import pandas as pd
 import pytest
 from labelled_colours import labels_of, write_colours, write_detector
 
@@ -148,6 +149,34 @@ def test_python_from_files(here, capsys):
     made |= {"estimate": made["est"].predict("new_predictions.json", images="new_site/")}
     exec(snippet("docs/how-to/python.md", "estimate_page("), made)
     assert (here / "work_dirs/new_site/report.html").exists()
+
+
+def test_python_of_boxes_in_memory(here):
+    new = json.loads((here / "new_predictions.json").read_text())
+    table = pd.DataFrame(new)
+    sides = np.stack(table.pop("bbox"))
+    detections, paths = [], sorted((here / "new_site").iterdir())
+    for k in range(len(paths)):
+        mine = [row for row in new if row["image_id"] == k]
+        xywh = np.array([row["bbox"] for row in mine]).reshape(-1, 4)
+        boxes = np.concatenate([xywh[:, :2], xywh[:, :2] + xywh[:, 2:]], axis=1)
+        parts = [np.array([row[name] for row in mine]) for name in ("score", "category_id")]
+        detections.append(dict(zip(("boxes", "scores", "labels"), [boxes, *parts], strict=True)))
+    made = {
+        "rows": json.loads((here / "val_predictions.json").read_text()),
+        "table": table.assign(**dict(zip("xywh", sides.T, strict=True))),
+        "detections": detections,
+        "paths": paths,
+        "autoeval": import_module("autoeval"),
+    }
+    code = snippet("docs/how-to/python.md", "est.predict(detections")
+    exec(code, made)
+    values = [
+        made["est"].predict(made[name], images=images).value
+        for name, images in (("table", "new_site/"), ("detections", paths))
+    ]
+    wanted = made["est"].predict("new_predictions.json", images="new_site/").value
+    assert values == [wanted, wanted]
 
 
 def test_python_of_fitting(tmp_path, monkeypatch, capsys):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autoeval.api.estimator_paths import named_estimators
@@ -11,10 +10,11 @@ from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.intervals import check_level
-from autoeval.estimation.labelled_files import read_labels
+from autoeval.estimation.labelled_files import GivenLabels, plan_beside, read_labels
 from autoeval.estimation.observation.kept_observer import Keeping
+from autoeval.estimation.site import named_categories
 from autoeval.io.wording import listed
-from autoeval.labels.plan_file import PLAN, load_plan
+from autoeval.labels.plan_file import load_plan
 from autoeval.runtime.files import PathLike
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def compare(
     boxes: Sequence[GivenBoxes | None] | None = None,
     *,
     images: Any = None,
-    labels: PathLike | None = None,
+    labels: GivenLabels | None = None,
     img_dir: PathLike | None = None,
     words: Mapping[str, str] | None = None,
     categories: Categories | None = None,
@@ -88,6 +88,7 @@ def compare(
     from autoeval.comparison.compare_sites import compare_sites
 
     check_level(level)
+    categories = named_categories(categories)
     if labels is None and (words or img_dir is not None):
         unread = "words" if words else "img_dir"
         raise InputError(f"`{unread}` is about labels: give `labels`, or leave it out.")
@@ -105,9 +106,10 @@ def compare(
             f"{len(given)}."
         )
     plan = None
-    if labels is not None and (Path(labels).parent / PLAN).exists():
-        plan = load_plan(Path(labels).parent)
-    content = None if labels is None else read_labels(Path(labels), img_dir)
+    plan_folder = None if labels is None else plan_beside(labels)
+    if plan_folder is not None:
+        plan = load_plan(plan_folder)
+    content = None if labels is None else read_labels(labels, img_dir)
     sites = {
         name: fitted.read_site(
             detector_boxes,

@@ -14,6 +14,8 @@ from autoeval.estimation.fitting import fit_files, fit_labelled, fit_sources
 from autoeval.estimation.given_boxes import GivenBoxes, Predictions, given_boxes
 from autoeval.estimation.intervals import check_level
 from autoeval.estimation.joining_fits import join_fits
+from autoeval.estimation.labelled_files import GivenLabels
+from autoeval.estimation.site import named_categories
 from autoeval.io.tasks.task import Task, load_task
 from autoeval.runtime.files import PathLike, write_table
 
@@ -24,7 +26,7 @@ SCORES = "scores.parquet"  # beside the estimator
 
 
 def fit(
-    labels: PathLike,
+    labels: GivenLabels,
     boxes: GivenBoxes,
     *,
     img_dir: PathLike | None = None,
@@ -40,11 +42,12 @@ def fit(
 
     Parameters
     ----------
-    labels : path-like
-        COCO JSON, or a folder of YOLO or VOC labels.
-    boxes : path-like, Predictions, Detector or ImageDetector
-        What the detector found there: the path of its predictions, or `Predictions`; or the
-        detector that is run over the images, `Detector`.
+    labels : path-like or object in memory
+        COCO JSON, or a folder of YOLO or VOC labels; or a COCO dict, a ``pycocotools.COCO``, or
+        what `autoeval.load_labels` returned.
+    boxes : path-like, object in memory, Predictions, Detector or ImageDetector
+        What the detector found there: the path of its predictions, an object as `Predictions`
+        takes, or `Predictions`; or the detector that is run over the images, `Detector`.
     img_dir : path-like, optional
         Images of `labels`, where their format does not say.
     group : str, optional
@@ -83,9 +86,18 @@ def fit(
     folder, given = _folder(work_dir), given_boxes(boxes)
     wanted: dict[str, Any] = {"target": target, "level": level, "calibrate": calibrate}
     wanted["trained_here"] = trained_here
-    origin: dict[str, Any] = {"img_dir": img_dir, "group": group, "categories": categories}
+    origin: dict[str, Any] = {
+        "img_dir": img_dir,
+        "group": group,
+        "categories": named_categories(categories),
+    }
     if isinstance(given, Predictions):
         return _written(fit_files(given, labels=labels, **origin, **wanted), folder)
+    if not isinstance(labels, str | os.PathLike):
+        raise InputError(
+            f"A detector is run over the images of label files, and `labels` is "
+            f"{type(labels).__name__}: give the path of the labels."
+        )
     return _written(fit_labelled(given, labels, folder=folder, **origin, **wanted), folder)
 
 

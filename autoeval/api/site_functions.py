@@ -10,7 +10,7 @@ from autoeval.api.estimator_paths import load_estimator
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import GivenBoxes
-from autoeval.estimation.labelled_files import read_labels
+from autoeval.estimation.labelled_files import GivenLabels, read_labels
 from autoeval.estimation.plan_folder import plan_in_folder
 from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
@@ -75,7 +75,7 @@ def plan_labels(
 
 def estimate_with_labels(
     plan: LabelPlan | PathLike,
-    labels: PathLike,
+    labels: GivenLabels,
     *,
     img_dir: PathLike | None = None,
     words: Mapping[str, str] | None = None,
@@ -107,7 +107,7 @@ def estimate_with_labels(
         If plan or labels cannot be read, or do not belong together.
     """
     plan = plan if isinstance(plan, LabelPlan) else load_plan(plan)
-    content = read_labels(Path(labels), img_dir)
+    content = read_labels(labels, img_dir)
     return estimate_plan(plan, content, words=words, planned=planned, score_thr=score_thr)
 
 
@@ -118,7 +118,7 @@ def threshold(
     precision: float | None = None,
     recall: float | None = None,
     iou: float = IOUS[0],
-    labels: PathLike | None = None,
+    labels: GivenLabels | None = None,
     img_dir: PathLike | None = None,
     words: Mapping[str, str] | None = None,
     **site: Any,
@@ -171,7 +171,7 @@ def threshold(
         warnings = curve_warnings(fitted, estimate)
         return choose_threshold(curve, warnings=warnings, **wanted)
     estimate = fitted.predict(boxes, score_thr=THRESHOLDS[0], iou=iou, **site)
-    plan, content = fitted.plan_labels(estimate, n=1), read_labels(Path(labels), img_dir)
+    plan, content = fitted.plan_labels(estimate, n=1), read_labels(labels, img_dir)
     reading: dict[str, Any] = {"words": words, "planned": False}
     curve = labelled_curve(plan, content, **reading)
     warnings = warnings_with_labels(plan, content, **reading)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -19,7 +18,7 @@ from autoeval.estimation.fit_state import FitState
 from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.given_boxes import GivenBoxes
 from autoeval.estimation.label_planning import Draw, plan_estimated
-from autoeval.estimation.labelled_files import read_labels
+from autoeval.estimation.labelled_files import GivenLabels, plan_beside, read_labels
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.plan_match import check_plan
 from autoeval.estimation.protocol import FitResult
@@ -32,7 +31,7 @@ from autoeval.io.labels.content import LabelSet
 from autoeval.labels.assistance import LabelAssistance
 from autoeval.labels.labelled_estimate import LabelledEstimate
 from autoeval.labels.plan import LabelPlan
-from autoeval.labels.plan_file import PLAN, load_plan
+from autoeval.labels.plan_file import load_plan
 from autoeval.labels.with_labels import estimate_with_labels
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.runtime.files import PathLike
@@ -242,7 +241,7 @@ class AccuracyEstimator:
 
     @overload
     def predict(
-        self, boxes: GivenBoxes | None = None, *, labels: PathLike, **site: Any
+        self, boxes: GivenBoxes | None = None, *, labels: GivenLabels, **site: Any
     ) -> LabelledEstimate: ...
 
     def predict(
@@ -252,7 +251,7 @@ class AccuracyEstimator:
         images: Images | None = None,
         site: str | None = None,
         group: str | None = None,
-        labels: PathLike | None = None,
+        labels: GivenLabels | None = None,
         img_dir: PathLike | None = None,
         words: Mapping[str, str] | None = None,
         categories: Categories | None = None,
@@ -324,16 +323,15 @@ class AccuracyEstimator:
             what = "`words`" if words else "`img_dir`"
             raise InputError(f"{what} belongs to labels, and there are none: leave it out.")
         self.fit_.check_point(score_thr, iou)
-        content, planned = None, False
+        content, folder = None, None
         if labels is not None:
-            content, folder = read_labels(Path(labels), img_dir), Path(labels).parent
-            planned = (folder / PLAN).exists()
+            content, folder = read_labels(labels, img_dir), plan_beside(labels)
         new_site = self.read_site(
             boxes,
             images=images,
             labels=labels,
             categories=categories,
-            labelled=None if planned else content,  # a plan was drawn without the labels
+            labelled=None if folder else content,  # a plan was drawn without the labels
             **running,
         )
         estimate = self.predict_site(
@@ -341,7 +339,7 @@ class AccuracyEstimator:
         )
         if content is None:
             return estimate
-        if not planned:
+        if folder is None:
             plan = self.plan_labels(estimate, n=1)
             return estimate_with_labels(plan, content, words=words, planned=False)
         plan = load_plan(folder)
@@ -353,7 +351,7 @@ class AccuracyEstimator:
         boxes: GivenBoxes | None = None,
         *,
         images: Images | None = None,
-        labels: PathLike | None = None,
+        labels: GivenLabels | None = None,
         categories: Categories | None = None,
         labelled: LabelSet | None = None,
         **running: Any,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,6 +14,7 @@ from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
 from autoeval.estimation.artefact import refuse_differences
 from autoeval.estimation.given_boxes import Predictions
+from autoeval.estimation.labelled_files import GivenLabels, plan_beside
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.observation.pass_settings import PassSettings, of_plain_pass
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
@@ -24,8 +24,9 @@ from autoeval.estimation.site import Categories, Site, own_words, site_of_files
 from autoeval.io.find_images import ImageArray, Images, UnlabelledImage, list_images
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.image_header import image_size
+from autoeval.io.in_memory import images_in_memory
 from autoeval.io.labels.content import LabelledImage, LabelSet
-from autoeval.labels.plan_file import PLAN, load_plan
+from autoeval.labels.plan_file import load_plan
 from autoeval.runtime.files import PathLike
 from autoeval.sites.reference_statistics import ReferenceStatistics
 from autoeval.sites.site_boxes import PASSES
@@ -83,7 +84,7 @@ class FittedPass:
         self,
         files: Predictions,
         images: Images | None,
-        labels: PathLike | None,
+        labels: GivenLabels | None,
         categories: Categories | None,
         labelled: LabelSet | None = None,
     ) -> Site:
@@ -94,15 +95,19 @@ class FittedPass:
         files = as_fitted(files, self.context)
         listed_images: PathLike | Sequence[LabelledImage] | None
         listed: Sequence[UnlabelledImage] = ()
-        if images is None or isinstance(images, str | os.PathLike):
+        in_memory = images_in_memory(images)
+        if in_memory is not None:
+            listed_images = in_memory
+        elif images is None or isinstance(images, str | os.PathLike):
             listed_images = images
         else:
             listed = list_images(images)
             listed_images = [
                 LabelledImage(image.image_id, _file_name(image), _size(image)) for image in listed
             ]
-        if images is None and labels is not None and (Path(labels).parent / PLAN).exists():
-            listed_images = load_plan(Path(labels).parent).found.images
+        plan = None if labels is None else plan_beside(labels)
+        if images is None and plan is not None:
+            listed_images = load_plan(plan).found.images
         site = site_of_files(
             files,
             self.statistics,

@@ -15,6 +15,7 @@ from autoeval.estimation.confidence_check import ConfidenceCheck
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, Predictions
 from autoeval.estimation.labelled_files import (
+    GivenLabels,
     check_some_right,
     labels_with_files,
     task_with_files,
@@ -54,7 +55,7 @@ from autoeval.sites.reference_statistics import (
 def fit_files(
     files: Predictions,
     *,
-    labels: PathLike | None = None,
+    labels: GivenLabels | None = None,
     task: Task | None = None,
     img_dir: PathLike | None = None,
     group: str | None = None,
@@ -82,7 +83,7 @@ def fit_files(
         given = {"task": {"name": sets[0].name, "words": named}} if named else {}
         return fit_sets(sets, context={**given, **chosen}, **options)
     assert task is not None
-    folder = Path(files.path)
+    folder = files.name
     if not folder.is_dir():
         raise InputError(
             f"No folder {folder}: with --task, --predictions is a folder with NAME.json for each "

@@ -16,6 +16,7 @@ from autoeval.errors import InputError
 from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.observation.observing import ImageDetector
 from autoeval.estimation.observation.reference_boxes import Reference, load_reference
+from autoeval.io.in_memory import in_memory, name_of, not_accepted
 from autoeval.io.labels.content import LabelledImage
 from autoeval.io.predictions import FoundBoxes, read_predictions
 from autoeval.io.predictions.category_words import read_names
@@ -34,9 +35,12 @@ class Predictions:
 
     Parameters
     ----------
-    path : path-like
-        COCO results, JSON lines or Parquet; see `autoeval.load_predictions`. For a task a folder
-        with ``NAME.json`` for each source; the other files are then such folders, too.
+    path : path-like or object in memory
+        COCO results, JSON lines, Parquet or a folder of text files; see
+        `autoeval.load_predictions`. For a task a folder with ``NAME.json`` for each source; the
+        other files are then such folders, too. Or a DataFrame with the columns of Parquet, rows of
+        a COCO result, a COCO dict or ``pycocotools.COCO``, or a list with one item an image of
+        ``supervision.Detections``, torchvision's dicts or Ultralytics ``Results``.
     half_size : path-like, optional
         The same of a second pass at half the input size, in pixels of the full size.
     reference : path-like or sequence of path-like, optional
@@ -59,7 +63,7 @@ class Predictions:
         way in which all numbers have a word; where several fit, labels or the fit decide.
     """
 
-    path: PathLike
+    path: Any
     half_size: PathLike | None = None
     reference: PathLike | Sequence[PathLike] | None = None
     names: Mapping[str, str] | PathLike = field(default_factory=dict)
@@ -106,7 +110,7 @@ class Predictions:
             words=words,
             columns=self.columns,
             numbering=self.numbering,
-            usual=usual_way(kind, text=Path(self.path).is_dir()),
+            usual=usual_way(kind, text=self.is_folder),
             undecided=True,
         )
         half, reference = (
@@ -129,6 +133,16 @@ class Predictions:
         half = None if self.half_size is None else Path(self.half_size) / path.name
         references = [Path(reference) / path.name for reference in self.references]
         return replace(self, path=path, half_size=half, reference=references or None)
+
+    @property
+    def name(self) -> Path:
+        """The path, or for messages what is in memory."""
+        return name_of(self.path)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder, of text files or for the sources of a task."""
+        return self.name.is_dir()
 
     @property
     def references(self) -> tuple[PathLike, ...]:
@@ -222,18 +236,24 @@ class Detector:
         return {"detector": self.spec.to_dict(), "reference": reference}
 
 
-GivenBoxes = PathLike | Predictions | Detector | DetectorSpec | ImageDetector
+GivenBoxes = PathLike | Predictions | Detector | DetectorSpec | ImageDetector | Any
+"""A path or an object in memory is short for `Predictions`; see there for which objects."""
 
 
 def given_boxes(boxes: GivenBoxes) -> Predictions | Detector:
-    """Tell predictions, of which a path is short for `Predictions`, from a detector.
+    """Tell predictions, of which a path or an object is short for `Predictions`, from a detector.
 
-    Raises InputError if a path is none, but could be the name of a detector.
+    Raises InputError if a path is none, but could be the name of a detector, and for an object that
+    is neither.
     """
     if isinstance(boxes, Predictions | Detector):
         return boxes
     if not isinstance(boxes, str | os.PathLike):
-        return Detector(boxes)
+        if isinstance(boxes, DetectorSpec) or hasattr(boxes, "observe"):
+            return Detector(boxes)
+        if in_memory(boxes):
+            return Predictions(boxes)
+        raise not_accepted(boxes)
     path = Path(boxes)
     if not path.exists() and (not path.suffix or ".py" in path.name):
         raise InputError(
@@ -263,7 +283,7 @@ def _read_beside(
         second_pass = read_predictions(
             path,
             images=clean.images,
-            where=str(files.path),
+            where=str(files.name),
             numbers=numbers,
             on_canvas=same_tool,
             columns=files.columns if same_tool and Path(path).is_dir() else (),

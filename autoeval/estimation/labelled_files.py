@@ -14,11 +14,13 @@ from autoeval.errors import InputError
 from autoeval.estimation.given_boxes import Predictions
 from autoeval.io.coco import read_coco
 from autoeval.io.image_sizes import image_folders, with_sizes
+from autoeval.io.in_memory import labels_in_memory
 from autoeval.io.json_file import is_json
 from autoeval.io.labels.content import LabelSet, of_images
 from autoeval.io.labels.truth import Truth
 from autoeval.io.predictions.prediction_checks import check_coverage
 from autoeval.io.wording import listed
+from autoeval.labels.plan_file import PLAN
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.category_numbers import numbered_by_labels
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from autoeval.io.tasks.task import Task
 
 ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
+GivenLabels = PathLike | Any
+"""A path, or labels in memory; see `labels_in_memory`."""
 LABELLED = "images with labelled objects"
 
 
@@ -62,7 +66,7 @@ def set_of_detector(
 
 
 def labels_with_files(
-    labels: PathLike,
+    labels: GivenLabels,
     files: Predictions,
     *,
     img_dir: PathLike | None = None,
@@ -74,9 +78,9 @@ def labels_with_files(
     words: category of each word of the detector that counts; these categories are sources instead,
         on all images. Labels have the same words, or the names of the categories.
     """
-    path = Path(labels)
-    content = read_labels(path, img_dir)
-    site = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+    content = read_labels(labels, img_dir)
+    name = content.path.name
+    site = name.removesuffix(".gz").rpartition(".")[0] or name
     if not words:
         same_words = {word: word for word in content.categories}
         return _with_files(site, content, files, content.categories, same_words, group=group)
@@ -133,13 +137,29 @@ def is_coco_file(path: Path, layout: str | None = None) -> bool:
     return is_json(path) and path.is_file() and layout in (None, "coco")
 
 
+def plan_beside(labels: GivenLabels) -> Path | None:
+    """Return the folder of the plan that drew the labelled images, where labels lie in one."""
+    if not isinstance(labels, str | os.PathLike):
+        return None
+    folder = Path(labels).parent
+    return folder if (folder / PLAN).exists() else None
+
+
 def read_labels(
-    path: Path, img_dir: PathLike | None, *, layout: str | None = None, **options: Any
+    labels: GivenLabels, img_dir: PathLike | None, *, layout: str | None = None, **options: Any
 ) -> LabelSet:
     """Read labels; a COCO file without a folder of images needs no library that reads images.
 
     With one, its images get the names of the files there, and one of them at least is among these.
     """
+    if not isinstance(labels, str | os.PathLike):
+        if img_dir is not None:
+            raise InputError(
+                "`img_dir` is for label files that do not say where their images lie, and these "
+                "labels are in memory: leave it out."
+            )
+        return labels_in_memory(labels)
+    path = Path(labels)
     if not path.exists():
         raise InputError(f"No labels {path}: check the path.")
     is_coco = is_coco_file(path, layout)
@@ -173,13 +193,13 @@ def _with_files(
     numbers = _numbers_of(content)
     boxes = files.read(content.images, where=str(content.path), numbers=numbers)
     content = of_images(content, boxes.clean.images)
-    floor = check_floor(boxes.clean, str(files.path), complete=files.complete)
+    floor = check_floor(boxes.clean, str(files.name), complete=files.complete)
     truth = Truth.of(content, categories, label_words)
-    boxes = boxes.renumbered(numbered_by_labels(boxes.clean, truth, words, Path(files.path)))
+    boxes = boxes.renumbered(numbered_by_labels(boxes.clean, truth, words, files.name))
     uncovered = check_coverage(
         boxes.clean,
         np.unique(truth.image),
-        str(files.path),
+        str(files.name),
         what=LABELLED,
         refuse=files.complete,
     )
@@ -200,7 +220,7 @@ def _with_files(
         warnings=(
             *boxes.clean.warnings,
             *uncovered,
-            *check_limit(boxes.clean, str(files.path)),
+            *check_limit(boxes.clean, str(files.name)),
             *mismatch,
         ),
     )
@@ -214,8 +234,8 @@ def _with_files(
                 f"{mismatch[0]} If so, translate them, such as with --category "
                 "vehicle=car,bus,truck (categories=), or in a task file with `detector_mapping`."
             )
-        raise _hardly_right(made, str(files.path), f"by {content.path}", others)
-    return _noting_all_wrong(made, str(files.path))
+        raise _hardly_right(made, str(files.name), f"by {content.path}", others)
+    return _noting_all_wrong(made, str(files.name))
 
 
 def _numbers_of(content: LabelSet) -> dict[str, str]:

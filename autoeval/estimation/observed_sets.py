@@ -52,7 +52,7 @@ def observed_labels(
     from autoeval.io.tasks.seed_set import load_seed_set
 
     words = run.loaded.categories
-    content = read_labels(Path(labels), img_dir)
+    content = read_labels(labels, img_dir)
     categories = tuple(word for word in words if word in content.categories)
     if not categories:
         raise InputError(

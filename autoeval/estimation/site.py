@@ -107,9 +107,7 @@ def site_of_files(
     words = statistics.categories
     numbers, kind = statistics.numbers, statistics.kind
     boxes = files.read(listed_images, where=where, numbers=numbers, words=words, kind=kind)
-    boxes = boxes.renumbered(
-        numbered_by_fit(boxes.clean, statistics.frequencies, kind, Path(files.path))
-    )
+    boxes = boxes.renumbered(numbered_by_fit(boxes.clean, statistics.frequencies, kind, files.name))
     boxes, cut = as_in_fit(boxes, statistics)
     clean = boxes.clean
     left_out += [*boxes.left_out, *cut]
@@ -267,6 +265,28 @@ def own_words(detector: ImageDetector) -> Task:
     """Make a task without data whose categories are the detector's own words."""
     words = detector.categories
     return any_task({word: [word] for word in words}, words)
+
+
+def named_categories(given: Categories | Sequence[str] | None) -> dict[str, list[str]] | None:
+    """Return categories with the detector's words for each, a list; None for none.
+
+    A single word stands for a list of one, and a list of categories for each by its own word.
+
+    Examples
+    --------
+    >>> named_categories({"vehicle": "car"}), named_categories(["car"])
+    ({'vehicle': ['car']}, {'car': ['car']})
+    """
+    if not given:
+        return None
+    if isinstance(given, str):
+        given = [given]
+    if not isinstance(given, Mapping):
+        given = {name: [name] for name in given}
+    return {
+        name: [words] if isinstance(words, str) else list(words or [name])
+        for name, words in given.items()
+    }
 
 
 def words_of(categories: Categories) -> dict[str, str]:

@@ -9,14 +9,14 @@ from autoeval.detections import Evidence
 from autoeval.errors import InputError
 from autoeval.estimation.fitted_pass import FittedPass
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
+from autoeval.estimation.labelled_files import GivenLabels
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.site import Categories, Site, site_of_images
+from autoeval.estimation.site import Categories, Site, named_categories, site_of_images
 from autoeval.io.find_images import Images, list_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
-from autoeval.runtime.files import PathLike
 from autoeval.runtime.shards import Shards
 
 
@@ -26,7 +26,7 @@ def read_site(
     boxes: GivenBoxes | None,
     *,
     images: Images | None,
-    labels: PathLike | None,
+    labels: GivenLabels | None,
     categories: Categories | None,
     labelled: LabelSet | None = None,
     **running: Any,
@@ -36,7 +36,7 @@ def read_site(
     detector: that of the fit, where it is loaded.
     running: of `observe_site`.
     """
-    categories = categories or fitted_pass.expected_categories
+    categories = named_categories(categories) or fitted_pass.expected_categories
     given = None if boxes is None else given_boxes(boxes)
     if isinstance(given, Predictions):
         if running:

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -20,20 +20,21 @@ from autoeval.io.shapes import box_of_segmentation
 from autoeval.io.wording import listed, printable
 from autoeval.runtime.files import PathLike
 
+IN_MEMORY = Path("labels in memory")
 TIMES = ("date_captured", "datetime")
 ABSENT, NOT_ALL = "neg_category_ids", "not_exhaustive_category_ids"  # of LVIS
 ADDRESSES = ("coco_url", "path", "url")  # fields that may stand for `file_name`
 
 
-def read_coco(path: PathLike) -> LabelSet:
-    """Read an annotation file in COCO's object detection format.
+def read_coco(source: PathLike | Mapping[str, Any]) -> LabelSet:
+    """Read an annotation file in COCO's object detection format, or its content.
 
     It is JSON with ``images`` and, where it is labelled, ``annotations`` and ``categories``. What
     is malformed in these lists, and an annotation of an image or a category that they do not hold,
     is left out and counted in the warnings.
     """
-    path, warnings = Path(path), list[str]()
-    document = _read_json(path)
+    warnings = list[str]()
+    path, document = _content(source)
     images = tuple(_each(path, document, "images", _image, warnings))
     image_ids = _unique(path, [image.image_id for image in images])
     categories = dict(_each(path, document, "categories", _category, warnings))
@@ -79,14 +80,20 @@ def _as_in_lvis(content: LabelSet, entries: list[Any], categories: dict[str, str
 
 
 def read_coco_images(
-    path: PathLike, warnings: list[str] | None = None
+    source: PathLike | Mapping[str, Any],
+    warnings: list[str] | None = None,
+    *,
+    path: Path | None = None,
 ) -> tuple[LabelledImage, ...]:
-    """Read the list of images of an annotation file, whatever else it holds.
+    """Read the list of images of an annotation file, or of its content, whatever else it holds.
 
-    `warnings` takes what is malformed and left out; without it that is refused.
+    `warnings` takes what is malformed and left out; without it that is refused. `path` is where the
+    content is from, for messages.
     """
-    path, malformed = Path(path), list[str]()
-    images = tuple(_each(path, _read_json(path), "images", _image, malformed))
+    malformed = list[str]()
+    found_in, document = _content(source)
+    path = path or found_in
+    images = tuple(_each(path, document, "images", _image, malformed))
     _unique(path, [image.image_id for image in images])
     if malformed and warnings is None:
         raise InputError(f"{path}: {malformed[0]}.")
@@ -118,19 +125,24 @@ def _encodable(file_name: str) -> bool:
         return False
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    document = read_json(path, "annotation file")
-    if not isinstance(document, dict) or "images" not in document:
+def _content(source: PathLike | Mapping[str, Any]) -> tuple[Path, Mapping[str, Any]]:
+    """Return a document, and where it is from."""
+    if isinstance(source, Mapping):
+        path, document = IN_MEMORY, source
+    else:
+        path = Path(source)
+        document = read_json(path, "annotation file")
+    if not isinstance(document, Mapping) or "images" not in document:
         raise InputError(
             f"{printable(path)} is not a COCO annotation file: expected an object with a list "
             "'images' (and 'annotations' and 'categories' where it is labelled)."
         )
-    return document
+    return path, document
 
 
 def _each(
     path: Path,
-    document: dict[str, Any],
+    document: Mapping[str, Any],
     name: str,
     parse: Callable[[Any], Any],
     warnings: list[str],
@@ -197,7 +209,8 @@ def _box(
     number = normal_id(str(entry["category_id"]).strip())
     if number not in categories:
         raise ValueError(f"category_id {number} is not in the list of categories")
-    outline = None if entry.get("bbox") else entry.get("segmentation")
+    given = entry.get("bbox")  # an array, perhaps, of a document in memory
+    outline = None if given is not None and len(given) else entry.get("segmentation")
     bbox = box_of_segmentation(outline) if outline else entry["bbox"]
     xywh = tuple(map(float, bbox))
     if len(xywh) != 4 or not all(map(math.isfinite, xywh)):

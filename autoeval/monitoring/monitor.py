@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
-from autoeval.estimation.site import Categories
+from autoeval.estimation.site import Categories, named_categories
 from autoeval.monitoring.periods import AUTO, Clock
 from autoeval.monitoring.site_records import RecordStore
 from autoeval.monitoring.watch_plan import WatchPlan
@@ -65,6 +66,13 @@ def monitor(
         estimator if isinstance(estimator, AccuracyEstimator) else AccuracyEstimator.load(estimator)
     )
     given = None if boxes is None else given_boxes(boxes)
+    categories = named_categories(categories)
+    of_sites = {site: named_categories(of) or {} for site, of in (site_categories or {}).items()}
+    if isinstance(given, Predictions) and not isinstance(given.path, str | os.PathLike):
+        raise InputError(
+            f"Expected predictions as files, of which the new ones are read at each run, but got "
+            f"{given.name}: write them as Parquet or COCO results."
+        )
     store, plan = RecordStore(Path(work_dir)), plan or WatchPlan()
     if isinstance(given, Predictions):
         return watch_predictions(
@@ -74,7 +82,7 @@ def monitor(
             plan,
             images_list=images,
             categories=categories,
-            site_categories=site_categories,
+            site_categories=of_sites,
             time_form=time,
         )
     if images is None:
@@ -91,7 +99,7 @@ def monitor(
         clock=Clock(time),
         signals=image_signals,
         categories=categories,
-        site_categories=site_categories,
+        site_categories=of_sites,
     )
     assert watched is not None  # of a single process
     return watched

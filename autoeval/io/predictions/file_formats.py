@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from autoeval.errors import InputError
 from autoeval.io.coco import read_coco_images
@@ -150,8 +150,12 @@ def _stream(path: Path, *, zipped: bool, lines: bool) -> Iterator[RawColumns]:
 
 def _document(path: Path) -> Content:
     """Read an object of the form of an annotation file, whole."""
-    document = read_json(path, "predictions file")
-    if not isinstance(document, dict) or not isinstance(document.get("annotations"), list):
+    return content_of_document(read_json(path, "predictions file"), path)
+
+
+def content_of_document(document: Any, path: Path) -> Content:
+    """Take the content of a COCO document with boxes as its annotations; `path` is for messages."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("annotations"), list):
         raise InputError(
             f"{path} is not a COCO results file: expected a list of boxes, or an object with such "
             "a list as 'annotations'."
@@ -166,5 +170,5 @@ def _document(path: Path) -> Content:
             f"{path}: expected 'categories' as a list of objects with id and name ({error!r})."
         ) from error
     warnings = list[str]()
-    images = read_coco_images(path, warnings) if document.get("images") else None
+    images = read_coco_images(document, warnings, path=path) if document.get("images") else None
     return Content(columns_of_list(document["annotations"]), images, numbers, tuple(warnings))

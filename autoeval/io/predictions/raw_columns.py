@@ -167,6 +167,11 @@ def read_parquet(path: Path) -> Iterator[RawColumns]:
         raise InputError(f"Cannot read the predictions file {printable(path)}: {error}.") from error
 
 
+def columns_of_batch(name: Path, batch: pa.RecordBatch) -> RawColumns:
+    """Take the columns of a table in memory, as those of a Parquet file; `name` is for messages."""
+    return _columns(batch.select(_needed(name, batch.schema)))
+
+
 def _needed(path: Path, schema: pa.Schema) -> list[str]:
     """Return the names of the columns to read."""
     there = schema.names

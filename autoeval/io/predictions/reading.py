@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from autoeval.errors import InputError
 from autoeval.io.image_identity import Named
+from autoeval.io.in_memory import content_in_memory, name_of
 from autoeval.io.labels.content import LabelledImage, normal_id
 from autoeval.io.predictions.box_columns import FoundBoxes
 from autoeval.io.predictions.category_words import find_words, numbering_conflict, undecided_numbers
@@ -18,7 +21,6 @@ from autoeval.io.predictions.file_formats import Content, read_columns
 from autoeval.io.predictions.placing import place_images, uncovered_images
 from autoeval.io.predictions.prediction_checks import unusual_boxes, within_images
 from autoeval.io.predictions.text_folder import read_text_folder
-from autoeval.runtime.files import PathLike
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
@@ -68,7 +70,7 @@ def files_by_place(folder: Path) -> dict[str, Path]:
 
 
 def read_predictions(
-    path: PathLike,
+    given: Any,
     *,
     images: Sequence[LabelledImage] | None = None,
     where: str = "the list of images",
@@ -84,7 +86,7 @@ def read_predictions(
 
     Parameters
     ----------
-    path : path-like
+    given : path-like or object in memory
         COCO results: a JSON file with a list of boxes, each with ``image_id`` or ``file_name``,
         ``category_id`` or a word for it (``category``, ``category_name``, ``label`` or ``name``),
         ``bbox`` as left, top, width and height in pixels, and ``score``. Or an object that holds
@@ -92,7 +94,8 @@ def read_predictions(
         file. Or a file with one such box a line (``.jsonl``, ``.ndjson``). Lists and lines may be
         compressed by gzip. Or a Parquet file with one row a box, of the same columns or with
         ``x``, ``y``, ``w`` and ``h`` for ``bbox``. All but the object are read in a stream. Or a
-        folder of text files, one an image; see `read_text_folder`.
+        folder of text files, one an image; see `read_text_folder`. Or an object in memory; see
+        `autoeval.io.in_memory`.
     images : sequence of LabelledImage, optional
         All images that the detector was run on; by default those that the file names, and no image
         is without a box unless the file lists its ``images``.
@@ -124,8 +127,10 @@ def read_predictions(
         If the file is missing, malformed, without a usable box, of other images than `images`, or
         its categories have no words; if it holds each object twice.
     """
-    path = Path(path)
-    if path.is_dir():
+    path = name_of(given)
+    is_file = isinstance(given, str | os.PathLike)
+    text = is_file and path.is_dir()
+    if text:
         known_words = [*dict.fromkeys([*(numbers or {}).values(), *(words or ())])]
         rows, beside, said = read_text_folder(
             path, images, known_words=known_words, columns=columns
@@ -135,9 +140,11 @@ def read_predictions(
         raise InputError(
             f"columns= is for a folder of text files, and {path} is none: leave it out."
         )
+    elif not is_file:
+        content = content_in_memory(given, images)
     else:
         content = read_columns(path)
-    entry_columns, own_images, given, left_out = content
+    entry_columns, own_images, own_words, left_out = content
     by_own_list = own_images if images is not None else None
     if images is None and own_images is not None:
         images, where = own_images, "its own list of images"
@@ -159,8 +166,8 @@ def read_predictions(
     named_words = find_words(
         path,
         entries.categories,
-        given or numbers or {},
-        text=path.is_dir(),
+        own_words or numbers or {},
+        text=text,
         numbering=numbering,
         usual=usual,
     )
@@ -177,7 +184,7 @@ def read_predictions(
         named_words.numbers,
         left_out + entries.warnings,
         named_words.warnings
-        + (numbering_conflict(path, given, numbers or {}) if by_number else ()),
+        + (numbering_conflict(path, own_words, numbers or {}) if by_number else ()),
         numbering=named_words.numbering,
     )
     del entries

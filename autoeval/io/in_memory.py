@@ -1,0 +1,292 @@
+"""Predictions and labels that are objects in memory, as the content of a file.
+
+Objects are recognised by their attributes; no package of theirs is imported. A table has the
+columns of a Parquet file, rows and documents have the fields of COCO's JSON. Lists have one item an
+image: `supervision.Detections`, torchvision's dicts of tensors, or Ultralytics' `Results`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from autoeval.errors import InputError
+from autoeval.io.coco import read_coco, read_coco_images
+from autoeval.io.labels.content import LabelledImage, LabelSet
+from autoeval.io.predictions.file_formats import Content, content_of_document
+from autoeval.io.predictions.json_columns import columns_of_list
+from autoeval.io.predictions.raw_columns import Coded, RawColumns, columns_of_batch
+from autoeval.io.wording import listed
+from autoeval.notices import Notice
+
+ACCEPTED = (
+    "a path; a DataFrame or an Arrow table with the columns of a Parquet file (image_id or "
+    "file_name, category_id or category, x, y, w and h or bbox, score); a list of COCO result "
+    "rows; a COCO dict or pycocotools.COCO; or a list with one item an image of "
+    "supervision.Detections, torchvision's dicts (boxes, scores, labels) or Ultralytics Results"
+)
+OF_ARRAY = re.compile(r"image\d+\.jpg").fullmatch  # what Ultralytics calls an image without a file
+ROW_KEYS = frozenset({"bbox", "score", "x"})
+
+
+class _Found(NamedTuple):
+    """What was found on one image, of any of the lists.
+
+    boxes (n, 4): xyxy, pixels. classes (n,): numbers; words: those of them, where there are.
+    """
+
+    boxes: np.ndarray
+    scores: np.ndarray
+    classes: np.ndarray
+    words: Sequence[str] | None = None
+    file_name: str | None = None
+    image_id: Any = None
+    size: tuple[int, int] | None = None
+
+
+def name_of(given: object) -> Path:
+    """Return a path, or for messages what an object is.
+
+    Examples
+    --------
+    >>> str(name_of("a/b.json")), str(name_of([{"score": 1}]))
+    ('a/b.json', 'the list in memory')
+    """
+    if isinstance(given, str | os.PathLike):
+        return Path(given)
+    return Path(f"the {type(given).__name__} in memory")
+
+
+def in_memory(given: object) -> bool:
+    """Whether an object looks like predictions; see `ACCEPTED`."""
+    return _is_table(given) or _document(given) is not None or isinstance(given, list | tuple)
+
+
+def content_in_memory(given: Any, images: Sequence[LabelledImage] | None) -> Content:
+    """Read an object as the content of a file.
+
+    images: those that the detector was run on; items of a list that do not name their image are of
+        these, in their order.
+
+    Raises `InputError` if it is none of `ACCEPTED`, or a list has not one item an image.
+    """
+    document = _document(given)
+    if document is not None:
+        plain = [_plain(row) for row in document["annotations"] if isinstance(row, Mapping)]
+        return content_of_document({**document, "annotations": plain}, name_of(given))
+    if _is_table(given):
+        return Content(_of_table(given))
+    if not isinstance(given, list | tuple):
+        raise not_accepted(given)
+    rows = list(given)
+    if all(isinstance(row, Mapping) and ROW_KEYS & row.keys() for row in rows):
+        return Content(columns_of_list([_plain(row) for row in rows]))
+    found = [_of_image(item, k, given) for k, item in enumerate(rows)]
+    return _of_images(found, images, given)
+
+
+def labels_in_memory(given: object) -> LabelSet:
+    """Read labels from a COCO dict or a ``pycocotools.COCO``, or take what `load_labels` returned.
+
+    Raises `InputError` for another object.
+    """
+    if isinstance(given, LabelSet):
+        return given
+    document = _document(given)
+    if document is None:
+        raise InputError(
+            "Expected labels as a path (COCO JSON, or a folder of YOLO or VOC), a COCO dict, a "
+            f"pycocotools.COCO or what autoeval.load_labels returned, but got {_described(given)}."
+        )
+    return read_coco(document)
+
+
+def images_in_memory(given: object) -> tuple[LabelledImage, ...] | None:
+    """Return the images of a COCO dict or a ``pycocotools.COCO``; None for another object."""
+    document = getattr(given, "dataset", given)
+    if not isinstance(document, Mapping) or "images" not in document:
+        return None
+    return read_coco_images(document)
+
+
+def not_accepted(given: object) -> InputError:
+    """Make the refusal of an object that is nothing of these."""
+    return InputError(
+        f"Expected predictions as {ACCEPTED}; but got {_described(given)}. A detector to be run is "
+        "given as autoeval.Detector(...)."
+    )
+
+
+def _described(given: object) -> str:
+    """Say what an object is.
+
+    Examples
+    --------
+    >>> _described([1, 2]), _described({"a": 1}), _described(3)
+    ('list of int', 'dict with a', 'int')
+    """
+    what = type(given).__name__
+    if isinstance(given, list | tuple) and given:
+        return f"{what} of {type(given[0]).__name__}"
+    return f"{what} with {listed([*given], 4)}" if isinstance(given, Mapping) else what
+
+
+def _document(given: object) -> Mapping[str, Any] | None:
+    """Return a COCO document: a dict, or the `dataset` of a `pycocotools.COCO`."""
+    dataset = getattr(given, "dataset", None)
+    document = dataset if isinstance(dataset, Mapping) else given
+    return document if isinstance(document, Mapping) and "annotations" in document else None
+
+
+def _is_table(given: object) -> bool:
+    """Whether it is a DataFrame of pandas or polars, or an Arrow table."""
+    return isinstance(given, pa.Table | pa.RecordBatch) or (
+        type(given).__name__ == "DataFrame" and hasattr(given, "columns")
+    )
+
+
+def _of_table(given: Any) -> Iterator[RawColumns]:
+    try:
+        if hasattr(given, "to_arrow"):
+            table = given.to_arrow()
+        elif isinstance(given, pa.Table | pa.RecordBatch):
+            table = given
+        else:
+            table = pa.Table.from_pandas(given, preserve_index=False)
+        for batch in [table] if isinstance(table, pa.RecordBatch) else table.to_batches():
+            yield columns_of_batch(name_of(given), batch)
+    except pa.ArrowException as error:
+        raise InputError(f"{name_of(given)} cannot be read: {error}.") from error
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with Python's own numbers in the place of NumPy's."""
+    return {
+        key: value.tolist() if hasattr(value, "tolist") else value for key, value in row.items()
+    }
+
+
+def _array(values: Any) -> np.ndarray:
+    """Return a tensor, on any device, or another sequence as an array."""
+    if hasattr(values, "detach"):
+        values = values.detach()
+    if hasattr(values, "cpu"):
+        values = values.cpu()
+    return np.asarray(values)
+
+
+def _of_image(item: Any, k: int, given: object) -> _Found:
+    """Take the boxes out of one item of a list."""
+    try:
+        if hasattr(item, "xyxy") and hasattr(item, "confidence"):
+            return _of_supervision(item)
+        if isinstance(item, Mapping) and {"boxes", "scores", "labels"} <= item.keys():
+            boxes, scores, labels = (_array(item[key]) for key in ("boxes", "scores", "labels"))
+            image_id = item.get("image_id")
+            if image_id is not None and hasattr(image_id, "item"):
+                image_id = image_id.item()
+            return _checked(_Found(boxes, scores, labels, image_id=image_id))
+        if hasattr(item, "boxes") and hasattr(item, "names"):
+            return _of_ultralytics(item)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Item {k} of {name_of(given)} cannot be read: {error}.") from error
+    raise not_accepted(given)
+
+
+def _of_supervision(item: Any) -> _Found:
+    if item.confidence is None or item.class_id is None:
+        if not len(item.xyxy):
+            return _Found(np.zeros((0, 4)), np.zeros(0), np.zeros(0, int))
+        raise ValueError("its detections have no confidence or no class_id")
+    words = (getattr(item, "data", None) or {}).get("class_name")
+    words = None if words is None else [str(word) for word in words]
+    boxes, scores, classes = map(_array, (item.xyxy, item.confidence, item.class_id))
+    return _checked(_Found(boxes, scores, classes, words))
+
+
+def _of_ultralytics(item: Any) -> _Found:
+    if item.boxes is None:
+        raise ValueError("its boxes are None: expected the results of a detector")
+    boxes, scores, classes = (_array(getattr(item.boxes, part)) for part in ("xyxy", "conf", "cls"))
+    classes = classes.astype(np.int64)
+    words = [str(item.names[int(number)]) for number in classes]
+    name = PurePath(str(getattr(item, "path", "") or "")).as_posix()
+    file_name = None if name in ("", ".") or OF_ARRAY(PurePath(name).name) else name
+    shape = getattr(item, "orig_shape", None)
+    size = None if shape is None else (int(shape[0]), int(shape[1]))
+    return _checked(_Found(boxes, scores, classes, words, file_name, size=size))
+
+
+def _checked(found: _Found) -> _Found:
+    n = len(found.scores)
+    if np.size(found.boxes) != 4 * n or len(found.classes) != n:
+        raise ValueError(
+            f"expected boxes of shape ({n}, 4), scores and classes of shape ({n},), got "
+            f"{np.shape(found.boxes)} and {np.shape(found.classes)}"
+        )
+    return found._replace(boxes=np.asarray(found.boxes, np.float64).reshape(n, 4))
+
+
+def _of_images(
+    found: Sequence[_Found], images: Sequence[LabelledImage] | None, given: object
+) -> Content:
+    """Join what was found on all images; an image is named, or is that of its place."""
+    names: list[str | None] = [item.file_name for item in found]
+    ids: list[Any] = [item.image_id for item in found]
+    own: tuple[LabelledImage, ...] | None = None
+    notices: tuple[Notice, ...] = ()
+    by_place = any(
+        name is None and image_id is None for name, image_id in zip(names, ids, strict=True)
+    )
+    if by_place and images is not None:
+        if len(images) != len(found):
+            raise InputError(
+                f"{name_of(given)} has {len(found)} items, one an image, and there are "
+                f"{len(images)} images. Expected an item for each, in their order; those without "
+                "a box are empty ones."
+            )
+        names = [image.file_name for image in images]
+        ids = [image.image_id for image in images]
+        text = f"{name_of(given)} does not name its images: its items are taken in their order"
+        notices = (Notice("images-by-place", text, "note"),)
+    else:
+        names = [name or str(k) for k, name in enumerate(names)] if by_place else names
+        own = tuple(
+            LabelledImage(str(name if i is None else i), str(name or i), item.size)
+            for name, i, item in zip(names, ids, found, strict=True)
+        )
+    n_boxes = [len(item.scores) for item in found]
+    image = np.repeat(np.arange(len(found)), n_boxes)
+    boxes = np.concatenate([item.boxes for item in found]) if found else np.zeros((0, 4))
+    scores = np.concatenate([item.scores for item in found]) if found else np.zeros(0)
+    nothing = Coded(np.full(len(image), -1), [])
+    number, word = nothing, nothing
+    if len(image):
+        classes = np.concatenate([item.classes for item in found])
+        values, codes = np.unique(classes, return_inverse=True)
+        number = Coded(codes.reshape(-1), values.tolist())
+        words = [w for item in found for w in _words_of(item)]
+        index: dict[str, int] = {}
+        coded = [-1 if w is None else index.setdefault(w, len(index)) for w in words]
+        word = Coded(np.array(coded, np.int64), list(index))
+    xywh = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
+    columns = RawColumns(
+        _named(ids, image), _named(names, image), number, word, xywh, scores.astype(np.float64)
+    )
+    return Content(iter([columns]), own, warnings=notices)
+
+
+def _words_of(item: _Found) -> Sequence[str | None]:
+    return item.words or [None] * len(item.scores)
+
+
+def _named(values: Sequence[Any], image: np.ndarray) -> Coded:
+    """Code a column of names by image; None has no code."""
+    there = np.array([value is not None for value in values], bool)
+    return Coded(np.where(there[image] if len(there) else image, image, -1), list(values))

@@ -1,0 +1,74 @@
+"""A fit and an estimate from objects in memory are those from files of the same boxes."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import autoeval
+from tests.commands.predicted_world import write_world
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("memory")
+    sizes = {"n_images": 40, "n_categories": 4}
+    fit, new = (write_world(folder, name, seed=seed, **sizes) for seed, name in enumerate("ab"))
+    return *fit, *new
+
+
+@pytest.fixture(scope="module")
+def fitted(world):
+    return autoeval.fit(world[0], world[1])
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+def as_frame(path):
+    table = pd.DataFrame(read(path))
+    return table.assign(**dict(zip("xywh", np.stack(table.pop("bbox")).T, strict=True)))
+
+
+def test_a_fit_and_an_estimate_are_those_of_the_files(world, fitted):
+    labels, boxes, new_labels, new_boxes = map(read, world)
+    in_memory = autoeval.fit(labels, boxes)
+    np.testing.assert_array_equal(in_memory.table_["mAP"], fitted.table_["mAP"])
+    wanted = fitted.predict(world[3], images=world[2])
+    for given in (new_boxes, as_frame(world[3]), {**new_labels, "annotations": new_boxes}):
+        estimate = in_memory.predict(given, images=new_labels)
+        assert (estimate.value, estimate.lower) == (wanted.value, wanted.lower)
+    labelled = in_memory.predict(new_boxes, images=new_labels, labels=new_labels)
+    assert labelled.value == fitted.predict(world[3], images=world[2], labels=world[2]).value
+
+
+def test_a_single_word_of_a_category_is_no_list_of_letters(world):
+    one, several = (
+        autoeval.fit(world[0], world[1], categories={"any": words}).context_["task"]["words"]
+        for words in ("thing 1", ["thing 1"])
+    )
+    assert one == several == {"any": ["thing 1"]}
+
+
+@pytest.mark.parametrize(
+    ("labels", "boxes", "message"),
+    [
+        (0, 5, "Expected predictions as a path; a DataFrame.*but got int"),
+        (0, {"000000.jpg": []}, "but got dict with 000000.jpg"),
+        ([1], 1, "Expected labels as a path .* but got list of int"),
+    ],
+)
+def test_other_objects_are_refused_by_name(world, labels, boxes, message):
+    given = [world[k] if isinstance(k, int) and k < 4 else k for k in (labels, boxes)]
+    with pytest.raises(autoeval.InputError, match=message):
+        autoeval.fit(*given)
+
+
+def test_a_detector_is_run_over_files_and_monitored_sites_are_files(world, fitted, tmp_path):
+    detector = autoeval.BlackBoxDetector(lambda images: ([], [], []), ["thing 1"])
+    with pytest.raises(autoeval.InputError, match="is run over the images of label files"):
+        autoeval.fit(read(world[0]), detector)
+    with pytest.raises(autoeval.InputError, match="predictions as files"):
+        autoeval.monitor(fitted, read(world[3]), work_dir=tmp_path)

@@ -1,0 +1,211 @@
+"""Predictions and labels in memory give what the same boxes give from a file."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import autoeval
+from autoeval.errors import InputError
+from autoeval.estimation.given_boxes import given_boxes
+from autoeval.io.coco import read_coco
+from autoeval.io.in_memory import images_in_memory, labels_in_memory
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import read_predictions
+
+WORDS = ("person", "car", "bus")
+NUMBERS = {str(k): word for k, word in enumerate(WORDS)}
+IMAGES = tuple(LabelledImage(str(k + 5), f"street/{k:03}.jpg", (100, 200)) for k in range(6))
+
+
+def found_on(k):
+    """Boxes xyxy, scores and classes on one image; one image has none."""
+    n = 0 if k == 3 else 4
+    rng = np.random.default_rng(k)
+    corners = rng.uniform(0, 40, (n, 2))
+    boxes = np.concatenate([corners, corners + rng.uniform(5, 50, (n, 2))], axis=1)
+    return boxes, rng.uniform(0.1, 0.9, n), rng.integers(0, 3, n)
+
+
+def rows():
+    for k, image in enumerate(IMAGES):
+        for (left, top, right, bottom), score, label in zip(*found_on(k), strict=True):
+            bbox = [left, top, right - left, bottom - top]
+            yield {
+                "image_id": int(image.image_id),
+                "category_id": label,
+                "bbox": bbox,
+                "score": score,
+            }
+
+
+def as_rows():
+    return list(rows())  # with the numbers of NumPy
+
+
+def as_frame():
+    table = pd.DataFrame(rows())
+    sides = np.stack(table.pop("bbox").to_list())
+    return table.assign(**dict(zip("xywh", sides.T, strict=True)))
+
+
+def as_frame_of_lists():
+    return pd.DataFrame(rows())
+
+
+def as_arrow():
+    return pa.Table.from_pandas(as_frame())
+
+
+def as_document():
+    entries = [{"id": int(i.image_id), "file_name": i.file_name} for i in IMAGES]
+    categories = [{"id": k, "name": word} for k, word in enumerate(WORDS)]
+    return {"images": entries, "categories": categories, "annotations": as_rows()}
+
+
+def as_coco():
+    """As `pycocotools.COCO.loadRes` returns it."""
+    return SimpleNamespace(dataset=as_document(), loadRes=None)
+
+
+class Tensor:
+    """A tensor that only `cpu` turns into an array."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self.values
+
+    def __array__(self, *args, **kwargs):
+        raise TypeError("can't convert a tensor of another device")
+
+
+def as_supervision():
+    for k in range(len(IMAGES)):
+        boxes, scores, labels = found_on(k)
+        words = np.array([WORDS[label] for label in labels])
+        yield SimpleNamespace(
+            xyxy=boxes, confidence=scores, class_id=labels, data={"class_name": words} if k else {}
+        )
+
+
+def as_torchvision():
+    for k in range(len(IMAGES)):
+        yield dict(zip(("boxes", "scores", "labels"), map(Tensor, found_on(k)), strict=True))
+
+
+def as_ultralytics(name="/data/new/{:03}.jpg"):
+    for k, image in enumerate(IMAGES):
+        boxes = dict(zip(("xyxy", "conf", "cls"), map(Tensor, found_on(k)), strict=True))
+        yield SimpleNamespace(
+            boxes=SimpleNamespace(**boxes),
+            names=dict(enumerate(WORDS)),
+            path=name.format(k),
+            orig_shape=image.size,
+        )
+
+
+def as_ultralytics_of_arrays():
+    return as_ultralytics("image{}.jpg")
+
+
+FORMS = {
+    form.__name__[3:]: form
+    for form in (
+        *(as_rows, as_frame, as_frame_of_lists, as_arrow, as_document, as_coco, as_supervision),
+        *(as_torchvision, as_ultralytics, as_ultralytics_of_arrays),
+    )
+}
+
+
+def made(form):
+    given = FORMS[form]()
+    return (
+        given
+        if hasattr(given, "columns") or hasattr(given, "dataset") or isinstance(given, dict)
+        else list(given)
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_boxes_are_those_of_a_file(tmp_path, form):
+    (tmp_path / "rows.json").write_text(json.dumps(as_rows(), default=lambda value: value.item()))
+    wanted = read_predictions(tmp_path / "rows.json", images=IMAGES, numbers=NUMBERS)
+    given = made(form)
+    read = read_predictions(given, images=IMAGES, numbers=NUMBERS)
+    assert read.images == IMAGES and not read.uncovered
+    np.testing.assert_array_equal(read.image, wanted.image)
+    np.testing.assert_allclose(read.boxes, wanted.boxes, atol=1e-9)
+    np.testing.assert_allclose(read.scores, wanted.scores, atol=1e-12)
+    words, wanted_words = ([b.categories[k] for k in b.label] for b in (read, wanted))
+    assert words == wanted_words
+    assert isinstance(given_boxes(given), autoeval.Predictions)
+
+
+@pytest.mark.parametrize("form", ["supervision", "torchvision", "ultralytics"])
+def test_lists_without_images_are_all_images(form):
+    read = read_predictions(made(form), numbers=NUMBERS)
+    assert len(read.images) == len(IMAGES) and len(read) == 20  # one image has no box
+    if form == "ultralytics":
+        assert read.images[2] == LabelledImage("/data/new/002.jpg", "/data/new/002.jpg", (100, 200))
+
+
+def test_items_that_name_no_image_are_one_an_image():
+    short = made("supervision")[:-1]
+    with pytest.raises(InputError, match="has 5 items, one an image, and there are 6 images"):
+        read_predictions(short, images=IMAGES, numbers=NUMBERS)
+    assert read_predictions(made("ultralytics")[:-1], images=IMAGES).uncovered == (5,)
+    read = read_predictions(made("torchvision"), images=IMAGES, numbers=NUMBERS)
+    assert [notice.code for notice in read.left_out] == ["images-by-place"]
+
+
+def test_torchvision_may_name_its_images():
+    items = [
+        {**item, "image_id": np.int64(image.image_id)}
+        for item, image in zip(made("torchvision"), IMAGES, strict=True)
+    ][::-1]
+    read = read_predictions(items, images=IMAGES, numbers=NUMBERS)
+    np.testing.assert_array_equal(np.bincount(read.image), [4, 4, 4, 0, 4, 4])
+    np.testing.assert_allclose(read.boxes[read.image == 0], found_on(0)[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (3, "Expected predictions as a path; a DataFrame .*but got int. A detector"),
+        ({"a.jpg": []}, "but got dict with a.jpg"),
+        ([3.5], "but got list of float"),
+        (np.zeros((3, 6)), "but got ndarray"),
+    ],
+)
+def test_other_objects_are_named(given, message):
+    with pytest.raises(InputError, match=message):
+        read_predictions(given_boxes(given).path, images=IMAGES, numbers=NUMBERS)
+
+
+def test_items_whose_parts_do_not_fit():
+    item = {"boxes": np.zeros((2, 4)), "scores": np.zeros(3), "labels": np.zeros(3)}
+    with pytest.raises(InputError, match=r"Item 0 of the list .* expected boxes of shape \(3, 4\)"):
+        read_predictions([item], numbers=NUMBERS)
+
+
+def test_labels_in_memory_are_those_of_a_file(tmp_path):
+    document = as_document()
+    text = json.dumps(document, default=lambda value: value.item())
+    (tmp_path / "labels.json").write_text(text)
+    from_file = read_coco(tmp_path / "labels.json")
+    for given in (document, SimpleNamespace(dataset=document), from_file):
+        labels = labels_in_memory(given)
+        assert labels.boxes == from_file.boxes and labels.images == from_file.images
+    assert images_in_memory(document) == from_file.images and images_in_memory([1]) is None
+    with pytest.raises(InputError, match=r"Expected labels as a path .* but got list of int"):
+        labels_in_memory([1])
