@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
 
 from autoeval.commands.short_help import add_help
 from autoeval.commands.typed_options import typed_options
@@ -72,63 +70,15 @@ GROUPS = {
 }
 COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
 
-FORMER_OPTIONS = {
-    "--out": "--work-dir",
-    "--config": "--detector",
-    "--classes": "classes=",
-    "--stages": "stages=",
-    "--trust-checkpoint": "trust_checkpoint=",
-    "--half-size-predictions": "half_size=",
-    "--names": "names=",
-    "--truncated": "complete=",
-    "--img-dir": "img_dir=",
-    "--label-images": "img_dir=",
-    "--family": "group=",
-    "--words": "words=",
-    "--pseudo-words": "words=",
-    "--iou": "iou=",
-    "--data-root": "data_root=",
-    "--max-images": "max_images=",
-    "--n-transforms": "n_transforms=",
-    "--teacher": "--reference",
-    "--teacher-checkpoint": "checkpoint=",
-    "--reference-names": "names=",
-    "--compare-predictions": "predictions=",
-    "--against-predictions": "predictions=",
-    "--baseline": "baseline=",
-    "--false-alarms": "false_alarms=",
-    "--dropout": "dropout=",
-    "--repeats": "repeats=",
-    "--class-aware": "class_aware=",
-    "--views": "views=",
-    "--das": "das=",
-    "--count-thr": "count_thr=",
-    "--bins": "bins=",
-    "--bins-name": "name=",
-    "--gamma": "gamma=",
-    "--seed": "seed=",
-    "--split": "split=",
-    "--exclude": "exclude=",
-    "--n-negatives": "n_negatives=",
-    "--layout": "layout=",
-    "--prompts-of": "model=",
-    "--max-tokens": "max_tokens=",
-    "--fit-canvas": "fit_canvas=",
-    "--box-anywhere": "box_anywhere=",
-    "--report-only": "only=",
-    "--every": "every=",
-    "--depth": "depth=",
-    "--n-sets": "n_sets=",
-    "--n-images": "n_images=",
-    "--executor": "--launcher",
-    "--workers": "workers=",
-    "--num-gpus-per-worker": "gpus=",
-    "--num-cpus-per-worker": "cpus=",
-    "--address": "address=",
-}
-"""What an option was called; a name that ends in = stands behind the input that it belongs to."""
-
 HELP = ("-h", "--help", "--help-all")
+#: The extra that brings a module; others come with the package.
+EXTRA_OF = {
+    **dict.fromkeys(("torch", "mmdet", "mmengine", "mmcv", "albumentations"), "mmdet,mmcv-lite"),
+    **dict.fromkeys(("astropy",), "counting"),
+    "openai": "endpoint",
+    "ray": "ray",
+    "transformers": "vlm",
+}
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
@@ -177,7 +127,9 @@ def _main(argv: Sequence[str] | None) -> int:
 def parser_of(name: str) -> argparse.ArgumentParser:
     """Make the parser of a subcommand."""
     module = importlib.import_module(_module(name))
-    parser = _Parser(prog=f"autoeval {name}", description=module.__doc__, add_help=False)
+    parser = argparse.ArgumentParser(
+        prog=f"autoeval {name}", description=module.__doc__, add_help=False
+    )
     add_help(parser, getattr(module, "RARE", ()))
     module.add_arguments(parser)
     return parser
@@ -191,19 +143,6 @@ def _shown(words: Sequence[str], args: argparse.Namespace) -> str:
 
         words = [word.replace(secret, masked_address(secret)) for word in words]
     return shlex.join(["autoeval", *words])
-
-
-class _Parser(argparse.ArgumentParser):
-    """Names the option of today where that of former versions is given."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print what is wrong and exit with status 2."""
-        for former, today in FORMER_OPTIONS.items():
-            has_it = self._subparsers or today in self.format_help()
-            if has_it and re.search(rf"{former}\b", message):
-                where = ", behind its input" if today.endswith("=") else ""
-                message += f" ({former} is called {today} now{where})"
-        super().error(message)
 
 
 def _module(name: str) -> str:
@@ -226,7 +165,7 @@ def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace)
         if not error.name or error.name.startswith("autoeval"):
             raise
         print(
-            f"error: this needs {error.name}, which is not installed: {_install()}.",
+            f"error: this needs {error.name}, which is not installed: {_install(error.name)}.",
             file=sys.stderr,
         )
         return BAD_INPUT
@@ -241,17 +180,13 @@ def _run(command: Callable[[argparse.Namespace], int], args: argparse.Namespace)
         return INTERRUPTED
 
 
-def _install() -> str:
-    """Return how what is missing is installed, in a checkout or with the package."""
+def _install(module: str) -> str:
+    """Return how a module that is missing is installed, in a checkout or with the package."""
+    extra = EXTRA_OF.get(module)
+    extras = f"[{extra}]" if extra else ""
     if (Path(__file__).resolve().parents[1] / "pyproject.toml").is_file():
-        return (
-            "pip install -e . (requirements-predictions.txt is enough for COCO labels and "
-            "predictions alone)"
-        )
-    return (
-        "pip install the wheel of autoeval again, without --no-deps, or that package alone "
-        "(Pillow is the package of PIL, opencv-python-headless that of cv2)"
-    )
+        return f"pip install -e '.{extras}'" if extra else "pip install -e ."
+    return f"pip install 'autoeval{extras}'" if extra else "pip install autoeval"
 
 
 def _usage(words: list[str]) -> int:

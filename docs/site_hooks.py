@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mkdocs.structure.files import File
 
-from autoeval.cli import FORMER_OPTIONS, GROUPS, _module
+from autoeval.cli import GROUPS, _module
 
 ROOT = Path(__file__).parents[1]
 INDEX = "docs/README.md"
@@ -30,7 +30,6 @@ NOTEBOOKS = {
 }
 ADDED = {**PROJECT, **NOTEBOOKS}
 COMMANDS_HERE = "<!-- the commands, from their parsers -->"
-FORMER_HERE = "<!-- the former options, from the command line -->"
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|!?\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)]*)?\)")
 FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
@@ -57,7 +56,6 @@ def on_files(files, config):
 def on_page_markdown(markdown, page, config, files):
     """Lead links to pages of the site, and write the reference of commands."""
     markdown = markdown.replace(COMMANDS_HERE, commands())
-    markdown = markdown.replace(FORMER_HERE, former_options())
     source = next((p for p, to in ADDED.items() if to == page.file.src_uri), None)
     own = source or f"docs/{page.file.src_uri}"
 
@@ -116,12 +114,6 @@ def commands():
             module.add_arguments(parser)
             parts += [f"### autoeval {name}", *options(parser)]
     return "\n\n".join(parts)
-
-
-def former_options():
-    """Write the table of options that have other names now."""
-    rows = [f"| `{former}` | `{today}` |" for former, today in FORMER_OPTIONS.items()]
-    return "\n".join(["| before | now |", "|---|---|", *rows])
 
 
 def options(parser):

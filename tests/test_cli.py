@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from autoeval import __version__
-from autoeval.cli import COMMANDS, FORMER_OPTIONS, _module, main
+from autoeval.cli import COMMANDS, _module, main
 from autoeval.stability.metasets.recipe import MetaSetConfig
 
 ROOT = Path(__file__).parents[1]
@@ -54,31 +54,6 @@ def test_a_folder_of_results_is_named_by_one_option_everywhere():
         assert "--work-dir" in found[name], name
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["fit", "--img-dir", "val"], "--img-dir is called img_dir= now, behind its input"),
-        (["estimate", "x", "--config", "a.py"], "--config is called --detector now"),
-        (["estimate-map", "--n-sets", "3"], "--n-sets is called n_sets= now"),
-    ],
-)
-def test_a_former_option_is_answered_with_what_stands_behind_an_input(words, named, capsys):
-    with pytest.raises(SystemExit):
-        main(words)
-    assert named in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("words", [["bench", "x"], ["study", "repeats", "--scores", "x"]])
-def test_a_former_option_is_answered_with_that_of_today(words, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main([*words, "--out", "folder"])
-    assert stopped.value.code == 2
-    assert "--out is called --work-dir now" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["convert-labels", "a", "b", "--out", "c"])  # has neither
-    assert "--work-dir" not in capsys.readouterr().err
-
-
 # Of pip, ray, torchrun, lmms-eval and MMDetection; and the program's own
 FOREIGN = {"--head", "--no-deps", "--nproc-per-node", "--include_path", "--tasks", "--out"}
 FOREIGN |= {"--version", "--help-all"}
@@ -92,12 +67,10 @@ def options_named(text):
 
 
 def test_messages_name_options_that_there_are():
-    """Former ones are named where they are answered with those of today, and nowhere else."""
     known = set().union(*all_options().values()) | FOREIGN
     wrong = {}
     for path in (ROOT / "autoeval").rglob("*.py"):
-        former = set(FORMER_OPTIONS) if path.name == "cli.py" else set()
-        lost = options_named(path.read_text("utf-8")) - known - former
+        lost = options_named(path.read_text("utf-8")) - known
         wrong |= {path.name: lost} if lost else {}
     assert wrong == {}
     assert options_named('f"{name}: --gone FILE (--k, a--b)"') == {"--gone", "--k"}
@@ -205,6 +178,7 @@ def test_output_that_nobody_reads_ends_the_program_quietly(words, buffering):
 def test_what_is_missing_is_installed_as_the_package_was(tmp_path, monkeypatch):
     from autoeval import cli
 
-    assert "pip install -e ." in cli._install()
+    assert cli._install("scipy") == "pip install -e ."
+    assert cli._install("torch") == "pip install -e '.[mmdet,mmcv-lite]'"
     monkeypatch.setattr(cli, "__file__", str(tmp_path / "autoeval" / "cli.py"))
-    assert "-e ." not in cli._install() and "wheel" in cli._install()
+    assert cli._install("ray") == "pip install 'autoeval[ray]'"

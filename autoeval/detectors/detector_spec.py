@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TUPLE = "tuple"
 SETTINGS = ("checkpoint", "device", "cfg_options", "trust_checkpoint", "classes", "precision")
-FORMER_FIELDS = {"stages"}  # in what older versions saved; clean boxes do not depend on it
+STAGES = "stages"  # where features are dropped, kept along; clean boxes do not depend on it
 _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>\w+)")
 
 
@@ -95,7 +95,7 @@ class DetectorSpec:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote; `InputError` if a file is no longer where it was."""
-        fields = {name: setting for name, setting in values.items() if name not in FORMER_FIELDS}
+        fields = {name: value for name, value in values.items() if name != STAGES}
         spec = cls(**{**fields, "cfg_options": _with_tuples(values.get("cfg_options"))})
         for field, option in (("name", "detector"), ("checkpoint", "checkpoint")):
             path = getattr(spec, field)

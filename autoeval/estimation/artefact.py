@@ -13,7 +13,6 @@ import pyarrow
 import pyarrow.parquet
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import with_group_column
 from autoeval.runtime.files import PathLike, atomic_path
 from autoeval.runtime.store import rows_digest
 
@@ -82,7 +81,7 @@ def _with_current_names(
         if settings and FORMER in settings:
             settings[REFERENCE] = settings.pop(FORMER)
     table = table.rename(columns=lambda name: str(name).replace(*FORMER_SCORE, 1))
-    return with_group_column(table), metadata
+    return table, metadata
 
 
 def _digest(table: pd.DataFrame, note: bytes) -> bytes:

@@ -41,7 +41,7 @@ from autoeval.estimation.reference_prior import (
     WithReference,
     shipped_reference_prior,
 )
-from autoeval.estimation.score_table import sources, with_group_column
+from autoeval.estimation.score_table import sources
 from autoeval.io.wording import listed
 from autoeval.model import (
     Away,
@@ -112,7 +112,6 @@ class BayesianRegression:
                 f"threshold, not {self.target}: use one of the other methods for it."
             )
         check_level(self.level)
-        table = with_group_column(table)  # of a table that a user read
         rows = with_target(pair_rows(table), self.target)
         self.features_ = tuple(self.features or features_at(self.target))
         if self.prior is None or self.scaling is None:

@@ -9,36 +9,16 @@ from __future__ import annotations
 
 import pandas as pd
 
-from autoeval.errors import InputError
 from autoeval.targets import TARGETS
 
 SEED, SAMPLE = "seed", "sample"
 REQUIRED = ("source", "sample_set", "kind", "repeat", "n_images")
 _COUNTS = ("n_boxes", "n_unreadable")
-GROUP, FORMER_GROUP = "group", "family"  # column of groups now, and in tables of earlier versions
 
 
 def sources(table: pd.DataFrame) -> list[str]:
     """Return the names of the sources, in order of appearance."""
     return list(dict.fromkeys(table["source"]))
-
-
-def with_group_column(table: pd.DataFrame) -> pd.DataFrame:
-    """Name the column of groups of a table of an earlier version as it is named now.
-
-    Read under another name, sources of one origin would no longer be left out together.
-
-    >>> with_group_column(pd.DataFrame({"source": ["a"], "family": ["f"]})).columns.tolist()
-    ['source', 'group']
-    """
-    if FORMER_GROUP not in table:
-        return table
-    if GROUP in table:
-        raise InputError(
-            f"Expected one column of groups but got `{GROUP}` and `{FORMER_GROUP}`, its former "
-            "name: leave one of them out."
-        )
-    return table.rename(columns={FORMER_GROUP: GROUP})
 
 
 def feature_columns(table: pd.DataFrame) -> list[str]:

@@ -46,7 +46,6 @@ KINDS: dict[str, tuple[type[Detections], str]] = {
     "candidates": (Candidates, "kept"),
     "reweighted": (Classified, "probabilities"),
 }
-FORMER_PREFIX = "teacher_", "reference_"  # of a field in older folders, and now
 Stored = Mapping[str, np.ndarray]
 OBSERVED, CONTENT = "observed", "evidence"
 OTHERWISE = "as another detector saw them, or the same with other settings or categories"
@@ -90,7 +89,7 @@ def pack_evidence(evidence: Sequence[Evidence]) -> bytes:
 def unpack_evidence(content: bytes) -> list[Evidence]:
     """Read what `pack_evidence` wrote."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        stored = {name.replace(*FORMER_PREFIX, 1): array for name, array in file.items()}
+        stored = dict(file.items())
     fields = {name: _of_images(stored, name, _sets(stored, name)) for name in BOXES}
     fields |= {name: _of_images(stored, name, _split(stored, name)) for name in ARRAYS}
     return [

@@ -143,10 +143,7 @@ def _files(root: Path, entry: Mapping) -> SeedSetFiles:
     name = rest.pop("name")
     labels = rest.pop("ann_file") if "ann_file" in rest else rest.pop("labels")
     img_dir, mapping = rest.pop("img_dir", None), rest.pop("mapping", None)
-    group, former = rest.pop("group", None), rest.pop("family", None)
-    if group is not None and former is not None:
-        raise InputError(f"Seed set {name!r}: `family` is the former word for `group`: give one.")
-    group = former if group is None else group
+    group = rest.pop("group", None)
     return SeedSetFiles(
         name,
         root / labels,

@@ -22,7 +22,7 @@ from autoeval.estimation.observation.detector_identity import (
     kept_with,
 )
 from autoeval.estimation.observation.observing import Observer
-from autoeval.estimation.score_table import SAMPLE, SEED, with_group_column
+from autoeval.estimation.score_table import SAMPLE, SEED
 from autoeval.io.tasks.seed_set import SeedSet
 from autoeval.runtime.job import Advance, Executor, Job
 from autoeval.runtime.jobs import JobCounts, run_jobs
@@ -169,4 +169,4 @@ def read_stored_sets(folder: Path) -> list[LabelledSet]:
             f"Expected the boxes of the sources in {file}: run estimate-map again in a new work "
             "dir; older versions did not keep them."
         )
-    return recorded_sets(with_group_column(pd.read_parquet(file)))
+    return recorded_sets(pd.read_parquet(file))

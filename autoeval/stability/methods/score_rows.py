@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow
 
 from autoeval.errors import InputError
-from autoeval.estimation.score_table import REQUIRED, SAMPLE, SEED, sources, with_group_column
+from autoeval.estimation.score_table import REQUIRED, SAMPLE, SEED, sources
 from autoeval.targets import Target
 
 ROUNDING = 1e-9
@@ -70,7 +70,6 @@ def check_varies(rows: pd.DataFrame, features: Sequence[str]) -> None:
 
 def groups_of(table: pd.DataFrame) -> dict[str, str]:
     """Return the group of each source, its own name where the table tells none."""
-    table = with_group_column(table)
     if "group" not in table:
         return {name: name for name in sources(table)}
     group_of = table.drop_duplicates("source").set_index("source")["group"]
@@ -142,7 +141,6 @@ def read_scores(path: Path) -> pd.DataFrame:
         table = pd.read_parquet(file)
     except pyarrow.ArrowException as error:
         raise InputError(f"{file} is no Parquet file: {error}") from error
-    table = with_group_column(table)
     check_score_table(table, ())
     return table
 

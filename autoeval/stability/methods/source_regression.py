@@ -14,7 +14,7 @@ from autoeval.estimation.bayesian_regression import DEFAULT_METHOD, BayesianRegr
 from autoeval.estimation.estimate import Estimate
 from autoeval.estimation.intervals import MIN_SOURCES, check_level
 from autoeval.estimation.regression_estimate import estimate_site_rows
-from autoeval.estimation.score_table import SEED, sources, with_group_column
+from autoeval.estimation.score_table import SEED, sources
 from autoeval.estimation.warnings import estimate_warnings
 from autoeval.model.left_out import leave_one_group_out
 from autoeval.stability.methods import Method, make_method, readable
@@ -52,7 +52,6 @@ class SourceRegression:
 
     def fit(self, table: pd.DataFrame) -> Self:
         """Fit on a score table."""
-        table = with_group_column(table)  # of a table that a user read
         target = find_target(self.target)
         check_level(self.level)
         features = readable(make_method(self.method), table)

@@ -1,6 +1,5 @@
 """Evidence comes back from bytes to the last bit, whatever of it there is."""
 
-import io
 from dataclasses import fields
 
 import numpy as np
@@ -81,14 +80,3 @@ RNG = np.random.default_rng(0)
 )
 def test_there_and_back(images):
     assert_same(tuple(unpack_evidence(pack_evidence(images))), tuple(images))
-
-
-def test_boxes_of_a_reference_come_back_from_an_older_folder():
-    images = [full(RNG, "a", 4), full(RNG, "b", 0)]
-    with np.load(io.BytesIO(pack_evidence(images))) as file:
-        older = {name.replace("reference_", "teacher_"): of for name, of in file.items()}
-    assert "teacher_boxes" in older
-    buffer = io.BytesIO()
-    np.savez(buffer, **older)
-    for one, other in zip(images, unpack_evidence(buffer.getvalue()), strict=True):
-        assert_same(one, other)

@@ -85,16 +85,12 @@ def test_malformed_task_files(tmp_path, text, message):
         load_task(tmp_path / "missing.py", tmp_path)
 
 
-@pytest.mark.parametrize("word", ["group", "family"])  # the second in files of earlier versions
-def test_sources_of_one_group(tmp_path, word):
-    text = f"""name = 'x'
+def test_sources_of_one_group(tmp_path):
+    text = """name = 'x'
 categories = ['a']
-seed_sets = [dict(name=n, labels=n + '.json', {word}=g) for n, g in (('a', 'port'), ('b', None))]
+seed_sets = [dict(name=n, labels=n + '.json', group=g) for n, g in (('a', 'port'), ('b', None))]
 """
     assert load_task(write(tmp_path, text), tmp_path).groups == {"a": "port", "b": "b"}
-    both = text.replace(f"{word}=g", "group=g or 'p', family=g or 'p'")
-    with pytest.raises(InputError, match="`family` is the former word for `group`"):
-        load_task(write(tmp_path, both), tmp_path)
 
 
 def test_lookup():
