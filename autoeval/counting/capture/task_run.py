@@ -25,6 +25,7 @@ from autoeval.counting.capture.render import Inpainter
 from autoeval.counting.capture.split import INPAINTED, OCCLUDED, CaptureItem, CaptureSplit
 from autoeval.counting.capture.tasks import (
     CHOICE,
+    FOUND,
     PATTERN_CHOICES,
     CaptureTask,
     PromptBook,
@@ -147,6 +148,8 @@ def _queries(
     if not speaks:
         given = list(getattr(counter, "needs", ()))
     for item in task.items(split.items):
+        if task.oracle_fact == FOUND and fact(item, FOUND) is None:
+            continue
         question = task.question(item, book) if speaks else item.object_name
         context: dict[str, Any] = {name: fact(item, name, task.variant) for name in given}
         if not speaks:
