@@ -101,6 +101,8 @@ def _without_tags(text: str) -> tuple[str, int | None]:
     if corners := re.findall(r"<loc\d+>", text):  # of PaliGemma: four for each box
         text = re.sub(r"<loc\d+>", " ", text)
         add(len(corners) // 4)
+    bare = r"<(bbox|bounding_box|box_2d|location|coordinates?)>[\d\s.,;()\[\]-]+</\1>"
+    text = re.sub(bare, lambda match: add(1), text, flags=_FLAGS)
     text = re.sub(r"<points?\b[^<>]*>(?:[^<>]*</points?>)?", points, text, flags=_FLAGS)
     boxes = r"(?:<\|?ref\|?>.*?<\|?/ref\|?>\s*)?<\|?(box|det|quad)\|?>(.*?)<\|?/\1\|?>"
 

@@ -40,9 +40,16 @@ _WORDS = (
 _DOZENS = (
     rf"\b(?:(?:a\s+)?(half)(?:\s+a\s+|[\s-]+)dozen\b|(?:(an?|{_BELOW_100}){_JOIN}dozens?|dozen)\b)"
 )
-_ARTICLES = {"a single": 1, "a lone": 1, "a couple of": 2, "a couple": 2, "a pair of": 2}
+_ARTICLES = {
+    "a single": 1,
+    "a lone": 1,
+    "a couple of": 2,
+    "a couple": 2,
+    "a pair of": 2,
+    "a pair": 2,
+}
 _ARTICLE = (
-    r"\b(?:a\s+(?:single|lone)|a\s+couple(?:\s+of)?|a\s+pair\s+of)\b"
+    r"\b(?:a\s+(?:single|lone)|a\s+couple(?:\s+of)?|a\s+pair(?:\s+of)?)\b"
     rf"(?!\s+(?:of\s+)?(?:{_OPEN}|hundred|thousand))"  # "a couple of dozen"
 )
 # "A dog" is one dog where nothing else is said.
@@ -115,6 +122,7 @@ _NUMBERS = (  # that say something else than how many objects there are
     rf"[(\[]\s*-?{N}(?:\s*[,;]\s*-?{N}){{1,3}}\s*[)\]]",  # coordinates
     rf"\b[xy]\s*=\s*{N}",
     rf"\bconfiden\w+(?:\W+(?:is|level|score|of|about)\b)*\W{{1,6}}{N}(?:\s*/\s*{N})?",
+    rf"\b(?:rows|columns|lines|steps|layers|images|floors)\s+{N}\s*(?:[-–—,&]|to|and|through)\s*{N}",
     rf"{_LABELLED}\s*#?\s*{N}",
     rf"\b{_LABEL}\s+{N}(?=\s*:\s*(?:about\s+)?{N})",
     rf"(?<!{_CLOSE}\s)\b(?:rows|columns|cols|layers|spacing|size|per\s+row)\s*[:=]\s*{N}",
@@ -137,7 +145,7 @@ _NUMBERS = (  # that say something else than how many objects there are
     rf"(?:^|(?<=[\s:=(]))[-−]{N}",  # below zero
     rf"\b(?:minus|subtract\w*|remov\w+|without|except(?:\s+for)?|but\s+for)\s+(?:the\s+)?{N}",
 )
-_BEFORE_RANGES = 12  # patterns above that must be read before ranges are
+_BEFORE_RANGES = 13  # patterns above that must be read before ranges are
 _BOUND = (
     r"(?:at\s+(?:least|most|minimum)|(?:more|less|fewer|greater|larger|smaller|higher|lower)\s+than|"
     r"(?<!looking\s)over|under|above|below|upwards?\s+of|in\s+excess\s+of|exceed(?:s|ing)?|"
@@ -211,6 +219,10 @@ _NOTHING = (
     r"there)\b(?=\s+in\s+(?:this|the)|\W*$)|in\s+(?:this|the)\s+(?:image|picture|photo))",
     r"\b(?:does|do|did)(?:n['’]t|\s+not)\s+(?:contain|show|include|have|depict|feature|"
     r"display|see|find|spot|observe|detect|notice)\s+(?P<noun>(?!all\b|any\b|enough\b|this\b)[a-z]+s)\b",
+    r"^\W*not\s+an?\s+(?P<noun>[a-z]+)\b",
+    r"\b(?:does|do|did)(?:n['’]t|\s+not)\s+(?:actually\s+)?(?:contain|show|include|have|depict|feature|see|find|"
+    r"spot|observe|detect|notice)\s+(?P<noun>(?!(?:all|any|enough|this|that|it|them|one|everything|clear|well|"
+    r"much|more|the)\b)[a-z]+)(?=\s*[.,;!]|\s+(?:in|on|here|at)\b|\s*$)",
     r"\bwithout\s+any\b|\b(?:devoid|free)\s+of\b",
 )
 
@@ -231,7 +243,7 @@ _LINE = (
 )
 _OF_ROW = (
     rf"(?:\b{_LINE}s?\s*#?\s*(?:{N})|\b{_ORDER}(?:[\s-]+\w+)?\s+{_LINE}s?\b|^\W*{_ORDER}\b[^:]{{0,20}}:"
-    rf"|\b{_LINE}\b[^:]{{0,20}}:|\b{_LABEL}\s+{N}\s*:\s*$)"
+    rf"|(?<!per\s)(?<!each\s)(?<!every\s)\b{_LINE}\b[^:]{{0,20}}:|\b{_LABEL}\s+{N}\s*:\s*$)"
 )
 _SPOT = (
     r"(?:top|middle|bottom|left|right|upper|lower|outer|inner|front|back|centre|center|base|other\s+side|"
@@ -245,10 +257,12 @@ _PLACE = (
 _INTRODUCED = (  # "starting at the top row, there are"
     rf"^\W*(?:\w+\s+){{0,3}}?(?:in|on|at|with|from|for|along)\s+(?:the\s+)?{_ORDER}\s+(?:\w+\s+)?"
     rf"(?:{_LINE}|half|part|corner|section|edge)\b[^,;:.]{{0,20}},[^,;:.]*$"
+    rf"|\b(?:at|in|on|for|with|the)\s+(?:the\s+)?{_ORDER}\s+(?:\w+\s+)?{_LINE}\b[^,;:.]{{0,20}}\s+and\s+"
+    r"(?:I\s+)?(?:can\s+)?(?:see|count|find)\b[^,;:.]*$"
 )
 _BEFORE = (
     r"\b(?:initial(?:ly)?|original(?:ly)?|previous(?:ly)?|earlier|at\s+first|first\s+(?:I\s+)?(?:got|thought|counted|guess\w*|"
-    r"estimate\w*|said|count)|thought|used\s+to)\b"
+    r"estimate\w*|said|count)|thought|used\s+to|wrong\s+to\s+say|wrongly|mistakenly|incorrectly|miscounted)\b"
 )
 _AT_FIRST = (
     r"(?:\w+\s+){0,2}?(?:(?:the|my)\s+first\s+(?:time|try|pass|count)|at\s+first|initially|"
@@ -351,7 +365,8 @@ def mark_numbers(text: str) -> tuple[str, list[float]]:
         plain = re.sub(rf"{_SPACE}|,", "", plain)
         value = float(plain.replace(".", "") if plain.count(".") > 1 else plain)
         scale = (match["scale"] or "").strip().lower()
-        return put(value * {**_LARGE, "dozen": 12, "k": 1000, "": 1}[scale], match)
+        rest = float((match["rest"] or "0").split()[-1])
+        return put(value * {**_LARGE, "dozen": 12, "k": 1000, "": 1}[scale] + rest, match)
 
     def dozens(match: re.Match[str]) -> str:
         word = (match[2] or "a").lower()
@@ -368,7 +383,7 @@ def mark_numbers(text: str) -> tuple[str, list[float]]:
     text = re.sub(_NO_COUNT, lambda match: " " * len(match[0]), text, flags=_FLAGS)
     numeral = (
         rf"(?P<digits>{_DIGITS})(?:{_ISH})(?:(?P<attached>{_ATTACHED})"
-        r"|(?P<scale>\s*(?:hundred|thousand|million|dozen)\b|k\b)?)"
+        r"|(?P<scale>\s*(?:hundred|thousand|million|dozen)\b|k\b)?(?P<rest>(?<=hundred)\s+and\s+\d{1,2}\b)?)"
     )
     text = re.sub(numeral, lambda m: " " if m["attached"] else digits(m), text, flags=_FLAGS)
     text = re.sub(_DOZENS, dozens, text, flags=_FLAGS)
@@ -396,6 +411,8 @@ def _article(match: re.Match[str], put: Callable[[float, re.Match[str]], str]) -
 def _is_pronoun(match: re.Match[str]) -> bool:
     before, after = match.string[: match.start()], match.string[match.end() :]
     if re.search(r"\b(?:only|just|exactly|is|are|of|:)\s*$", before, _FLAGS):
+        if re.search(r"\b(?:only|just|exactly)\s*$", before, _FLAGS):
+            return bool(re.match(r"\s+by\s+one\b", after, _FLAGS))
         return bool(re.match(r"\s+(?:by\s+one|of\s+(?:the|them|which|these|those))", after, _FLAGS))
     if re.search(r"\b(?:only|just)\s+the\s*$", before, _FLAGS):
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import cv2
 import numpy as np
@@ -43,7 +44,12 @@ def confusion_chart(matrix: pd.DataFrame) -> Figure:
             if not np.isnan(value):
                 shade, text = "white" if value > 0.8 else "black", f"{value:.2f}"
                 axes.text(column, row, text, ha="center", va="center", fontsize=7, color=shade)
-    bar = {"label": "predicted / true count", "extend": "max", "shrink": 0.9, "fraction": 0.05}
+    bar: dict[str, Any] = {
+        "label": "predicted / true count",
+        "extend": "max",
+        "shrink": 0.9,
+        "fraction": 0.05,
+    }
     figure.colorbar(image, ax=axes, **bar)
     return figure
 
