@@ -31,7 +31,7 @@ def confusion_chart(matrix: pd.DataFrame) -> Figure:
     axes = figure.subplots()
     image = axes.imshow(matrix.to_numpy(), cmap="Blues", vmin=0, vmax=1.5, aspect="auto")
     # A name that stands upright needs a line of letters, 0.15 inches, and no more.
-    steep = (
+    steep: dict[str, Any] = (
         {"rotation": 90, "ha": "center"}
         if n_columns > MOST_WRITTEN
         else {"rotation": 60, "ha": "right"}
