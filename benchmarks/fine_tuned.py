@@ -1,12 +1,12 @@
 """Train detectors on single sites, as users train their own, and write what they find elsewhere.
 
-    python -m benchmarks.fine_tuned DATA WEIGHTS OUT [NAME ...]
+    python -m benchmarks.fine_tuned DATA WEIGHTS OUT [NAME ...] [--device cuda]
 
-Each detector of `HOMES` starts from COCO's YOLOX-nano (WEIGHTS) and is trained on 60 % of the
+Each detector of `TRAININGS` starts from COCO's YOLOX-nano (WEIGHTS) and is trained on 60 % of the
 images of one site, ``DATA/<task>/<site>``, in its labelled categories: about three minutes on one
 core. Then it runs on all sites that hold a category of its own, on the images of `site_images`,
-which none of them was trained on. Writes ``OUT/weights/<site>.pth`` and the boxes as COCO results,
-``OUT/predictions/<site>/<task>/<site>.json``; what is there already is kept.
+which it was not trained on. Writes ``OUT/weights/<name>.pth`` and the boxes as COCO results,
+``OUT/predictions/<name>/<task>/<site>.json``; what is there already is kept.
 ``benchmarks/fine_tuned_panel.py`` makes the tables of it.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -46,15 +47,39 @@ HOMES = (
     "two/dashcam_india",
     "all/bottle_cup_br",
 )
+"""Sites of the first detectors, whose pairs are compared (`benchmarks/fine_tuned_pairs.py`)."""
+MORE_HOMES = (
+    "vehicle/carla_drive",
+    "vehicle/dawn_fog",
+    "vehicle/drone_madison",
+    "vehicle/highway_id",
+    "vehicle/hituav_low",
+    "vehicle/trafficcam_night",
+    "vehicle/web_catalogue",
+    "person/cafe_overhead",
+    "person/cctv_person_day",
+    "person/danish_site_robot",
+    "person/football_pitch",
+    "person/penn_fudan",
+    "two/bdd_city_people",
+    "two/dawn_sand",
+    "two/hituav_mixed",
+)
+LONG = "_24"  # ends the name of a detector that is trained for `EPOCHS` instead of `STEPS`
 TRAINED_SHARE = 0.6
 LABELLED = "coco_mini"
 MOST_IMAGES = 60  # of a site that nobody was trained on, evenly taken
 SIZE, PAD = 416, 114.0
-STEPS, BATCH, WARM_UP = 140, 6, 15
+STEPS, EPOCHS, BATCH, WARM_UP = 140, 24, 6, 15
 RATE, WEIGHT_DECAY = 4e-4, 0.02
 SMALLEST_ZOOM = 0.7  # of the augmentation; the largest is its inverse
 SAME_WORD = {"vehicle": "car"}  # whose weights of the last layer a category starts with
 FEWEST_LABELS = 8  # of a category, to be learned
+
+TRAININGS = {
+    Path(home).name + ending: home for ending in ("", LONG) for home in (*HOMES, *MORE_HOMES)
+}
+"""Name of each detector and the site that it is trained on."""
 
 TrainingImage = tuple[torch.Tensor, np.ndarray, np.ndarray]
 """Pixels, boxes (N, 4) in them, and labels (N,)."""
@@ -66,7 +91,8 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("data", type=Path)
     parser.add_argument("weights", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of sites; default: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of detectors; default: all")
+    parser.add_argument("--device", default="cpu")
     return parser.parse_args()
 
 
@@ -74,10 +100,9 @@ def main() -> None:
     """Train all detectors and run them."""
     args = parse_args()
     torch.set_num_threads(1)
-    for home in HOMES:
-        if not args.names or Path(home).name in args.names:
-            detector = trained(args.data, home, args.weights, args.out / "weights")
-            predict(detector, args.data, args.out / "predictions" / Path(home).name)
+    for name in args.names or TRAININGS:
+        detector = trained(args.data, name, args.weights, args.out / "weights", args.device)
+        predict(detector, args.data, TRAININGS[name], args.out / "predictions" / name)
 
 
 def sites(data: Path) -> Iterator[tuple[str, LabelSet]]:
@@ -87,13 +112,13 @@ def sites(data: Path) -> Iterator[tuple[str, LabelSet]]:
             yield folder.relative_to(data).as_posix(), read_coco(folder / "annotations.json")
 
 
-def site_images(data: Path, site: str, content: LabelSet) -> list[int]:
-    """Return which images of a site no detector was trained on; of other sites some, evenly."""
+def site_images(data: Path, site: str, content: LabelSet, home: str = "") -> list[int]:
+    """Return which images of a site none of `HOMES` nor `home` learned; of others some, evenly."""
     n = len(content.images)
     if Path(site).name == LABELLED:
         entries = json.loads((data / site / "annotations.json").read_bytes())["images"]
         return np.flatnonzero([entry["coco_split"] == "val" for entry in entries]).tolist()
-    if site in HOMES:
+    if site in (*HOMES, home):
         return sorted(_shuffled(site, n)[round(TRAINED_SHARE * n) :])
     return np.unique(np.linspace(0, n - 1, min(n, MOST_IMAGES)).astype(int)).tolist()
 
@@ -108,21 +133,23 @@ def _shuffled(site: str, n: int) -> list[int]:
     return np.random.default_rng(list(site.encode())).permutation(n).tolist()
 
 
-def trained(data: Path, home: str, weights: Path, folder: Path) -> MMDetector:
+def trained(data: Path, name: str, weights: Path, folder: Path, device: str) -> MMDetector:
     """Train a detector on its home, or load it."""
+    home = TRAININGS[name]
     content = read_coco(data / home / "annotations.json")
     categories = home_categories(content)
     options = {"model.bbox_head.num_classes": len(categories)}
     config = read_config("yolox_nano", options)
-    model = build_model(config)
-    path = folder / f"{Path(home).name}.pth"
+    model = build_model(config).to(device)
+    path = folder / f"{name}.pth"
     if path.exists():
-        model.load_state_dict(torch.load(path, weights_only=True))
+        model.load_state_dict(torch.load(path, weights_only=True, map_location=device))
     else:
         state = torch.load(weights, weights_only=True)["state_dict"]
         model.load_state_dict(with_categories(state, categories))
         kept = _shuffled(home, len(content.images))[: round(TRAINED_SHARE * len(content.images))]
-        train(model, training_images(data / home, content, kept, categories), home)
+        steps = math.ceil(EPOCHS * len(kept) / BATCH) if name.endswith(LONG) else STEPS
+        train(model, training_images(data / home, content, kept, categories), name, steps)
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_path(path) as temporary:
             torch.save(model.state_dict(), temporary)
@@ -162,22 +189,24 @@ def training_images(
     return found
 
 
-def train(model: Any, images: Sequence[TrainingImage], home: str) -> None:
+def train(model: Any, images: Sequence[TrainingImage], name: str, steps: int) -> None:
     """Minimise the model's own loss; its batch norms, folded into the weights, stay as they are."""
-    rng = np.random.default_rng(list(home.encode()))
+    rng = np.random.default_rng(list(TRAININGS[name].encode()))
+    device = next(model.parameters()).device
     model.train()
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.eval()
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=WEIGHT_DECAY)
     started, losses = time.monotonic(), []
-    for step in range(STEPS):
-        warm, left = min(1.0, (step + 1) / WARM_UP), 1 - step / STEPS
+    for step in range(steps):
+        warm, left = min(1.0, (step + 1) / WARM_UP), 1 - step / steps
         for group in optimizer.param_groups:
             group["lr"] = RATE * warm * left
         chosen = rng.choice(len(images), BATCH, replace=False)
         inputs, samples = zip(*(augmented(images[k], rng) for k in chosen), strict=True)
-        parts = model.loss(torch.stack(inputs), list(samples))
+        batch = torch.stack(inputs).to(device)
+        parts = model.loss(batch, [sample.to(device) for sample in samples])
         loss = sum(value for value in parts.values())
         optimizer.zero_grad()
         loss.backward()
@@ -186,7 +215,7 @@ def train(model: Any, images: Sequence[TrainingImage], home: str) -> None:
         losses.append(loss.item())
     first, last = np.mean(losses[:WARM_UP]), np.mean(losses[-WARM_UP:])
     taken = time.monotonic() - started
-    print(f"{home}: loss {first:.2f} to {last:.2f} in {taken:.0f} s", flush=True)
+    print(f"{name}: loss {first:.2f} to {last:.2f} in {taken:.0f} s", flush=True)
 
 
 def augmented(example: TrainingImage, rng: np.random.Generator) -> tuple[torch.Tensor, Any]:
@@ -219,13 +248,13 @@ def augmented(example: TrainingImage, rng: np.random.Generator) -> tuple[torch.T
     return canvas, DetDataSample(metainfo=shape, gt_instances=truth)
 
 
-def predict(detector: MMDetector, data: Path, out: Path) -> None:
+def predict(detector: MMDetector, data: Path, home: str, out: Path) -> None:
     """Run a detector on the sites that hold one of its categories."""
     for site, content in sites(data):
         path = out / f"{site}.json"
         if path.exists() or not set(content.categories) & set(detector.categories):
             continue
-        chosen = site_images(data, site, content)
+        chosen = site_images(data, site, content, home)
         found: list[dict[str, Any]] = []
         with progress_bar(len(chosen), site) as bar:
             for image in (content.images[k] for k in chosen):
