@@ -2,11 +2,11 @@
 
     python -m benchmarks.fine_tuned DATA WEIGHTS OUT [NAME ...] [--device cuda]
 
-Each detector of `TRAININGS` starts from COCO's YOLOX-nano (WEIGHTS) and is trained on 60 % of the
-images of one site, ``DATA/<task>/<site>``, in its labelled categories: about three minutes on one
-core. Then it runs on all sites that hold a category of its own, on the images of `site_images`,
-which it was not trained on. Writes ``OUT/weights/<name>.pth`` and the boxes as COCO results,
-``OUT/predictions/<name>/<task>/<site>.json``; what is there already is kept.
+Each detector of `HOMES` and `MORE_HOMES` starts from COCO's YOLOX-nano (WEIGHTS) and is trained on
+60 % of the images of one site, ``DATA/<task>/<site>``, in its labelled categories: about three
+minutes on one core. Then it runs on all sites that hold a category of its own, on the images of
+`site_images`, which it was not trained on. Writes ``OUT/weights/<home>.pth`` and the boxes as COCO
+results, ``OUT/predictions/<home>/<task>/<site>.json``; what is there already is kept.
 ``benchmarks/fine_tuned_panel.py`` makes the tables of it.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -65,21 +64,15 @@ MORE_HOMES = (
     "two/dawn_sand",
     "two/hituav_mixed",
 )
-LONG = "_24"  # ends the name of a detector that is trained for `EPOCHS` instead of `STEPS`
 TRAINED_SHARE = 0.6
 LABELLED = "coco_mini"
 MOST_IMAGES = 60  # of a site that nobody was trained on, evenly taken
 SIZE, PAD = 416, 114.0
-STEPS, EPOCHS, BATCH, WARM_UP = 140, 24, 6, 15
+STEPS, BATCH, WARM_UP = 140, 6, 15
 RATE, WEIGHT_DECAY = 4e-4, 0.02
 SMALLEST_ZOOM = 0.7  # of the augmentation; the largest is its inverse
 SAME_WORD = {"vehicle": "car"}  # whose weights of the last layer a category starts with
 FEWEST_LABELS = 8  # of a category, to be learned
-
-TRAININGS = {
-    Path(home).name + ending: home for ending in ("", LONG) for home in (*HOMES, *MORE_HOMES)
-}
-"""Name of each detector and the site that it is trained on."""
 
 TrainingImage = tuple[torch.Tensor, np.ndarray, np.ndarray]
 """Pixels, boxes (N, 4) in them, and labels (N,)."""
@@ -91,7 +84,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("data", type=Path)
     parser.add_argument("weights", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of detectors; default: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of sites; default: all")
     parser.add_argument("--device", default="cpu")
     return parser.parse_args()
 
@@ -100,9 +93,11 @@ def main() -> None:
     """Train all detectors and run them."""
     args = parse_args()
     torch.set_num_threads(1)
-    for name in args.names or TRAININGS:
-        detector = trained(args.data, name, args.weights, args.out / "weights", args.device)
-        predict(detector, args.data, TRAININGS[name], args.out / "predictions" / name)
+    for home in (*HOMES, *MORE_HOMES):
+        name = Path(home).name
+        if not args.names or name in args.names:
+            detector = trained(args.data, home, args.weights, args.out / "weights", args.device)
+            predict(detector, args.data, home, args.out / "predictions" / name)
 
 
 def sites(data: Path) -> Iterator[tuple[str, LabelSet]]:
@@ -133,23 +128,21 @@ def _shuffled(site: str, n: int) -> list[int]:
     return np.random.default_rng(list(site.encode())).permutation(n).tolist()
 
 
-def trained(data: Path, name: str, weights: Path, folder: Path, device: str) -> MMDetector:
+def trained(data: Path, home: str, weights: Path, folder: Path, device: str) -> MMDetector:
     """Train a detector on its home, or load it."""
-    home = TRAININGS[name]
     content = read_coco(data / home / "annotations.json")
     categories = home_categories(content)
     options = {"model.bbox_head.num_classes": len(categories)}
     config = read_config("yolox_nano", options)
     model = build_model(config).to(device)
-    path = folder / f"{name}.pth"
+    path = folder / f"{Path(home).name}.pth"
     if path.exists():
         model.load_state_dict(torch.load(path, weights_only=True, map_location=device))
     else:
         state = torch.load(weights, weights_only=True)["state_dict"]
         model.load_state_dict(with_categories(state, categories))
         kept = _shuffled(home, len(content.images))[: round(TRAINED_SHARE * len(content.images))]
-        steps = math.ceil(EPOCHS * len(kept) / BATCH) if name.endswith(LONG) else STEPS
-        train(model, training_images(data / home, content, kept, categories), name, steps)
+        train(model, training_images(data / home, content, kept, categories), home)
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_path(path) as temporary:
             torch.save(model.state_dict(), temporary)
@@ -189,9 +182,9 @@ def training_images(
     return found
 
 
-def train(model: Any, images: Sequence[TrainingImage], name: str, steps: int) -> None:
+def train(model: Any, images: Sequence[TrainingImage], home: str) -> None:
     """Minimise the model's own loss; its batch norms, folded into the weights, stay as they are."""
-    rng = np.random.default_rng(list(TRAININGS[name].encode()))
+    rng = np.random.default_rng(list(home.encode()))
     device = next(model.parameters()).device
     model.train()
     for module in model.modules():
@@ -199,8 +192,8 @@ def train(model: Any, images: Sequence[TrainingImage], name: str, steps: int) ->
             module.eval()
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=WEIGHT_DECAY)
     started, losses = time.monotonic(), []
-    for step in range(steps):
-        warm, left = min(1.0, (step + 1) / WARM_UP), 1 - step / steps
+    for step in range(STEPS):
+        warm, left = min(1.0, (step + 1) / WARM_UP), 1 - step / STEPS
         for group in optimizer.param_groups:
             group["lr"] = RATE * warm * left
         chosen = rng.choice(len(images), BATCH, replace=False)
@@ -215,7 +208,7 @@ def train(model: Any, images: Sequence[TrainingImage], name: str, steps: int) ->
         losses.append(loss.item())
     first, last = np.mean(losses[:WARM_UP]), np.mean(losses[-WARM_UP:])
     taken = time.monotonic() - started
-    print(f"{name}: loss {first:.2f} to {last:.2f} in {taken:.0f} s", flush=True)
+    print(f"{home}: loss {first:.2f} to {last:.2f} in {taken:.0f} s", flush=True)
 
 
 def augmented(example: TrainingImage, rng: np.random.Generator) -> tuple[torch.Tensor, Any]:
