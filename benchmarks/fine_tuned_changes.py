@@ -1,12 +1,13 @@
 """Measure what `monitor --changes` makes of a detector that leaves the site that it was trained on.
 
-    python -m benchmarks.fine_tuned_changes DATA OUT
+    python -m benchmarks.fine_tuned_changes DATA OUT FILE
 
-The detectors are those of `benchmarks/fine_tuned.py` in OUT. The baseline is the images of the home
+The detectors are those of `benchmarks/fine_tuned.py` in OUT, and FILE has their predictions
+(`python -m benchmarks.fine_tuned_prior predict FILE`). The baseline is the images of the home
 that a detector was not trained on, with their labelled average precision; later images are those of
 a site of another group. The change is estimated by the shipped slopes from boxes alone, and as the
 estimate of the new site less the labelled value, with ``trained_here=yes`` and without, each by
-what was fitted on the other detectors (`benchmarks/fine_tuned_prior.py`). Prints the errors, in
+what was fitted on other detectors (`benchmarks/fine_tuned_prior.py`). Prints the errors, in
 points of average precision.
 """
 
@@ -31,14 +32,15 @@ from autoeval.monitoring.changes.site_watch import change_of_numbers
 from autoeval.monitoring.site_records import CameraImage
 from autoeval.report.tables import to_markdown
 from autoeval.sites.labelled_set import LabelledSet
-from benchmarks.fine_tuned import HOMES, home_categories
+from benchmarks.fine_tuned import HOMES, MORE_HOMES, home_categories
 from benchmarks.fine_tuned_panel import (
     TABLE,
     calibration_without_parent,
+    folder_of,
     labelled,
     read_sets,
 )
-from benchmarks.fine_tuned_prior import left_out, predictions, with_intervals
+from benchmarks.fine_tuned_prior import left_out, with_intervals
 
 FALLS = {"under 10": -100, "10 to 30": 10, "over 30": 30}  # points, from which on
 KEY = ["detector", "source", "category"]
@@ -49,10 +51,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("boxes", type=Path, metavar="OUT", help="of benchmarks/fine_tuned.py")
+    parser.add_argument("file", type=Path, help="of benchmarks/fine_tuned_prior.py")
     args = parser.parse_args()
     table = pd.read_csv(TABLE)
-    found = pd.DataFrame([row for home in tqdm(HOMES) for row in changes(args, home, table)])
-    rows = predictions(table, ["mAP"]).rename(columns={"category_group": "category"})
+    homes = [home for home in (*HOMES, *MORE_HOMES) if folder_of(args.boxes, home).exists()]
+    found = pd.DataFrame([row for home in tqdm(homes) for row in changes(args, home, table)])
+    rows = pd.read_csv(args.file).query("target == 'mAP'")
     for name, own in (("declared", left_out(rows)), ("undeclared", with_intervals(rows, None))):
         found = found.merge(own[[*KEY, "estimate", "lower", "upper"]], on=KEY)
         for column in ("estimate", "lower", "upper"):
@@ -63,8 +67,8 @@ def main() -> None:
 def changes(args: argparse.Namespace, home: str, table: pd.DataFrame) -> Iterator[dict]:
     """Yield the true and the estimated change from a home to each site of other groups."""
     known = home_categories(read_coco(args.data / home / "annotations.json"))
-    folder = args.boxes / "predictions" / Path(home).name
-    sets = {of.name: of for of in read_sets(args.data, folder, known)}
+    folder = folder_of(args.boxes, home)
+    sets = {of.name: of for of in read_sets(args.data, folder, known, home)}
     own = labelled(sets.pop(Path(home).name))
     _, calibration = calibrated_rows([own], prior=calibration_without_parent())
     model = read_change_model(half_size=False)

@@ -130,6 +130,8 @@ def test_each_site_keeps_whether_the_detector_was_trained_there(tmp_path):
         rows = other.table_.iloc[:1].assign(expected_ap=0.4)
         assert (at_home.regression_.trained_share_, regression.trained_share_) == (1.0, 0.5)
         home = at_home.table_["mAP"].mean()
-        expected = plain.distribution(rows).mean * np.exp(-away.fall * home * 0.5)
+        above = 0.4 - at_home.table_["expected_ap"].mean()
+        uncorrected = plain.distribution(rows)
+        expected = away.predict(uncorrected, home, np.array([above]), share=0.5).mean
         np.testing.assert_allclose(regression.distribution(rows).mean, expected)
         np.testing.assert_allclose(regression.uncorrected(rows).mean, plain.distribution(rows).mean)
