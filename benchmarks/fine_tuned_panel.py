@@ -176,8 +176,8 @@ def scored(data: Path, boxes: Path, home: str, reference: Path | None) -> pd.Dat
     known = home_categories(read_coco(data / home / "annotations.json"))
     sets = {of.name: of for of in read_sets(data, folder_of(boxes, home), known, home)}
     if reference:
-        others = {of.name: of for of in read_sets(data, reference, known, home)}
-        sets = with_reference(sets, others, Path(home).name)
+        of_reference = {of.name: of for of in read_sets(data, reference, known, home)}
+        sets = with_reference(sets, of_reference, Path(home).name)
     own = labelled(sets.pop(Path(home).name))
     rows, calibration = calibrated_rows([own], prior=calibration_without_parent())
     others = [of for of in sets.values() if of.group != own.group]

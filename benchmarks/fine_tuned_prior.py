@@ -192,10 +192,18 @@ def fit(rows: pd.DataFrame) -> Away:
 
 def as_away(values: Sequence[float] | np.ndarray) -> Away:
     """Read the values that are optimised."""
-    constant, fall, fall_std, site_std, alike, slope, alike_std, least, share = values
-    logs = np.exp([fall, fall_std, site_std]).tolist()
-    stds = np.exp([alike_std, least, share]).tolist()
-    return Away(float(expit(constant)), *logs, float(alike), float(slope), *stds)
+    constant, fall, fall_log_std, site_log_std, alike, slope, alike_std, least, share = values
+    return Away(
+        constant=float(expit(constant)),
+        fall=float(np.exp(fall)),
+        fall_log_std=float(np.exp(fall_log_std)),
+        site_log_std=float(np.exp(site_log_std)),
+        alike=float(alike),
+        alike_slope=float(slope),
+        alike_std=float(np.exp(alike_std)),
+        least_std=float(np.exp(least)),
+        std_share=float(np.exp(share)),
+    )
 
 
 def away_from_home(rows: pd.DataFrame, away: Away | None) -> Mixture:
