@@ -88,7 +88,7 @@ class LabelledSet:
     @property
     def enough(self) -> list[bool]:
         """Whether each category has labels enough to be a pair of the regression."""
-        return [self.everywhere or is_labelled_enough(ranking.n_true) for ranking in self.rankings]
+        return [is_labelled_enough(ranking.n_true) for ranking in self.rankings]
 
     @property
     def right_at_half(self) -> np.ndarray:

@@ -150,7 +150,7 @@ def only_over(least):
         (lambda entry: {**entry, "image_id": (entry["image_id"] + 1) % 60}, "of the same images"),
         (
             lambda entry: {**entry, "category": "thing"},
-            "thing .*same things by other words.*--task",
+            "thing .*same things by other words.*--category vehicle=",
         ),
         (lambda entry: {**entry, "score": 1 - entry["score"]}, "do not predict which of its boxes"),
     ],

@@ -281,3 +281,16 @@ def test_sets_on_which_no_box_is_right_are_refused_in_plain_words():
         sets.append(labelled_set(SiteBoxes(found), truth, name=f"s{k}", everywhere=True))
     with pytest.raises(InputError, match="Hardly a box of those on s0, s1, s2 is right"):
         fit_sets(sets, context={})
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_a_category_with_too_few_labels_is_left_out_however_it_was_named(everywhere):
+    """With `--category` and in a task, too: an AP from one labelled box says nothing."""
+    found = random_found(0)
+    truth = truth_from(found)
+    first = np.flatnonzero(truth.label == 0)
+    rare = truth.where(np.setdiff1d(np.arange(len(truth)), first[1:]))
+    made = labelled_set(SiteBoxes(found), rare, name="val", everywhere=everywhere)
+    assert made.enough == [False, *[True] * (len(WORDS) - 1)]
+    assert WORDS[0] not in set(labelled_rows(made, USUAL)["category"])
+    assert any(note.code == "categories-rarely-labelled" for note in made.left_out)
