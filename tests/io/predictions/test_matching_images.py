@@ -266,3 +266,18 @@ def test_numbers_that_may_count_from_either_are_not_decided():
 def test_a_number_is_one_however_it_is_written(number):
     words = find_words(FILE, [(number, None)], COCO)
     assert words.categories[words.label[0]] == "truck"
+
+
+def test_other_spellings_of_a_known_word_are_that_word(tmp_path):
+    rows = [
+        {"file_name": "a.jpg", "category": word, "bbox": [1, 1, 5, 5], "score": 0.4}
+        for word in ("Traffic_Light", "car", "Car", "cup-holder", "PERSON")
+    ]
+    (tmp_path / "boxes.json").write_text(json.dumps(rows))
+    boxes = read_predictions(tmp_path / "boxes.json").spelt_as(["person", "traffic light", "car"])
+    words = [boxes.categories[k] for k in boxes.label]
+    # "Car" is another category of this detector, which has "car", too
+    assert words == ["traffic light", "car", "Car", "cup-holder", "person"]
+    (note,) = boxes.left_out
+    assert note.code == "words-spelt-otherwise" and "Traffic_Light for traffic light" in note
+    assert boxes.spelt_as(["person", "traffic light", "car"]) is boxes
