@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -217,6 +218,27 @@ def test_an_own_list_of_other_names_is_of_other_images(tmp_path):
     own = [{"id": k, "file_name": f"other{k}.jpg"} for k in (1, 2)]
     with pytest.raises(InputError, match="by its own list of images"):
         read(tmp_path, document(own, [1, 2]), images)
+
+
+def test_sizes_of_the_own_list(tmp_path):
+    """They are those of the images where nothing else has them, and must not contradict."""
+    images = known(("1", "a.jpg"), ("2", "b.jpg"))
+    own = [
+        {"id": k, "file_name": f"{n}.jpg", "width": 40, "height": 30}
+        for k, n in ((1, "b"), (2, "a"))
+    ]
+    boxes = read(tmp_path, document(own, [1, 2]), images)
+    assert [image.size for image in boxes.images] == [(30, 40)] * 2
+    resized = [replace(image, size=(60, 80)) for image in images]
+    with pytest.raises(InputError, match="other sizes than val.json: 2 of 2 .* 40 x 30 pixels"):
+        read(tmp_path, document(own, [1, 2]), resized)
+
+
+def test_boxes_of_images_that_the_own_list_lacks(tmp_path):
+    images = known(("1", "a.jpg"), ("2", "b.jpg"))
+    own = [{"id": 7, "file_name": "a.jpg"}]
+    with pytest.raises(InputError, match="2 of 3 images of the predictions are not in their own"):
+        read(tmp_path, document(own, [1, 2, 7]), images)
 
 
 def rows_of(names, score=0.4):
