@@ -230,7 +230,7 @@ def test_sizes_of_the_own_list(tmp_path):
     boxes = read(tmp_path, document(own, [1, 2]), images)
     assert [image.size for image in boxes.images] == [(30, 40)] * 2
     resized = [replace(image, size=(60, 80)) for image in images]
-    with pytest.raises(InputError, match="other sizes than val.json: 2 of 2 .* 40 x 30 pixels"):
+    with pytest.raises(InputError, match=r"other sizes than val\.json: 2 of 2 .* 40 x 30 pixels"):
         read(tmp_path, document(own, [1, 2]), resized)
 
 
