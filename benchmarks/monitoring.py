@@ -93,7 +93,7 @@ def measure(n_images: int, n_sites: int, folder: str) -> dict[str, float]:
     with timed(spent, "find nothing new"):
         observe_sites(images, work, store)
     categories, plan = (
-        SiteCategories(detector.categories, estimator.expected_categories_),
+        SiteCategories(detector.categories, estimator.words_),
         WatchPlan(),
     )
     with timed(spent, "score, estimate, rank"):

@@ -52,6 +52,7 @@ def watch_images(
         signals=image_signals,
         categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
+        present=args.present,
         shards=shards,
     )
     for skipped in listed.skipped:
@@ -81,6 +82,7 @@ def watch_predictions_at(args: argparse.Namespace, estimator: AccuracyEstimator)
         images_list=args.images_list,
         categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
+        present=args.present,
         time_form=args.time,
     )
 
@@ -150,6 +152,7 @@ def compare_with_other(
             reference_names=_words_in(args.reference_names),
             categories=categories,
             site_categories=of_sites.of_site,
+            present=args.present,
         )
     else:
         stores = RecordStore(args.work_dir), RecordStore(args.work_dir / CANDIDATE)

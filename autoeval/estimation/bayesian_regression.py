@@ -281,12 +281,17 @@ class BayesianRegression:
         ]
 
     def predict_mean(self, rows: pd.DataFrame, *, unseen: float = 0.0) -> PredictionInterval:
-        """Estimate all rows together, which are categories of one new site; see `predict`."""
+        """Estimate all rows together that count, which are categories of one new site.
+
+        The value is the weighted mean of the possible accuracies of the rows, see `predict`; the
+        interval of the mean is moved to it.
+        """
         if nothing_over(rows, self.target).all():
             return without_boxes(self.target)
-        average = category_weights(rows, self.target)[None]
-        widened = self.distribution(rows, average).blurred(unseen * self.accuracy_std_)
-        return predict_intervals(widened, self.level)[0]
+        weights = category_weights(rows, self.target)
+        widened = self.distribution(rows, weights[None]).blurred(unseen * self.accuracy_std_)
+        value = weights @ np.clip(self.distribution(rows).mean, 0, 1)
+        return predict_intervals(widened, self.level, np.array([value]))[0]
 
     @property
     def accuracy_std_(self) -> float:

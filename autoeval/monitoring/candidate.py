@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -91,6 +91,7 @@ def sites_of_predictions(
     reference_names: Mapping[str, str] | None = None,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
+    present: Collection[str] = (),
 ) -> tuple[dict[str, ReadSites], tuple[str, ...]]:
     """Find the sites of which there are predictions of both detectors.
 
@@ -114,9 +115,16 @@ def sites_of_predictions(
 
     def read(site: str) -> tuple[Site, Site]:
         images = _images_of(site, images_list)
-        named = (site_categories or {}).get(site, categories)
+        of_site = (site_categories or {}).get(site)
+        named = of_site or categories
+        there = list(of_site or present)
         first, second = (
-            fitted.read_site(_with_reference(fitted, path, site), images=images, categories=named)
+            fitted.read_site(
+                _with_reference(fitted, path, site),
+                images=images,
+                categories=named,
+                present=there,
+            )
             for fitted, path in ((current, mine[site]), (candidate, other[site]))
         )
         return first, second
@@ -149,7 +157,8 @@ def sites_of_records(
             boxes = SiteBoxes.of_evidence(
                 [record.evidence() for record in records], in_words.names(site)
             )
-            sites.append(Site(boxes, named=in_words.given(site) is not None))
+            named, present = in_words.given(site) is not None, in_words.present_at(site)
+            sites.append(Site(boxes, named=named, present=present))
             del records, boxes  # before the other detector's are read
         return sites[0], sites[1]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from autoeval.errors import InputError
@@ -27,6 +27,7 @@ def monitor(
     plan: WatchPlan | None = None,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
+    present: Collection[str] = (),
     time: str = AUTO,
 ) -> Watched:
     """Estimate many sites, put them in order, and go on where the last call stopped.
@@ -47,8 +48,10 @@ def monitor(
     plan : WatchPlan, optional
         Periods, changes, thresholds for alarms; by default each site as a whole.
     categories, site_categories : mapping, optional
-        Names, each with the detector's words for it, at all sites and at single ones; by default
-        the categories that are found at each.
+        Names, each with the detector's words for it, that may count at all sites, and that count
+        at single ones; by default those of the fit, else all words of the detector.
+    present : collection of str
+        Categories that count at every site, found or not.
     time : str
         Where the time of an image comes from; see `autoeval.monitoring.periods.Clock`.
 
@@ -83,6 +86,7 @@ def monitor(
             images_list=images,
             categories=categories,
             site_categories=of_sites,
+            present=present,
             time_form=time,
         )
     if images is None:
@@ -100,6 +104,7 @@ def monitor(
         signals=image_signals,
         categories=categories,
         site_categories=of_sites,
+        present=present,
     )
     assert watched is not None  # of a single process
     return watched

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.observing import ImageDetector, Observer
 from autoeval.estimation.panel_prior import calibration_prior
 from autoeval.estimation.reference_choice import as_fitted
-from autoeval.estimation.site import BLACK_BOX, Categories, any_task
+from autoeval.estimation.site import BLACK_BOX, Categories, any_task, given_categories
 from autoeval.io.image_folder import ImageFile
 from autoeval.io.predictions.category_words import read_names
 from autoeval.io.wording import listed
@@ -74,6 +74,7 @@ def watch_sites(
     signals: Signals,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
+    present: Collection[str] = (),
     shards: Shards | None = None,
 ) -> Watched | None:
     """Observe the images that the store lacks, and estimate all sites.
@@ -95,6 +96,8 @@ def watch_sites(
         See `SitePass`.
     categories, site_categories : mapping, optional
         Names and words of all sites, and of single ones; see `SiteCategories`.
+    present : collection of str
+        Categories that count at every site, found or not.
     shards : Shards, optional
         Which processes share the images; see `observe_sites`.
 
@@ -111,10 +114,12 @@ def watch_sites(
     plan.check(estimator)
     run = detector if isinstance(detector, Detector) else Detector(detector)
     observer = _observer(estimator, run)
-    expected, words = estimator.expected_categories_, run.loaded.categories
-    chosen = SiteCategories(words, expected, categories, site_categories or {})
+    words = run.loaded.categories
+    chosen = SiteCategories(words, estimator.words_, categories, site_categories or {}, present)
     for given in filter(None, (categories, *chosen.of_site.values())):
-        any_task(given, words)  # refuses words that it does not know
+        any_task(
+            given_categories(given, estimator.words_) or {}, words
+        )  # refuses words that it does not know
     images, vanished = site_images(files, depth=plan.depth)
     work, began = SitePass(observer, clock, signals, load=run.spec), time.time()
     counts = observe_sites(images, work, store, executor=run.executor, shards=shards)
@@ -177,6 +182,7 @@ def watch_predictions(
     images_list: PathLike | None = None,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
+    present: Collection[str] = (),
     time_form: str = AUTO,
 ) -> Watched:
     """Read the results files that are new or have changed, and estimate all sites.
@@ -194,6 +200,8 @@ def watch_predictions(
         The images of all sites; see `find_results`.
     categories, site_categories : mapping, optional
         Names and words of all sites, and of single ones; see `SiteCategories`.
+    present : collection of str
+        Categories that count at every site, found or not.
     time_form : str
         ``"auto"``, the time that the list of images gives (``date_captured`` or ``datetime``), or a
         form of the time in file names, as in `Clock`.
@@ -255,8 +263,7 @@ def watch_predictions(
     began = time.time()
     warnings, unseen = read_results(files, reader, store)
     index, words = store.index(), store.add_words(statistics.categories)
-    expected = estimator.expected_categories_
-    chosen = SiteCategories(words, expected, categories, site_categories or {})
+    chosen = SiteCategories(words, estimator.words_, categories, site_categories or {}, present)
     missing = [NO_SIGNALS, *([] if given.half_size else [NO_HALF_SIZE])]
     if len(index) and index["taken"].isna().any():
         missing.append(NO_TIMES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -57,6 +58,14 @@ class LabelledSet:
     def __len__(self) -> int:
         """Return the number of images."""
         return len(self.boxes)
+
+    @cached_property
+    def content_key(self) -> str:
+        """Digest of its boxes and labels, in whatever order and whatever they are called."""
+        digest, boxes = hashlib.sha256(), self.boxes.clean
+        for rows in (np.column_stack([boxes.boxes, boxes.scores]), self.truth.boxes):
+            digest.update(np.ascontiguousarray(rows[np.lexsort(rows.T)]).tobytes())
+        return digest.hexdigest()
 
     @cached_property
     def pool(self) -> Pool:

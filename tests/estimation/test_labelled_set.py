@@ -10,7 +10,7 @@ import pytest
 from autoeval.accuracy.resampling import resampled_counts
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
-from autoeval.estimation.category_scores import labelled_rows, site_scores
+from autoeval.estimation.category_scores import labelled_rows, site_rows, site_scores
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.fitting import fit_sets
 from autoeval.estimation.panel_prior import calibration_prior
@@ -46,8 +46,9 @@ def fitted(table, statistics=None, **options):
 def sampled(regression, boxes, blocks=None):
     """Return the sampling error, and that of estimates from images drawn again."""
     boxes = replace(boxes, calibration=USUAL)
-    scores = site_scores(boxes, named=WORDS)
-    rows = pd.DataFrame([of.row() for of in scores])
+    presence = boxes.presence(WORDS)
+    scores = site_scores(boxes, regression.features_, presence)
+    rows = site_rows(scores, presence)
     ours = site_sampling(regression, scores, rows, n_images=N_IMAGES, blocks=blocks)
     again = []
     for times in resampled_counts(N_IMAGES, resamples=200, seed=0, blocks=blocks)[:60]:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autoeval.estimation.category_scores import site_scores
+from autoeval.estimation.category_scores import site_rows, site_scores
 from autoeval.estimation.nothing_found import HIGHEST
+from autoeval.estimation.pair_table import COUNTED
 from autoeval.model.calibrated_features import WEIGHT
 from autoeval.model.calibration import ScoreCalibration
 from autoeval.monitoring.periods import FOLDER, WHOLE, in_time, periods
@@ -39,8 +40,8 @@ def group_rows(store: RecordStore, score: Score, *, by: str, made_with: str = ""
         kept = pd.read_parquet(path).to_dict("records")
         before = {tuple(row[name] for name in KEY): row for row in kept}
     rows = []
-    for group, site_rows in store.index().groupby("group"):
-        index = in_time(site_rows)
+    for group, images_of_site in store.index().groupby("group"):
+        index = in_time(images_of_site)
         present: list[CameraImage] = []  # lets go of the site before
         records: dict[str, CameraImage] | None = None
         for period, images in _parts(index, by):
@@ -92,8 +93,8 @@ def score_group(
 
     Returns ``n_images``, ``n_boxes``, ``nothing_found`` (no box that may be right),
     ``n_images/CATEGORY`` of each category that is estimated (those that it is found on), and of
-    each ``score/CATEGORY``: the features, the weights of targets at a threshold and the highest
-    score; and ``signal/NAME``, the mean of each signal.
+    each ``score/CATEGORY``: the features, the weights of targets at a threshold, the highest
+    score and whether it counts; and ``signal/NAME``, the mean of each signal.
     """
     seen = list(records)
     site = seen[0].group
@@ -104,16 +105,18 @@ def score_group(
         calibration=calibration,
         reference_calibration=reference_calibration,
     )
-    named = names if categories.expects(site) else ()
-    scores = site_scores(boxes, features, named=named)
-    rows = [category.row() for category in scores]
+    presence = boxes.presence(categories.present_at(site))
+    scores = site_scores(boxes, features, presence)
+    rows = site_rows(scores, presence).to_dict("records")
     row: dict[str, Any] = {"n_images": len(seen), "n_boxes": len(boxes.clean)}
     row["nothing_found"] = not any(category.found for category in scores)
     row |= {f"n_images/{category['category']}": category["n_images"] for category in rows}
     weights = [name for name in rows[0] if name.startswith(WEIGHT)] if rows else []
-    columns = (*features, *weights, HIGHEST)
+    columns = (*features, *weights, HIGHEST, COUNTED)
     row |= {
-        f"{name}/{category['category']}": category[name] for category in rows for name in columns
+        f"{name}/{category['category']}": float(category[name])
+        for category in rows
+        for name in columns
     }
     signals = pd.DataFrame([dict(record.signals) for record in seen]).mean()
     return row | {f"{SIGNAL}{name}": value for name, value in signals.items()}

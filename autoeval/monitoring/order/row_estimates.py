@@ -12,8 +12,9 @@ import pandas as pd
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.new_sites import NewSites
 from autoeval.estimation.nothing_found import HIGHEST, nothing_over_text
+from autoeval.estimation.pair_table import COUNTED
 from autoeval.estimation.reference_warnings import reference_at_site
-from autoeval.estimation.regression_estimate import outside_range
+from autoeval.estimation.regression_estimate import known_range, outside_range
 from autoeval.estimation.warnings import estimate_warnings
 from autoeval.model.calibrated_features import WEIGHT
 from autoeval.sites.score_range import unseen_warning
@@ -42,7 +43,7 @@ def estimate_rows(
         estimate_notices = estimate_warnings(
             interval.value,
             _only_scores(row, regression.features_),
-            regression.training_range_,
+            known_range(regression),
             n_images=int(row["n_images"]),
             skipped_share=0.0,
             backbone=backbone,
@@ -51,7 +52,7 @@ def estimate_rows(
         if none:  # the estimate is 0 by definition, and nothing else is to be doubted
             estimate_notices = (nothing_over_text(regression.target),)
         warnings = (
-            *outside_range(interval),
+            *outside_range({}, interval),
             *reference_at_site(_with_names(row, regression.features_), regression.features_),
             *unseen_warning(unseen.get(str(row["group"]), 0.0)),
             *estimate_notices,
@@ -87,9 +88,8 @@ def _with_names(row: Mapping[Any, Any], features: Sequence[str]) -> pd.DataFrame
 
 
 def _categories_at(row: Mapping[Any, Any]) -> list[str]:
-    """Return the categories of a site: those whose number of images is not NaN in its row."""
-    counts = {category: row[FOUND_ON + category] for category in categories_in(row)}
-    return [category for category, n in counts.items() if n == n]
+    """Return the categories that count at a site."""
+    return [name for name in categories_in(row) if row[f"{COUNTED}/{name}"] == 1]
 
 
 def _by_category(sites: NewSites, rows: pd.DataFrame) -> pd.DataFrame:
@@ -120,8 +120,11 @@ def estimate_at_threshold(
         precision = np.array(
             [interval.value for interval in new_sites(precision_regression, rows, unseen).predict()]
         )
-    boxes = rows[[name for name in rows if str(name).startswith(f"{WEIGHT}{points[0]}")]]
-    per_image = boxes.fillna(0).sum(axis=1) / rows["n_images"]
+    boxes = sum(
+        rows[f"{WEIGHT}{points[0]}/{name}"].fillna(0) * rows[f"{COUNTED}/{name}"].fillna(0)
+        for name in categories_in(rows)
+    )
+    per_image = boxes / rows["n_images"]
     # The share `precision` of the boxes over the threshold is true positives; the rest are false.
     false_alarms = (per_image * (1 - precision)).where(~sites.none_over, 0.0)
     recalls = {
@@ -138,7 +141,7 @@ def new_sites(
     fitted_sites: Mapping[str, str] = MappingProxyType({}),
 ) -> NewSites:
     """Set rows side by side, by their scores alone."""
-    read = ("n_images", HIGHEST, f"{WEIGHT}{regression.target}", *regression.features_)
+    read = ("n_images", HIGHEST, COUNTED, f"{WEIGHT}{regression.target}", *regression.features_)
     scores = [name for name in rows if str(name).partition("/")[0] in read and name != "n_images"]
     names = rows["group"] + "\0" + rows["period"]
     stacked = regression.site_rows(rows[scores].assign(site=names))

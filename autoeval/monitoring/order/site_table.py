@@ -14,7 +14,6 @@ import pandas as pd
 from autoeval.errors import InputError
 from autoeval.estimation.bayesian_regression import BayesianRegression
 from autoeval.estimation.estimator import AccuracyEstimator
-from autoeval.estimation.fit_state import CALIBRATIONS
 from autoeval.estimation.nothing_found import nothing_found_text
 from autoeval.model.calibrated_features import REVISION
 from autoeval.monitoring.order.group_rows import Score, group_rows, score_group
@@ -84,7 +83,7 @@ def site_table(
     plan: with a score threshold there are recall and false alarms an image, too: columns
         ``recall@0.3``, ``recall@0.3_lower``, ``recall@0.3_upper`` and ``false_alarms@0.3``; recall
         not where it is the target, as ``estimate`` is it. They do not use the source of the fit
-        that a site is. InputError if the fit has no such source, or is joined of several.
+        that a site is. InputError if the fit has no such source.
     """
     unseen = unseen or {}
     _check_fitted_sites(estimator, plan.known)
@@ -151,11 +150,6 @@ def _check_fitted_sites(estimator: AccuracyEstimator, fitted_sites: Mapping[str,
         raise InputError(
             f"At a known site mAP, mAP50 and mAP75 are estimated, not {estimator.target}: leave "
             "out either --site or --target."
-        )
-    if fitted_sites and CALIBRATIONS in estimator.context_:
-        raise InputError(
-            "A joined fit calibrates each of its sites by itself, which a monitor does not: leave "
-            "--site out, or name it to `autoeval estimate`."
         )
     for source in fitted_sites.values():
         estimator.check_known(source)
