@@ -91,6 +91,7 @@ class SiteCategories:
             [np.zeros(0), *(calibration.at_half(part.scores, part.boxes) for part in boxes)]
         )
         presence = Presence.of(names, label, at_half, self.present_at(site))
+        kept = np.where(presence.counts, np.arange(len(names)), -1)
         return [_relabelled(record, kept) for record in selected]
 
     def check(self, known_words: Sequence[str]) -> list[str]:
