@@ -79,7 +79,7 @@ def observe(images, folder, fitted, by, *, categories=None, estimator=None):
     work = SitePass(observer, Clock("file"), lambda image: {"brightness": float(image.mean())})
     found, _ = site_images(load_image_folder(images))
     counts = observe_sites(found, work, store, in_batch=5)
-    chosen = SiteCategories(by.categories, fitted.expected_categories_, categories)
+    chosen = SiteCategories(by.categories, fitted.words_, categories)
     table = site_table(
         store, estimator or fitted, chosen, WatchPlan(), backbone=observer.detector.backbone
     )
