@@ -120,9 +120,11 @@ def estimate_at_threshold(
         precision = np.array(
             [interval.value for interval in new_sites(precision_regression, rows, unseen).predict()]
         )
+    weight = f"{WEIGHT}{points[0]}"
     boxes = sum(
-        rows[f"{WEIGHT}{points[0]}/{name}"].fillna(0) * rows[f"{COUNTED}/{name}"].fillna(0)
+        rows[f"{weight}/{name}"].fillna(0) * rows[f"{COUNTED}/{name}"].fillna(0)
         for name in categories_in(rows)
+        if f"{weight}/{name}" in rows  # not where precision is not estimated
     )
     per_image = boxes / rows["n_images"]
     # The share `precision` of the boxes over the threshold is true positives; the rest are false.
