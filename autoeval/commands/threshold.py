@@ -154,4 +154,5 @@ def _curve(args: argparse.Namespace) -> _Curve | None:
     named = named_categories(args.category)
     words = None if named is None else words_of(named)
     labelled = labels_with_files(args.labels, files, img_dir=args.label_images, words=words)
-    return _Curve(exact_curve(labelled.rankings, args.iou), labelled.left_out, LEVEL)
+    warnings = (*labelled.left_out, *labelled.statistics.warnings)
+    return _Curve(exact_curve(labelled.rankings, args.iou), warnings, LEVEL)

@@ -39,6 +39,7 @@ from autoeval.labels.value_with_error import NOTHING, ValueWithError
 from autoeval.labels.variance_prior import VariancePrior
 from autoeval.labels.with_labels import as_random_draw, drawn_by_plan
 from autoeval.notices import prefixed
+from autoeval.sites.label_check import check_labels
 from autoeval.sites.label_warnings import contradicted_by_boxes, labelled_twice
 from autoeval.targets import OperatingPoint
 
@@ -218,7 +219,9 @@ def pair_labels(
     if sample.complete:
         truth = _with_objects(truth)
         sites = {name: on_categories(site, truth.categories) for name, site in sites.items()}
-    rankings, accuracies, pooled, warnings = {}, {}, {}, [*subset.warnings]
+    found = [site.boxes.clean.on_images(subset.images) for site in sites.values()]
+    warnings = [*subset.warnings, *check_labels(truth, found)]
+    rankings, accuracies, pooled = {}, {}, {}
     for name, site in sites.items():
         boxes = site.boxes.clean.on_images(subset.images)
         rankings[name] = ranked = rank_categories(boxes, truth)

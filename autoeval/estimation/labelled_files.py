@@ -24,7 +24,12 @@ from autoeval.labels.plan_file import PLAN
 from autoeval.notices import Notice
 from autoeval.runtime.files import PathLike
 from autoeval.sites.category_numbers import numbered_by_labels
-from autoeval.sites.label_warnings import exchanged_words, mismatched_words
+from autoeval.sites.label_warnings import (
+    exchanged_words,
+    mismatched_words,
+    never_predicted,
+    unpredicted_categories,
+)
 from autoeval.sites.labelled_set import LabelledSet, labelled_set
 from autoeval.sites.pool import unknown_sizes
 from autoeval.sites.reference_statistics import ReferenceStatistics
@@ -208,6 +213,12 @@ def _with_files(
     if not label_words:
         statistics = replace(statistics, numbers=_joined_numbers(statistics.numbers, numbers))
         mismatch = mismatched_words(boxes.clean, truth)
+        lost = never_predicted(boxes.clean, truth)
+        known = [name for name in categories if name not in lost]
+        if np.isin(truth.label, [k for k, name in enumerate(categories) if name in known]).any():
+            categories, truth = known, Truth.of(content, known)
+    else:
+        mismatch = unpredicted_categories(boxes.clean, truth, words)
     of_categories = boxes.as_categories(categories, words)
     made = labelled_set(
         of_categories,

@@ -202,7 +202,7 @@ def labelled_set(
     )
     if not any(made.enough):
         raise too_few_labels(name)
-    messages = [*warnings, *label_warnings(boxes.clean, truth, made.rankings)]
+    messages = [*warnings, *label_warnings(boxes.clean, truth, made.rankings, name)]
     made = made.changed(statistics=made.statistics.warning(*prefixed(name, messages)))
     categories = zip(truth.categories, made.rankings, made.enough, strict=True)
     rare = [name for name, ranking, enough in categories if ranking.n_true.any() and not enough]

@@ -274,11 +274,15 @@ def test_numbers_of_an_earlier_file_are_put_into_counting_order():
 
 def test_sets_on_which_no_box_is_right_are_refused_in_plain_words():
     """Labels that no box touches leave nothing that is right with any probability."""
+    found = random_found(0, n=4000)
+    truth = truth_from(found)
+    truth = replace(truth, boxes=truth.boxes % 9 + [0, 150, 1, 160])
+    with pytest.raises(InputError, match="s0: Labels and boxes do not belong together"):
+        labelled_set(SiteBoxes(found), truth, name="s0", everywhere=True)
     sets = []
-    for k in range(3):
+    for k in range(3):  # few confident boxes: each set alone is no reason to refuse
         found = random_found(k, n=4000)
-        truth = truth_from(found)
-        truth = replace(truth, boxes=truth.boxes % 9 + [0, 150, 1, 160])
+        found = found.where((found.scores <= 0.3) | (np.arange(len(found)) < 9))
         sets.append(labelled_set(SiteBoxes(found), truth, name=f"s{k}", everywhere=True))
     with pytest.raises(InputError, match="Hardly a box of those on s0, s1, s2 is right"):
         fit_sets(sets, context={})
