@@ -135,6 +135,27 @@ def on_labelled_categories(
     return with_categories(plan, kept, chosen.added), chosen.warnings
 
 
+def on_all_categories(
+    plan: LabelPlan, labels: LabelSet, words: Mapping[str, str] | None = None
+) -> tuple[LabelPlan, tuple[str, ...]]:
+    """Let measures at a threshold be about every category that the labels list.
+
+    A box of a category that has no object is a false positive like any other, so that precision is
+    the same number whichever categories were found, or hold an object. Where categories are named,
+    those count. Returns as `on_labelled_categories`.
+    """
+    whole, warnings = on_labelled_categories(plan, labels, words)
+    if plan.rest is None or plan.named or words or not labels.numbers:
+        return whole, warnings
+    names = list(whole.found.categories)
+    others = np.unique(plan.rest.label)
+    more = [plan.rest.categories[k] for k in others.tolist()]
+    more = [name for name in more if name in labels.categories and name not in names]
+    made = with_categories(whole, names, more)
+    # The label-free estimates are of the categories with a likely box, which hold nearly all boxes.
+    return replace(made, priors={**whole.priors, **made.priors}), warnings
+
+
 def with_categories(plan: LabelPlan, kept: list[str], added: list[str]) -> LabelPlan:
     """Keep some categories of a plan, and add some that do not count without labels."""
     if len(kept) == len(plan.found.categories) and not added:
