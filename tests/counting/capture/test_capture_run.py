@@ -115,6 +115,20 @@ def test_each_variant_is_shown_and_each_answer_read(split, journal):
     assert all((image == 0).all(2).any() for image, _, _ in occluded.asked)
 
 
+def test_better_rules_read_kept_answers_without_asking(split, journal):
+    run(split, "total-occluded", Speaker(lambda n: "There are twenty-one circles."), journal)
+    rows = list(journal.read().values())
+    old = [{**row, "value": 20, "rule": "last"} for row in rows[:2]]  # of an earlier version
+    old.append({**rows[2], "value": None, "rule": "cut off", "status": "skipped"})
+    with journal.writer() as write:
+        write(old)
+    speaker = Speaker(lambda n: "nothing")
+    counts = run(split, "total-occluded", speaker, journal)
+    assert counts.reused == 10 and speaker.asked == []
+    values = [row["value"] for row in journal.read().values()]
+    assert values[:3] == [21, 21, None] and set(values[3:]) == {21}
+
+
 def test_nothing_is_asked_twice_and_failures_again(split, journal):
     def first(n):
         if n == 3:
