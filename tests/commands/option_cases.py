@@ -267,7 +267,6 @@ REFUSED = (
     (THRESHOLD, "--labels a.json"),
     (THRESHOLD, "--plan plan"),
     (f"threshold --labels new_labels.json {FILES}", "--labels words=a=b"),
-    (f"threshold --labels new_labels.json {FILES}", "--category car"),
     (f"threshold --labels new_labels.json {FILES}", "--predictions half_size=a.json"),
     # values that would do nothing
     (LABELLED, "--until 0"),

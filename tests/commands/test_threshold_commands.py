@@ -161,3 +161,23 @@ def test_words_for_no_category_are_named(fitted, tmp_path):
         autoeval.estimate_with_labels(
             plan, SAMPLE / "new_labels.json", words={"car": "nonsense"}, planned=False
         )
+
+
+def test_words_are_translated_where_a_labelled_set_is_counted(tmp_path, capsys):
+    """Labels of one word for all that the detector tells apart."""
+    labels = json.loads((SAMPLE / "val.json").read_text())
+    boxes = json.loads((SAMPLE / "val_predictions.json").read_text())
+    words = {c["id"]: c["name"] for c in labels["categories"]}
+    labels["categories"] = [{"id": 1, "name": "thing"}]
+    labels["annotations"] = [{**row, "category_id": 1} for row in labels["annotations"]]
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    curves = []
+    for name, word in (("words", lambda k: words[k]), ("things", lambda k: "thing")):
+        rows = [{**row, "category": word(row.pop("category_id"))} for row in map(dict, boxes)]
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows))
+        category = f"thing={','.join(words.values())}" if name == "words" else "thing"
+        given = ("--labels", tmp_path / "labels.json", "--predictions", tmp_path / f"{name}.json")
+        options = ("--category", category, "--work-dir", tmp_path / "out", "--json")
+        assert run("threshold", *given, *options) == 0
+        curves.append(json.loads(capsys.readouterr().out)["curve"])
+    assert curves[0] == curves[1] and len(curves[0]) > 5
