@@ -39,7 +39,6 @@ GROUPS = {
         "estimate-map": "fit on a task with any method and sample sets, and estimate new images",
         "study": "study the method: correlation, thresholds, sizes, repeats, boxes, changes",
         "bench": "compare all methods on score tables by leave-one-group-out cross-validation",
-        "fit-change": "fit what changes of scores and of the camera say of changes of mAP",
         "search-dropout": "search the feature dropout whose box stability says most about mAP",
         "build-metaset": "make sample sets from labelled seed sets",
         "reproduce bos": "make the tables of the paper on box stability, printed figures beside",

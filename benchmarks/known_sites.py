@@ -1,13 +1,10 @@
 """Measure estimates of new images of a site that the fit contains.
 
     python -m benchmarks.known_sites halves DATA NAME=PREDICTIONS ... [--out FILE]
-    python -m benchmarks.known_sites changes WORK_DIR DETECTOR [--apart] [--out FILE]
 
 `halves` divides the images of every site of vehicles and persons at random, fits on one half and
 estimates the other, with the site named and as a new site; the priors are fitted without the
 detector and the other sites are not in the fit. `--together` fits on one half of all sites.
-`changes` reads the work dir of `autoeval study changes`: it fits on the untouched images of a site
-and estimates the changed ones. The images are the same, or with `--apart` other ones.
 """
 
 from __future__ import annotations
@@ -28,16 +25,12 @@ from autoeval.estimation.known_site import SITE
 from autoeval.model import Prior, Scaling
 from autoeval.model.calibrated_features import FEATURES
 from autoeval.model.calibration import CalibrationPrior
-from autoeval.monitoring.site_records import record_of
 from autoeval.report.tables import to_markdown
-from autoeval.sites.labelled_set import LabelledSet, truth_of_samples
-from autoeval.sites.reference_statistics import ReferenceStatistics
-from autoeval.sites.site_boxes import SiteBoxes
+from autoeval.sites.labelled_set import LabelledSet
 from benchmarks.panel import (
     add_detectors,
     fit_calibration_prior,
     fit_prior,
-    group_of,
     read_calibration_prior,
     read_panel,
     read_sets,
@@ -56,12 +49,7 @@ def parse_args() -> argparse.Namespace:
     add_detectors(halves)
     halves.add_argument("--draws", type=int, default=DRAWS, help="divisions of each site")
     halves.add_argument("--together", action="store_true", help="fit on one half of all sites")
-    changes = commands.add_parser("changes")
-    changes.add_argument("work_dir", type=Path)
-    changes.add_argument("detector", help="its name in the panel")
-    changes.add_argument("--apart", action="store_true", help="fit on images that are not changed")
-    for own in (halves, changes):
-        own.add_argument("--out", type=Path, help="CSV of every estimate")
+    halves.add_argument("--out", type=Path, help="CSV of every estimate")
     return parser.parse_args()
 
 
@@ -69,11 +57,7 @@ def main() -> None:
     """Measure and print."""
     args = parse_args()
     parts = []
-    if args.command == "changes":
-        observed, priors = observed_sites(args.work_dir), priors_without(args.detector)
-        for site in tqdm(observed, args.detector):
-            parts.append(changes(site, *priors, apart=args.apart).assign(detector=args.detector))
-    for name, folder in args.detectors if args.command == "halves" else ():
+    for name, folder in args.detectors:
         sets, priors = list(of_sites(args.data, folder)), priors_without(name)
         for draw in tqdm(range(args.draws), name):
             of_draw = halves(sets, draw, *priors, together=args.together)
@@ -131,53 +115,6 @@ def divided(of: LabelledSet, draw: int) -> tuple[LabelledSet, LabelledSet]:
     order = np.random.default_rng([draw, len(of.boxes)]).permutation(len(of.boxes))
     first, second = (np.sort(part) for part in np.array_split(order, 2))
     return of.on_images(first), of.on_images(second)
-
-
-def observed_sites(work_dir: Path) -> list[dict[str, LabelledSet]]:
-    """Read the untouched and the changed images of each site; by change, "" for untouched."""
-    sites: dict[str, dict[str, LabelledSet]] = {}
-    for path in sorted(work_dir.glob("*.parquet")):
-        rows = pd.read_parquet(path)
-        first, records = rows.iloc[0], [record_of(row) for row in rows.to_dict("records")]
-        boxes = SiteBoxes.of_evidence([of.evidence() for of in records], ("vehicle", "person"))
-        columns = (("true/boxes", "f8"), ("true/labels", "i8"), ("true/crowds", "?"))
-        parts = [[np.frombuffer(value, kind) for value in rows[name]] for name, kind in columns]
-        labels = [
-            (own.reshape(-1, 4), label, crowd) for own, label, crowd in zip(*parts, strict=True)
-        ]
-        name, truth = str(first["source"]), truth_of_samples(boxes.clean, labels)
-        made = LabelledSet(
-            name, group_of(name), boxes, truth, ReferenceStatistics.of(boxes.clean), everywhere=True
-        )
-        sites.setdefault(name, {})[str(first["transforms"])] = made
-    return [of for of in sites.values() if "" in of]
-
-
-def changes(
-    site: dict[str, LabelledSet],
-    scaling: Scaling,
-    prior: Prior,
-    of_boxes: CalibrationPrior,
-    *,
-    apart: bool = False,
-) -> pd.DataFrame:
-    """Fit on the untouched images of a site, and estimate the changed ones."""
-    before, parts = site[""], []
-    names = [image.image_id for image in before.boxes.clean.images]
-    for change, after in site.items():
-        chosen = [image.image_id for image in after.boxes.clean.images]
-        if not change:
-            continue
-        kept = before.on_images(np.flatnonzero(np.isin(names, chosen) != apart))
-        known, calibration = calibrated_rows([kept if apart else before], prior=of_boxes)
-        if not apart:
-            known = labelled_rows(kept, calibration)
-        known = known.dropna(subset=["mAP"])
-        if len(known):
-            model = BayesianRegression(features=FEATURES, scaling=scaling, prior=prior).fit(known)
-            own = labelled_rows(after, calibration).dropna(subset=["mAP"])
-            parts.append(estimated(model, own, after.name).assign(change=change))
-    return pd.concat(parts) if parts else pd.DataFrame()
 
 
 def estimated(model: BayesianRegression, rows: pd.DataFrame, site: str) -> pd.DataFrame:

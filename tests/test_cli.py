@@ -50,7 +50,7 @@ def all_options():
 def test_a_folder_of_results_is_named_by_one_option_everywhere():
     found = all_options()
     assert {name for name, options in found.items() if "--out" in options} == set()
-    for name in ("study", "fit-change", "label plan", "count run", "reproduce praco"):
+    for name in ("study", "label plan", "count run", "reproduce praco"):
         assert "--work-dir" in found[name], name
 
 

@@ -33,7 +33,6 @@ RENAMED = {
 LEFT_OUT = ("--checkpoint", "--cfg-options")
 FEWER = {
     "estimate-map": ["--metaset", "n_sets=2", "n_images=6"],
-    "fit-change": ["--metaset", "n_sets=8", "n_images=6"],
     "build-metaset": ["--metaset", "n_sets=2", "n_images=4"],
     "study": [],
     "count": [],
@@ -167,8 +166,6 @@ def test_first_steps_with_a_network(here):
 def test_monitoring_with_a_network(here):
     run_block("docs/how-to/monitoring.md", "--images cameras/")
     assert (here / "work_dirs/monitor/report.html").exists()
-    run_block("docs/how-to/monitoring.md", "fit-change --detector")
-    assert (here / "work_dirs/changes/changes.json").exists()
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from autoeval.estimation.observation.kept_observer import Keeping
 from autoeval.estimation.site_reading import observe_site
 from autoeval.io.coco import read_coco_images
 from autoeval.io.labels.content import LabelledImage
-from autoeval.monitoring.watch_plan import WatchPlan
+from autoeval.monitoring.monitor_settings import MonitorSettings
 from autoeval.runtime.job import LocalExecutor
 
 NOWHERE = "no_such_folder"
@@ -359,7 +359,7 @@ def of_monitor(w):
             "boxes": {"boxes": w / "weak"},
             "images": {"images": w / "longer.json"},
             "work_dir": {"work_dir": w / NOWHERE / "watched"},
-            "plan": {"plan": WatchPlan(score_thr=0.5)},
+            "settings": {"settings": MonitorSettings(by="every:7")},
             "categories": {"categories": ONE_CATEGORY},
             "site_categories": {"site_categories": {"gate": ONE_CATEGORY}},
             "time": {"time": "now"},

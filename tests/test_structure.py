@@ -26,7 +26,6 @@ LAYERS = [
     {"counting"},
     {"results"},
     {"stability.fitting"},
-    {"stability.change_slopes"},
     {"stability.studies", "stability.dropout_search", "demo"},
     {"stability", "stability.reports"},
     {"stability.reproduce"},

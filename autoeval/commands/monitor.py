@@ -1,9 +1,9 @@
-"""Watch many sites: which is worst, and which has changed, from unlabelled images of each.
+"""Watch many sites: the state of each, from unlabelled images, window by window.
 
 Boxes come from a detector or from results files. Images that an earlier run has seen, and files
 that have not changed, are left alone, so the same command from cron goes on where the last one
-ended. Status 3 means with --fail-on-alarm that a site has changed, for the worse or not known to
-be, or that its estimate is below --alarm-below.
+ended. Status 3 means with --fail-on-alarm that a site fell against its own baseline, or is below
+--alarm-below.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 
 from autoeval.commands import execution_options, run_options, site_options
 from autoeval.commands.given_input import Detail
-from autoeval.commands.monitor_options import ALARM, add_changes, add_outputs, add_sites
+from autoeval.commands.monitor_options import ALARM, add_changes, add_keep, add_outputs, add_sites
 from autoeval.commands.monitor_sites import (
     compare_with_other,
+    label_commands,
     observe_other,
     watch_images,
     watch_predictions_at,
@@ -32,10 +33,11 @@ from autoeval.errors import InputError
 
 if TYPE_CHECKING:
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.monitoring.watched import Watched
+    from autoeval.monitoring.monitored import Monitored
 
 RARE = (
     *("time", "worst", "target", "score_thr", "site", "seed", "labelled", "against", "json_lines"),
+    *("keep", "alarm_on", "false_alarms"),
     *(
         "prometheus",
         "webhook",
@@ -89,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the images, or a list of them",
     )
     add_changes(parser)
+    add_keep(parser)
     add_outputs(parser)
     run_options.add_detector_options(parser, REFERENCE_RUN)
     about = "boxes of all images, report and tables (%(default)s)"
@@ -97,10 +100,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Observe or read what is new, and report on all sites."""
-    if args.changes is None and args.alarm_below is None and (args.fail_on_alarm or args.webhook):
-        raise InputError(
-            "--fail-on-alarm and --webhook are about alarms: they need --changes or --alarm-below."
-        )
     if bool(args.images) == bool(args.predictions):
         raise InputError("Expected either --images ROOT or --predictions PATH.")
     _refuse_unused(args)
@@ -110,20 +109,20 @@ def run(args: argparse.Namespace) -> int:
             "--against FILE takes predictions=DIR where --predictions are given, the boxes of "
             "both detectors at each site, and runs its own detector on --images."
         )
-    watched: Watched | None
+    monitored: Monitored | None
     files: dict[str, Path] = {}
     with execution_options.launched(args) as shards, _quietly(args.quiet) as caught:
         estimator = site_options.load_for_target(args)
         executor = execution_options.make_executor(args)
         if args.predictions:  # files are read by one process
-            watched = watch_predictions_at(args, estimator) if shards.leads else None
+            monitored = watch_predictions_at(args, estimator) if shards.leads else None
         else:
-            watched, files = watch_images(args, estimator, executor, shards)
+            monitored, files = watch_images(args, estimator, executor, shards)
             if args.against:
                 observe_other(args, files, executor, shards)
-    if watched is None or not shards.leads:
+    if monitored is None or not shards.leads:
         return 0
-    return _report(args, estimator, watched, files, caught)
+    return _report(args, estimator, monitored, files, caught)
 
 
 def _refuse_unused(args: argparse.Namespace) -> None:
@@ -135,8 +134,6 @@ def _refuse_unused(args: argparse.Namespace) -> None:
     elif args.reference is None:
         reason = "is of a reference detector that is run: give reference=, too."
         refuse_beside(args, ["reference_checkpoint"], reason)
-    if args.changes is None:
-        refuse_beside(args, ["labelled"], "is the level of a baseline: give --changes, too.")
     if args.quiet + args.json_lines + args.verbose > 1:
         raise InputError(
             "--json-lines prints every row, --quiet alarms and warnings alone, --verbose "
@@ -147,52 +144,55 @@ def _refuse_unused(args: argparse.Namespace) -> None:
 def _report(
     args: argparse.Namespace,
     estimator: AccuracyEstimator,
-    watched: Watched,
+    monitored: Monitored,
     files: dict[str, Path],
     caught: Sequence[str],
 ) -> int:
-    from autoeval.monitoring.site_records import RecordStore
+    from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.report.terminal import written_files
     from autoeval.report.warning_lines import warning_lines
     from autoeval.results.monitoring.new_alarms import json_lines, prometheus_text
     from autoeval.results.monitoring.site_board import Pictures, site_board
-    from autoeval.results.monitoring.sites_report import Alarms, run_warnings, sites_report
+    from autoeval.results.monitoring.sites_report import Sites, run_warnings, sites_report
     from autoeval.runtime.files import write_table, write_text
 
     pictures: Pictures = {}
     if files:
         from autoeval.results.monitoring.site_pictures import site_pictures  # needs OpenCV
 
-        pictures = site_pictures(watched, RecordStore(args.work_dir), files)
-    board = site_board(watched, pictures)
+        pictures = site_pictures(monitored, MonitorStore(args.work_dir), files)
+    board = site_board(monitored, pictures)
     given = site_options.site_facts(args, estimator)
-    candidate = compare_with_other(args, estimator, watched.table.categories)
-    report = sites_report(watched, board, given, candidate)
+    candidate = compare_with_other(args, estimator)
+    commands = label_commands(args, monitored)
+    report = sites_report(monitored, board, given, candidate, commands)
     written = report.write(args.work_dir)
-    rows = watched.table.rows.drop(columns=["digest"])
-    written.append(write_table(args.work_dir / "groups.parquet", rows))
+    windows = monitored.windows()
+    written.append(write_table(args.work_dir / "windows.parquet", windows))
     if args.prometheus:
-        text = prometheus_text(watched.table.sites, target=watched.target, finished_s=time.time())
-        write_text(args.prometheus, text)
+        write_text(args.prometheus, prometheus_text(monitored, finished_s=time.time()))
         written.append(args.prometheus)
     if args.json_lines:
-        print(json_lines(watched.table.rows))
+        print(json_lines(monitored.to_pandas()))
     elif args.quiet:
-        lines = [Alarms(watched).headline(), *caught, *warning_lines(run_warnings(watched).lines)]
-        print("\n".join(filter(None, lines)), end="\n" if any(lines) else "")
+        alarms = [f"ALARM: {line}" for line in Sites(monitored, board).lines()]
+        lines = [*alarms, *caught, *warning_lines(run_warnings(monitored).lines)]
+        print("\n".join(lines), end="\n" if lines else "")
     else:
         print(f"{report.text(verbose=args.verbose)}\n\n{written_files(written)}")
-    failed = args.webhook and not _sent(args, watched)
-    if args.fail_on_alarm and len(watched.alarms):
+    failed = args.webhook and not _sent(args, monitored)
+    if args.fail_on_alarm and monitored.alarms:
         return ALARM
     return int(bool(failed))
 
 
-def _sent(args: argparse.Namespace, watched: Watched) -> bool:
+def _sent(args: argparse.Namespace, monitored: Monitored) -> bool:
     """Send the alarms that were not sent before; False where that did not work."""
+    from autoeval.monitoring.monitor_store import MonitorStore
     from autoeval.results.monitoring.new_alarms import new_alarms, post_json, remember
 
-    alarms = new_alarms(args.work_dir, watched)
+    store = MonitorStore(args.work_dir)
+    alarms = new_alarms(store, monitored)
     if not alarms:
         return True
     message = {"images": str(args.images or args.predictions), "alarms": alarms}
@@ -201,7 +201,7 @@ def _sent(args: argparse.Namespace, watched: Watched) -> bool:
     except OSError as error:
         print(f"error: {error}; the next run tries again", file=sys.stderr)
         return False
-    remember(args.work_dir, watched)
+    remember(store, monitored)
     return True
 
 

@@ -9,7 +9,6 @@ from autoeval.commands import given_words, site_options
 from autoeval.commands.given_input import Detail, InputReading, add_input
 
 ALARM = 3  # status of the command
-SHIPPED = ""  # slopes of change, where --changes names no file
 
 
 def add_sites(parser: argparse.ArgumentParser) -> None:
@@ -30,21 +29,29 @@ def add_sites(parser: argparse.ArgumentParser) -> None:
         reading=InputReading(alone=None),  # folders that name a site, of --predictions
         help="folder with a folder for each site, COCO JSON, pattern or list of paths",
     )
-    site_options.add_category_option(sites)
+    sites.add_argument(
+        "--category",
+        action="append",
+        metavar="NAME[=WORD,...]",
+        help="a category that counts where it is found, with the detector's words for it; may be "
+        "given several times (default: those of the estimator's task at every site, or every "
+        "category that is found there)",
+    )
     sites.add_argument(
         "--site-category",
         action="append",
         nargs=2,
         default=[],
         metavar=("SITE", "NAME[=WORD,...]"),
-        help="a category that counts at one site, found or not, in place of --category; may be "
-        "given several times",
+        help="a category to expect at one site, found or not, in place of --category; may be given "
+        "several times",
     )
     sites.add_argument(
         "--by",
-        default="folder",
+        default="auto",
         metavar="HOW",
-        help="also by day, hour or every:200 images (%(default)s)",
+        help="windows: day, hour, every:200 images, or folder (default: day, or every:50 where no "
+        "image has a time)",
     )
     sites.add_argument(
         "--time",
@@ -62,8 +69,8 @@ def add_sites(parser: argparse.ArgumentParser) -> None:
         "--alarm-below",
         type=float,
         metavar="X",
-        help="alarm at a site whose interval lies below it, such as .6; with --by that of its "
-        "latest period",
+        help="alarm at a site whose interval in the latest complete window lies below it, such as "
+        ".6",
     )
     sites.add_argument(
         "--site",
@@ -99,25 +106,23 @@ def add_changes(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="its work dir or estimator.parquet: where it would be better, and where worse",
     )
-    add_input(
-        changes,
-        "--changes",
-        (
-            Detail(
-                "baseline",
-                "the first 7d or 200 images of each site, or all before 2026-03-01 (7d)",
-                default="7d",
-            ),
-            Detail(
-                "false_alarms",
-                "probability of a false alarm at a site, however long it is watched (0.05)",
-                read=float,
-                default=0.05,
-            ),
-        ),
-        metavar="FILE",
-        reading=InputReading(alone=SHIPPED),
-        help="estimate changes by the slopes that fit-change wrote; without FILE by shipped ones",
+    changes.add_argument(
+        "--baseline",
+        metavar="HOW",
+        help="what a site is compared with: its first 7d, 12h or 200 images, or all before "
+        "2026-03-01 (default: 7d, or 100 where no image has a time)",
+    )
+    changes.add_argument(
+        "--false-alarms",
+        type=float,
+        default=0.05,
+        metavar="P",
+        help="probability, at most, that a site that does not change ever raises one (%(default)s)",
+    )
+    changes.add_argument(
+        "--alarm-on",
+        choices=("changed",),
+        help="alarm also where the boxes changed, not known to be for the worse",
     )
     changes.add_argument(
         "--labelled",
@@ -126,6 +131,16 @@ def add_changes(parser: argparse.ArgumentParser) -> None:
         metavar="SITE=FILE",
         help="what label estimate --json, or estimate --labels --json, printed for a site's "
         "baseline: its level, in place of an estimate",
+    )
+
+
+def add_keep(parser: argparse.ArgumentParser) -> None:
+    """Declare for how long boxes are kept."""
+    parser.add_argument(
+        "--keep",
+        metavar="HOW",
+        help="keep the boxes of the last 90d or 5000 images of each site, and of baselines; "
+        "estimates of earlier windows stay (default: all)",
     )
 
 

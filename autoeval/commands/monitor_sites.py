@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,29 +16,28 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from autoeval.estimation.estimator import AccuracyEstimator
-    from autoeval.monitoring.changes.site_changes import ChangeSettings
-    from autoeval.monitoring.site_categories import SiteCategories
-    from autoeval.monitoring.watch_plan import WatchPlan
-    from autoeval.monitoring.watched import Watched
+    from autoeval.monitoring.monitor_settings import MonitorSettings
+    from autoeval.monitoring.monitored import Monitored
+
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")  # of results files
 
 
 def watch_images(
     args: argparse.Namespace, estimator: AccuracyEstimator, executor: Executor, shards: Shards
-) -> tuple[Watched | None, dict[str, Path]]:
+) -> tuple[Monitored | None, dict[str, Path]]:
     """Run the detector on images that it has not seen yet; the path of each by its name, too."""
     from autoeval.estimation.given_boxes import Detector
     from autoeval.io.find_images import find_images
     from autoeval.io.image_folder import ImageFile
-    from autoeval.monitoring.observing.signals import image_signals
-    from autoeval.monitoring.periods import Clock
-    from autoeval.monitoring.site_records import RecordStore
-    from autoeval.monitoring.watch_sites import watch_sites
+    from autoeval.monitoring.monitor import monitor_images
+    from autoeval.monitoring.monitor_store import MonitorStore
+    from autoeval.monitoring.times import Clock
 
-    clock, plan = Clock(args.time), _plan(args)
+    clock, settings = Clock(args.time), _settings(args)
     listed = find_images(args.images, args.img_dir)
     spec = run_options.named_detector(args, estimator.loading_.get("detector"))
     files = [image for image in listed.images if isinstance(image, ImageFile)]
-    watched = watch_sites(
+    monitored = monitor_images(
         files,
         estimator,
         Detector(
@@ -46,43 +46,39 @@ def watch_images(
             batch_size=args.batch_size,
             executor=executor,
         ),
-        RecordStore(args.work_dir),
-        plan,
+        MonitorStore(args.work_dir),
+        settings,
         clock=clock,
-        signals=image_signals,
         categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
-        present=args.present,
         shards=shards,
     )
     for skipped in listed.skipped:
         print(f"note: {skipped}", file=sys.stderr)
-    return watched, {image.image_id: image.path for image in files}
+    return monitored, {image.image_id: image.path for image in files}
 
 
-def watch_predictions_at(args: argparse.Namespace, estimator: AccuracyEstimator) -> Watched:
+def watch_predictions_at(args: argparse.Namespace, estimator: AccuracyEstimator) -> Monitored:
     """Read the files of predictions that have changed."""
     from autoeval.estimation.given_boxes import Predictions
-    from autoeval.monitoring.site_records import RecordStore
-    from autoeval.monitoring.watch_sites import watch_predictions
+    from autoeval.monitoring.monitor import monitor_predictions
+    from autoeval.monitoring.monitor_store import MonitorStore
 
-    return watch_predictions(
+    return monitor_predictions(
         Predictions(
             args.predictions,
-            args.half_size_predictions,
-            args.reference_predictions,
-            args.names or {},
+            reference=args.reference_predictions,
+            names=args.names or {},
             complete=args.complete,
             reference_names=args.reference_names or {},
             numbering=args.numbering,
         ),
         estimator,
-        RecordStore(args.work_dir),
-        _plan(args),
+        MonitorStore(args.work_dir),
+        _settings(args),
         images_list=args.images_list,
         categories=given_words.named_categories(args.category),
         site_categories=_of_sites(args),
-        present=args.present,
         time_form=args.time,
     )
 
@@ -100,9 +96,9 @@ def observe_other(
     from autoeval.io.image_folder import ImageFile
     from autoeval.model.reference_features import REFERENCE_AP
     from autoeval.monitoring.candidate import CANDIDATE
-    from autoeval.monitoring.periods import Clock
-    from autoeval.monitoring.site_records import RecordStore
-    from autoeval.monitoring.watch_sites import observe_candidate
+    from autoeval.monitoring.monitor import observe_candidate
+    from autoeval.monitoring.monitor_store import MonitorStore
+    from autoeval.monitoring.times import Clock
 
     estimator = load_estimator(args.against)
     kept = estimator.loading_.get("detector")
@@ -116,7 +112,7 @@ def observe_other(
             batch_size=args.batch_size,
             executor=executor,
         ),
-        RecordStore(args.work_dir / CANDIDATE),
+        MonitorStore(args.work_dir / CANDIDATE),
         clock=Clock(args.time),
         depth=args.depth,
         shards=shards,
@@ -124,7 +120,7 @@ def observe_other(
 
 
 def compare_with_other(
-    args: argparse.Namespace, current: AccuracyEstimator, of_sites: SiteCategories
+    args: argparse.Namespace, current: AccuracyEstimator
 ) -> tuple[pd.DataFrame, tuple[str, ...]] | None:
     """Compare another detector with this one at every site, where one is named."""
     from autoeval.api import load_estimator
@@ -134,12 +130,14 @@ def compare_with_other(
         sites_of_predictions,
         sites_of_records,
     )
-    from autoeval.monitoring.site_records import RecordStore
+    from autoeval.monitoring.monitor_store import MonitorStore
+    from autoeval.monitoring.site_categories import SiteCategories
 
     if not args.against:
         return None
     candidate = load_estimator(args.against)
     categories = given_words.named_categories(args.category)
+    of_sites = SiteCategories((), current.expected_categories_, categories, _of_sites(args))
     lost: tuple[str, ...] = ()
     if args.predictions:
         sites, lost = sites_of_predictions(
@@ -152,10 +150,9 @@ def compare_with_other(
             reference_names=_words_in(args.reference_names),
             categories=categories,
             site_categories=of_sites.of_site,
-            present=args.present,
         )
     else:
-        stores = RecordStore(args.work_dir), RecordStore(args.work_dir / CANDIDATE)
+        stores = MonitorStore(args.work_dir), MonitorStore(args.work_dir / CANDIDATE)
         sites = sites_of_records(*stores, of_sites)
     table, not_compared = compare_at_sites(
         current, candidate, sites, categories=categories, known=args.against_known
@@ -179,39 +176,48 @@ def _of_sites(args: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
     }
 
 
-def _plan(args: argparse.Namespace) -> WatchPlan:
-    from autoeval.monitoring.watch_plan import WatchPlan
+def _settings(args: argparse.Namespace) -> MonitorSettings:
+    from autoeval.monitoring.monitor_settings import MonitorSettings, labelled_level
 
-    return WatchPlan(
-        args.by,
-        args.depth,
-        args.worst,
-        args.seed,
-        _changes(args),
-        args.score_thr,
-        dict(given_words.named_pairs(args.site, "--site", "SITE=NAME, such as gate=gate_2025,")),
-        args.iou,
-        args.alarm_below,
-    )
-
-
-def _changes(args: argparse.Namespace) -> ChangeSettings | None:
-    from autoeval.monitoring.changes.change_model import read_change_model
-    from autoeval.monitoring.changes.site_changes import Anchor, ChangeSettings
-    from autoeval.monitoring.periods import Baseline
-
-    if args.changes is None:
-        return None
-    model = read_change_model(
-        args.changes or None,
-        signals=not args.predictions,
-        half_size=bool(args.half_size_predictions or not args.predictions),
-    )
-    if not args.changes and not args.quiet:
-        print(f"note: slopes of change of {model.origin}", file=sys.stderr)
     labelled = given_words.named_pairs(
         args.labelled, "--labelled", "SITE=FILE, such as gate=gate.json,"
     )
-    anchors = {site: Anchor.read(path) for site, path in labelled}
-    baseline = Baseline(args.baseline)
-    return ChangeSettings(model, baseline, args.false_alarms, seed=args.seed, anchors=anchors)
+    return MonitorSettings(
+        by=args.by,
+        depth=args.depth,
+        baseline=args.baseline,
+        false_alarms=args.false_alarms,
+        alarm_below=args.alarm_below,
+        alarm_on_changed=args.alarm_on == "changed",
+        keep=args.keep,
+        k=args.worst,
+        seed=args.seed,
+        score_thr=args.score_thr,
+        iou=args.iou,
+        known=dict(
+            given_words.named_pairs(args.site, "--site", "SITE=NAME, such as gate=gate_2025,")
+        ),
+        labelled={site: labelled_level(path) for site, path in labelled},
+    )
+
+
+def label_commands(args: argparse.Namespace, monitored: Monitored) -> dict[str, str]:
+    """Return the command that plans labels of each site with an alarm, where it has one source."""
+    folder = Path(args.predictions or "")
+    commands = {}
+    for site in monitored.alarms:
+        words = ["autoeval", "label", "plan", "--estimator", args.estimator]
+        if args.predictions:
+            files = [
+                path for path in (folder / f"{site.name}{end}" for end in SUFFIXES) if path.exists()
+            ]
+            if not files:
+                continue
+            words += ["--predictions", files[0]]
+        elif (Path(args.images) / site.name).is_dir():
+            words += ["--images", Path(args.images) / site.name]
+        else:
+            continue
+        words += ["--work-dir", Path("work_dirs") / f"labels_{site.name.replace('/', '_')}"]
+        commands[site.name] = shlex.join(map(str, words))
+    return commands

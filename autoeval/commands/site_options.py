@@ -122,27 +122,16 @@ def add_pseudo_label_options(group: argparse._ActionsContainer, what: str) -> No
 
 def add_category_option(
     group: argparse._ActionsContainer,
-    otherwise: str = "those of the fit, else all words of the detector",
-    *,
-    presence: bool = True,
+    otherwise: str = "those of the estimator's task, or every category that is detected",
 ) -> None:
-    """Declare the categories, by default `otherwise`, and which of them are said to be there."""
-    found = ". Those that are found count; a single one always does" if presence else ""
+    """Declare which categories are to be expected; `otherwise` are those by default."""
     group.add_argument(
         "--category",
         action="append",
         metavar="NAME[=WORD,...]",
-        help="a category with the detector's words for it, which a fit that was told knows; may be "
-        f"given several times (default: {otherwise}){found}",
+        help="a category to be expected in all images, with the detector's words for it; may be "
+        f"given several times (default: {otherwise})",
     )
-    if presence:
-        group.add_argument(
-            "--present",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="a category that is there and counts, found or not; may be given several times",
-        )
 
 
 def add_site_options(group: argparse._ActionsContainer) -> None:
@@ -273,8 +262,7 @@ def predict_site(
     categories = named_categories(getattr(args, "category", None))
     names = ("site", "group", *(("score_thr", "iou") if "score_thr" in args else ()))
     facts = {name: vars(args)[name] for name in names if name in args}
-    if getattr(args, "present", None):
-        facts["present"] = args.present
+    options |= facts
     files = named_predictions(args)
     if files is not None:
         images = getattr(args, "images_list", None) or args.images
@@ -296,7 +284,6 @@ def predict_site(
             categories=categories,
             keep=Keeping(Path(args.work_dir), executor, spec),
             shards=mine,
-            **facts,
             **options,
         )
         return estimate if mine.leads else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from autoeval.detections import Evidence
@@ -13,13 +13,7 @@ from autoeval.estimation.labelled_files import GivenLabels
 from autoeval.estimation.observation.detector_identity import identity_warnings
 from autoeval.estimation.observation.kept_observer import Keeping, keeping
 from autoeval.estimation.observation.observing import ImageDetector
-from autoeval.estimation.site import (
-    Categories,
-    Site,
-    given_categories,
-    named_categories,
-    site_of_images,
-)
+from autoeval.estimation.site import Categories, Site, named_categories, site_of_images
 from autoeval.io.find_images import Images, list_images
 from autoeval.io.labels.content import LabelSet
 from autoeval.io.wording import listed
@@ -35,7 +29,6 @@ def read_site(
     labels: GivenLabels | None,
     categories: Categories | None,
     labelled: LabelSet | None = None,
-    present: Collection[str] = (),
     **running: Any,
 ) -> Site:
     """Read predictions, or run a detector; see `AccuracyEstimator.read_site`.
@@ -43,7 +36,7 @@ def read_site(
     detector: that of the fit, where it is loaded.
     running: of `observe_site`.
     """
-    categories = given_categories(named_categories(categories), fitted_pass.words)
+    categories = named_categories(categories) or fitted_pass.expected_categories
     given = None if boxes is None else given_boxes(boxes)
     if isinstance(given, Predictions):
         if running:
@@ -51,11 +44,11 @@ def read_site(
                 f"{listed(sorted(running))}: for a detector that is run, and predictions are "
                 "read. Leave that out."
             )
-        return fitted_pass.read_predictions(given, images, labels, categories, labelled, present)
+        return fitted_pass.read_predictions(given, images, labels, categories, labelled)
     if images is None:
         raise InputError("Expected predictions, or images to run the detector on.")
     run = given or Detector(fitted_pass.load_detector(detector))
-    return observe_site(fitted_pass, run, images, categories, present=present, **running)
+    return observe_site(fitted_pass, run, images, categories, **running)
 
 
 def observe_site(
@@ -64,7 +57,6 @@ def observe_site(
     images: Images,
     categories: Categories | None,
     *,
-    present: Collection[str] = (),
     keep: Keeping | None = None,
     shards: Shards | None = None,
     watch: Callable[[Evidence], object] = lambda evidence: None,
@@ -80,7 +72,6 @@ def observe_site(
         keeping(observer, keep or run.keeping(None)),
         pictures,
         categories=categories,
-        present=present,
         shards=shards,
         watch=watch,
     )

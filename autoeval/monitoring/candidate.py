@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,12 +18,11 @@ from autoeval.estimation.given_boxes import Predictions
 from autoeval.estimation.site import Categories, Site
 from autoeval.io.wording import listed
 from autoeval.model.reference_features import REFERENCE_AP
-from autoeval.monitoring.observing.results_files import find_results
-from autoeval.monitoring.periods import in_time
+from autoeval.monitoring.monitor_store import MonitorStore
+from autoeval.monitoring.results_files import find_results
 from autoeval.monitoring.site_categories import SiteCategories
-from autoeval.monitoring.site_records import RecordStore
+from autoeval.monitoring.windows import in_time
 from autoeval.runtime.files import PathLike
-from autoeval.sites.site_boxes import SiteBoxes
 
 ReadSites = Callable[[], tuple[Site, Site]]
 CURRENT, CANDIDATE = "current", "candidate"
@@ -91,7 +90,6 @@ def sites_of_predictions(
     reference_names: Mapping[str, str] | None = None,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
-    present: Collection[str] = (),
 ) -> tuple[dict[str, ReadSites], tuple[str, ...]]:
     """Find the sites of which there are predictions of both detectors.
 
@@ -115,16 +113,9 @@ def sites_of_predictions(
 
     def read(site: str) -> tuple[Site, Site]:
         images = _images_of(site, images_list)
-        of_site = (site_categories or {}).get(site)
-        named = of_site or categories
-        there = list(of_site or present)
+        named = (site_categories or {}).get(site, categories)
         first, second = (
-            fitted.read_site(
-                _with_reference(fitted, path, site),
-                images=images,
-                categories=named,
-                present=there,
-            )
+            fitted.read_site(_with_reference(fitted, path, site), images=images, categories=named)
             for fitted, path in ((current, mine[site]), (candidate, other[site]))
         )
         return first, second
@@ -141,7 +132,7 @@ def sites_of_predictions(
 
 
 def sites_of_records(
-    current: RecordStore, candidate: RecordStore, categories: SiteCategories
+    current: MonitorStore, candidate: MonitorStore, categories: SiteCategories
 ) -> dict[str, ReadSites]:
     """Find the sites whose images both detectors have observed.
 
@@ -153,16 +144,12 @@ def sites_of_records(
         sites = []
         for store, index in zip((current, candidate), indices, strict=True):
             in_words = replace(categories, words=store.add_words(()))
-            records = in_words.select(site, store.read(in_time(index[index["group"] == site])))
-            boxes = SiteBoxes.of_evidence(
-                [record.evidence() for record in records], in_words.names(site)
-            )
-            named, present = in_words.given(site) is not None, in_words.present_at(site)
-            sites.append(Site(boxes, named=named, present=present))
-            del records, boxes  # before the other detector's are read
+            images = in_time(index[(index["site"] == site) & (index["unreadable"] == "")])
+            there = in_words.site(site, store.read(images["name"].tolist()))
+            sites.append(replace(there, named=in_words.given(site) is not None))
         return sites[0], sites[1]
 
-    return {str(site): partial(read, str(site)) for site in indices[0]["group"].unique()}
+    return {str(site): partial(read, str(site)) for site in indices[0]["site"].unique()}
 
 
 def _files_by_site(folder: PathLike) -> dict[str, Path]:

@@ -1,21 +1,67 @@
-"""Watch many sites with one call: images or predictions, a folder or a file for each site."""
+"""Monitor many sites with one call: read or observe what is new, estimate, compare, rank."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from autoeval.errors import InputError
 from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.given_boxes import Detector, GivenBoxes, Predictions, given_boxes
-from autoeval.estimation.site import Categories, named_categories
-from autoeval.monitoring.periods import AUTO, Clock
-from autoeval.monitoring.site_records import RecordStore
-from autoeval.monitoring.watch_plan import WatchPlan
-from autoeval.monitoring.watch_sites import watch_predictions, watch_sites
-from autoeval.monitoring.watched import Watched
+from autoeval.estimation.new_sites import NewSites
+from autoeval.estimation.observation.detector_identity import identity_warnings
+from autoeval.estimation.reference_choice import as_fitted
+from autoeval.estimation.site import Categories, any_task, named_categories
+from autoeval.io.image_folder import ImageFile, load_image_folder
+from autoeval.io.predictions.category_words import read_names
+from autoeval.io.wording import listed
+from autoeval.monitoring.looks import SiteLook
+from autoeval.monitoring.monitor_settings import MonitorSettings
+from autoeval.monitoring.monitor_store import MonitorStore
+from autoeval.monitoring.monitored import (
+    Monitored,
+    MonitoredSite,
+    history_row,
+    ordered,
+    reasons_of,
+    units_text,
+)
+from autoeval.monitoring.reading_results import ResultsReader, read_results
+from autoeval.monitoring.results_files import find_results
+from autoeval.monitoring.site_categories import SiteCategories, check_named_sites
+from autoeval.monitoring.site_pass import (
+    NO_REFERENCE,
+    REFERENCE,
+    SiteImage,
+    SitePass,
+    needed_passes,
+    observe_sites,
+    site_images,
+    site_observer,
+)
+from autoeval.monitoring.site_windows import SiteWindows, WatchedSites
+from autoeval.monitoring.times import AUTO, EXIF, FILE, Clock, time_warnings
+from autoeval.monitoring.windows import FORMS, Baseline, in_time, kind_of, windows_of
+from autoeval.notices import Notice, notices_of
+from autoeval.report.tables import counted
 from autoeval.runtime.files import PathLike
+from autoeval.runtime.jobs import JobCounts
+from autoeval.runtime.shards import Shards
+from autoeval.runtime.store import rows_digest
+from autoeval.targets import find_target
+from autoeval.version import __version__
+
+DRAWS = 4000  # of the accuracies of all sites together
+AT_ONCE = 64  # sites whose windows are kept in one transaction
 
 
 def monitor(
@@ -24,13 +70,12 @@ def monitor(
     *,
     images: PathLike | None = None,
     work_dir: PathLike,
-    plan: WatchPlan | None = None,
+    settings: MonitorSettings | None = None,
     categories: Categories | None = None,
     site_categories: Mapping[str, Categories] | None = None,
-    present: Collection[str] = (),
     time: str = AUTO,
-) -> Watched:
-    """Estimate many sites, put them in order, and go on where the last call stopped.
+) -> Monitored:
+    """Estimate many sites window by window, and go on where the last call stopped.
 
     Parameters
     ----------
@@ -45,30 +90,31 @@ def monitor(
         a text file with a name a line, or a folder with ``SITE.json`` or ``SITE.txt``.
     work_dir : path-like
         Keeps what was observed: a call with the same one looks at new images alone.
-    plan : WatchPlan, optional
-        Periods, changes, thresholds for alarms; by default each site as a whole.
+    settings : MonitorSettings, optional
+        Windows, baseline, alarms.
     categories, site_categories : mapping, optional
-        Names, each with the detector's words for it, that may count at all sites, and that count
-        at single ones; by default those of the fit, else all words of the detector.
-    present : collection of str
-        Categories that count at every site, found or not.
+        Names, each with the detector's words for it, at all sites and at single ones; by default
+        the categories that are found at each.
     time : str
-        Where the time of an image comes from; see `autoeval.monitoring.periods.Clock`.
+        Where the time of an image comes from; see `autoeval.monitoring.times.Clock`.
 
     Returns
     -------
-    Watched
-        ``watched["gate"]`` is one site, ``watched.to_pandas()`` the table of all, the worst first.
+    Monitored
+        ``monitored["gate"]`` is one site with its `state`, ``monitored.to_pandas()`` the table of
+        all, ``monitored.windows()`` their histories.
 
     Raises
     ------
     InputError
-        As `autoeval.monitoring.watch_sites.watch_sites` and `watch_predictions`.
+        If the estimator or what `work_dir` keeps is of another detector, the store is damaged, or
+        no image of any site can be read.
     """
     fitted = (
         estimator if isinstance(estimator, AccuracyEstimator) else AccuracyEstimator.load(estimator)
     )
     given = None if boxes is None else given_boxes(boxes)
+    store, settings = MonitorStore(work_dir), settings or MonitorSettings()
     categories = named_categories(categories)
     of_sites = {site: named_categories(of) or {} for site, of in (site_categories or {}).items()}
     if isinstance(given, Predictions) and not isinstance(given.path, str | os.PathLike):
@@ -76,35 +122,376 @@ def monitor(
             f"Expected predictions as files, of which the new ones are read at each run, but got "
             f"{given.name}: write them as Parquet or COCO results."
         )
-    store, plan = RecordStore(Path(work_dir)), plan or WatchPlan()
     if isinstance(given, Predictions):
-        return watch_predictions(
+        return monitor_predictions(
             given,
             fitted,
             store,
-            plan,
+            settings,
             images_list=images,
             categories=categories,
             site_categories=of_sites,
-            present=present,
             time_form=time,
         )
     if images is None:
         raise InputError("Expected predictions, or images to run the detector on.")
-    from autoeval.io.image_folder import load_image_folder
-    from autoeval.monitoring.observing.signals import image_signals
-
-    watched = watch_sites(
+    monitored = monitor_images(
         load_image_folder(images),
         fitted,
         given or Detector(fitted.load_detector()),
         store,
-        plan,
+        settings,
         clock=Clock(time),
-        signals=image_signals,
         categories=categories,
         site_categories=of_sites,
-        present=present,
     )
-    assert watched is not None  # of a single process
-    return watched
+    assert monitored is not None  # of a single process
+    return monitored
+
+
+def monitor_images(
+    files: Sequence[ImageFile],
+    estimator: AccuracyEstimator,
+    detector: Detector,
+    store: MonitorStore,
+    settings: MonitorSettings,
+    *,
+    clock: Clock,
+    categories: Categories | None = None,
+    site_categories: Mapping[str, Categories] | None = None,
+    shards: Shards | None = None,
+) -> Monitored | None:
+    """Run a detector on the images that the store lacks, and estimate all sites.
+
+    Images that were observed once and are no longer there still count: a camera's history is what
+    it is compared with. `detector` also says how it is run; its reference, a stronger detector, is
+    run, too, by default that of the fit, where it had one. None in processes that help to observe
+    and do not lead; see `observe_sites`. Raises as `monitor`.
+    """
+    settings.check(estimator)
+    observer = site_observer(
+        estimator,
+        detector.loaded,
+        reference=detector.loaded_reference,
+        batch_size=detector.batch_size,
+    )
+    words = detector.loaded.categories
+    chosen = SiteCategories(
+        words, estimator.expected_categories_, categories, site_categories or {}
+    )
+    for given in filter(None, (categories, *chosen.of_site.values())):
+        any_task(given, words)  # refuses words that it does not know
+    images, vanished = site_images(files, depth=settings.depth)
+    work, began = SitePass(observer, clock, load=detector.spec), time.time()
+    counts = observe_sites(images, work, store, executor=detector.executor, shards=shards)
+    if shards and not shards.leads:
+        return None
+    all_words = store.add_words(words)
+    index = store.index()
+    warnings = (*_lost(images, vanished, index, counts), *identity_warnings(detector.loaded))
+    categories_of_sites = replace(chosen, words=all_words)
+    return _monitored(store, index, estimator, settings, categories_of_sites, warnings, began, {})
+
+
+def observe_candidate(
+    files: Sequence[ImageFile],
+    estimator: AccuracyEstimator,
+    detector: Detector,
+    store: MonitorStore,
+    *,
+    clock: Clock,
+    depth: int | None = None,
+    shards: Shards | None = None,
+) -> None:
+    """Observe with another detector the images that its store lacks; see `monitor_images`."""
+    images, _ = site_images(files, depth=depth)
+    observer = site_observer(
+        estimator,
+        detector.loaded,
+        reference=detector.loaded_reference,
+        batch_size=detector.batch_size,
+    )
+    work = SitePass(observer, clock, load=detector.spec)
+    observe_sites(images, work, store, executor=detector.executor, shards=shards)
+    if not shards or shards.leads:
+        store.add_words(detector.loaded.categories)
+
+
+def monitor_predictions(
+    predictions: Predictions,
+    estimator: AccuracyEstimator,
+    store: MonitorStore,
+    settings: MonitorSettings,
+    *,
+    images_list: PathLike | None = None,
+    categories: Categories | None = None,
+    site_categories: Mapping[str, Categories] | None = None,
+    time_form: str = AUTO,
+) -> Monitored:
+    """Read the results files that are new or have changed, and estimate all sites.
+
+    `predictions` are as `find_results` finds them; of several references the one that the fit
+    reads. `time_form` is ``"auto"``, the time that the list of images gives (``date_captured`` or
+    ``datetime``), or a form of the time in file names, as in `Clock`. Raises as `monitor`.
+    """
+    settings.check(estimator)
+    if time_form in (EXIF, FILE):
+        raise InputError(
+            f"Expected --time as a form of the time in file names, such as %Y%m%d_%H%M%S, but got "
+            f"{time_form!r}: results files hold no images to read it from."
+        )
+    given = as_fitted(predictions, estimator.context_)
+    reference = next(iter(given.references), None)
+    names, reference_names = (
+        read_names(Path(words)) if isinstance(words, str | os.PathLike) else words
+        for words in (given.names, given.reference_names)
+    )
+    if reference:
+        estimator.pass_.check_read([REFERENCE])
+    elif reference_names:
+        raise InputError(
+            "`reference_names` belongs to the boxes of a reference detector, and there are none: "
+            "give `reference`, too, or leave it out."
+        )
+    elif REFERENCE in needed_passes(estimator):
+        raise InputError(NO_REFERENCE.format("--predictions PATH reference=PATH"))
+    reader = ResultsReader(
+        estimator.statistics_,
+        Clock(time_form),
+        settings.depth,
+        names,
+        not given.complete,
+        reference_names,
+        given.numbering,
+    )
+    files = find_results(given.path, reference=reference, image_list=images_list)
+    began = time.time()
+    warnings, of_files = read_results(files, reader, store)
+    words = store.add_words(estimator.statistics_.categories)
+    chosen = SiteCategories(
+        words, estimator.expected_categories_, categories, site_categories or {}
+    )
+    warnings = (*warnings, *chosen.check(words))
+    index = store.index()
+    return _monitored(store, index, estimator, settings, chosen, warnings, began, of_files)
+
+
+def _monitored(
+    store: MonitorStore,
+    index: pd.DataFrame,
+    estimator: AccuracyEstimator,
+    settings: MonitorSettings,
+    categories: SiteCategories,
+    warnings: Sequence[str],
+    began: float,
+    of_files: Mapping[str, Mapping[str, float]],
+) -> Monitored:
+    """Estimate the windows of all sites of a store, and say in which state each site is."""
+    if not (index["unreadable"] == "").any():
+        store.release()
+        reasons = "; ".join([*index["unreadable"].head(3), *warnings[:3]]) or "they vanished"
+        raise InputError(f"No image of any site can be read: {reasons}")
+    of_site = {str(name): in_time(rows) for name, rows in index.groupby("site")}
+    names = list(of_site)
+    categories.check_sites(names)
+    check_named_sites(settings.known, names, "--site")
+    check_named_sites(settings.labelled, names, "--labelled")
+    made_with = _made_with(estimator, settings, categories)
+    shared = WatchedSites(
+        *(estimator, settings, categories, store, datetime.now()),
+        store.windows(made_with),
+        of_files,
+    )
+    rows_of: dict[str, list[dict[str, Any]]] = {}
+    learning: dict[str, str] = {}
+    new: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = {}
+    for name, images in of_site.items():
+        windows = SiteWindows(name, images, shared)
+        rows_of[name] = windows.rows()
+        learning[name] = windows.learning
+        for row in rows_of[name]:
+            key, digest = (name, row["window"]), row.pop("digest")
+            if shared.kept.get(key, ("",))[0] != digest:
+                new[key] = digest, row
+        if len(new) >= AT_ONCE:
+            store.keep_windows(made_with, new)
+            new = {}
+    store.keep_windows(made_with, new)
+    if settings.keep is not None:
+        store.forget(list(_too_old(of_site, settings)))
+    latest = {name: _latest(rows) for name, rows in rows_of.items()}
+    ranks = _ranks(estimator, latest, settings)
+    sites = [
+        _site(name, rows_of[name], latest[name], learning[name], ranks, estimator, settings)
+        for name in names
+    ]
+    times = [
+        warning.prefixed(name)
+        for name, rows in of_site.items()
+        for warning in time_warnings(rows, needed=kind_of(rows, settings.by) in FORMS)
+    ]
+    return Monitored(
+        ordered(sites, settings),
+        estimator.target,
+        estimator.level,
+        settings,
+        (*warnings, *times),
+        int((index["observed_s"] >= began).sum()),
+        {str(name): int(n) for name, n in index["taken_from"].value_counts().items()},
+    )
+
+
+def _latest(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the latest complete window; the latest where none is complete."""
+    complete = [row for row in rows if row["complete"]]
+    shown = complete or list(rows)
+    return shown[-1] if shown else None
+
+
+def _site(
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    window: Mapping[str, Any] | None,
+    learning: str,
+    ranks: Mapping[str, tuple[float, float]],
+    estimator: AccuracyEstimator,
+    settings: MonitorSettings,
+) -> MonitoredSite:
+    """Put together what is known of one site."""
+    nothing = float("nan")
+    look = SiteLook.from_dict(window["look"]) if window and window["look"] else None
+    if window is not None and not window["complete"]:
+        look = None  # more images may come: nothing is compared yet
+    if not learning and look is None:
+        learning = "there is no complete window after the baseline yet"
+    reasons = reasons_of(window, look, learning, settings, find_target(estimator.target).text)
+    change = look.change if look is not None else None
+    rank, p_worst = ranks.get(name, (nothing, nothing))
+    return MonitoredSite(
+        name=name,
+        state=next(iter(reasons)),
+        reasons=reasons,
+        window=window["window"] if window else "",
+        value=window["value"] if window else nothing,
+        lower=window["lower"] if window else nothing,
+        upper=window["upper"] if window else nothing,
+        change=change.value if change else nothing,
+        change_lower=change.lower if change else nothing,
+        change_upper=change.upper if change else nothing,
+        level=estimator.level,
+        target=estimator.target,
+        n_images=window["n_images"] if window else 0,
+        n_unreadable=window["n_unreadable"] if window else 0,
+        units=units_text(look) if look else "",
+        rank=rank,
+        p_worst=p_worst,
+        per_category=window["per_category"] if window else {},
+        beside=window["beside"] if window else {},
+        warnings=notices_of(window["warnings"]) if window else (),
+        drifts=tuple(drift.__dict__ for drift in look.drifts) if look else (),
+        history=pd.DataFrame([history_row(row) for row in rows]),
+    )
+
+
+def _ranks(
+    estimator: AccuracyEstimator,
+    latest: Mapping[str, Mapping[str, Any] | None],
+    settings: MonitorSettings,
+) -> dict[str, tuple[float, float]]:
+    """Return the rank of each site with an estimate, and its probability to be among the worst.
+
+    From joint draws: much of the error of one site is that of all.
+    """
+    rows = {
+        name: pd.DataFrame(window["scores"]).assign(site=name)
+        for name, window in latest.items()
+        if window is not None and window["scores"] and window["value"] == window["value"]
+    }
+    if not rows:
+        return {}
+    sites = NewSites(
+        estimator.regression_,
+        pd.concat(rows.values(), ignore_index=True),
+        level=estimator.level,
+        fitted_sites={name: source for name, source in settings.known.items() if name in rows},
+    )
+    drawn = sites.draw(draws=DRAWS, seed=settings.seed)
+    worst = among_worst(drawn, settings.k)
+    values = np.array([latest[name]["value"] for name in sites.names])  # type: ignore[index]
+    ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable") + 1.0
+    return {
+        name: (float(rank), float(p))
+        for name, rank, p in zip(sites.names, ranks, worst, strict=True)
+    }
+
+
+def among_worst(drawn: np.ndarray, k: int) -> np.ndarray:
+    """Return the probability of each of K sites to be among the k >= 1 worst of (draws, K).
+
+    They add up to k; NaN where there are no more sites than k.
+
+    >>> among_worst(np.array([[.1, .5, .3], [.4, .2, .3]]), 1)
+    array([0.5, 0.5, 0. ])
+    """
+    if k >= drawn.shape[1]:
+        return np.full(drawn.shape[1], np.nan)
+    worst = np.argpartition(drawn, k - 1, axis=1)[:, :k]
+    return np.bincount(worst.ravel(), minlength=drawn.shape[1]) / len(drawn)
+
+
+def _too_old(of_site: Mapping[str, pd.DataFrame], settings: MonitorSettings) -> Iterator[str]:
+    """Name the images whose boxes are kept no longer: old ones that are no part of a baseline."""
+    assert settings.keep is not None
+    for images in of_site.values():
+        windows = windows_of(images, settings.by, datetime.now())
+        n = Baseline.of_site(settings.baseline, images).length(images, windows)
+        places = np.concatenate([np.empty(0, int), *(window.places for window in windows[:n])])
+        from_baseline = images["name"].iloc[places]
+        if settings.keep.endswith("d"):
+            limit = images["taken"].max() - pd.Timedelta(days=int(settings.keep[:-1]))
+            old = images["taken"] < limit
+        else:
+            old = pd.Series(np.arange(len(images)) < len(images) - int(settings.keep), images.index)
+        old &= images["kept"] & ~images["name"].isin(from_baseline)
+        yield from images["name"][old]
+
+
+def _made_with(
+    estimator: AccuracyEstimator, settings: MonitorSettings, categories: SiteCategories
+) -> str:
+    """Return a digest of what the estimate of a window depends on beside its images."""
+    calibrations = [
+        calibration and calibration.to_dict()
+        for calibration in (estimator.calibration_, estimator.reference_calibration_)
+    ]
+    parts = (
+        *(__version__, estimator.target, estimator.level, estimator.context_, calibrations),
+        rows_digest(estimator.table_),
+        (settings.score_thr, settings.iou, sorted(settings.known.items())),
+        sorted(settings.labelled.items()),
+        (categories.expected, categories.named, sorted(categories.of_site.items())),
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
+
+
+def _lost(
+    images: Sequence[SiteImage], vanished: Sequence[str], index: pd.DataFrame, counts: JobCounts
+) -> Iterator[str]:
+    seen = set(index["name"])
+    lost = [*vanished, *(i.file.image_id for i in images if i.file.image_id not in seen)]
+    if lost:
+        yield Notice(
+            "images-vanished",
+            f"vanished during the run: {counted(len(lost), 'image')} ({listed(lost)})",
+        )
+    for error in list(dict.fromkeys(counts.failed.values()))[:3]:
+        yield Notice(
+            "images-not-observed",
+            f"could not be observed: {counted(len(counts.failed), 'batch', 'batches')} ({error})",
+        )
+    reasons = index.loc[index["unreadable"] != "", "unreadable"]
+    if len(reasons):
+        yield Notice(
+            "images-unreadable",
+            f"cannot be read: {counted(len(reasons), 'image')} ({'; '.join(reasons[:3])})",
+        )

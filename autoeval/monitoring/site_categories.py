@@ -2,101 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from autoeval.detections import Detections
 from autoeval.errors import InputError
-from autoeval.estimation.site import (
-    Categories,
-    check_words,
-    checked_present,
-    given_categories,
-    words_of,
-)
+from autoeval.estimation.site import Categories, Site, check_words, words_of
+from autoeval.io.labels.content import LabelledImage
+from autoeval.io.predictions import FoundBoxes
 from autoeval.io.wording import listed
-from autoeval.model.calibration import ScoreCalibration
-from autoeval.monitoring.site_records import CameraImage
-from autoeval.sites.presence import Presence
+from autoeval.monitoring.monitor_store import BOX, CameraImage
+from autoeval.sites.site_boxes import SiteBoxes
 
 
 @dataclass(frozen=True)
 class SiteCategories:
     """Which categories are estimated at each site.
 
-    Those that are found there count, as `AccuracyEstimator.predict` has it.
+    By default those that are found there, as `AccuracyEstimator.predict` has it.
 
     Parameters
     ----------
     words : sequence of str
         The detector's, which the labels of records index.
-    of_fit : mapping of str to sequence of str, optional
-        Categories that the fit was told the detector's words of.
+    expected : mapping of str to sequence of str, optional
+        Categories of the task of the fit, each with the detector's words for it: expected at every
+        site, found or not.
     named : mapping of str to sequence of str, optional
-        In their place: the categories that may count, with the detector's words; one without other
-        words than its own name has those of the fit. A single one always counts.
+        In their place: other names, and which words count. A category counts at the sites where it
+        is found.
     of_site : mapping of str to mapping
-        Categories of single sites, which count there, found or not; these go before the others.
-    present : collection of str
-        Categories that count at every site, found or not.
+        Categories of single sites, expected there, found or not; these go before the others.
     """
 
     words: Sequence[str]
-    of_fit: Categories | None = None
+    expected: Categories | None = None
     named: Categories | None = None
     of_site: Mapping[str, Categories] = field(default_factory=dict)
-    present: Collection[str] = ()
 
     def given(self, site: str) -> Categories | None:
         """Return the categories of a site with the detector's words; None for its own words."""
-        return given_categories(self.of_site.get(site) or self.named, self.of_fit)
+        return self.of_site.get(site) or self.named or self.expected
 
     def names(self, site: str) -> tuple[str, ...]:
         """Return the categories that may be estimated at a site."""
         return tuple(self.given(site) or self.words)
 
-    def present_at(self, site: str) -> tuple[str, ...]:
-        """Return the categories of a site that count there, found or not."""
-        names = self.names(site)
-        if site in self.of_site:
-            return names
-        known = [name for name in self.present if name in names]
-        return checked_present(known, self.given(site), names)
+    def expects(self, site: str) -> bool:
+        """Whether the categories of a site are estimated there in any case."""
+        return site in self.of_site or (self.named is None and self.expected is not None)
 
-    def select(self, site: str, records: Sequence[CameraImage]) -> list[CameraImage]:
-        """Keep the boxes of the categories of a site, whose `names` their labels then index."""
+    def site(self, site: str, images: Sequence[CameraImage]) -> Site:
+        """Lay out images of a site with the boxes of its categories, as an estimate takes them."""
+        described = tuple(
+            LabelledImage(image.name, image.name, image.size if min(image.size) > 0 else None)
+            for image in images
+        )
+        clean = _columns(described, [image.boxes for image in images], self.words)
+        stronger = [image.reference for image in images if image.reference is not None]
+        boxes = SiteBoxes(
+            clean,
+            reference=_columns(described, stronger, self.words)
+            if images and len(stronger) == len(images)
+            else None,
+        )
         given = self.given(site)
-        if given is None:
-            return list(records)
-        category, names = words_of(given), list(given)
-        lookup = np.array(
-            [names.index(category[word]) if word in category else -1 for word in self.words]
-        )
-        return [_relabelled(record, lookup) for record in records]
-
-    def found(
-        self, site: str, records: Sequence[CameraImage], calibration: ScoreCalibration
-    ) -> list[CameraImage]:
-        """Keep the boxes of the categories that count by all records of a site.
-
-        With the boxes of all words, the many unlikely ones of a detector of 80 categories would be
-        watched.
-        """
-        selected, names = self.select(site, records), self.names(site)
-        boxes = [record.clean for record in selected]
-        label = np.concatenate([np.zeros(0, int), *(part.labels for part in boxes)])
-        at_half = np.concatenate(
-            [np.zeros(0), *(calibration.at_half(part.scores, part.boxes) for part in boxes)]
-        )
-        presence = Presence.of(names, label, at_half, self.present_at(site))
-        kept = np.where(presence.counts, np.arange(len(names)), -1)
-        return [_relabelled(record, kept) for record in selected]
+        if given is not None:
+            boxes = boxes.as_categories(list(given), words_of(given))
+        return Site(boxes, named=self.expects(site))
 
     def check(self, known_words: Sequence[str]) -> list[str]:
         """Refuse categories without a known word of the detector; warn of words not known."""
-        checked_present(self.present, None, tuple(self.named or self.of_fit or known_words))
         categories = [self.named, *self.of_site.values()]
         return [
             warning
@@ -120,7 +97,18 @@ def check_named_sites(named: Mapping[str, object], sites: Sequence[str], option:
         )
 
 
-def _relabelled(record: CameraImage, lookup: np.ndarray) -> CameraImage:
-    half: Detections | None = record.half_size and record.half_size.relabel(lookup)
-    reference: Detections | None = record.reference and record.reference.relabel(lookup)
-    return replace(record, clean=record.clean.relabel(lookup), half_size=half, reference=reference)
+def _columns(
+    images: tuple[LabelledImage, ...], boxes: Sequence[np.ndarray], words: Sequence[str]
+) -> FoundBoxes:
+    """Lay out the boxes of each image as columns."""
+    rows = np.concatenate([np.empty(0, BOX), *boxes])
+    counts = [len(of_image) for of_image in boxes]
+    return FoundBoxes(
+        images,
+        tuple(words),
+        np.repeat(np.arange(len(images)), counts),
+        rows["label"].astype(np.int64),
+        rows["box"].copy(),
+        rows["score"].copy(),
+        {},
+    )

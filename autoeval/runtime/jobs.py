@@ -3,14 +3,49 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
 
 from autoeval.runtime.job import Executor, Job, LocalExecutor, Outcome, Work
 from autoeval.runtime.progress import announced_bar
-from autoeval.runtime.store import Claims, RowStore
+from autoeval.runtime.store import Claims
 
 POLL_S = 0.5
+
+
+class JobStore(Protocol):
+    """Where the rows of jobs are kept; a `RowStore`, or tables of one's own."""
+
+    @property
+    def folder(self) -> Path:
+        """Where they lie, for messages."""
+        ...
+
+    def write_manifest(self, jobs: Sequence[Job], what: str) -> None:
+        """Keep the list of jobs."""
+        ...
+
+    def claims(self) -> Claims:
+        """Return the locks on jobs."""
+        ...
+
+    def finished(self, keys: Iterable[str]) -> set[str]:
+        """Return those of some jobs that ended well."""
+        ...
+
+    def write(self, key: str, rows: list[dict[str, Any]]) -> None:
+        """Keep the rows of a job."""
+        ...
+
+    def write_failure(self, key: str, error: str, **columns: Any) -> None:
+        """Keep why a job failed."""
+        ...
+
+    def clear(self, key: str) -> None:
+        """Remove what a killed writer of a job left half written."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -23,7 +58,7 @@ class JobCounts:
 
 
 def run_jobs(
-    jobs: Sequence[Job], work: Work, store: RowStore, *, what: str, executor: Executor | None = None
+    jobs: Sequence[Job], work: Work, store: JobStore, *, what: str, executor: Executor | None = None
 ) -> JobCounts:
     """Run the jobs that the store lacks.
 
@@ -57,7 +92,7 @@ def run_jobs(
 class _Run:
     """What one process has to say of the jobs it saw, and the number of items that are kept."""
 
-    store: RowStore
+    store: JobStore
     claims: Claims
     reused: int
     kept: int

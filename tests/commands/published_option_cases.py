@@ -31,9 +31,6 @@ SEARCH = (
     "search-dropout --detector shaken --task rectangles/task.py --metaset n_sets=1 n_images=2 "
     "--strategy coordinate --rates .3 .6"
 )
-CHANGES = (
-    "fit-change --detector fading --task fading/task.py --metaset corrupted.py n_sets=4 n_images=8"
-)
 PAPER = (
     "reproduce bos --data-root papers --detector cars --metaset n_sets=2 n_images=3 "
     "--preset repeats=1"
@@ -172,20 +169,6 @@ PUBLISHED_CASES = {
         "batch_size": (SEARCH, "--batch-size 0"),
         "work_dir": (SEARCH, "--work-dir elsewhere_search"),
     },
-    "fit-change": {
-        **loaded(CHANGES),
-        "task": (CHANGES, "--task nowhere.py"),
-        "data_root": (CHANGES, "--task fading/task.py data_root=rectangles/worlds"),
-        "metaset": (CHANGES, "--metaset brightness.py"),
-        "n_sets": (CHANGES, "--metaset n_sets=5"),
-        "n_images": (CHANGES, "--metaset n_images=9"),
-        "everywhere": (CHANGES, "--everywhere contrast=4"),
-        "untouched": (CHANGES, "--untouched 6"),
-        "no_calibration": (CHANGES, "--no-calibration"),
-        "seed": (CHANGES, "--seed 1"),
-        "batch_size": (CHANGES, "--batch-size 0"),
-        "work_dir": (CHANGES, "--work-dir elsewhere_changes"),
-    },
     "reproduce bos": {
         **running(PAPER),
         **dropping(PAPER),
@@ -216,7 +199,7 @@ PUBLISHED_CASES = {
         "study": ("study", "correlation --scores scores"),
         "set": (CORRELATION, "--set target=mAP75"),
         "scores": (CORRELATION, "--scores nowhere"),
-        "fits": ("study compare --task things.py", "--fits mine nowhere nowhere"),
+        "fits": ("study regressors", "--fits mine nowhere"),
         "sites": ("study labels", "--sites things.py nowhere"),
         "labels": (f"{LABELS} --set fit_on=new", "--labels val_labels.json"),
         "labels_predictions": (LABELLED, "--labels val_labels.json predictions=others_val.json"),

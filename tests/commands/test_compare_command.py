@@ -161,7 +161,7 @@ def test_labels_that_a_plan_drew(world, tmp_path, capsys):
     drawn = {int(plan.found.images[k].image_id) for k in plan.drawn}
     undrawn = min(set(range(80)) - drawn)
     labels = some_labels(world, folder / "labels.json", drawn | {undrawn})
-    assert main([*words(world, tmp_path), "--labels", str(labels)]) == 0
+    assert main([*words(world, tmp_path), "--labels", str(labels), "--verbose"]) == 0
     shown = capsys.readouterr().out
     pairs = json.loads((tmp_path / "out/result.json").read_text())["comparison"]["pairs"]
     (row,) = (row for row in pairs if row["category"] == "all")

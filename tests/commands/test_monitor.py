@@ -11,10 +11,6 @@ from monitoring import fake_cameras
 from monitoring.fake_cameras import estimator, write_camera
 
 from autoeval.cli import main
-from autoeval.monitoring.changes.change_model import ChangeModel
-from autoeval.monitoring.changes.condition import CONDITION
-from autoeval.monitoring.changes.image_numbers import MEANINGS
-from autoeval.monitoring.changes.slopes import Slopes
 
 DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
 BEFORE, AFTER = 30, 24  # hours, an image each
@@ -51,12 +47,12 @@ def lines(site, capsys, *options):
 
 
 def test_a_run_prints_the_order_and_writes_its_files(site, capsys):
-    assert monitor(site, "--by", "day", "--prometheus", site / "autoeval.prom") == 0
+    assert monitor(site, "--prometheus", site / "autoeval.prom") == 0
     shown = capsys.readouterr().out
     assert shown.index("roof") < shown.index("yard") < shown.index("gate")
     assert "24 images of 3 sites, 24 of them new in this run; times from: file 24" in shown
-    rows = pd.read_parquet(site / "work" / "groups.parquet")
-    assert set(rows["period"]) == {"", "2026-02-02"}
+    rows = pd.read_parquet(site / "work" / "windows.parquet")
+    assert set(rows["window"]) == {"2026-02-02"} and rows["complete"].all()
     gauges = (site / "autoeval.prom").read_text()
     assert 'autoeval_site_images{site="gate",target="mAP"} 8' in gauges
     assert (site / "work" / "report.html").exists()
@@ -67,7 +63,7 @@ def test_the_next_run_observes_what_is_new_or_has_changed_alone(site, capsys):
     write_camera(site / "images" / "gate", 2, 230, start=8, at=START)
     capsys.readouterr()
     rows = lines(site, capsys)
-    assert {row["group"]: row["n_images"] for row in rows} == {"gate": 10, "roof": 8, "yard": 8}
+    assert {row["name"]: row["n_images"] for row in rows} == {"gate": 10, "roof": 8, "yard": 8}
     shutil.copy(site / "images/roof/0001.png", site / "images/gate/0000.png")
     monitor(site)
     assert "26 images of 3 sites, 1 of them new in this run" in capsys.readouterr().out
@@ -93,16 +89,17 @@ def test_one_image_a_site_and_mixed_sizes_are_no_error(site, capsys):
     image = cv2.imread(str(site / "images" / "gate" / "0000.png"))
     cv2.imwrite(str(folder / "1.png"), cv2.resize(image, (96, 64)))
     cv2.imwrite(str(site / "images" / "gate" / "wide.png"), cv2.resize(image, (128, 48)))
-    assert monitor(site) == 0
-    rows = pd.read_parquet(site / "work" / "groups.parquet").set_index("group")
+    assert monitor(site, "--by", "folder") == 0
+    rows = pd.read_parquet(site / "work" / "windows.parquet").set_index("site")
     assert rows["n_images"].to_dict() == {"gate": 9, "roof": 8, "single": 1, "yard": 8}
-    assert "only 1 image" in rows.loc["single", "warnings"]
+    result = json.loads((site / "work/result.json").read_text())
+    assert {of["name"]: of["state"] for of in result["sites"]}["single"] == "too_few"
 
 
 def test_files_that_vanish_during_the_run_are_named(site, capsys, monkeypatch):
-    from autoeval.monitoring import watch_sites
+    from autoeval.monitoring import monitor as monitoring
 
-    listed = watch_sites.site_images
+    listed = monitoring.site_images
 
     def list_then_lose(*args, **options):
         found = listed(*args, **options)
@@ -110,8 +107,8 @@ def test_files_that_vanish_during_the_run_are_named(site, capsys, monkeypatch):
             (site / "images" / "gate" / f"{k:04d}.png").unlink()
         return found
 
-    monkeypatch.setattr(watch_sites, "site_images", list_then_lose)
-    assert monitor(site) == 0
+    monkeypatch.setattr(monitoring, "site_images", list_then_lose)
+    assert monitor(site, "--verbose") == 0
     shown = capsys.readouterr().out
     assert "vanished during the run: 8 images (gate/0000.png" in shown
     assert "16 images of 2 sites" in shown
@@ -127,15 +124,16 @@ def test_an_estimator_of_another_detector_is_refused(site, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--by", "week"], "Expected --by as folder, day, hour or every:200"),
+        (["--by", "week"], "Expected --by as auto, day, hour, folder or every:200"),
         (["--time", "yesterday"], "Expected --time as exif, file, auto or a form"),
         (["--worst", "0"], "Expected --worst of 1 or more"),
         (["--images", "depth=0"], "Expected depth= of 1 or more"),
-        (["--changes", "missing.json"], "missing.json"),
-        (["--fail-on-alarm"], "need --changes or --alarm-below"),
+        (["--baseline", "soon"], "Expected --baseline as days"),
+        (["--false-alarms", "2"], "Expected --false-alarms over 0 and under 1"),
+        (["--keep", "some"], "Expected --keep as days"),
+        (["--labelled", "gate=missing.json"], "missing.json"),
         (["--alarm-below", "60"], "Expected --alarm-below over 0 and under 1"),
         (["--target", "recall"], "name it with --score-thr"),
-        ([*RECALL, "--changes"], "Slopes of change are of average"),
         ([*RECALL, "--site", "gate=s1"], "At a known site mAP"),
     ],
 )
@@ -163,10 +161,10 @@ def test_folders_of_dates_are_one_site(site, capsys):
     write_camera(site / "dated" / "roof" / "2026/03/01", 3, 100, at=START)
     form = "%Y/%m/%d"
     assert monitor(site, "--images", "depth=1", "--time", form, "--by", "day", images="dated") == 0
-    rows = pd.read_parquet(site / "work" / "groups.parquet")
-    assert rows.groupby("group")["period"].agg(list).to_dict() == {
-        "gate": ["", "2026-03-01", "2026-03-02"],
-        "roof": ["", "2026-03-01"],
+    rows = pd.read_parquet(site / "work" / "windows.parquet")
+    assert rows.groupby("site")["window"].agg(list).to_dict() == {
+        "gate": ["2026-03-01", "2026-03-02"],
+        "roof": ["2026-03-01"],
     }
 
 
@@ -178,12 +176,6 @@ def made_changed(tmp_path_factory):
         folder, later = root / "images" / name, 80 if name == "gate" else level
         write_camera(folder, BEFORE, level, seed=k, at=START)
         write_camera(folder, AFTER, later, seed=10 + k, start=BEFORE, at=START)
-    names, bounds = ("ac", "share"), np.array([0.5, 0.5])
-    slopes = Slopes(np.array([0.6, 0.4]), np.diag([0.01, 0.01]), 0.02)
-    weights = np.array([np.isin(CONDITION, names) * 0.5] * 2)
-    blind = np.zeros((len(MEANINGS), len(MEANINGS)))  # no image is new
-    model = ChangeModel(names, bounds, slopes, weights, blind, "made up")
-    (root / "slopes.json").write_text(json.dumps(model.to_dict()))
     estimator(root / "estimator.parquet")
     monitor(root)
     return root
@@ -195,53 +187,42 @@ def changed(made_changed, tmp_path):
     return tmp_path / "changed"
 
 
+WINDOWS = ["--by", f"every:{AFTER // 2}", "--baseline", BEFORE // 2 * 2 - 6]
+
+
 def test_a_camera_that_went_dark_raises_the_alarm(changed, capsys):
-    options = ["--changes", changed / "slopes.json", f"baseline={BEFORE}", "--by", "day"]
-    options += ["--fail-on-alarm"]
+    options = [*WINDOWS, "--fail-on-alarm"]
     assert monitor(changed, *options) == 3
     shown = capsys.readouterr().out
-    assert shown.count("ALARM") == 1 and "ALARM: gate fell by" in shown
-    rows = pd.read_parquet(changed / "work" / "groups.parquet")
-    gate = rows[(rows["group"] == "gate") & (rows["period"] == "")].iloc[0]
-    fell = pd.Timestamp(START, unit="s") + pd.Timedelta(hours=BEFORE)
-    assert abs(gate["since"] - fell) <= pd.Timedelta(hours=2)
-    assert fell <= gate["alarm_at"] <= fell + pd.Timedelta(hours=AFTER)
-    assert all(name >= f"gate/{BEFORE:04d}.png" for name in gate["influential"])
+    assert shown.count("ALARM") == 1 and "ALARM: gate fell in 0004" in shown
+    rows = pd.read_parquet(changed / "work" / "windows.parquet")
+    gate = rows[rows["site"] == "gate"].set_index("window")
+    assert gate.loc["0004", "change_upper"] < 0 and np.isnan(gate.loc["0001", "change"])
     assert monitor(changed, *options, "--quiet") == 3
-    assert capsys.readouterr().out.startswith("ALARM: gate fell by")
+    assert capsys.readouterr().out.startswith("ALARM: gate fell in 0004")
 
 
-def test_an_alarm_is_sent_once_and_a_deaf_webhook_is_tried_again(changed, capsys):
+def test_an_alarm_is_sent_once_by_site_and_kind_and_a_deaf_webhook_is_tried_again(changed, capsys):
     from results.monitoring.test_for_other_tools import server
 
-    options = ["--changes", changed / "slopes.json", f"baseline={BEFORE}", "--webhook"]
     with server(status=503) as (url, _):
-        assert monitor(changed, *options, url) == 1
+        assert monitor(changed, *WINDOWS, "--webhook", url) == 1
     assert "answered 503" in capsys.readouterr().err
     with server() as (url, shown):
-        assert monitor(changed, *options, url) == 0
-        assert monitor(changed, *options, url) == 0
-    ((_, _, message),) = shown
-    assert [alarm["group"] for alarm in message["alarms"]] == ["gate"]
-    assert message["alarms"][0]["change"] < 0
-
-
-def test_too_short_a_baseline_is_said(changed, capsys):
-    options = ["--changes", changed / "slopes.json", "baseline=30d"]
-    assert monitor(changed, *options) == 0
-    shown = capsys.readouterr().out
-    assert shown.count("no change estimated for") == 1
-    assert "images in the baseline (30d) and 0" in shown
-    assert all("0 after it" in row["unwatched"] for row in lines(changed, capsys, *options))
-    assert (changed / "work" / "report.html").exists()
+        assert monitor(changed, *WINDOWS, "--webhook", url) == 0
+        assert monitor(changed, *WINDOWS, "--webhook", url) == 0
+        assert monitor(changed, *WINDOWS, "--alarm-below", ".99", "--webhook", url) == 0
+    (_, _, first), (_, _, second) = shown
+    assert [(alarm["site"], alarm["kind"]) for alarm in first["alarms"]] == [("gate", "fell")]
+    assert first["alarms"][0]["change"] < 0
+    assert ("gate", "below") in [(alarm["site"], alarm["kind"]) for alarm in second["alarms"]]
+    assert ("gate", "fell") not in [(alarm["site"], alarm["kind"]) for alarm in second["alarms"]]
 
 
 def test_a_change_is_estimated_from_a_labelled_level(changed, capsys):
-    (changed / "gate.json").write_text('{"value": 0.5, "lower": 0.47, "upper": 0.53}')
-    options = ["--changes", changed / "slopes.json", f"baseline={BEFORE}"]
-    rows = lines(changed, capsys, *options, "--labelled", f"gate={changed / 'gate.json'}")
-    gate, roof, _ = sorted(rows, key=lambda row: row["group"])
-    assert gate["now"] == pytest.approx(0.5 + gate["change"])
-    assert roof["now"] is None
-    page = (changed / "work" / "report.html").read_text()
-    assert f"from its labelled baseline: mAP {100 * gate['now']:.1f} now" in page
+    (changed / "gate.json").write_text('{"value": 0.9, "lower": 0.87, "upper": 0.93}')
+    rows = lines(changed, capsys, *WINDOWS)
+    labelled = lines(changed, capsys, *WINDOWS, "--labelled", f"gate={changed / 'gate.json'}")
+    changes = [{row["name"]: row["change"] for row in some} for some in (rows, labelled)]
+    assert changes[1]["gate"] < changes[0]["gate"] < 0  # of a higher level more is lost
+    assert changes[1]["roof"] == changes[0]["roof"]

@@ -12,14 +12,14 @@ from monitoring import fake_cameras
 from monitoring.fake_cameras import detector, estimator, write_camera
 
 from autoeval.io.image_folder import load_image_folder
-from autoeval.monitoring.observing.site_pass import (
+from autoeval.monitoring.monitor_store import MonitorStore
+from autoeval.monitoring.site_pass import (
     SitePass,
     observe_sites,
     site_images,
     site_observer,
 )
-from autoeval.monitoring.periods import Clock
-from autoeval.monitoring.site_records import RecordStore
+from autoeval.monitoring.times import Clock
 
 DETECTOR = str(Path(fake_cameras.__file__).with_name("fake_detector.py")) + ":detector"
 
@@ -34,11 +34,11 @@ def site(tmp_path):
 
 def test_two_processes_of_torchrun_print_what_one_prints(site):
     words = ["--estimator", site / "estimator.parquet", "--detector", DETECTOR, "--json-lines"]
-    words += ["--images", site / "images", "--work-dir"]
+    words += ["--by", "folder", "--images", site / "images", "--work-dir"]
     ranks = start_two("tools/monitor.py", [*words, site / "two"])
     alone = start("tools/monitor.py", [*words, site / "one"])
     assert [end(alone), ""] == list(map(end, ranks))
-    one, two = (pd.read_parquet(site / name / "groups.parquet") for name in ("one", "two"))
+    one, two = (pd.read_parquet(site / name / "windows.parquet") for name in ("one", "two"))
     pd.testing.assert_frame_equal(one, two, check_exact=True)
     assert two["n_images"].tolist() == [70, 70]
 
@@ -46,16 +46,19 @@ def test_two_processes_of_torchrun_print_what_one_prints(site):
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
     write_camera(tmp_path / "images" / "gate", 20, 200, at=1_770_000_000)
     images, _ = site_images(load_image_folder(tmp_path / "images"))
-    store, seen = RecordStore(tmp_path / "work"), []
+    store, seen = MonitorStore(tmp_path / "work"), []
 
     def work(dies):
-        def signals(image):
-            seen.append(1)
-            if dies and len(seen) == 13:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return {}
+        class Dying(type(detector())):
+            def observe(self, images, image_ids, **options):
+                seen.extend(image_ids)
+                if dies and len(seen) > 12:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return super().observe(images, image_ids, **options)
 
-        return SitePass(site_observer(estimator(), detector()), Clock("file"), signals)
+        made = detector()
+        made.__class__ = Dying
+        return SitePass(site_observer(estimator(), made, batch_size=1), Clock("file"))
 
     child = fork()
     if not child:

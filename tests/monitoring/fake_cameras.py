@@ -13,19 +13,7 @@ from autoeval.estimation.estimator import AccuracyEstimator
 from autoeval.estimation.observation.observing import Observer
 from autoeval.estimation.observation.pass_settings import PassSettings
 from autoeval.estimation.panel_prior import calibration_prior
-from autoeval.io.image_folder import load_image_folder
 from autoeval.io.tasks.task import Task
-from autoeval.monitoring.observing.site_pass import (
-    SitePass,
-    observe_sites,
-    site_images,
-    site_observer,
-)
-from autoeval.monitoring.order.site_table import site_table
-from autoeval.monitoring.periods import Clock
-from autoeval.monitoring.site_categories import SiteCategories
-from autoeval.monitoring.site_records import RecordStore
-from autoeval.monitoring.watch_plan import WatchPlan
 
 TASK = Task("cars", ("car",), (), {"car": "car"})
 SIZE = 64
@@ -68,22 +56,6 @@ def write_camera(folder, n_images, level, *, seed=0, start=0, at=None):
         if at is not None:
             os.utime(path, (at + 3600 * k, at + 3600 * k))
     return folder
-
-
-def observe(images, folder, fitted, by, *, categories=None, estimator=None):
-    """Observe a folder of sites into a store; return its table and what was done.
-
-    The table is by the estimator `fitted`, or by another `estimator`.
-    """
-    observer, store = site_observer(fitted, by), RecordStore(folder)
-    work = SitePass(observer, Clock("file"), lambda image: {"brightness": float(image.mean())})
-    found, _ = site_images(load_image_folder(images))
-    counts = observe_sites(found, work, store, in_batch=5)
-    chosen = SiteCategories(by.categories, fitted.words_, categories)
-    table = site_table(
-        store, estimator or fitted, chosen, WatchPlan(), backbone=observer.detector.backbone
-    )
-    return table, counts
 
 
 def counted(recall, expected):

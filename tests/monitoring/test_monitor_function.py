@@ -7,7 +7,7 @@ from commands.predicted_world import write_world
 
 import autoeval
 from autoeval.errors import InputError
-from autoeval.monitoring.watch_plan import WatchPlan
+from autoeval.monitoring.monitor_settings import MonitorSettings
 
 SKILLS = {"north/gate": 0.9, "north/yard": 0.7, "roof": 0.5}
 
@@ -33,7 +33,9 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def watched(world):
-    return autoeval.monitor(world / "fit", world / "sites", work_dir=world / "work")
+    settings = MonitorSettings(by="folder")
+    work_dir = world / "work"
+    return autoeval.monitor(world / "fit", world / "sites", work_dir=work_dir, settings=settings)
 
 
 def test_a_site_is_estimated_as_by_predict(world, watched):
@@ -54,22 +56,22 @@ def test_what_is_printed_and_drawn(watched):
     worst = watched[watched.names[0]]
     first = str(watched).splitlines()[0]
     assert first == str(worst).splitlines()[0]
-    assert first.startswith(f"{worst.name}: mAP {100 * worst.value:.1f}, 90% interval ")
+    assert first.startswith(f"{worst.name}: learning, mAP {100 * worst.value:.1f} (")
     rows = worst.to_pandas()
-    assert list(rows["category"]) == ["", *worst.per_category]
+    assert rows["window"].tolist() == [worst.name] and rows["complete"].all()
     assert worst.to_dict()["value"] == worst.value == rows["value"][0]
-    labels = [text.get_text() for text in worst.plot().get_yticklabels()]
-    assert labels == [worst.name, *worst.per_category]
+    assert worst.plot().get_ylabel() == "mAP"
     assert watched.to_dict()["sites"][0] == worst.to_dict()
     assert len(watched.to_pandas()) == len(SKILLS)
     with pytest.raises(KeyError, match="No site 'cellar', only"):
         watched["cellar"]
 
 
-def test_options_of_the_plan_and_of_the_files_act(world, watched, tmp_path):
-    options = {"work_dir": tmp_path / "work", "plan": WatchPlan(alarm_below=0.9)}
+def test_settings_and_what_is_said_of_the_files_act(world, watched, tmp_path):
+    options = {"work_dir": tmp_path / "work", "settings": MonitorSettings(alarm_below=0.9)}
     again = autoeval.monitor(world / "fit", world / "sites", **options)
     assert len(again.alarms) > 0 and len(watched.alarms) == 0
+    assert again.kinds(again.alarms[0]) == ["below"] and again.alarms[0].state == "learning"
     given = autoeval.Predictions(world / "sites", reference=world / "sites")
     with pytest.raises(InputError, match="fitted without a reference detector"):
         autoeval.monitor(world / "fit", given, work_dir=tmp_path / "other")

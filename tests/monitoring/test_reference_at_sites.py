@@ -10,6 +10,7 @@ import autoeval
 from autoeval.cli import main
 from autoeval.detectors.detector_spec import DetectorSpec
 from autoeval.errors import InputError
+from autoeval.monitoring.monitor_settings import MonitorSettings
 from tests.labelled_colours import write_detector, write_distinct
 
 SITES = {"north/gate": 0.6, "roof": 0.4}
@@ -48,7 +49,8 @@ def world(tmp_path_factory):
 
 def watch(world, work_dir, fit="fit", **given):
     boxes = autoeval.Predictions(world / "sites", **{"reference": world / "reference", **given})
-    return autoeval.monitor(world / fit, boxes, work_dir=work_dir)
+    settings = MonitorSettings(by="folder")
+    return autoeval.monitor(world / fit, boxes, work_dir=work_dir, settings=settings)
 
 
 def of_predict(world, name, reference=None):
@@ -105,13 +107,13 @@ def test_what_does_not_belong_together_is_refused(world, tmp_path):
 
 def test_the_command_reads_the_reference_of_each_site(world, tmp_path, capsys):
     words = ["monitor", "--estimator", str(world / "fit"), "--work-dir", str(tmp_path / "out")]
-    words += ["--predictions", str(world / "sites")]
+    words += ["--by", "folder", "--predictions", str(world / "sites")]
     assert main([*words, f"reference={world / 'reference'}"]) == 0
     capsys.readouterr()
     sites = json.loads((tmp_path / "out/result.json").read_text())["sites"]
     for site in sites:
-        expected = of_predict(world, site["group"]).value
-        assert site["estimate"] == pytest.approx(expected, abs=1e-6)
+        expected = of_predict(world, site["name"]).value
+        assert site["value"] == pytest.approx(expected, abs=1e-6)
     words[-1:] = [str(world / "sites"), "--detector", "reference=other.py:detector"]
     assert main(words) == 2
     assert "give its results as --predictions PATH reference=PATH" in capsys.readouterr().err
@@ -138,6 +140,7 @@ def test_a_reference_that_is_run_at_the_sites(run, tmp_path, capsys):
     estimator = autoeval.AccuracyEstimator.load(run / "fit")
     assert "reference_ap" in estimator.regression_.features_
     words = ["monitor", "--estimator", str(run / "fit"), "--images", str(run / "cameras")]
+    words += ["--by", "folder"]
     of_fit = [
         *words,
         "--work-dir",
@@ -148,10 +151,10 @@ def test_a_reference_that_is_run_at_the_sites(run, tmp_path, capsys):
     assert main(of_fit) == main(named) == 0
     for name in ("of_fit", "named"):
         sites = json.loads((tmp_path / name / "result.json").read_text())["sites"]
-        assert {site["group"] for site in sites} == {"gate", "yard"}
+        assert {site["name"] for site in sites} == {"gate", "yard"}
         for site in sites:
-            expected = estimator.predict(images=run / "cameras" / site["group"])
-            assert site["estimate"] == pytest.approx(expected.value, abs=1e-6)
+            expected = estimator.predict(images=run / "cameras" / site["name"])
+            assert site["value"] == pytest.approx(expected.value, abs=1e-6)
     capsys.readouterr()
     (tmp_path / "boxes.json").write_text("[]")
     by_files = ["--detector", f"reference={tmp_path / 'boxes.json'}"]

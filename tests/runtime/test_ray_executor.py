@@ -13,15 +13,14 @@ from rectangles import RectangleDetector, rectangle_task
 from autoeval.errors import InputError
 from autoeval.estimation.observation.observing import Observer
 from autoeval.io.image_folder import load_image_folder
-from autoeval.monitoring.observing.signals import image_signals
-from autoeval.monitoring.observing.site_pass import (
+from autoeval.monitoring.monitor_store import MonitorStore
+from autoeval.monitoring.site_pass import (
     SitePass,
     observe_sites,
     site_images,
     site_observer,
 )
-from autoeval.monitoring.periods import Clock
-from autoeval.monitoring.site_records import RecordStore
+from autoeval.monitoring.times import Clock
 from autoeval.runtime.job import Job
 from autoeval.runtime.jobs import run_jobs
 from autoeval.runtime.ray_executor import RayExecutor
@@ -145,13 +144,12 @@ def test_workers_observe_the_images_of_places_as_one_process_does(cluster, tmp_p
     images, _ = site_images(load_image_folder(tmp_path / "images"))
 
     def rows(name, executor=None):
-        store = RecordStore(tmp_path / name)
+        store = MonitorStore(tmp_path / name)
         observer = site_observer(estimator(), detector())
-        work = SitePass(observer, Clock("file"), image_signals)
+        work = SitePass(observer, Clock("file"))
         counts = observe_sites(images, work, store, executor=executor, in_batch=4)
         assert (counts.done, counts.failed) == (3, {})
-        return store.rows.table(sorted(p.stem for p in store.rows.folder.glob("*.parquet"))).drop(
-            columns=["observed_s", "job_s"]
-        )
+        kept = store.read(sorted(store.index()["name"]))
+        return [(image.name, image.taken, image.size, image.boxes.tobytes()) for image in kept]
 
-    assert rows("ray", RayExecutor(gpus=0.5)).equals(rows("local"))
+    assert rows("ray", RayExecutor(gpus=0.5)) == rows("local")

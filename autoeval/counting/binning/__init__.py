@@ -17,7 +17,6 @@ from autoeval.counting.binning.bins import (
     find_bins,
     load_bins,
     paper_bins,
-    poisson_bins,
     published_bins,
     released_bins,
     smoothed_frequencies,
@@ -38,7 +37,6 @@ __all__ = [
     "fit_bins",
     "load_bins",
     "paper_bins",
-    "poisson_bins",
     "published_bins",
     "released_bins",
 ]
@@ -148,7 +146,6 @@ def _released(counts: Any, gamma: float) -> CountBins:
 BINNINGS: dict[str, Callable[[Any, float], CountBins]] = {
     "released": _released,
     "paper": paper_bins,
-    "poisson": poisson_bins,
     "blocks": bayesian_blocks_bins,
 }
 

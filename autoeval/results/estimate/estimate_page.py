@@ -159,10 +159,7 @@ def _curve(estimator: AccuracyEstimator, estimate: Estimate | None) -> Iterator[
     if point is not None and estimate is not None:
         curve = expected_curve(estimator, estimate, point.iou)
         if len(curve):
-            values = {estimate.target: estimate.value}
-            values |= {name: interval["value"] for name, interval in estimate.beside.items()}
-            at = {name.partition("@")[0]: value for name, value in values.items()}
-            yield ThresholdCurve(curve, point.score_thr, at=at)
+            yield ThresholdCurve(curve, point.score_thr)
 
 
 def _known_error(estimator: Fitted) -> str:

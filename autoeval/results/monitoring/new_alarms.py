@@ -1,12 +1,13 @@
-"""Alarms that were not sent before, as JSON lines and by webhook."""
+"""What other programs are told of sites: JSON lines, gauges for Prometheus, a webhook."""
 
 from __future__ import annotations
 
 import http.client
 import json
-import urllib.error
-import urllib.request
-from pathlib import Path
+import socket
+import ssl
+import time
+import urllib.parse
 from typing import Any
 
 import numpy as np
@@ -15,107 +16,193 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from autoeval.errors import InputError
 from autoeval.io.wording import masked_address
-from autoeval.monitoring.order.row_estimates import FALSE_ALARMS
-from autoeval.monitoring.watched import BELOW, Watched
-from autoeval.runtime.files import write_json
+from autoeval.monitoring.monitor_store import MonitorStore
+from autoeval.monitoring.monitored import Monitored, MonitoredSite
 from autoeval.runtime.json_values import plain
 
-SENT = "alarms_sent.json"
-SENT_COLUMNS = (
-    *("group", "estimate", "change", "change_lower", "change_upper"),
-    *("since", "since_image", "alarm_at", "moved", "below"),
+SENT_FIELDS = (
+    *("name", "window", "value", "lower", "upper", "change", "change_lower", "change_upper"),
+    *("level", "target", "n_images"),
 )
-TIMEOUT_S = 10.0
+DEADLINE_S = 10.0  # from the call to the answer's status, however slowly it comes
 GAUGES = {
-    "estimate": ("estimate", "Estimated accuracy of the detector at the site, 0 to 1."),
+    "value": ("estimate", "Estimated accuracy of the latest complete window, 0 to 1."),
     "lower": ("estimate_lower", "Lower end of its interval."),
     "upper": ("estimate_upper", "Upper end of its interval."),
-    "p_worst": ("among_worst", "Probability that the site is among the worst ones."),
-    "n_images": ("images", "Images observed there."),
-    "n_unreadable": ("unreadable_images", "Images there that cannot be read."),
     "change": ("change", "Estimated change of the accuracy against the site's own baseline."),
     "change_lower": ("change_lower", "Lower end of its interval."),
     "change_upper": ("change_upper", "Upper end of its interval."),
-    "alarm": ("alarm", "1 where the site has changed: worse if change_upper is below 0."),
-    "below": ("below", "1 where the interval of the estimate is below --alarm-below."),
+    "p_worst": ("among_worst", "Probability that the site is among the worst ones."),
+}
+COUNTS = {
+    "n_images": ("images", "Images of the latest complete window that could be read."),
+    "n_unreadable": ("unreadable_images", "Images of it that cannot be read."),
 }
 PREFIX = "autoeval_site_"
+LEARNT = ("ok", "fell", "changed")  # of these states it is known whether the site fell or changed
 
 
-def new_alarms(folder: Path, watched: Watched) -> list[dict[str, Any]]:
-    """Return the alarms of a run that were not sent before, as plain values; see `remember`.
+def new_alarms(store: MonitorStore, monitored: Monitored) -> list[dict[str, Any]]:
+    """Return the alarms of a run that were not sent before, by site and kind; see `remember`.
 
-    Each has ``influential``, the images with the largest part in it. A site whose alarm has ended
-    is forgotten, so that a second one is sent again.
+    An alarm that has ended is forgotten, so that a second one is sent again.
     """
-    path, alarms = folder / SENT, known_rows(watched.alarms)
-    before = json.loads(path.read_text()) if path.exists() else {}
-    now = {row["group"] for row in alarms}
-    if before.keys() - now:
-        write_json(path, {group: since for group, since in before.items() if group in now})
-    return [
-        {name: row.get(name) for name in SENT_COLUMNS} | {"influential": row.get("influential", [])}
-        for row in alarms
-        if row["group"] not in before
-    ]
+    now = _alarms_of(monitored)
+    before = store.sent()
+    if before - now.keys():
+        store.keep_sent(before & now.keys())
+    return [values for key, values in now.items() if key not in before]
 
 
-def remember(folder: Path, watched: Watched) -> None:
+def remember(store: MonitorStore, monitored: Monitored) -> None:
     """Note that the alarms of a run were sent."""
-    sent = {row["group"]: row.get("since") for row in known_rows(watched.alarms)}
-    write_json(folder / SENT, sent)
+    store.keep_sent(_alarms_of(monitored))
 
 
-def known_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return rows of a `SiteTable` as values that JSON knows."""
-    return plain(rows.drop(columns=["digest"], errors="ignore").to_dict("records"))
+def _alarms_of(monitored: Monitored) -> dict[tuple[str, str], dict[str, Any]]:
+    alarms = {}
+    for site in monitored.alarms:
+        for kind in monitored.kinds(site):
+            values = {name: getattr(site, name) for name in SENT_FIELDS}
+            alarms[site.name, kind] = plain(
+                {"site": values.pop("name"), "kind": kind, "reason": site.reasons[kind], **values}
+            )
+    return alarms
 
 
 def json_lines(rows: pd.DataFrame) -> str:
     """Return one line of JSON a row."""
-    return "\n".join(json.dumps(row, ensure_ascii=False) for row in known_rows(rows))
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in plain(rows.to_dict("records")))
 
 
-def post_json(url: str, value: Any, *, timeout_s: float = TIMEOUT_S) -> None:
+def post_json(url: str, value: Any, *, deadline_s: float = DEADLINE_S) -> None:
     """Send a value as JSON to an address (POST).
 
-    Raises OSError if nothing answers there, or not with success. Messages name the host alone: the
-    rest of the address of a webhook is its password.
+    Delivered means that this address answers the POST itself with a status of 200 to 299: a
+    redirect, which would make a GET of it, is none. Raises OSError if nothing answers so within
+    `deadline_s` seconds in all. Messages name the host alone: the rest of the address of a webhook
+    is its password.
     """
     shown = masked_address(url)
     if not url.startswith(("http://", "https://")):
         raise InputError(f"Expected --webhook as an http or https address, but got {shown!r}.")
-    body = json.dumps(value, ensure_ascii=False).encode()
-    headers = {"Content-Type": "application/json", "User-Agent": "autoeval"}
     try:
-        request = urllib.request.Request(url, data=body, headers=headers, method="POST")
-        with urllib.request.urlopen(request, timeout=timeout_s):
-            pass
-    except urllib.error.HTTPError as error:
-        raise OSError(f"the webhook {shown} answered {error.code} {error.reason}") from None
-    except urllib.error.URLError as error:
-        raise OSError(f"the webhook {shown} cannot be reached: {error.reason}") from None
+        status, reason = _posted(urllib.parse.urlsplit(url), value, deadline_s)
+    except TimeoutError:
+        raise OSError(f"the webhook {shown} did not answer within {deadline_s:g} s") from None
     except (ValueError, http.client.HTTPException) as error:  # these quote the address
-        raise OSError(f"the webhook {shown} is no address ({type(error).__name__})") from None
+        raise OSError(f"the webhook {shown} cannot be used ({type(error).__name__})") from None
+    except OSError as error:
+        raise OSError(f"the webhook {shown} cannot be reached: {error.strerror or error}") from None
+    if 300 <= status < 400:
+        raise OSError(
+            f"the webhook {shown} redirects ({status}): give the address that it leads to"
+        )
+    if not 200 <= status < 300:
+        raise OSError(f"the webhook {shown} answered {status} {reason}")
 
 
-def prometheus_text(sites: pd.DataFrame, *, target: str, finished_s: float) -> str:
-    """Write the gauges of all sites in Prometheus's text format; a value of NaN is left out."""
+def _posted(url: urllib.parse.SplitResult, value: Any, deadline_s: float) -> tuple[int, str]:
+    """Send a POST and return the status of its answer, whose body is not read."""
+    end = time.monotonic() + deadline_s
+    host = url.hostname or ""
+    port = url.port or (443 if url.scheme == "https" else 80)
+    body = json.dumps(value, ensure_ascii=False).encode()
+    path = urllib.parse.urlunsplit(("", "", url.path or "/", url.query, ""))
+    with socket.create_connection((host, port), timeout=deadline_s) as raw:
+        raw.settimeout(max(end - time.monotonic(), 0.01))
+        sock = raw
+        if url.scheme == "https":
+            sock = ssl.create_default_context().wrap_socket(raw, server_hostname=host)
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: {url.netloc.rpartition('@')[2]}\r\n"
+            "Content-Type: application/json\r\nUser-Agent: autoeval\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        sock.settimeout(max(end - time.monotonic(), 0.01))
+        sock.sendall(head.encode("latin-1") + body)
+        line = b""
+        while not line.endswith(b"\n"):  # one read may take no longer than is left of the whole
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            sock.settimeout(left)
+            part = sock.recv(1)
+            if not part or len(line) > 1000:
+                raise http.client.BadStatusLine("")
+            line += part
+    version, _, rest = line.decode("latin-1").strip().partition(" ")
+    status, _, reason = rest.partition(" ")
+    if not version.startswith("HTTP/") or not status.isdigit():
+        raise http.client.BadStatusLine("")
+    return int(status), reason
+
+
+def prometheus_text(monitored: Monitored, *, finished_s: float) -> str:
+    """Write the gauges of all sites in Prometheus's text format; what is not known is left out."""
     registry = CollectorRegistry()
     finished = "autoeval_monitor_finished_seconds"
     Gauge(finished, "When the last run ended, since 1970.", registry=registry).set(finished_s)
-    if BELOW in sites:
-        sites = sites.assign(below=sites[BELOW] != "")
-    shown = [(column, *gauge, target) for column, gauge in GAUGES.items() if column in sites]
-    for column in (name for name in sites if str(name).startswith((FALSE_ALARMS, "recall@"))):
-        measure, _, rest = column.partition("@")
-        threshold, _, end = rest.partition("_")
-        meaning = "False alarms an image" if column.startswith(FALSE_ALARMS) else "Estimated recall"
-        name = "_".join(filter(None, (measure, end)))
-        shown.append((column, name, f"{meaning} at a score threshold.", f"{measure}@{threshold}"))
-    for column, name, meaning, of_target in shown:
-        gauge = Gauge(PREFIX + name, meaning, ["site", "target"], registry=registry)
-        for group, value in zip(sites["group"], sites[column].astype(float), strict=True):
+    labels = ["site", "target"]
+    states = Gauge(
+        f"{PREFIX}state", "1 for the state of the site.", [*labels, "state"], registry=registry
+    )
+    fell = Gauge(
+        f"{PREFIX}fell",
+        "1 where the accuracy fell against the baseline, 0 where not; absent while not known.",
+        labels,
+        registry=registry,
+    )
+    changed = Gauge(
+        f"{PREFIX}changed", "The same of boxes that changed.", labels, registry=registry
+    )
+    alarm = Gauge(
+        f"{PREFIX}alarm",
+        "1 where the site has an alarm, 0 where it is known to have none.",
+        labels,
+        registry=registry,
+    )
+    below = Gauge(
+        f"{PREFIX}below",
+        "1 where the interval is below --alarm-below, 0 where not; absent without it.",
+        labels,
+        registry=registry,
+    )
+    gauges = {
+        name: Gauge(PREFIX + gauge, meaning, labels, registry=registry)
+        for name, (gauge, meaning) in (GAUGES | COUNTS).items()
+    }
+    for site in monitored.sites:
+        named = (site.name, monitored.target)
+        states.labels(*named, site.state).set(1)
+        alarmed = monitored.kinds(site)
+        if alarmed or site.state in LEARNT:
+            alarm.labels(*named).set(int(bool(alarmed)))
+        if set(site.reasons) & set(LEARNT):
+            fell.labels(*named).set(int("fell" in site.reasons))
+            changed.labels(*named).set(int({"fell", "changed"} & site.reasons.keys() != set()))
+        if monitored.settings.alarm_below is not None and site.value == site.value:
+            below.labels(*named).set(int("below" in site.reasons))
+        for name, gauge in gauges.items():
+            value = float(getattr(site, name))
             if np.isfinite(value):
-                gauge.labels(group, of_target).set(value)
+                gauge.labels(*named).set(value)
+    _add_points(registry, monitored.sites)
     return generate_latest(registry).decode()
+
+
+def _add_points(registry: CollectorRegistry, sites: tuple[MonitoredSite, ...]) -> None:
+    """Add precision, recall and F1 at a threshold, where they are estimated."""
+    gauges: dict[str, Gauge] = {}
+    for site in sites:
+        for target, ends in site.beside.items():
+            measure = target.partition("@")[0]
+            for end, value in ends.items():
+                name = f"{PREFIX}{measure}" + ("" if end == "value" else f"_{end}")
+                if name not in gauges:
+                    meaning = (
+                        f"Estimated {measure} at a score threshold, or an end of its interval."
+                    )
+                    gauges[name] = Gauge(name, meaning, ["site", "target"], registry=registry)
+                if np.isfinite(value):
+                    gauges[name].labels(site.name, target).set(value)

@@ -5,40 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import pandas as pd
-
+from autoeval.detections import Detections
 from autoeval.io.images import UnreadableImageError, read_image
-from autoeval.monitoring.site_records import CameraImage, RecordStore
-from autoeval.monitoring.watched import ALARM, Watched
+from autoeval.monitoring.monitor_store import CameraImage, MonitorStore
+from autoeval.monitoring.monitored import Monitored
 from autoeval.report.embed import thumbnail_uri
 from autoeval.results.thumbnails import draw_boxes
 
 OF_SITE, MOST, SIDE = 4, 12, 240
+SURE = 0.3
 
 
 def site_pictures(
-    watched: Watched, store: RecordStore, paths: Mapping[str, Path]
+    monitored: Monitored, store: MonitorStore, paths: Mapping[str, Path]
 ) -> dict[str, list[tuple[str, str]]]:
     """Return pictures of sites by name, data URIs with captions, for `site_board`.
 
-    Those with an alarm come with the images that have the largest part in it, then the worst sites
-    with their latest images, until there are `MOST`; other sites have none. `paths` are where the
-    images lie now, by name.
+    The latest images of the first sites, until there are `MOST`; other sites have none. `paths` are
+    where the images lie now, by name.
     """
     index = store.index()
-    index = index[(index["unreadable"] == "") & index["file_name"].isin(paths)]
-    worst = watched.table.sites.head(watched.table.k)
-    rows = pd.concat([watched.alarms, worst]).drop_duplicates("group").head(MOST // OF_SITE)
+    index = index[(index["unreadable"] == "") & index["kept"] & index["name"].isin(paths)]
     pictures = {}
-    for row in rows.to_dict("records"):
-        images = index[index["group"] == row["group"]]
-        if row.get(ALARM) and len(row["influential"]):
-            images = images[images["file_name"].isin(row["influential"][:OF_SITE])]
-        else:
-            images = images.sort_values(["taken", "file_name"], kind="stable").tail(OF_SITE)
-        records = watched.table.categories.select(str(row["group"]), store.read(images))
-        drawn = (_picture(record, paths[record.file_name]) for record in records)
-        pictures[str(row["group"])] = [picture for picture in drawn if picture]
+    for site in monitored.sites[: MOST // OF_SITE]:
+        images = index[index["site"] == site.name].sort_values(["taken", "name"], kind="stable")
+        records = store.read(images["name"].tail(OF_SITE).tolist())
+        drawn = (_picture(record, paths[record.name]) for record in records)
+        pictures[site.name] = [picture for picture in drawn if picture]
     return pictures
 
 
@@ -47,6 +40,7 @@ def _picture(record: CameraImage, path: Path) -> tuple[str, str] | None:
         image = read_image(path)
     except UnreadableImageError:
         return None
-    drawn = draw_boxes(image, record.clean.above(0.3), (), side=SIDE)
+    rows = record.boxes
+    boxes = Detections(rows["box"], rows["score"], rows["label"].astype(int)).above(SURE)
     when = f", {record.taken:%Y-%m-%d %H:%M}" if record.taken else ""
-    return thumbnail_uri(drawn, SIDE), f"{record.file_name}{when}"
+    return thumbnail_uri(draw_boxes(image, boxes, (), side=SIDE), SIDE), f"{record.name}{when}"

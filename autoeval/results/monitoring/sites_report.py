@@ -1,58 +1,62 @@
-"""The report on many sites: alarms, the board, the order in words, and warnings."""
+"""The report on many sites: states and alarms, histories, the board, and warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
-from autoeval.io.wording import listed
 from autoeval.monitoring.candidate import OF_KNOWN
-from autoeval.monitoring.order.row_estimates import FALSE_ALARMS
-from autoeval.monitoring.watched import ALARM, BELOW, Watched
+from autoeval.monitoring.monitored import OK, STATES, Monitored
+from autoeval.notices import as_notice, prefixed
 from autoeval.report.interactive import Board
 from autoeval.report.page import Page
 from autoeval.report.sections import Notes, Part, Report, Section
 from autoeval.report.tables import counted, format_cells, to_terminal
 from autoeval.results.estimate.about import about_section
-from autoeval.results.monitoring.new_alarms import known_rows
-from autoeval.results.monitoring.site_board import alarm_text, change_text
+from autoeval.results.monitoring.site_board import histories
+from autoeval.runtime.json_values import plain
 from autoeval.targets import find_target
 
 SHOWN = 12
-OF_CATEGORY = "estimate/"
+NOTHING_FOUND = "nothing-found"
 MOST_CATEGORIES = 4  # in columns of the terminal; the tables in files have all
 CAPTION = (
-    "Each line is a site: a dot for the estimate, a bar for its interval. Intervals overlap more "
-    "than the order is uncertain, for much of the error is the same at all sites; the probability "
-    "to be among the worst takes that into account. Open a line for what happened there over time."
+    "Each line is a site: a dot for the estimate of its latest complete window, a bar for the "
+    "interval. Intervals overlap more than the order is uncertain, for much of the error is the "
+    "same at all sites; the probability to be among the worst takes that into account."
+)
+HISTORY = (
+    "Value and interval of each window of the sites with an alarm and of the worst; the baseline "
+    "is grey"
 )
 
 
 def sites_report(
-    watched: Watched,
+    monitored: Monitored,
     board: Board,
     given: Mapping[str, str] = MappingProxyType({}),
     candidate: tuple[pd.DataFrame, tuple[str, ...]] | None = None,
+    label_commands: Mapping[str, str] = MappingProxyType({}),
 ) -> Report:
     """Compose the report, with the `site_board` and what the page is about.
 
-    `candidate` is another detector at these sites, from `compare_at_sites`.
+    `candidate` is another detector at these sites, from `compare_at_sites`; `label_commands` plan
+    labels of a site with an alarm.
     """
-    n_sites = len(watched.table.sites)
-    title = f"{find_target(watched.target).name} at {counted(n_sites, 'site')}"
+    n_sites = len(monitored.sites)
+    title = f"{find_target(monitored.target).name} at {counted(n_sites, 'site')}"
     return Report(
         title,
         [
-            Alarms(watched),
-            Order(watched, board),
+            Sites(monitored, board, label_commands),
             *([CandidateAtSites(*candidate)] if candidate else []),
-            Notes("missing", watched.missing),
-            run_warnings(watched),
-            _how_seen(watched),
+            run_warnings(monitored),
+            _how_seen(monitored),
             about_section(given),
         ],
     )
@@ -112,150 +116,127 @@ class CandidateAtSites(Section):
         return [Part("candidate", self.table, shown, formats)]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"candidate": known_rows(self.table)}
+        return {"candidate": plain(self.table.to_dict("records"))}
 
 
 @dataclass(frozen=True)
-class Alarms(Section):
-    """Sites that have changed, for the worse or not known to be, or are below a threshold."""
+class Sites(Section):
+    """All sites with their states, those with an alarm first."""
 
-    watched: Watched
+    monitored: Monitored
+    board: Board = field(repr=False)
+    label_commands: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """Return one sentence an alarm."""
-        target = find_target(self.watched.target)
-        return [
-            f"{row['group']} {alarm_text(row, target)}"
-            + (f"; moved: {row['moved']}" if row.get("moved") else "")
-            for row in self.watched.alarms.to_dict("records")
-        ]
+        lines = []
+        for site in self.monitored.alarms:
+            for kind in self.monitored.kinds(site):
+                text = f"{site.name} {kind} in {site.window}: {site.reasons[kind]}"
+                if site.change_text and kind != "below":
+                    text += f"; {self.monitored.target} {site.change_text}"
+                lines.append(text)
+        return lines
 
     def show(self, page: Page) -> None:
-        alarms, title = self.watched.alarms, []
-        sites, target = self.watched.table.sites, find_target(self.watched.target)
-        page.add_headline("Sites with an alarm", str(len(alarms)), f"of {len(sites)}")
-        estimated = sites[sites["lower"].notna()]
-        if len(estimated):
-            row = estimated.loc[estimated["estimate"].idxmin()]
-            ends = " to ".join(target.text(row[end]) for end in ("lower", "upper"))
-            note = f"{row['group']}; interval {ends}, in {target.unit}"
-            page.add_headline(f"Lowest {target.name}", target.text(row["estimate"]), note)
-        if BELOW in alarms:
-            title.append(f"Below the threshold for alarms: {(alarms[BELOW] != '').sum()}")
-        if ALARM in alarms:
-            changed = alarms[alarms[ALARM].astype(bool)]
-            worse = (changed["change_upper"] < 0).sum()
-            title.append(f"Changed: {len(changed)}, known to be worse: {worse}")
-        page.add_warnings(self.lines(), "; ".join(title))
-
-    def headline(self) -> str:
-        return "\n".join(f"ALARM: {line}" for line in self.lines())
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"alarms": known_rows(self.watched.alarms)}
-
-
-@dataclass(frozen=True)
-class Order(Section):
-    """All sites, the worst first."""
-
-    watched: Watched
-    board: Board = field(repr=False)
-
-    def show(self, page: Page) -> None:
+        monitored = self.monitored
+        counts = pd.Series([site.state for site in monitored.sites]).value_counts()
+        page.add_headline("Sites with an alarm", str(len(monitored.alarms)), f"of {counts.sum()}")
+        for state, n in counts.items():
+            page.add_headline(str(state), str(n), STATES[str(state)])
+        page.add_warnings(self.lines(), "Alarms")
+        for figure in self.charts.values():
+            page.add_figure(figure, HISTORY)
         page.add_board(self.board, f"{self.board.axis}. {CAPTION}")
+        if self.label_commands:
+            page.add_heading("Label a few images of these sites")
+            commands = pd.DataFrame(self.label_commands.items(), columns=["site", "command"])
+            page.add_table(commands, "What measures the accuracy at a site with an alarm")
+        meanings = pd.DataFrame(STATES.items(), columns=["state", "means"])
+        page.add_table(meanings, "States; where several hold, the first counts", folded=True)
+
+    def figures(self) -> list[tuple[str, Figure]]:
+        figure = histories(self.monitored)
+        return [] if figure is None else [("histories", figure)]
 
     def headline(self) -> str:
-        table, n_more = self._table().head(SHOWN), len(self.watched.table.sites) - SHOWN
-        more = f"\nand {counted(n_more, 'more site')}" if n_more > 0 else ""
-        unit = find_target(self.watched.target).unit
-        head = f"Sites by {self.watched.target}, in {unit}, the worst first:"
-        return f"{head}\n\n{to_terminal(format_cells(table, {}))}{more}"
+        sites, n_more = self.monitored.sites, len(self.monitored.sites) - SHOWN
+        alarms = "\n".join(f"ALARM: {line}" for line in self.lines())
+        unit = find_target(self.monitored.target).unit
+        head = f"Sites by {self.monitored.target}, in {unit}, alarms first, then the worst:"
+        table = to_terminal(format_cells(self._table().head(SHOWN), {}))
+        more = f"and {counted(n_more, 'more site')}" if n_more > 0 else ""
+        why = [
+            f"{site.name} {site.state}: {site.reason}" for site in sites if self._explained(site)
+        ]
+        reasons = "\n".join(why[:SHOWN])
+        commands = "\n".join(
+            f"label {name}: {command}" for name, command in [*self.label_commands.items()][:3]
+        )
+        parts = [alarms, f"{head}\n\n{table}", more, reasons, commands]
+        return "\n\n".join(filter(None, parts))
+
+    def _explained(self, site: Any) -> bool:
+        """Whether the state of a site needs a reason on the terminal that no alarm gives."""
+        return site.state != OK and not self.monitored.kinds(site)
 
     def all_warnings(self) -> Iterator[str]:
-        sites = self.watched.table.sites
-        if "unwatched" in sites:  # those of one reason together
-            reasons = sites[sites["unwatched"] != ""].groupby("unwatched", sort=False)["group"]
-            for reason, groups in reasons:
-                yield f"no change estimated for {listed(list(groups))}: {reason}"
+        for site in self.monitored.sites:
+            found = (as_notice(warning) for warning in site.warnings)
+            # others are of every estimate: the page has them with the site
+            yield from prefixed(site.name, [of for of in found if of.code == NOTHING_FOUND])
 
     def parts(self) -> Sequence[Part]:
-        shown = self.watched.table.rows.drop(columns=["influential"], errors="ignore")
-        return [Part("groups", shown.drop(columns=["digest"]))]
+        return [
+            Part("sites", self.monitored.to_pandas()),
+            Part("windows", self.monitored.windows()),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"sites": known_rows(self.watched.table.sites)}
+        return self.monitored.to_dict()
 
     def _table(self) -> pd.DataFrame:
-        target, sites = find_target(self.watched.target), self.watched.table.sites
-        after = [*self.watched.neighbours()]
-        after += [float("nan")] * (len(sites) - len(after))
-        k = self.watched.table.k
-        categories = [
-            str(name).removeprefix(OF_CATEGORY)
-            for name in sites
-            if str(name).startswith(OF_CATEGORY)
-        ]
-        categories = categories if len(categories) <= MOST_CATEGORIES else []
+        monitored = self.monitored
+        target, k = find_target(monitored.target), monitored.settings.k
+        names = list(dict.fromkeys(name for site in monitored.sites for name in site.per_category))
+        names = names if len(names) <= MOST_CATEGORIES else []
         rows = []
-        for row, worse in zip(sites.to_dict("records"), after, strict=True):
-            estimated = not pd.isna(row["lower"])
-            rows.append(
-                {
-                    "site": row["group"],
-                    "images": int(row["n_images"]),
-                    target.name: target.text(row["estimate"]) if estimated else "–",
-                    "interval": f"{target.text(row['lower'])} to {target.text(row['upper'])}"
-                    if estimated
-                    else "–",
-                    f"among the {k} worst": _percent(row["p_worst"]),
-                    "worse than the next": _percent(worse),
-                    **{
-                        f"{target.name} {name}": _known(target.text, row[f"{OF_CATEGORY}{name}"])
-                        for name in categories
-                    },
-                    **_at_threshold(row),
-                    "against its baseline": change_text(row, target),
-                }
-            )
-        empty = {
-            "against its baseline": "change" not in sites,
-            f"among the {k} worst": sites["p_worst"].isna().all(),
-        }
-        return pd.DataFrame(rows).drop(columns=[name for name, none in empty.items() if none])
+        for site in monitored.sites:
+            row = {
+                "site": site.name,
+                "state": site.state,
+                "window": site.window,
+                "images": site.n_images,
+                target.name: site.value_text,
+                f"among the {k} worst": _percent(site.p_worst),
+            }
+            for name in names:
+                ends = site.per_category.get(name)
+                value = ends["value"] if ends else float("nan")
+                row[f"{target.name} {name}"] = "–" if pd.isna(value) else target.text(value)
+            for name, ends in site.beside.items():
+                row[name] = find_target(name).text(ends["value"])
+            rows.append({**row, "against its baseline": site.change_text or "–"})
+        table = pd.DataFrame(rows)
+        if all(site.p_worst != site.p_worst for site in monitored.sites):
+            table = table.drop(columns=f"among the {k} worst")
+        return table
 
 
-def run_warnings(watched: Watched) -> Notes:
+def run_warnings(monitored: Monitored) -> Notes:
     """Say what could not be read, and which times are uncertain."""
-    return Notes("warnings", watched.warnings, "Warnings")
+    return Notes("warnings", monitored.warnings, "Warnings")
 
 
-def _how_seen(watched: Watched) -> Notes:
+def _how_seen(monitored: Monitored) -> Notes:
     """Say how many images there are, and where their times are from."""
-    sites = watched.table.sites
-    n_images = int(sites["n_images"].sum()) if len(sites) else 0
-    clocks = ", ".join(f"{name} {n}" for name, n in (watched.clocks or {}).items())
+    n_images = sum(monitored.clocks.values())
+    clocks = ", ".join(f"{name} {n}" for name, n in monitored.clocks.items())
     line = (
-        f"{counted(n_images, 'image')} of {counted(len(sites), 'site')}, "
-        f"{watched.n_new} of them new in this run; times from: {clocks or 'nothing'}."
+        f"{counted(n_images, 'image')} of {counted(len(monitored.sites), 'site')}, "
+        f"{monitored.n_new} of them new in this run; times from: {clocks or 'nothing'}."
     )
     return Notes("", [line], leading=True)
-
-
-def _at_threshold(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return recall and false alarms an image, where they are estimated at a threshold."""
-    shown = {}
-    for name in (name for name in row if name.startswith(FALSE_ALARMS)):
-        recall = f"recall@{name.removeprefix(FALSE_ALARMS)}"
-        if recall in row:
-            estimated = not pd.isna(row[recall])
-            shown[recall] = find_target(recall).text(row[recall]) if estimated else "–"
-        shown["false alarms an image"] = "–" if pd.isna(row[name]) else f"{row[name]:.2f}"
-    return shown
-
-
-def _known(text: Callable[[float], str], value: float) -> str:
-    return "–" if pd.isna(value) else text(value)
 
 
 def _percent(value: float) -> str:

@@ -14,10 +14,10 @@ from typing import Any
 
 from autoeval.commands.given_input import yes_or_no
 from autoeval.commands.given_words import named_pairs
-from autoeval.commands.run_options import DETECTOR_DETAILS, add_work_dir
+from autoeval.commands.run_options import DETECTOR_DETAILS, add_detector_options, add_work_dir
+from autoeval.commands.task_options import add_metaset_option, add_task_option
 from autoeval.commands.typed_options import refuse_beside
 from autoeval.errors import InputError
-from autoeval.stability.commands.fit_change import add_site_options
 from autoeval.stability.commands.meta_set_options import STAGES
 from autoeval.stability.commands.studies.inputs import DATA, NO_NAMES, NO_NUMBERS, option
 from autoeval.stability.commands.studies.registry import studies
@@ -61,7 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for study in studies().values():
         if study.add_arguments:
             study.add_arguments(parser)
-    add_site_options(parser, required=False, more=(STAGES,))
+    add_detector_options(parser, (STAGES,))
+    data = parser.add_argument_group("data")
+    add_task_option(
+        data, "; of several, shared images are observed once", required=False, several=True
+    )
+    add_metaset_option(data)
     about = "for what is written, and keeps the boxes of a pass (%(default)s)"
     add_work_dir(parser, "work_dirs/studies", about)
     parser.add_argument("--seed", type=int, default=0, help="of every draw (%(default)s)")

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from chromium import LAPTOP, PHONE, Visit, chromium
 
-from autoeval.monitoring.order.site_table import SiteTable
-from autoeval.monitoring.watched import Watched
+from autoeval.monitoring.monitor_settings import MonitorSettings
+from autoeval.monitoring.monitored import Monitored, MonitoredSite, ordered
 from autoeval.report.embed import thumbnail_uri
 from autoeval.results.monitoring.site_board import site_board
 from autoeval.results.monitoring.site_pictures import MOST, OF_SITE
@@ -17,36 +17,51 @@ from autoeval.results.monitoring.sites_report import sites_report
 HOSTILE = "<img src=x onerror=alert(1)>/gate"
 
 
-def watched(n_sites, n_days=5):
-    """Sites 0, 1, 2 ... the worst first; the second has fallen on the third day."""
-    rng = np.random.default_rng(0)
+def seen(n_sites, n_days=5):
+    """Sites 0, 1, 2 ... the worst first; the second has fallen on the last day."""
     names = [HOSTILE, *(f"site {k // 50}/camera {k}" for k in range(1, n_sites))]
     level = np.linspace(0.1, 0.8, n_sites)
-    drawn = level + rng.normal(0, 0.02, (50, n_sites))
-    rows, start = [], pd.Timestamp("2026-03-01")
+    sites, start = [], pd.Timestamp("2026-03-01")
     for k, name in enumerate(names):
-        for day in range(-1, n_days):
-            at = level[k] + (0.01 * day if day > 0 else 0)
-            first = start + pd.Timedelta(days=max(day, 0))
-            alarm = k == 1 and day < 0
-            row = dict(group=name, period="" if day < 0 else f"{first:%Y-%m-%d}", digest="x")
-            row |= dict(first=first, last=first + pd.Timedelta(hours=23), n_images=100)
-            row |= dict(n_unreadable=0, estimate=at, lower=max(0, at - 0.15), upper=at + 0.15)
-            row |= dict(raw=at, rank=k + 1, p_worst=1.0 if k < 3 else 0.0, warnings="")
-            row |= dict(change=-0.09 if alarm else np.nan, change_lower=-0.13, change_upper=-0.05)
-            row |= dict(since=start + pd.Timedelta(days=2), alarm=alarm, moved="ac -9.0" * alarm)
-            row |= dict(alarm_at=start + pd.Timedelta(days=3), influential=(), unwatched="")
-            rows.append(row)
-    table = SiteTable(pd.DataFrame(rows), drawn, tuple(names), 3, lambda records: 0.5)
-    return Watched(table, "mAP", "day", ("yard: the clock jumps back",), {"exif": 1}, 7)
+        rows = []
+        for day in range(n_days):
+            at = level[k] + 0.01 * day
+            row = {"site": name, "window": f"{start + pd.Timedelta(days=day):%Y-%m-%d}"}
+            row |= {"complete": True, "baseline": day < 2, "n_images": 100, "n_boxes": 300}
+            rows.append(row | {"value": at, "lower": max(0, at - 0.15), "upper": at + 0.15})
+        fell = k == 1
+        sites.append(
+            MonitoredSite(
+                name=name,
+                state="fell" if fell else "ok",
+                reasons={"fell": "likely boxes an image: 4.00 to 1.20"} if fell else {"ok": ""},
+                window=rows[-1]["window"],
+                **{end: rows[-1][end] for end in ("value", "lower", "upper")},
+                change=-0.09 if fell else 0.01,
+                change_lower=-0.13 if fell else -0.03,
+                change_upper=-0.05,
+                level=0.9,
+                target="mAP",
+                n_images=100,
+                n_unreadable=0,
+                units="48 independent blocks of images in the baseline, 16 in the window",
+                p_worst=1.0 if k < 3 else 0.0,
+                history=pd.DataFrame(rows),
+            )
+        )
+    settings = MonitorSettings()
+    warnings = ("yard: the clock jumps back",)
+    return Monitored(ordered(sites, settings), "mAP", 0.9, settings, warnings, 7, {"exif": 1})
 
 
 def write(folder, n_sites, n_days=5):
     picture = thumbnail_uri(np.random.default_rng(0).integers(0, 255, (180, 240, 3), np.uint8))
-    seen = watched(n_sites, n_days)
-    worst = set(seen.table.sites["group"].head(MOST // OF_SITE))
-    pictures = {name: [(picture, f"{name}: 1.jpg")] * OF_SITE for name in worst}
-    (page, *_) = sites_report(seen, site_board(seen, pictures)).write(folder)
+    now = seen(n_sites, n_days)
+    first = now.names[: MOST // OF_SITE]
+    pictures = {name: [(picture, f"{name}: 1.jpg")] * OF_SITE for name in first}
+    commands = {"site 0/camera 1": "autoeval label plan --images cameras/1"}
+    report = sites_report(now, site_board(now, pictures), label_commands=commands)
+    (page, *_) = report.write(folder)
     return page
 
 
@@ -64,23 +79,26 @@ def page(tmp_path_factory):
 @pytest.mark.parametrize("viewport", [LAPTOP, PHONE], ids=["laptop", "phone"])
 def test_the_order_the_alarm_and_nothing_strange(viewport, page, browser):
     visit = Visit(browser, page, viewport=viewport)
-    names = [text.split("100 images")[0] for text in visit.texts(".board-line .who")]
-    assert names[0] == HOSTILE
-    assert names[1:3] == ["site 0/camera 1", "site 0/camera 2"]
-    alarms = ["fell by 9 ± 4 points since 2026-03-03 00:00"]
+    names = visit.texts(".board-line .who")
+    assert names[0].startswith("site 0/camera 1") and names[1].startswith(HOSTILE)
+    alarms = ["fell: likely boxes an image: 4.00 to 1.20"]
     assert visit.texts(".board-line.alarmed .alarm") == alarms
+    text = visit.page.inner_text("main")
+    assert "fell by 9.0 points (-13.0 to -5.0)" in text
+    assert "autoeval label plan --images cameras/1" in text
+    assert visit.page.locator("figure svg").first.is_visible()  # the histories, without a click
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     assert visit.complaints == []
 
 
 def test_a_site_opens_with_its_line_over_time_its_alarm_and_its_images(page, browser):
     visit = Visit(browser, page, viewport=PHONE)
-    line = visit.page.locator(".board-line").nth(1)
+    line = visit.page.locator(".board-line").nth(0)
     line.click()
     assert line.get_attribute("aria-expanded") == "true"
     assert len(visit.all(".board-open circle")) == 5
-    assert visit.texts(".board-open .mark title") == ["alarm: 2026-03-04"]
-    assert "moved: ac -9.0" in " ".join(visit.texts(".board-open li"))
+    assert visit.texts(".board-open .mark title") == ["alarm: 2026-03-05"]
+    assert "48 independent blocks" in " ".join(visit.texts(".board-open li"))
     images = visit.page.locator(".board-open img")
     assert images.count() == 4
     images.first.scroll_into_view_if_needed()  # which loads it
@@ -95,7 +113,7 @@ def test_a_site_opens_with_its_line_over_time_its_alarm_and_its_images(page, bro
 
 def test_the_page_begins_with_its_numbers_and_has_twelve_pictures_at_most(page, browser):
     visit = Visit(browser, page, viewport=LAPTOP)
-    assert visit.texts("main > :first-child .value") == ["1", "10.0"]
+    assert visit.texts("main > :first-child .value") == ["1", "11", "1"]  # alarms, ok, fell
     assert visit.texts("main > :first-child .note")[0] == "of 12"
     board = json.loads(visit.page.locator(".board-of-many script").text_content())
     assert sum(len(item.get("pictures", ())) for item in board["items"]) == MOST == 12
@@ -111,8 +129,7 @@ def test_dots_and_bars_stand_where_their_values_are(page, browser):
             return edges.map((x) => (x - bar.x) / bar.width);
         })"""
     )
-    sites = watched(12).table.sites
-    expected = sites[["estimate", "lower", "upper"]].to_numpy()
+    expected = seen(12).to_pandas()[["value", "lower", "upper"]].to_numpy()
     assert np.array(shares) == pytest.approx(expected, abs=0.004)
 
 

@@ -1,0 +1,222 @@
+r"""One look at a site: its latest windows against its own baseline.
+
+Four numbers of the boxes are tested, of all categories together and of each: likely boxes an image,
+their mean and best true-positive probability, and the share of images without a likely box; each
+in the last 1, 2, 4 and 8 windows, for sudden and for slow changes. Where one moved further than
+sampling explains, the boxes *changed*; where also the interval of the change of average precision,
+predicted from the boxes, lies below 0, the accuracy *fell*.
+
+A site that does not change raises a false alarm with a probability of at most alpha, however often
+it is looked at: look j spends :math:`\alpha / (j (j + 1))` of it, which add up to alpha (alpha
+spending by Bonferroni's inequality, Lan & DeMets 1983; it needs no independence of the looks, which
+share their baseline).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from autoeval.monitoring.box_change import Change, ChangeModel, change_with_interval
+from autoeval.monitoring.box_numbers import AT
+from autoeval.monitoring.two_samples import (
+    FEWEST_WINDOWS,
+    Difference,
+    compare_images,
+    compare_windows,
+)
+
+SCALES = (1, 2, 4, 8)
+LEAST_VARIANCE = 1e-4  # of a probability, or of the predicted change, of one image
+TINY, HIGHEST = 1e-12, 0.99  # probabilities between which tangents are good for
+ALL = ""  # of all categories together
+TESTED = {
+    "boxes": "likely boxes an image",
+    "score": "mean true-positive probability of boxes",
+    "best": "best true-positive probability of an image",
+    "empty": "share of images without a likely box",
+}
+Numbers = Mapping[str, np.ndarray]
+"""`box_numbers` of the images of a window, by category; that of all is `ALL`."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One number of the boxes at the baseline and in the latest windows.
+
+    p: probability of so large a difference if nothing changed, over all scales.
+    """
+
+    name: str
+    category: str
+    before: float
+    after: float
+    p: float
+
+
+@dataclass(frozen=True)
+class SiteLook:
+    """What one look found.
+
+    number: from 1 on, after the baseline.
+    p: probability of such evidence if nothing changed, over all tests and scales.
+    units: independent blocks of images, or windows, of the baseline and of the latest window.
+    of: what these are.
+    """
+
+    number: int
+    change: Change | None
+    p: float
+    units: tuple[int, int]
+    of: str
+    drifts: tuple[Drift, ...] = field(default_factory=tuple)
+
+    def changed(self, false_alarms: float) -> bool:
+        """Whether the boxes moved further than sampling explains."""
+        return self.p <= false_alarms / (self.number * (self.number + 1))
+
+    def fell(self, false_alarms: float) -> bool:
+        """Whether the boxes changed, and the accuracy with them: by the whole interval."""
+        below = self.change is not None and self.change.upper < 0
+        return below and self.changed(false_alarms)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> SiteLook:
+        """Read what `to_dict` wrote."""
+        change = values["change"]
+        return cls(
+            **{
+                **values,
+                "change": None if change is None else Change(**change),
+                "units": tuple(values["units"]),
+                "drifts": tuple(Drift(**drift) for drift in values["drifts"]),
+            }
+        )
+
+
+def look_at(
+    number: int,
+    baseline: Sequence[Numbers],
+    later: Sequence[Numbers],
+    steady: Sequence[Mapping[str, np.ndarray]],
+    model: ChangeModel | None,
+    level_before: float,
+    level: float,
+) -> SiteLook:
+    """Compare the latest windows of a site with its baseline.
+
+    baseline, later: windows in the order of time; the last is the latest.
+    steady: means of the numbers in the windows that did not move, those of the baseline first.
+    model: None where the target is no average precision; then no change is estimated.
+    level_before: accuracy at the baseline, in [0, 1].
+    """
+    scales = [_Scale(baseline, later[-k:], steady) for k in SCALES if k <= len(later)]
+    latest, change = scales[0], None
+    by_category = {category: _drifts(scales, category) for category in latest.later[-1]}
+    if model is not None and np.isfinite(level_before):
+        before, after = latest.mean(ALL, later=False), latest.mean(ALL, later=True)
+        weights = model.gradient(before, after, level_before)
+        change = change_with_interval(
+            model.predict(before, after, level_before),
+            latest.compare(ALL, weights, LEAST_VARIANCE),
+            level_before,
+            level,
+        )
+    # half of what a look may spend is for all categories together, half for single ones
+    whole, *single = (p for _, p in by_category.values())
+    p = min(1.0, 2 * min([whole, *(len(single) * p for p in single)])) if single else whole
+    drifts = [drift for found, _ in by_category.values() for drift in found]
+    units = latest.compare(ALL, _unit("boxes"), 0.0).units
+    of = "windows" if latest.by_windows else "blocks of images"
+    return SiteLook(number, change, p, units, of, tuple(drifts))
+
+
+class _Scale:
+    """A baseline beside the last few windows."""
+
+    def __init__(
+        self,
+        baseline: Sequence[Numbers],
+        later: Sequence[Numbers],
+        steady: Sequence[Mapping[str, np.ndarray]],
+    ) -> None:
+        self.baseline, self.later, self.steady = baseline, later, steady
+        self.by_windows = len(baseline) >= FEWEST_WINDOWS
+
+    def images(self, category: str, *, later: bool) -> np.ndarray:
+        """Return the numbers of all images of one side; none of a category that is not there."""
+        windows = self.later if later else self.baseline
+        return np.concatenate([window[category] for window in windows])
+
+    def mean(self, category: str, *, later: bool) -> np.ndarray:
+        """Return the mean of the numbers, over images."""
+        return self.images(category, later=later).mean(axis=0)
+
+    def compare(self, category: str, weights: np.ndarray, least: float) -> Difference:
+        """Compare a weighted sum of the numbers."""
+        if self.by_windows:
+            before, after = (
+                [float(window[category].mean(axis=0) @ weights) for window in windows]
+                for windows in (self.baseline, self.later)
+            )
+            steady = [float(means[category] @ weights) for means in self.steady]
+            n_images = float(np.mean([len(window[category]) for window in self.later]))
+            return compare_windows(before, after, steady, least / n_images)
+        before, after = (self.images(category, later=later) @ weights for later in (False, True))
+        return compare_images(before, after, least)
+
+
+def _drifts(scales: Sequence[_Scale], category: str) -> tuple[list[Drift], float]:
+    """Test every number of a category at all scales; return the tests and what they say together.
+
+    Numbers of one category move together: they are combined at each scale by their mean as Cauchy
+    variables (Liu & Xie 2020), which holds whatever their dependence, and the scales by
+    Bonferroni's inequality.
+    """
+    latest = scales[0]
+    before, after = (latest.mean(category, later=later) for later in (False, True))
+    both = np.concatenate([latest.images(category, later=later) for later in (False, True)])
+    # Laplace's rule: a share that was 0 so far still varies
+    share = (both[:, AT["empty"]].sum() + 1) / (len(both) + 2)
+    least = {"empty": share * (1 - share)}
+    p = np.array(
+        [
+            [
+                scale.compare(category, _unit(name), least.get(name, LEAST_VARIANCE)).p_two_sided
+                for name in TESTED
+            ]
+            for scale in scales
+        ]
+    )
+    drifts = []
+    for name, of_scales in zip(TESTED, p.T, strict=True):
+        shown = AT["sure" if name == "boxes" else name]
+        ends = float(before[shown]), float(after[shown])
+        drifts.append(Drift(name, category, *ends, min(1.0, len(scales) * float(of_scales.min()))))
+    return drifts, min(1.0, len(scales) * min(map(_combined, p)))
+
+
+def _combined(p: np.ndarray) -> float:
+    """Combine probabilities by the mean of Cauchy variables.
+
+    >>> round(_combined(np.array([.02, .02, .02])), 3), _combined(np.array([0., 1.]))
+    (0.02, 0.0)
+    """
+    if p.min() < TINY:
+        return float(min(len(p) * p.min(), 1.0))
+    # a number that did not move at all has a probability of 1, whose tangent has no end
+    mean = np.tan((0.5 - np.minimum(p, HIGHEST)) * np.pi).mean()
+    return float(0.5 - np.arctan(mean) / np.pi)
+
+
+def _unit(name: str) -> np.ndarray:
+    weights = np.zeros(len(AT))
+    weights[AT[name]] = 1.0
+    return weights

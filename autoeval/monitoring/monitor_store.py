@@ -1,0 +1,384 @@
+"""What a monitor keeps of its sites: one SQLite file that several processes may share.
+
+Every change is one transaction, so that a kill, a full disk or another process leaves the file as
+it was before or after it. Each record carries a checksum; a file or record that was damaged is
+refused, never read in part.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.runtime.files import PathLike
+
+FILE = "monitor.sqlite"
+APPLICATION, FORMAT = 0x6175746F, 1  # "auto"; raise the format when the tables change
+BUSY_S = 60.0  # how long to wait for another process
+BOX = np.dtype([("box", "<f8", 4), ("score", "<f8"), ("label", "<i4")])
+TABLES = """
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE words (label INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE);
+CREATE TABLE files (name TEXT PRIMARY KEY, stamp TEXT NOT NULL, note TEXT NOT NULL);
+CREATE TABLE images (
+    name TEXT PRIMARY KEY, site TEXT NOT NULL, stamp TEXT NOT NULL, taken INTEGER,
+    taken_from TEXT NOT NULL, unreadable TEXT NOT NULL, observed_s REAL NOT NULL,
+    number INTEGER NOT NULL, height INTEGER NOT NULL, width INTEGER NOT NULL,
+    boxes BLOB, reference BLOB, checksum INTEGER NOT NULL
+);
+CREATE INDEX images_of_site ON images (site);
+CREATE TABLE windows (
+    site TEXT NOT NULL, window TEXT NOT NULL, made_with TEXT NOT NULL, digest TEXT NOT NULL,
+    content TEXT NOT NULL, PRIMARY KEY (site, window, made_with)
+);
+CREATE TABLE jobs (key TEXT PRIMARY KEY);
+CREATE TABLE sent (site TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (site, kind));
+"""
+INDEX = (
+    *("name", "site", "stamp", "taken", "taken_from", "unreadable", "observed_s", "number"),
+    "kept",
+)
+"""Columns of `MonitorStore.index`."""
+
+
+@dataclass(frozen=True, eq=False)
+class CameraImage:
+    """One observed image with its boxes.
+
+    name: relative to the root, with forward slashes; unique within a store.
+    site: a folder relative to the root, ``"."`` for the root itself.
+    size: height and width in pixels; (0, 0) where they are not known.
+    taken: by the camera's clock, without a time zone; None if not known.
+    boxes (N,): of type `BOX`: xyxy in pixels, score, label in the words of the store.
+    reference (R,): the same of a reference detector; None without one.
+    """
+
+    name: str
+    site: str
+    size: tuple[int, int]
+    taken: datetime | None
+    boxes: np.ndarray
+    reference: np.ndarray | None = None
+
+
+def box_rows(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Lay out the boxes (N, 4) of an image with scores and labels (N,) as rows of `BOX`."""
+    rows = np.empty(len(scores), BOX)
+    rows["box"], rows["score"], rows["label"] = boxes, scores, labels
+    return rows
+
+
+@dataclass(frozen=True)
+class ImageRow:
+    """An image with what a store keeps beside it.
+
+    stamp: another one means another image, or other boxes.
+    taken_from: where the time is from; see `Clock`.
+    unreadable: why there are no boxes; empty otherwise.
+    """
+
+    image: CameraImage
+    stamp: str
+    taken_from: str
+    unreadable: str = ""
+
+
+class MonitorStore:
+    """Boxes of images by site, and what was computed of them; the folder is made on first use."""
+
+    def __init__(self, folder: PathLike) -> None:
+        self.folder = Path(folder)
+        self.path = self.folder / FILE
+        self._connection: sqlite3.Connection | None = None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def check(self, made_with: Mapping[str, Any]) -> None:
+        """Note the detector and its settings; InputError if what is here was made with others."""
+        now = json.loads(json.dumps(made_with))
+        with self._writing() as db:
+            rows = db.execute("SELECT name, value FROM settings").fetchall()
+            before = {name: json.loads(value) for name, value in rows}
+            if not before:
+                db.executemany(
+                    "INSERT INTO settings VALUES (?, ?)",
+                    [(name, json.dumps(value)) for name, value in now.items()],
+                )
+                return
+        different = sorted(k for k in before.keys() | now.keys() if before.get(k) != now.get(k))
+        if different:
+            raise InputError(
+                f"{self.folder} holds what another detector, or the same with other settings, left "
+                f"of these images (different: {', '.join(different)}). Name another folder with "
+                "--work-dir, or use the estimator that it was made with."
+            )
+
+    def release(self) -> None:
+        """Forget with what settings a run began that left no image, as after a wrong option."""
+        with self._writing() as db:
+            if not db.execute("SELECT 1 FROM images LIMIT 1").fetchone():
+                db.execute("DELETE FROM settings")
+
+    def add_words(self, words: Iterable[str]) -> tuple[str, ...]:
+        """Note words of the detector, and return all, which the labels of the boxes index.
+
+        Those that were noted before keep their places.
+        """
+        with self._writing() as db:
+            known = [word for (word,) in db.execute("SELECT word FROM words ORDER BY label")]
+            new = [word for word in dict.fromkeys(words) if word not in set(known)]
+            rows = list(enumerate(new, len(known)))
+            db.executemany("INSERT INTO words VALUES (?, ?)", rows)
+        return (*known, *new)
+
+    def index(self) -> pd.DataFrame:
+        """List the images that were observed, without their boxes; columns are `INDEX`.
+
+        `kept` is whether the boxes are still there; see `forget`.
+        """
+        with self._reading() as db:
+            rows = db.execute(
+                "SELECT name, site, stamp, taken, taken_from, unreadable, observed_s, number, "
+                "boxes IS NOT NULL FROM images ORDER BY rowid"
+            ).fetchall()
+        index = pd.DataFrame(rows, columns=list(INDEX))
+        taken = [np.datetime64("NaT" if at is None else at, "us") for at in index["taken"]]
+        index["taken"] = np.array(taken, "datetime64[us]")
+        return index.astype({"number": int, "kept": bool, "observed_s": float})
+
+    def read(self, names: Sequence[str]) -> list[CameraImage]:
+        """Return some images, in their order; images without boxes are left out."""
+        records = {}
+        with self._reading() as db:
+            for name in names:
+                row = db.execute("SELECT * FROM images WHERE name = ?", (name,)).fetchone()
+                if row is None:
+                    continue
+                if row[-1] != _checksum(row[:-1]):
+                    raise self._damaged(f"the record of {name} does not match its checksum")
+                if row[10] is not None and not row[5]:
+                    records[name] = _image_of(row)
+        return [records[name] for name in names if name in records]
+
+    def add(
+        self,
+        rows: Sequence[ImageRow],
+        *,
+        numbered: bool = False,
+        file: tuple[str, str, Mapping[str, Any]] | None = None,
+        job: str = "",
+    ) -> int:
+        """Keep images that are new or have changed, in one transaction; return how many.
+
+        numbered: whether their order counts, as where they come from a file without times. An image
+            keeps the number that it had first.
+        file: name, stamp and note of the results file that they are from; see `files`.
+        job: key of the job that observed them; see `finished`.
+        """
+        with self._writing() as db:
+            known = {}
+            for row in rows:
+                name = row.image.name
+                found = db.execute(
+                    "SELECT stamp, number FROM images WHERE name = ?", (name,)
+                ).fetchone()
+                if found is not None:
+                    known[name] = found
+            (free,) = db.execute("SELECT COALESCE(MAX(number) + 1, 0) FROM images").fetchone()
+            new = [row for row in rows if known.get(row.image.name, ("",))[0] != row.stamp]
+            for row in new:
+                name, number = row.image.name, 0
+                if numbered and name in known:
+                    number = known[name][1]
+                elif numbered:
+                    number, free = free, free + 1
+                values = _values_of(row, number)
+                places = ", ".join("?" * len(values))
+                db.execute(f"INSERT OR REPLACE INTO images VALUES ({places})", values)
+            if file is not None:
+                name, stamp, note = file
+                db.execute(
+                    "INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (name, stamp, json.dumps(note))
+                )
+            if job:
+                db.execute("INSERT OR IGNORE INTO jobs VALUES (?)", (job,))
+        return len(new)
+
+    def files(self) -> dict[str, dict[str, Any]]:
+        """Return the note of each results file that was read, with its ``stamp``, by name."""
+        with self._reading() as db:
+            rows = db.execute("SELECT name, stamp, note FROM files").fetchall()
+        return {name: {"stamp": stamp, **json.loads(note)} for name, stamp, note in rows}
+
+    def finished(self, jobs: Iterable[str]) -> set[str]:
+        """Return those of some jobs whose images are kept."""
+        with self._reading() as db:
+            done = {key for (key,) in db.execute("SELECT key FROM jobs")}
+        return done.intersection(jobs)
+
+    def windows(self, made_with: str) -> dict[tuple[str, str], tuple[str, dict[str, Any]]]:
+        """Return digest and content of each window that was computed so, by site and name."""
+        with self._reading() as db:
+            rows = db.execute(
+                "SELECT site, window, digest, content FROM windows WHERE made_with = ?",
+                (made_with,),
+            ).fetchall()
+        return {(site, name): (digest, json.loads(content)) for site, name, digest, content in rows}
+
+    def keep_windows(
+        self, made_with: str, windows: Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]
+    ) -> None:
+        """Keep what was computed of windows; see `windows`."""
+        rows = [
+            (site, name, made_with, digest, json.dumps(content, default=lambda value: value.item()))
+            for (site, name), (digest, content) in windows.items()
+        ]
+        with self._writing() as db:
+            db.executemany("INSERT OR REPLACE INTO windows VALUES (?, ?, ?, ?, ?)", rows)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Drop the boxes of some images; that they were observed stays known."""
+        with self._writing() as db:
+            for name in names:
+                row = db.execute("SELECT * FROM images WHERE name = ?", (name,)).fetchone()
+                without = (*row[:10], None, None)
+                db.execute(
+                    "UPDATE images SET boxes = NULL, reference = NULL, checksum = ? WHERE name = ?",
+                    (_checksum(without), name),
+                )
+
+    def sent(self) -> set[tuple[str, str]]:
+        """Return site and kind of the alarms that were sent and have not ended."""
+        with self._reading() as db:
+            return set(db.execute("SELECT site, kind FROM sent").fetchall())
+
+    def keep_sent(self, alarms: Iterable[tuple[str, str]]) -> None:
+        """Note which alarms were sent, in place of those before."""
+        with self._writing() as db:
+            db.execute("DELETE FROM sent")
+            db.executemany("INSERT INTO sent VALUES (?, ?)", sorted(set(alarms)))
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """Give the file to queries that see one state of it."""
+        with self._explained():
+            db = self._opened()
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                if db.in_transaction:
+                    db.execute("COMMIT")
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Give the file to changes that all happen or none; one process at a time."""
+        with self._explained():
+            db = self._opened()
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
+            try:
+                self._prepare(db)
+            except BaseException:
+                db.close()
+                raise
+            self._connection = db
+        return self._connection
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        """Make the tables of a new file; refuse one of something else, or that is damaged."""
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (n_tables,) = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        if not application and not n_tables:
+            db.execute("BEGIN IMMEDIATE")  # another process may have been faster
+            if not db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+                for statement in TABLES.split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA application_id = {APPLICATION}")
+                db.execute(f"PRAGMA user_version = {FORMAT}")
+            db.execute("COMMIT")
+            return
+        (found,) = db.execute("PRAGMA user_version").fetchone()
+        if application != APPLICATION or found != FORMAT:
+            raise InputError(
+                f"{self.path} is no store of this version of the monitor (format {found}, expected "
+                f"{FORMAT}): name another folder with --work-dir."
+            )
+        (state,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        if state != "ok":
+            raise self._damaged(state)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say in this program's errors what SQLite reports."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
+                raise self._damaged(str(error)) from error
+            number = errno.ENOSPC if code == sqlite3.SQLITE_FULL else errno.EIO
+            raise OSError(number, str(error), str(self.path)) from error
+
+    def _damaged(self, reason: str) -> InputError:
+        return InputError(
+            f"{self.path} is damaged ({reason}), and nothing of it is used: put back a copy of it, "
+            "or name another folder with --work-dir."
+        )
+
+
+def _values_of(row: ImageRow, number: int) -> tuple[Any, ...]:
+    """Return the columns of the table of images, the last of which is the checksum."""
+    image = row.image
+    taken = None if image.taken is None else int(np.datetime64(image.taken, "us").astype(np.int64))
+    values = (
+        *(image.name, image.site, row.stamp, taken, row.taken_from, row.unreadable),
+        *(time.time(), number, int(image.size[0]), int(image.size[1])),
+        image.boxes.tobytes(),
+        None if image.reference is None else image.reference.tobytes(),
+    )
+    return *values, _checksum(values)
+
+
+def _image_of(row: Sequence[Any]) -> CameraImage:
+    name, site, _, taken, _, _, _, _, height, width, boxes, reference, _ = row
+    return CameraImage(
+        name,
+        site,
+        (height, width),
+        None if taken is None else np.datetime64(taken, "us").astype(datetime),
+        np.frombuffer(boxes, BOX),
+        None if reference is None else np.frombuffer(reference, BOX),
+    )
+
+
+def _checksum(values: Sequence[Any]) -> int:
+    return zlib.crc32(repr(tuple(values)).encode())

@@ -1,0 +1,345 @@
+"""What a run over many sites says: each site with its state, latest window, change and history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.monitoring.looks import ALL, TESTED, SiteLook
+from autoeval.monitoring.monitor_settings import BELOW, CHANGED, FELL, MonitorSettings
+from autoeval.notices import codes_of
+from autoeval.report.tables import counted
+from autoeval.runtime.json_values import plain
+from autoeval.targets import find_target
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+UNREADABLE, TOO_FEW, LEARNING, OK = "unreadable", "too_few", "learning", "ok"
+STATES = {
+    UNREADABLE: "more than half of the images of the latest window cannot be read",
+    TOO_FEW: "the latest window has too few images, or no box that is likely to be right",
+    LEARNING: "there is no full baseline yet, or no complete window after it",
+    BELOW: "the whole interval is below the level that was set",
+    FELL: "the accuracy fell against the site's own baseline",
+    CHANGED: "the boxes changed against the baseline, not known to be for the worse",
+    OK: "nothing changed",
+}
+"""Each state with its meaning; where several hold, the first counts."""
+FEWEST_IMAGES = 5  # of a window
+MOST_UNREADABLE = 0.5
+CLEAR = 0.01  # probability under which a number of the boxes is named as changed
+Window = Mapping[str, Any]
+"""What is known of one window; see `autoeval.monitoring.monitor`."""
+
+
+@dataclass(frozen=True, repr=False)
+class MonitoredSite:
+    """The state of one site, and its latest complete window.
+
+    Parameters
+    ----------
+    name, state : str
+        The state is a key of `STATES`.
+    reasons : dict of str to str
+        Every state that holds, the one that counts first, with the reason.
+    window : str
+        The latest complete window; the latest one where none is complete.
+    value, lower, upper : float
+        Estimated accuracy there, in [0, 1], with its prediction interval; NaN where nothing is
+        known.
+    change, change_lower, change_upper : float
+        Against the baseline of the site, in [-1, 1], with its interval; NaN where none is
+        estimated.
+    level : float
+        Nominal coverage of the intervals.
+    target : str
+    n_images : int
+        Images of the window that could be read.
+    n_unreadable : int
+    units : str
+        How many independent units the change was measured with.
+    rank, p_worst : float
+        1 is the lowest value; probability to be among the `k` worst. NaN where not known.
+    per_category, beside : dict of str to dict
+        ``value``, ``lower`` and ``upper`` of each category where there are several, and of other
+        targets.
+    warnings : tuple of str
+    history : DataFrame
+        One row a window, in order of time; see `Monitored.windows`.
+    drifts : tuple of dict
+        Numbers of the boxes at the baseline and now; see `autoeval.monitoring.looks.Drift`.
+    """
+
+    name: str
+    state: str
+    reasons: dict[str, str]
+    window: str
+    value: float
+    lower: float
+    upper: float
+    change: float
+    change_lower: float
+    change_upper: float
+    level: float
+    target: str
+    n_images: int
+    n_unreadable: int
+    units: str = ""
+    rank: float = np.nan
+    p_worst: float = np.nan
+    per_category: dict[str, dict[str, float]] = field(default_factory=dict)
+    beside: dict[str, dict[str, float]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    drifts: tuple[dict[str, Any], ...] = ()
+    history: pd.DataFrame = field(default_factory=pd.DataFrame, compare=False)
+
+    def __str__(self) -> str:
+        target = find_target(self.target)
+        where = f" in {self.window}" if self.window else ""
+        text = f"{self.name}: {self.state}, {target.title} {self.value_text}{where}"
+        if self.change == self.change:
+            text += f", {self.change_text}"
+        lines = [f"{text}, from {counted(self.n_images, 'image')}"]
+        lines += [f"  {self.reason}"] if self.state != OK else []
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+
+    def __repr__(self) -> str:
+        return f"<{str(self).splitlines()[0]}>"
+
+    @property
+    def reason(self) -> str:
+        """Why the site is in its state, and what else holds."""
+        others = [f"{name}: {why}" for name, why in self.reasons.items() if name != self.state]
+        return "; ".join(filter(None, [self.reasons[self.state], *others]))
+
+    @property
+    def value_text(self) -> str:
+        """The value with its interval, in the unit of the target."""
+        if self.value != self.value:
+            return "not known"
+        text = find_target(self.target).text
+        return f"{text(self.value)} ({text(self.lower)} to {text(self.upper)})"
+
+    @property
+    def change_text(self) -> str:
+        """The change with its interval, such as ``"fell by 9.1 points (-14.0 to -4.2)"``."""
+        if self.change != self.change:
+            return ""
+        scale = find_target(self.target).scale
+        verb = "fell" if self.change < 0 else "rose"
+        ends = f"{scale * self.change_lower:+.1f} to {scale * self.change_upper:+.1f}"
+        return f"{verb} by {abs(scale * self.change):.1f} points ({ends})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, fit for JSON; NaN becomes None."""
+        own = {name: value for name, value in vars(self).items() if name != "history"}
+        own |= {"warnings": list(self.warnings), "reason": self.reason}
+        history = plain(self.history.to_dict("records"))
+        return plain(own) | {"warning_codes": codes_of(self.warnings), "history": history}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row a window, in order of time."""
+        return self.history.reset_index(drop=True)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the value of each window with its interval, in the target's unit.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            A new figure by default.
+        """
+        from matplotlib.figure import Figure
+
+        target, rows = find_target(self.target), self.history
+        if ax is None:
+            ax = Figure(figsize=(7, 2.6), layout="constrained").subplots()
+        at = np.arange(len(rows))
+        ends = [target.scale * rows[name].to_numpy(float) for name in ("lower", "upper")]
+        ax.fill_between(at, *ends, alpha=0.25, lw=0)
+        ax.plot(at, target.scale * rows["value"].to_numpy(float), "o-", ms=3)
+        shown = at[:: max(1, len(at) // 6)]
+        ax.set_xticks(shown, rows["window"].iloc[shown], rotation=20, ha="right", parse_math=False)
+        ax.set_ylabel(target.title)
+        return ax
+
+
+@dataclass(frozen=True, eq=False)
+class Monitored:
+    """All sites of a run, those with an alarm first, then the worst first.
+
+    Parameters
+    ----------
+    sites : tuple of MonitoredSite
+    target : str
+    level : float
+        Nominal coverage of the intervals.
+    settings : MonitorSettings
+    warnings : tuple of str
+        What could not be read, doubtful times.
+    n_new : int
+        Images that this run observed.
+    clocks : dict of str to int
+        How many images have their time from each source.
+    """
+
+    sites: tuple[MonitoredSite, ...]
+    target: str
+    level: float
+    settings: MonitorSettings
+    warnings: tuple[str, ...] = ()
+    n_new: int = 0
+    clocks: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the sites."""
+        return tuple(site.name for site in self.sites)
+
+    def __getitem__(self, name: str) -> MonitoredSite:
+        """Return one site; KeyError if there is none of this name."""
+        for site in self.sites:
+            if site.name == name:
+                return site
+        raise KeyError(f"No site {name!r}, only {', '.join(self.names)}.")
+
+    def __str__(self) -> str:
+        lines = [str(site).splitlines()[0] for site in self.sites]
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+
+    def __repr__(self) -> str:
+        return f"<Monitored: {len(self.sites)} sites, alarms: {len(self.alarms)}>"
+
+    @property
+    def alarms(self) -> tuple[MonitoredSite, ...]:
+        """Sites with an alarm; see `MonitorSettings.alarm_on`."""
+        return tuple(site for site in self.sites if self.kinds(site))
+
+    def kinds(self, site: MonitoredSite) -> list[str]:
+        """Return the alarms of a site: ``fell``, ``below``, ``changed``."""
+        return [kind for kind in site.reasons if kind in self.settings.alarm_on]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values of every site, fit for JSON; NaN becomes None."""
+        return {
+            "target": self.target,
+            "level": self.level,
+            "sites": [site.to_dict() for site in self.sites],
+            "alarms": [
+                {"site": site.name, "kind": kind, "reason": site.reasons[kind]}
+                for site in self.alarms
+                for kind in self.kinds(site)
+            ],
+            "warnings": list(self.warnings),
+            "warning_codes": codes_of(self.warnings),
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row a site: its state and its latest complete window."""
+        nested = ("history", "per_category", "beside", "warnings", "drifts", "reasons")
+        return pd.DataFrame(
+            [
+                {name: value for name, value in vars(site).items() if name not in nested}
+                | {"reason": site.reason}
+                for site in self.sites
+            ]
+        )
+
+    def windows(self) -> pd.DataFrame:
+        """Return one row for each window of each site, in order of time.
+
+        Columns are ``site``, ``window``, ``complete``, ``baseline``, ``first``, ``last``,
+        ``n_images``, ``n_unreadable``, ``value``, ``lower``, ``upper``, ``change``,
+        ``change_lower``, ``change_upper``, ``p`` (of such boxes if nothing changed), and each
+        number of the boxes; where there are several categories ``value/NAME``.
+        """
+        parts = [site.history for site in self.sites if len(site.history)]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def reasons_of(
+    window: Window | None,
+    look: SiteLook | None,
+    learning: str,
+    settings: MonitorSettings,
+    text: Callable[[float], str],
+) -> dict[str, str]:
+    """Return every state that holds at a site, the one that counts first, and why.
+
+    window: the latest complete one, None where there is none.
+    learning: why there is no full baseline; empty where there is one.
+    text: writes a value of the target.
+    """
+    if window is None:
+        return {LEARNING: learning}
+    n, lost = window["n_images"], window["n_unreadable"]
+    if lost > MOST_UNREADABLE * (n + lost):
+        return {UNREADABLE: f"{lost} of {n + lost} images cannot be read"}
+    if n < FEWEST_IMAGES:
+        return {TOO_FEW: f"{counted(n, 'image')}; {FEWEST_IMAGES} are needed"}
+    changed = look is not None and look.changed(settings.false_alarms)
+    if np.isnan(window["value"]) and not changed:
+        return {TOO_FEW: "no box is likely to be right, so that nothing can be estimated"}
+    found = {LEARNING: learning} if look is None else {}
+    below = settings.alarm_below
+    if below is not None and window["upper"] < below:
+        ends = f"{text(window['lower'])} to {text(window['upper'])}"
+        found[BELOW] = f"the interval {ends} is below {text(below)}"
+    if look is not None and changed:
+        moved = "; ".join(moved_texts(look))
+        if look.fell(settings.false_alarms):
+            found[FELL] = moved
+        else:
+            found[CHANGED] = f"{moved}; whether for the worse, only labels show"
+    return found or {OK: ""}
+
+
+def moved_texts(look: SiteLook) -> list[str]:
+    """Say which numbers of the boxes moved, the clearest first."""
+    clear = (drift for drift in look.drifts if drift.p < CLEAR)
+    drifts = sorted(clear, key=lambda drift: (drift.category != ALL, drift.p))
+    texts = []
+    for drift in drifts[:3]:
+        of = f" of {drift.category}" if drift.category != ALL else ""
+        texts.append(f"{TESTED[drift.name]}{of}: {drift.before:.2f} to {drift.after:.2f}")
+    return texts
+
+
+def history_row(window: Window) -> dict[str, Any]:
+    """Return the row of a window in `Monitored.windows`."""
+    names = ("site", "window", "complete", "baseline", "n_images", "n_unreadable", "n_boxes")
+    row = {name: window[name] for name in names}
+    row |= {name: pd.Timestamp(window[name]) for name in ("first", "last")}
+    row |= {name: window[name] for name in ("value", "lower", "upper")}
+    look = window["look"] or {}
+    change = look.get("change") or dict.fromkeys(("value", "lower", "upper"), np.nan)
+    for name, column in (("value", "change"), ("lower", "change_lower"), ("upper", "change_upper")):
+        row[column] = change[name]
+    row["p"] = look.get("p", np.nan)
+    row |= {name: window["shown"].get(name, np.nan) for name in TESTED}
+    for category, ends in window["per_category"].items():
+        row |= {f"{name}/{category}": value for name, value in ends.items()}
+    return row
+
+
+def units_text(look: SiteLook) -> str:
+    """Say how many independent units a look counted."""
+    before, after = look.units
+    return f"{before} independent {look.of} in the baseline, {after} in the window"
+
+
+def ordered(sites: Sequence[MonitoredSite], settings: MonitorSettings) -> tuple[MonitoredSite, ...]:
+    """Sort sites: alarms first, then changed ones, then by their values, unknown ones last."""
+
+    def place(site: MonitoredSite) -> tuple[bool, bool, bool, float, str]:
+        unknown = site.value != site.value
+        alarm = any(kind in settings.alarm_on for kind in site.reasons)
+        changed = site.state == CHANGED
+        return not alarm, not changed, unknown, 0.0 if unknown else site.value, site.name
+
+    return tuple(sorted(sites, key=place))

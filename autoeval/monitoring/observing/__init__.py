@@ -1,1 +1,0 @@
-"""Seeing the images of many sites: the pass of the detector and the signals of the camera."""

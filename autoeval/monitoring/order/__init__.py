@@ -1,1 +1,0 @@
-"""Every site with its estimate, and their order."""

@@ -1,0 +1,275 @@
+"""One site: its windows, each with its estimate and, after the baseline, its look."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from autoeval.estimation.estimate import Estimate
+from autoeval.estimation.estimator import AccuracyEstimator
+from autoeval.estimation.panel_prior import calibration_prior
+from autoeval.estimation.site import Site
+from autoeval.model.calibration import LIKELY, ScoreCalibration
+from autoeval.monitoring.box_change import shipped_model
+from autoeval.monitoring.box_numbers import AT, box_numbers
+from autoeval.monitoring.looks import ALL, SCALES, TESTED, SiteLook, look_at
+from autoeval.monitoring.monitor_settings import MonitorSettings
+from autoeval.monitoring.monitor_store import MonitorStore
+from autoeval.monitoring.site_categories import SiteCategories
+from autoeval.monitoring.windows import (
+    FEWEST,
+    Baseline,
+    windows_of,
+    would_be_full,
+)
+from autoeval.notices import codes_of
+from autoeval.runtime.json_values import plain
+from autoeval.targets import OperatingPoint, points_at
+
+MOST_CATEGORIES = 4  # of a site that are tested each by itself
+STEADY = 1e-3  # windows whose boxes are less likely than that if nothing changed are not steady
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedSites:
+    """What all sites of a run have in common."""
+
+    estimator: AccuracyEstimator
+    settings: MonitorSettings
+    categories: SiteCategories
+    store: MonitorStore
+    now: datetime
+    kept: Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]]  # see `MonitorStore.windows`
+    of_files: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # unseen, floor
+
+
+class SiteWindows:
+    """The windows of one site; those that did not change since the last run are taken from it.
+
+    images: its rows of `MonitorStore.index`, sorted by time.
+    """
+
+    def __init__(self, name: str, images: pd.DataFrame, shared: WatchedSites) -> None:
+        self.name, self.images, self.shared = name, images, shared
+        settings = shared.settings
+        self.windows = windows_of(images, settings.by, shared.now)
+        baseline = Baseline.of_site(settings.baseline, images)
+        n = baseline.length(images, self.windows)
+        size = sum(map(len, self.windows[:n]))
+        full = baseline.full(images) and size >= FEWEST
+        self.n_baseline = n if full else 0
+        self.learning = "" if full else self._why_learning(baseline)
+        self._sites: dict[int, Site] = {}
+        self._rows: list[dict[str, Any]] = []
+
+    def _why_learning(self, baseline: Baseline) -> str:
+        text = f"the baseline ({baseline.text}) has {baseline.progress(self.images)}"
+        better = would_be_full(self.images, self.shared.now)
+        return text + (f"; with {better} it would be full now" if better else "")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row a window, in order of time, and the digest of each as ``digest``.
+
+        A window whose boxes are no longer kept, and that was not computed before, is left out.
+        """
+        self._rows = []
+        for k, window in enumerate(self.windows):
+            digest = self._digest(k)
+            kept_digest, kept = self.shared.kept.get((self.name, window.name), ("", None))
+            there = self._is_kept(k)
+            if kept is not None and (kept_digest == digest or not there):
+                self._rows.append({**kept, "digest": kept_digest, "complete": window.complete})
+            elif there:
+                self._rows.append({**self._computed(k), "digest": digest})
+            for old in [
+                place for place in self._sites if self.n_baseline <= place < k - SCALES[-1]
+            ]:
+                del self._sites[old]  # of the windows only the baseline and the latest stay
+        return self._rows
+
+    @cached_property
+    def level_before(self) -> float:
+        """Accuracy at the baseline: as labels measured it, or the mean over its windows."""
+        measured = self.shared.settings.labelled.get(self.name)
+        if measured is not None:
+            return measured
+        values = [row["value"] for row in self._rows if row["baseline"]]
+        values = [value for value in values if value == value]
+        return float(np.mean(values)) if values else float("nan")
+
+    def _computed(self, k: int) -> dict[str, Any]:
+        """Estimate a window, and after the baseline compare it with that."""
+        window, settings = self.windows[k], self.shared.settings
+        images = self.images.iloc[window.places]
+        lost = int((images["unreadable"] != "").sum())
+        site = self._site(k)
+        n = len(site.boxes)
+        row: dict[str, Any] = {
+            "site": self.name,
+            "window": window.name,
+            "complete": window.complete,
+            "baseline": k < self.n_baseline,
+            "first": plain(images["taken"].min()),
+            "last": plain(images["taken"].max()),
+            "n_images": n,
+            "n_unreadable": lost,
+            "n_boxes": len(site.boxes.clean),
+            **_values_of(self._estimate(site) if n else None, settings),
+            "look": None,
+            "means": {},
+            "shown": {},
+        }
+        if n:
+            numbers = box_numbers(site.boxes.clean, self._calibration(site)).mean(axis=0)
+            at = {name: "sure" if name == "boxes" else name for name in TESTED}
+            row["shown"] = {name: float(numbers[AT[column]]) for name, column in at.items()}
+        if 0 < self.n_baseline <= k and n:
+            look, means = self._look(k)
+            row["look"] = look.to_dict()
+            row["means"] = {name: values.tolist() for name, values in means.items()}
+        return row
+
+    def _estimate(self, site: Site) -> Estimate:
+        settings = self.shared.settings
+        known = settings.known.get(self.name, "")
+        return self.shared.estimator.predict_site(
+            replace(site, known=known), settings.score_thr, settings.iou
+        )
+
+    def _look(self, k: int) -> tuple[SiteLook, dict[str, np.ndarray]]:
+        """Compare the windows up to one with the baseline; the means of its numbers, too."""
+        first = max(self.n_baseline, k + 1 - SCALES[-1])
+        base = [place for place in range(self.n_baseline) if len(self._site(place).boxes)]
+        later = [place for place in range(first, k + 1) if len(self._site(place).boxes)]
+        counted, shown = self._likely([*base, *later])
+        numbers = {place: self._numbers(place, counted, shown) for place in (*base, *later)}
+        steady = [_means(numbers[place]) for place in base]
+        for row in self._rows[self.n_baseline :]:
+            means = {name: np.array(values) for name, values in row["means"].items()}
+            if row["look"] and row["look"]["p"] >= STEADY and means.keys() >= {ALL, *shown}:
+                steady.append(means)
+        estimator = self.shared.estimator
+        look = look_at(
+            k + 1 - self.n_baseline,
+            [numbers[place] for place in base],
+            [numbers[place] for place in later],
+            steady,
+            None if OperatingPoint.of(estimator.target) else shipped_model(),
+            self.level_before,
+            estimator.level,
+        )
+        return look, _means(numbers[k])
+
+    def _likely(self, places: Sequence[int]) -> tuple[list[int], list[str]]:
+        """Return the categories that have a likely box, and names of the most frequent ones.
+
+        The many unlikely boxes of a detector of 80 categories say nothing of a site.
+        """
+        counts = np.zeros(0, np.int64)
+        names: tuple[str, ...] = ()
+        for place in places:
+            boxes, calibration = self._site(place).boxes.clean, self._calibration(self._site(place))
+            names = boxes.categories
+            likely = boxes.label[calibration.at_half(boxes.scores, boxes.boxes) > LIKELY]
+            found = np.bincount(likely, minlength=len(names))
+            counts = found if not len(counts) else counts + found
+        order = [int(label) for label in np.argsort(-counts, kind="stable") if counts[label]]
+        several = order[:MOST_CATEGORIES] if len(order) > 1 else []
+        return order, [names[label] for label in several]
+
+    def _numbers(
+        self, place: int, counted: Sequence[int], shown: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        site = self._site(place)
+        boxes, calibration = site.boxes.clean, self._calibration(site)
+        numbers = {ALL: box_numbers(boxes.where(np.isin(boxes.label, counted)), calibration)}
+        for name in shown:
+            label = boxes.categories.index(name)
+            numbers[name] = box_numbers(boxes, calibration, label)
+        return numbers
+
+    def _calibration(self, site: Site) -> ScoreCalibration:
+        there = self.shared.estimator.at_floor(site.floor)
+        return there.calibration_ or calibration_prior().calibration
+
+    def _site(self, k: int) -> Site:
+        """Return the readable images of a window with their boxes."""
+        if k not in self._sites:
+            images = self.images.iloc[self.windows[k].places]
+            names = images["name"][images["unreadable"] == ""].tolist()
+            site = self.shared.categories.site(self.name, self.shared.store.read(names))
+            known = self.shared.of_files.get(self.name, {})
+            floor = known.get("floor", 0.0)
+            if floor:  # files of one site may begin at different scores
+                clean = site.boxes.clean
+                above = clean.where(clean.scores >= floor)
+                site = replace(site, boxes=replace(site.boxes, clean=above))
+            self._sites[k] = replace(site, floor=floor, unseen=known.get("unseen", 0.0))
+        return self._sites[k]
+
+    def _is_kept(self, k: int) -> bool:
+        """Whether the boxes of a window are there, and of what it is compared with."""
+        needed = [k]
+        if 0 < self.n_baseline <= k:
+            needed += [*range(self.n_baseline)]
+        parts = (self.images.iloc[self.windows[place].places] for place in needed)
+        return all((part["kept"] | (part["unreadable"] != "")).all() for part in parts)
+
+    def _digest(self, k: int) -> str:
+        """Hash of which images a window consists of, and those that it is compared with."""
+        parts = [self._own_digests[k], str(k < self.n_baseline)]
+        if 0 < self.n_baseline <= k:
+            parts += self._own_digests[: self.n_baseline]
+            parts += self._own_digests[max(self.n_baseline, k + 1 - SCALES[-1]) : k]
+        return hashlib.sha256("".join(parts).encode()).hexdigest()[:20]
+
+    @cached_property
+    def _own_digests(self) -> list[str]:
+        columns = self.images[["name", "stamp", "unreadable"]].to_numpy()
+        return [
+            hashlib.sha256(repr(columns[window.places].tolist()).encode()).hexdigest()[:20]
+            for window in self.windows
+        ]
+
+
+def _means(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: values.mean(axis=0) for name, values in numbers.items()}
+
+
+def _values_of(estimate: Estimate | None, settings: MonitorSettings) -> dict[str, Any]:
+    """Return what is kept of an estimate; NaN where there is none."""
+    nothing = float("nan")
+    if estimate is None:
+        return {
+            **dict.fromkeys(("value", "lower", "upper"), nothing),
+            **{"per_category": {}, "beside": {}, "warnings": [], "scores": []},
+        }
+    points = () if settings.score_thr is None else points_at(settings.score_thr, settings.iou)
+    scores = estimate.site.row.get("rows") if estimate.site is not None else None
+    return {
+        "value": estimate.value,
+        "lower": estimate.lower,
+        "upper": estimate.upper,
+        "per_category": estimate.per_category if len(estimate.per_category) > 1 else {},
+        "beside": {name: estimate.beside[name] for name in points if name in estimate.beside},
+        "warnings": codes_of([*filter(None, [estimate.width_warning]), *estimate.warnings]),
+        "scores": [] if scores is None or not len(scores) else _plain_columns(scores),
+    }
+
+
+def _plain_columns(scores: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of scores, without what is no number or word."""
+    kept = [
+        name
+        for name in scores
+        if pd.api.types.is_numeric_dtype(scores[name])
+        or all(isinstance(value, str) for value in scores[name])
+    ]
+    return scores[kept].to_dict("records")

@@ -1,0 +1,242 @@
+r"""Train the shipped slopes of change, `configs/changes.json`, on known changes of labelled sites.
+
+    python -m autoeval.monitoring.train_changes TABLE.csv
+
+TABLE has a row for each site under each kind of change: ``group``, ``kind``, ``before`` (average
+precision in [0, 1]), ``change`` (of it), and ``before/NAME`` and ``after/NAME``, the means of
+`NUMBERS` of its boxes; `benchmarks/changes.py` writes one. The regression is
+
+.. math:: y_i = x_i^T (b + b_{f(i)} + b_{k(i)} + b_{f(i) k(i)}) + e_i
+
+for row i of group f (sites of one origin) and kind of change k. There is no intercept: where
+nothing moved, the prediction is 0. All slopes are normal with mean 0 and one variance each for the
+shared ones, those of groups, of kinds, and of a kind in a group (a mixed model: Laird & Ware
+1982), for x in units of its root mean square; e is normal. The five variances maximise the marginal
+likelihood times a log-normal prior (Rasmussen & Williams 2006, section 5.4.1). What groups and
+kinds do not share is how far a new group, under a kind of change that nobody has seen, strays:
+the interval widens with everything that moves.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from typing_extensions import Self
+
+from autoeval.errors import InputError
+from autoeval.io.config_file import shipped_config
+from autoeval.monitoring.box_change import CONDITION, SHIPPED, ChangeModel, moves
+from autoeval.monitoring.box_numbers import NUMBERS
+from autoeval.runtime.files import write_json
+
+GUESS = np.log([0.03, 0.015, 0.015, 0.015, 0.03])  # shared, group, kind, both; noise
+WIDTH = 1.0  # standard deviation of the logarithms of standard deviations
+FURTHEST = 4.0  # from the guess that is looked for
+FEWEST = 8
+BOUND = 1.0  # largest difference that counts, of each of `CONDITION`
+COVERED, Z_COVERED = 0.9, 1.645  # share of errors that intervals have to cover
+
+
+def main() -> None:
+    """Read the table, fit, and write the slopes."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--out", type=Path, default=shipped_config(SHIPPED))
+    args = parser.parse_args()
+    table = pd.read_csv(args.table)
+    model = fit_changes(table)
+    origin = (
+        f"{len(table)} changes of {table['kind'].nunique()} kinds at sites of "
+        f"{table['group'].nunique()} groups"
+    )
+    write_json(args.out, {**model.to_dict(), "origin": origin})
+
+
+def fit_changes(table: pd.DataFrame) -> ChangeModel:
+    """Fit the slopes to a table of known changes, and widen intervals to cover groups left out."""
+    x, y, group, kind = _columns(table)
+    left_out = np.empty(len(y))
+    for name in np.unique(group):
+        out = group == name
+        model = fit_slopes(x[~out], y[~out], group[~out], kind[~out])
+        std = np.sqrt(np.einsum("np,pq,nq->n", x[out], model.covariance, x[out]) + model.noise**2)
+        left_out[out] = np.abs(y[out] - x[out] @ model.mean) / std
+    # the quantile of absolute errors that a normal distribution has at one standard deviation
+    widening = float(np.quantile(left_out, COVERED) / Z_COVERED)
+    return replace(fit_slopes(x, y, group, kind), widening=widening)
+
+
+def _columns(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return regressors (N, P), changes, groups and kinds (N,)."""
+    before, after = (
+        table[[f"{when}/{name}" for name in NUMBERS]].to_numpy(float)
+        for when in ("before", "after")
+    )
+    x = moves(before, after, np.full(len(CONDITION), BOUND), table["before"].to_numpy(float))
+    return x, table["change"].to_numpy(float), table["group"].to_numpy(), table["kind"].to_numpy()
+
+
+def fit_slopes(x: np.ndarray, y: np.ndarray, group: np.ndarray, kind: np.ndarray) -> ChangeModel:
+    """Fit the regression of this module.
+
+    x (N, P): changes of what boxes look like; see `moves`.
+    y, group, kind (N,): of each row the change of accuracy, in [-1, 1], its group and its kind.
+    """
+    if len(x) < FEWEST:
+        raise InputError(
+            f"Expected at least {FEWEST} changes whose effect is known, to fit slopes, but got "
+            f"{len(x)}: add labelled sites."
+        )
+    scale = _scale(x)
+    blocks = Blocks.of(x / scale, y, group, kind)
+    stds = np.exp(_best_deviations(blocks))
+    mean, shared = blocks.solved(stds)
+    # A new group under a new kind has slopes of its own: their three variances add to the
+    # posterior variance of the shared ones.
+    apart = (stds[1:4] ** 2).sum() * np.eye(len(mean))
+    covariance = (shared + apart) / np.outer(scale, scale)
+    bounds = np.full(x.shape[1], BOUND)
+    return ChangeModel(bounds, mean / scale, covariance, float(stds[4]))
+
+
+def _scale(x: np.ndarray) -> np.ndarray:
+    # Signals have units of their own: one variance for all slopes needs a common one.
+    scale = np.sqrt((x**2).mean(axis=0))
+    scale[scale == 0] = np.inf  # a quantity that never moved has no slope
+    return scale
+
+
+def _best_deviations(blocks: Blocks) -> np.ndarray:
+    def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = blocks.loss(np.exp(logs))
+        strayed = (logs - GUESS) / WIDTH
+        return value + 0.5 * (strayed**2).sum(), slope + strayed / WIDTH
+
+    bounds = [(guess - FURTHEST, guess + FURTHEST) for guess in GUESS]
+    return minimize(loss, GUESS, jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-4).x
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Sums over the rows of each of B blocks, of F groups and K kinds.
+
+    group, kind (B,), int: from 0 on.
+    products (B, P, P): x^T x.
+    moments (B, P): x^T y.
+    squares, n_rows (B,): y^T y, and the number of rows.
+    """
+
+    group: np.ndarray
+    kind: np.ndarray
+    products: np.ndarray
+    moments: np.ndarray
+    squares: np.ndarray
+    n_rows: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray, y: np.ndarray, group: np.ndarray, kind: np.ndarray) -> Self:
+        """Sum up rows: x (N, P), y (N,), and group and kind (N,) of each."""
+        groups, kinds = (np.unique(names, return_inverse=True)[1] for names in (group, kind))
+        several = int(kinds.max()) + 1
+        blocks, at = np.unique(groups * several + kinds, return_inverse=True)
+        rows = [np.flatnonzero(at == k) for k in range(len(blocks))]
+        return cls(
+            blocks // several,
+            blocks % several,
+            np.array([x[block].T @ x[block] for block in rows]),
+            np.array([x[block].T @ y[block] for block in rows]),
+            np.array([y[block] @ y[block] for block in rows]),
+            np.array([len(block) for block in rows]),
+        )
+
+    def solved(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the posterior of the shared slopes: mean and covariance (P,) and (P, P).
+
+        stds (5,): standard deviations of slopes (shared, of a group, of a kind, of both), and of
+            noise.
+        """
+        n_slopes = self.moments.shape[1]
+        _, precision, pull = self._per_block(stds)
+        _, joined, pulled = self._joined(precision, pull, stds[:3] ** 2)
+        factor = cho_factor(joined, lower=True)
+        first = np.eye(len(joined), n_slopes)
+        return cho_solve(factor, pulled)[:n_slopes], cho_solve(factor, first)[:n_slopes]
+
+    def loss(self, stds: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the negative log-likelihood of all rows, up to a constant, and its slope.
+
+        Returned: loss; its derivatives (5,) by the logarithms of `stds`.
+        """
+        both, noise = stds[3:] ** 2
+        n_slopes = self.moments.shape[1]
+        inverse, precision, pull = self._per_block(stds)
+        priors, joined, pulled = self._joined(precision, pull, stds[:3] ** 2)
+        covariance = np.linalg.inv(joined)
+        solution = covariance @ pulled
+        squares = (self.squares - both * (self.moments * pull).sum(axis=1)).sum() / noise
+        volume = (self.n_rows - n_slopes).sum() * np.log(noise)
+        volume += np.log(priors).sum() + np.linalg.slogdet(joined)[1]
+        volume -= np.linalg.slogdet(inverse)[1].sum()
+        value = float(squares - pulled @ solution + volume) / 2
+        # `slope` is first by noise and by the variance of slopes of both: d A^-1 = -A^-1 dA A^-1
+        # for the inner matrix A of a block, whose derivatives by these are 1 and x^T x.
+        at, n = self._places(), len(joined) // n_slopes
+        here = solution.reshape(n, n_slopes)[np.stack(at)].sum(axis=0)
+        around = covariance.reshape(n, n_slopes, n, n_slopes).swapaxes(1, 2)
+        within = around[np.stack(at)[:, None], np.stack(at)].sum(axis=(0, 1))
+        moved = np.stack([-inverse @ precision, -precision @ precision])
+        pushed = -np.stack([inverse @ pull[..., None], precision @ pull[..., None]])[..., 0]
+        slope = np.array([np.einsum("bii->", inverse), np.einsum("bii->", precision)])
+        slope += np.einsum("bij,vbji->v", within, moved)
+        slope += np.einsum("bi,vbij,bj->v", here, moved, here)
+        slope -= 2 * np.einsum("bi,vbi->v", here, pushed)
+        slope -= both * np.einsum("bi,vbi->v", self.moments, pushed) / noise
+        slope[0] += (self.n_rows - n_slopes).sum() / noise - squares / noise
+        slope[1] -= (self.moments * pull).sum() / noise
+        by_slope = (1 - (solution**2 + np.diag(covariance)) / priors) / priors
+        ends = np.cumsum([n_slopes, n_slopes * (int(self.group.max()) + 1)])
+        of_priors = [part.sum() for part in np.split(by_slope, ends)]
+        # By the logarithm of a deviation it is twice the variance times that by the variance.
+        return value, stds**2 * np.array([*of_priors, slope[1], slope[0]])
+
+    def _per_block(self, stds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the inverse of the inner matrix of each block (B, P, P), precision and pull.
+
+        A block of rows has the covariance C = noise I + both x x^T. By the push-through identity
+        x^T C^-1 = (noise I + both x^T x)^-1 x^T, and by Sylvester's the determinants go with each
+        other, so that no matrix is larger than the number of slopes.
+        """
+        both, noise = stds[3:] ** 2
+        inverse = np.linalg.inv(noise * np.eye(self.moments.shape[1]) + both * self.products)
+        return inverse, inverse @ self.products, (inverse @ self.moments[..., None])[..., 0]
+
+    def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which of the joined slopes move each block (B,): (b, b_f, b_k)."""
+        n_groups = int(self.group.max()) + 1
+        return np.zeros_like(self.group), 1 + self.group, 1 + n_groups + self.kind
+
+    def _joined(
+        self, precision: np.ndarray, pull: np.ndarray, variances: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return prior variances (U,), precision (U, U) and pull (U,) of (b, b_f, b_k)."""
+        n_groups, n_kinds = int(self.group.max()) + 1, int(self.kind.max()) + 1
+        n, size = 1 + n_groups + n_kinds, pull.shape[1]
+        at = self._places()
+        together, pulled = np.zeros((n, n, size, size)), np.zeros((n, size))
+        for a in at:
+            np.add.at(pulled, a, pull)
+            for b in at:
+                np.add.at(together, (a, b), precision)
+        priors = np.repeat(variances, [size, size * n_groups, size * n_kinds])
+        joined = together.swapaxes(1, 2).reshape(n * size, n * size) + np.diag(1 / priors)
+        return priors, (joined + joined.T) / 2, pulled.ravel()
+
+
+if __name__ == "__main__":
+    main()

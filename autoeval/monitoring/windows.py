@@ -1,0 +1,175 @@
+"""The windows of a site, and its baseline: which images are looked at together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+
+from autoeval.errors import InputError
+from autoeval.io.image_folder import natural_order
+from autoeval.report.tables import counted
+
+FOLDER, DAY, HOUR, EVERY = "folder", "day", "hour", "every:"
+AUTO = "auto"
+FORMS = {DAY: "%Y-%m-%d", HOUR: "%Y-%m-%d %H:00"}
+LENGTHS = {DAY: pd.Timedelta(days=1), HOUR: pd.Timedelta(hours=1)}
+USUAL_SIZE = 50  # images of a window where no image has a time
+FEWEST = 8  # images of a baseline: with fewer its variance is not known
+UNITS = {"d": "day", "h": "hour"}
+FLOORS = {"d": "D", "h": "h"}  # as pandas has them
+USUAL, USUAL_UNTIMED = "7d", f"{2 * USUAL_SIZE}"
+
+
+@dataclass(frozen=True)
+class Window:
+    """Images of a site that are looked at together, places in its images in time.
+
+    complete: whether no further image belongs to it.
+    """
+
+    name: str
+    places: np.ndarray
+    complete: bool
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+def check_by(by: str) -> None:
+    """Refuse what is no kind of windows."""
+    if by not in (AUTO, FOLDER, DAY, HOUR) and not re.fullmatch(r"every:[1-9]\d*", by):
+        raise InputError(f"Expected --by as auto, day, hour, folder or every:200, but got {by!r}.")
+
+
+def in_time(index: pd.DataFrame) -> pd.DataFrame:
+    """Sort the images of a site by time; equal times, and images without, by number and name."""
+    names = [natural_order(name) for name in index["name"]]
+    by_name = index.iloc[sorted(range(len(index)), key=names.__getitem__)]
+    return by_name.sort_values(["taken", "number"], kind="stable", na_position="last")
+
+
+def kind_of(images: pd.DataFrame, by: str) -> str:
+    """Return the kind of the windows of a site: with `AUTO` days, or without times `USUAL_SIZE`."""
+    if by != AUTO:
+        return by
+    return DAY if images["taken"].notna().any() else f"{EVERY}{USUAL_SIZE}"
+
+
+def windows_of(images: pd.DataFrame, by: str, now: datetime) -> list[Window]:
+    """Return the windows of the images of one site, sorted by `in_time`.
+
+    `by` is ``"day"`` or ``"hour"``, of images with a time; ``"every:200"`` for so many images after
+    one another; ``"folder"`` for the folders of the images; or `AUTO`. A day or an hour is complete
+    when it is over or a later image is there, so many images when they are together, and a folder
+    always.
+
+    >>> taken = pd.to_datetime(["2026-03-02 08:59", "2026-03-02 09:01"])
+    >>> images = pd.DataFrame({"taken": taken, "name": ["a/1", "a/2"]})
+    >>> now = datetime(2026, 3, 2, 9, 30)
+    >>> [(window.name, window.complete) for window in windows_of(images, "hour", now)]
+    [('2026-03-02 08:00', True), ('2026-03-02 09:00', False)]
+    """
+    kind = kind_of(images, by)
+    if kind in FORMS:
+        taken = images["taken"]
+        names = taken.dt.strftime(FORMS[kind]).to_numpy()
+        names = np.where(taken.isna(), "", names).astype(str)
+        found = _together(names)
+        last = len(found) - 1
+        return [
+            Window(name, places, k < last or now >= pd.Timestamp(name) + LENGTHS[kind])
+            for k, (name, places) in enumerate(found)
+        ]
+    if kind == FOLDER:
+        folders = np.array([name.rpartition("/")[0] or "." for name in images["name"]], str)
+        return [Window(name, places, True) for name, places in _together(folders)]
+    size = int(kind.removeprefix(EVERY))
+    starts = range(0, len(images), size)
+    parts = [np.arange(start, min(start + size, len(images))) for start in starts]
+    return [Window(f"{k:04d}", part, len(part) == size) for k, part in enumerate(parts, 1)]
+
+
+def _together(names: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    """Return the places of each name but the empty one, in the order of their first."""
+    order = dict.fromkeys(names.tolist())
+    return [(name, np.flatnonzero(names == name)) for name in order if name]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a site is compared with: the windows that begin in its first days, hours or images.
+
+    ``"7d"`` is for the first seven days of images of each site, ``"12h"`` for hours, ``"200"`` for
+    its first 200 images, and a date such as ``"2026-03-01"`` for everything before it.
+    """
+
+    text: str = USUAL
+
+    @classmethod
+    def of_site(cls, text: str | None, images: pd.DataFrame) -> Baseline:
+        """Return the baseline of a site; by default seven days, or images where none has a time."""
+        usual = USUAL if images["taken"].notna().any() else USUAL_UNTIMED
+        return cls(text or usual)
+
+    def __post_init__(self) -> None:
+        if re.fullmatch(r"[1-9]\d*[dh]?", self.text):
+            return
+        try:
+            datetime.fromisoformat(self.text)
+        except ValueError as error:
+            raise InputError(
+                f"Expected --baseline as days (7d), hours (12h), images (200) or a date "
+                f"(2026-03-01), but got {self.text!r}."
+            ) from error
+
+    def length(self, images: pd.DataFrame, windows: Sequence[Window]) -> int:
+        """Return how many of the windows of a site, sorted by time, are its baseline."""
+        first = [int(window.places[0]) for window in windows]
+        if self.text.isdecimal():
+            return int(np.searchsorted(first, int(self.text)))
+        taken = images["taken"].iloc[first] if first else images["taken"].iloc[:0]
+        return int((taken < self._end(images)).sum())
+
+    def full(self, images: pd.DataFrame) -> bool:
+        """Whether images of a site, sorted by time, reach beyond its baseline."""
+        if self.text.isdecimal():
+            return len(images) >= int(self.text)
+        return bool((images["taken"] >= self._end(images)).any())
+
+    def progress(self, images: pd.DataFrame) -> str:
+        """Say how much of the baseline there is, such as ``"2 of 7 days"``."""
+        if self.text.isdecimal():
+            return f"{len(images)} of {counted(int(self.text), 'image')}"
+        unit = UNITS.get(self.text[-1], "")
+        if not unit:
+            return f"no image from {self.text} on"
+        if images["taken"].isna().all():
+            return f"no image has a time, which {self.text} needs"
+        n = images["taken"].dropna().dt.floor(FLOORS[self.text[-1]]).nunique()
+        return f"{n} of {counted(int(self.text[:-1]), unit)}"
+
+    def _end(self, images: pd.DataFrame) -> pd.Timestamp:
+        if self.text[-1] not in UNITS or images["taken"].isna().all():
+            return pd.Timestamp.max if self.text[-1] in UNITS else pd.Timestamp(self.text)
+        length = pd.Timedelta(int(self.text[:-1]), unit=self.text[-1])
+        return images["taken"].min().floor(FLOORS[self.text[-1]]) + length
+
+
+def would_be_full(images: pd.DataFrame, now: datetime) -> str:
+    """Return the options that leave a site a full baseline and a complete window now, or nothing.
+
+    The longest windows of which two are complete, and all images before the last of these.
+    """
+    sizes = [f"{EVERY}{size}" for size in (USUAL_SIZE, USUAL_SIZE // 2, FEWEST)]
+    timed = [DAY, HOUR] if images["taken"].notna().any() else []
+    for by in (*timed, *sizes):
+        complete = [window for window in windows_of(images, by, now) if window.complete]
+        n = sum(map(len, complete[:-1]))
+        if n >= FEWEST:
+            return f"--by {by} --baseline {n}"
+    return ""

@@ -1,1 +1,0 @@
-"""Fitting the slopes of change on labelled sites under corruptions."""

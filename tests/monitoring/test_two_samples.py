@@ -1,0 +1,92 @@
+"""Tests of two samples against scipy, and their false alarms on dependent images."""
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind
+
+from autoeval.monitoring.looks import look_at
+from autoeval.monitoring.two_samples import compare_images, compare_windows
+
+
+def test_few_images_are_compared_as_by_students_test():
+    """Too few for blocks of two: each image is a unit."""
+    rng = np.random.default_rng(0)
+    before, after = rng.normal(0, 1, 14), rng.normal(0.5, 1, 12)
+    expected = ttest_ind(after, before)
+    found = compare_images(before, after)
+    assert found.z == pytest.approx(expected.statistic)
+    assert found.p_two_sided == pytest.approx(expected.pvalue)
+    assert found.units == (14, 12)
+    ends = expected.confidence_interval(0.9)
+    assert found.half_width(0.9) == pytest.approx((ends.high - ends.low) / 2)
+
+
+def test_windows_are_compared_with_the_variance_between_windows():
+    """By hand: means 1, 2, 3 have the variance 1; a new one of 5 is 3 / sqrt(4 / 3) away."""
+    found = compare_windows([1.0, 2.0, 3.0], [5.0], [1.0, 2.0, 3.0])
+    assert found.z == pytest.approx(3 / np.sqrt(4 / 3)) and found.dof == 2
+
+
+def test_nothing_varies_and_nothing_moves():
+    assert compare_images(np.zeros(10), np.zeros(5)).p_two_sided == 1
+    assert compare_images(np.zeros(10), np.ones(5)).p_two_sided == 0
+    assert compare_images(np.zeros(10), np.ones(5), least=1e9).p_two_sided > 0.9
+
+
+def autocorrelated(rng, n, rho):
+    series = np.empty(n)
+    series[0] = rng.normal()
+    for k in range(1, n):
+        series[k] = rho * series[k - 1] + np.sqrt(1 - rho**2) * rng.normal()
+    return series
+
+
+def test_neighbouring_frames_do_not_count_as_so_many_images():
+    """Student's test is wrong every other time where neighbours correlate by .9; blocks are not."""
+    rng = np.random.default_rng(0)
+    naive, blocks = [], []
+    for _ in range(200):
+        series = autocorrelated(rng, 400, 0.9)
+        before, after = series[:200], series[200:]
+        naive.append(ttest_ind(before, after).pvalue < 0.05)
+        blocks.append(compare_images(before, after).p_two_sided < 0.05)
+    assert np.mean(naive) > 0.4 and np.mean(blocks) < 0.16
+
+
+def numbers(rng, n, n_boxes=4.0, score=0.7):
+    """Made-up numbers of boxes of n images, of one category."""
+    sure = rng.poisson(n_boxes, n).astype(float)
+    p = np.clip(rng.normal(score, 0.1, n), 0.06, 0.99)
+    columns = [np.sqrt(sure), p, np.where(sure > 0, p, 0.1), sure == 0, sure, -2 * sure]
+    return {"": np.stack([*columns, sure * p**2, sure * (p > 0.7)], axis=1)}
+
+
+def looks(rng, n_looks, **later):
+    """Look at a site again and again: 60 images of a baseline, then windows of 16."""
+    baseline = [numbers(rng, 60)]
+    windows = [numbers(rng, 16, **later) for _ in range(n_looks)]
+    means = [{"": baseline[0][""].mean(axis=0)}]
+    return [
+        look_at(k + 1, baseline, windows[max(0, k - 7) : k + 1], means, None, np.nan, 0.9)
+        for k in range(n_looks)
+    ]
+
+
+def test_a_stable_site_seldom_raises_an_alarm_however_often_it_is_looked_at():
+    rng = np.random.default_rng(0)
+    ever = [any(look.changed(0.05) for look in looks(rng, 12)) for _ in range(150)]
+    assert np.mean(ever) <= 0.05
+
+
+def test_a_loss_of_most_boxes_is_seen_in_the_first_window():
+    rng = np.random.default_rng(0)
+    seen = [looks(rng, 1, n_boxes=1.2)[0].changed(0.05) for _ in range(50)]
+    assert np.mean(seen) > 0.95
+
+
+def test_a_small_change_is_seen_in_several_windows_together():
+    rng = np.random.default_rng(0)
+    found = [looks(rng, 8, score=0.66) for _ in range(30)]
+    first = np.mean([some[0].changed(0.05) for some in found])
+    middle = [np.median([some[k].p for some in found]) for k in (0, -1)]
+    assert first < 0.5 and middle[1] < middle[0] / 2

@@ -1,0 +1,99 @@
+"""Which images of a site are looked at together, and which of these are its baseline."""
+
+from datetime import datetime
+
+import pandas as pd
+import pytest
+
+from autoeval.errors import InputError
+from autoeval.monitoring.windows import (
+    Baseline,
+    check_by,
+    in_time,
+    windows_of,
+    would_be_full,
+)
+
+NOW = datetime(2026, 3, 4, 9, 30)
+
+
+def images(*times, names=None):
+    names = names or [f"gate/{k}.jpg" for k in range(len(times))]
+    return pd.DataFrame({"name": names, "taken": pd.to_datetime(list(times)), "number": 0})
+
+
+def hours(n, start="2026-03-02 08:00", minutes=60):
+    return images(*pd.date_range(start, periods=n, freq=f"{minutes}min"))
+
+
+def test_images_come_in_time_and_those_of_one_moment_in_natural_order():
+    times = ["2026-03-02 10:00", "2026-03-02 10:00", None, "2026-03-02 09:00"]
+    found = in_time(images(*times, names=["10.jpg", "9.jpg", "1.jpg", "99.jpg"]))
+    assert found["name"].tolist() == ["99.jpg", "9.jpg", "10.jpg", "1.jpg"]
+
+
+def shown(found):
+    return [(window.name, len(window), window.complete) for window in found]
+
+
+def test_a_day_is_complete_when_it_is_over_or_another_has_begun():
+    found = windows_of(images("2026-03-02 23:59", "2026-03-04 00:01"), "day", NOW)
+    assert shown(found) == [("2026-03-02", 1, True), ("2026-03-04", 1, False)]
+    later = windows_of(images("2026-03-04 00:01"), "day", datetime(2026, 3, 5))
+    assert shown(later) == [("2026-03-04", 1, True)]
+
+
+def test_so_many_images_are_complete_when_they_are_together():
+    found = windows_of(hours(5), "every:2", NOW)
+    assert shown(found) == [("0001", 2, True), ("0002", 2, True), ("0003", 1, False)]
+
+
+def test_folders_are_windows_of_their_site():
+    names = ["gate/a/1.jpg", "gate/b/1.jpg", "gate/a/2.jpg"]
+    found = windows_of(images(None, None, None, names=names), "folder", NOW)
+    assert shown(found) == [("gate/a", 2, True), ("gate/b", 1, True)]
+
+
+def test_by_default_days_or_images_where_none_has_a_time():
+    assert shown(windows_of(hours(3), "auto", NOW)) == [("2026-03-02", 3, True)]
+    untimed = images(*[None] * 60)
+    assert shown(windows_of(untimed, "auto", NOW)) == [("0001", 50, True), ("0002", 10, False)]
+
+
+@pytest.mark.parametrize("by", ["week", "every:0", "every:", "every:-3", "every:2s"])
+def test_what_is_no_window_is_refused(by):
+    with pytest.raises(InputError, match="--by"):
+        check_by(by)
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "full"),
+    [
+        ("2d", 2, True),  # of five days with an image every twelve hours
+        ("5d", 5, False),
+        ("4", 2, True),  # images, in windows of two
+        ("11", 5, False),
+        ("2026-03-04", 2, True),
+        ("30h", 1, True),  # windows that begin within it count whole
+    ],
+)
+def test_the_baseline_is_the_windows_that_begin_in_it(text, n, full):
+    taken = hours(10, start="2026-03-02 00:00", minutes=720)
+    windows = windows_of(taken, "day", datetime(2026, 4, 1))
+    baseline = Baseline(text)
+    assert baseline.length(taken, windows) == (n if text != "30h" else 2)
+    assert baseline.full(taken) == full
+
+
+def test_how_far_a_baseline_is_and_what_would_be_full():
+    taken = hours(30, start="2026-03-02 00:00")
+    assert Baseline("7d").progress(taken) == "2 of 7 days"
+    assert would_be_full(taken, NOW) == "--by day --baseline 24"
+    assert would_be_full(hours(20, minutes=5), NOW) == "--by hour --baseline 12"
+    assert Baseline.of_site(None, images(None)).text == "100"
+
+
+@pytest.mark.parametrize("text", ["soon", "0d", "-3", "3w"])
+def test_what_is_no_baseline_is_refused(text):
+    with pytest.raises(InputError, match="--baseline"):
+        Baseline(text)
