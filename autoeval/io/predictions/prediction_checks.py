@@ -180,8 +180,9 @@ def check_coverage(
     warning = Notice(
         "images-not-covered",
         f"{n_empty} of {len(images)} {what} have no box in {name}, although its scores begin at "
-        f"{boxes.floor:.2g}: was the detector run on all of them? Those that it has not seen count "
-        "as if it had found nothing there",
+        f"{boxes.floor:.2g}: was the detector run on all of them? It is taken to have found "
+        "nothing there: with labels their objects count as missed, and an estimate without labels "
+        "is of the images that show a category. Leave out of the list those that it has not seen",
     )
     if refuse and excess > MANY * len(images):
         raise InputError(
