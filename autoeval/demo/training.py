@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import torch
+from filelock import FileLock
 from mmengine.config import Config
 
 from autoeval.accuracy.mean_ap import MeanAP
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 TRAINING_SEED = 1000
 """Seed of the training images; evaluation uses others."""
 
+LOADERS = 12
+"""Processes that read and change images for a GPU, of all processes of the training together."""
+LOAD_WHOLE = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 PERCENT = "{:.1%}"
 FORMATS = {"mAP": PERCENT, "mAP50": PERCENT, "mAP75": PERCENT}
 PAGE = """# The road world's detector
@@ -67,21 +72,29 @@ Losses, mean over the last 50 iterations of each epoch:
 def train_detector(config: Config, work_dir: PathLike) -> tuple[Path, dict[str, Any]]:
     """Render the training images and train, as configs/demo/train_roadworld_nano.py.
 
-    An interrupted training goes on from its last epoch in `work_dir`. Returns mmengine's last
-    checkpoint and a plain summary.
+    On a GPU where there is one, and in all processes of ``torchrun``, which share the images of a
+    batch, and the GPU where there are fewer. An interrupted training goes on from its last epoch in
+    `work_dir`. Returns mmengine's last checkpoint and a plain summary.
     """
     started = time.monotonic()
     root, n_images = config.data_root, config.images_per_environment
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        jobs = [
-            pool.submit(write_environment, root, name, n_images, TRAINING_SEED)
-            for name in config.environments
-        ]
-        for dataset, job in zip(config.train_dataloader.dataset.datasets, jobs, strict=True):
-            dataset.data_root = str(job.result())
+    datasets = config.train_dataloader.dataset.datasets
+    Path(root).mkdir(parents=True, exist_ok=True)
+    with FileLock(Path(root) / ".rendering.lock"), ProcessPoolExecutor(os.cpu_count()) as pool:
+        for dataset, name in zip(datasets, config.environments, strict=True):
+            folder = write_environment(root, name, n_images, TRAINING_SEED, pool=pool)
+            dataset.data_root = str(folder)
     rendered = time.monotonic()
+    n_processes = int(os.environ.get("WORLD_SIZE", 1))
+    config.train_dataloader.batch_size = max(1, config.batch_size // n_processes)
+    if n_processes > 1:
+        _join_processes(config)
+    if torch.cuda.is_available():
+        config.train_dataloader.num_workers = max(1, LOADERS // n_processes)
+        config.train_dataloader.persistent_workers = True
     runner = _build_runner(config, Path(work_dir))
-    runner.train()
+    with _loading_own_checkpoints():
+        runner.train()
     log = {
         "environments": list(config.environments),
         "images": len(runner.train_dataloader.dataset),
@@ -89,14 +102,33 @@ def train_detector(config: Config, work_dir: PathLike) -> tuple[Path, dict[str, 
         "seed": config.randomness["seed"],
         "epochs": config.max_epochs,
         "batch_size": config.batch_size,
+        "device": _device_name(),
+        "processes": n_processes,
         "threads": torch.get_num_threads(),
         "seconds_rendering": round(rendered - started),
         "seconds_training": round(time.monotonic() - rendered),
         "seconds_of_processor": round(time.process_time()),
         "torch": str(torch.__version__),
-        "losses": summarise_losses(Path(runner.log_dir) / "vis_data" / "scalars.json"),
+        "losses": summarise_losses(*sorted(Path(work_dir).glob("*/vis_data/scalars.json"))),
     }
     return Path(work_dir) / f"epoch_{config.max_epochs}.pth", log
+
+
+def _join_processes(config: Config) -> None:
+    """Join the processes of torchrun, several to a GPU where there are more of them.
+
+    mmengine would give each process a GPU of its own. NCCL refuses two processes on one GPU.
+    """
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("gloo")
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
+    config.launcher = "pytorch"
+    config.model_wrapper_cfg = {
+        "type": "MMDistributedDataParallel",
+        "device_ids": None,
+        "broadcast_buffers": False,
+    }
 
 
 def _build_runner(config: Config, work_dir: Path) -> Runner:
@@ -108,16 +140,41 @@ def _build_runner(config: Config, work_dir: Path) -> Runner:
     config.work_dir = str(work_dir)
     config.resume = (work_dir / "last_checkpoint").exists()
     runner = Runner.from_cfg(config)
-    runner.model.bbox_head.use_l1 = True
+    getattr(runner.model, "module", runner.model).bbox_head.use_l1 = True
     runner.model.to(memory_format=torch.channels_last)
     return runner
 
 
-def summarise_losses(scalars: PathLike) -> list[dict[str, float]]:
-    """Read mmengine's scalars and return the last reported losses of every epoch."""
+@contextmanager
+def _loading_own_checkpoints() -> Iterator[None]:
+    """Let torch load what mmengine saved here, which is more than weights.
+
+    mmengine's checkpoints hold its history buffers; since 2.6 torch refuses them by default, and
+    mmengine has no option to pass on.
+    """
+    before = os.environ.get(LOAD_WHOLE)
+    os.environ[LOAD_WHOLE] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(LOAD_WHOLE)
+        if before is not None:
+            os.environ[LOAD_WHOLE] = before
+
+
+def _device_name() -> str:
+    """Name what the training ran on."""
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "processor"
+
+
+def summarise_losses(*scalars: PathLike) -> list[dict[str, float]]:
+    """Return the last reported losses of every epoch.
+
+    scalars: mmengine's files; a training that was interrupted leaves one for each start, in order.
+    """
     epochs: dict[int, dict[str, float]] = {}
-    for line in Path(scalars).read_text().splitlines():
-        row = json.loads(line)
+    rows = [json.loads(line) for path in scalars for line in Path(path).read_text().splitlines()]
+    for row in rows:
         if "loss" in row:
             losses = {key: round(row[key], 4) for key in row if key.startswith("loss")}
             epochs[row["epoch"]] = {"epoch": row["epoch"], **losses}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from scipy.ndimage import find_objects
 
 from autoeval.errors import InputError
 from autoeval.roadworld.air import precipitation, sense
-from autoeval.roadworld.environments import ENVIRONMENTS
+from autoeval.roadworld.environments import ENVIRONMENTS, SEARCH_ENVIRONMENTS
 from autoeval.roadworld.rendering import Rendering, render
 from autoeval.roadworld.scene import Scene, draw_scene
 from autoeval.runtime.files import PathLike, atomic_path, write_text
@@ -35,22 +36,28 @@ PIXEL = 1.5
 """A side of the projected box this close to the pixels seen, in pixels, counts as in view."""
 
 
-def write_environment(root: PathLike, name: str, n_images: int, seed: int = 0) -> Path:
+def write_environment(
+    root: PathLike, name: str, n_images: int, seed: int = 0, *, pool: Executor | None = None
+) -> Path:
     """Render the first ``n_images`` images of an environment into the folder ``root / name``.
 
     It holds ``annotations.json`` (COCO, one category, ``vehicle``) and ``images/``. Images that an
     earlier, interrupted or smaller call left there are kept, provided that the same seed and the
-    same renderer made them. Raises `InputError` if there is no such environment.
+    same renderer made them. With `pool` its processes render. Raises `InputError` if there is no
+    such environment.
     """
     folder = Path(root) / name
     journal = folder / "annotations.partial.jsonl"
     made = {"environment": name, "seed": seed, "renderer": renderer_digest()}
     known = _read_known(folder, journal, made)
     folder.mkdir(parents=True, exist_ok=True)
+    missing = [index for index in range(n_images) if index not in known]
+    entry_of = partial(_write_image, folder, name, seed=seed)
+    rendered = iter(pool.map(entry_of, missing) if pool else map(entry_of, missing))
     with progress_bar(n_images, f"rendering {name}") as bar, journal.open("w") as lines:
         entries = []
         for index in range(n_images):
-            entry = known.get(index) or _write_image(folder, name, index, seed)
+            entry = known[index] if index in known else next(rendered)
             entries.append(entry)
             lines.write(json.dumps({"made": made, "entry": entry}) + "\n")
             lines.flush()
@@ -68,7 +75,7 @@ def renderer_digest() -> str:
     return hashlib.sha256(b"".join(chosen)).hexdigest()[:12]
 
 
-def _write_image(folder: Path, name: str, index: int, seed: int) -> Entry:
+def _write_image(folder: Path, name: str, index: int, *, seed: int) -> Entry:
     picture = make_picture(name, index, seed=seed)
     path = folder / "images" / f"{index:05d}.jpg"
     with atomic_path(path) as temporary:
@@ -140,9 +147,10 @@ def make_picture(environment: str, index: int, *, seed: int = 0) -> Picture:
     >>> make_picture("day_street", 3).image.shape
     (192, 320, 3)
     """
-    if environment not in ENVIRONMENTS:
-        raise InputError(f"No environment '{environment}'; choose from {', '.join(ENVIRONMENTS)}.")
-    settings = ENVIRONMENTS[environment]
+    known = ENVIRONMENTS | SEARCH_ENVIRONMENTS
+    if environment not in known:
+        raise InputError(f"No environment '{environment}'; choose from {', '.join(known)}.")
+    settings = known[environment]
     rng = np.random.default_rng([zlib.crc32(environment.encode()), seed, index])
     scene = draw_scene(settings, rng)
     rendering = render(scene)

@@ -75,6 +75,22 @@ ENVIRONMENTS: dict[str, Environment] = {
 }  # fmt: skip
 """Name to environment; the first four are clear, the rest are shifted."""
 
+SEARCH_ENVIRONMENTS: dict[str, Environment] = {
+    environment.name: environment
+    for environment in (
+        Environment("street_above", "street", (8, 14), (18, 40)),
+        Environment("dusk_country", "country", (4, 9), (5, 15), spacing=(8, 30), time=DUSK),
+        Environment("night_street", "street", (3, 7), (5, 16), time=NIGHT, sensor=NIGHT_SENSOR),
+        Environment("rain_highway", "highway", (6, 12), (8, 25), weather=RAIN,
+                    sensor=Sensor((0.3, 1.0), noise=(1, 4))),
+        Environment("fog_street", "street", (3, 8), (5, 16), weather=FOG),
+        Environment("snow_country", "country", (4, 9), (5, 15), weather=SNOW),
+        Environment("drone_low", "highway", (15, 25), (35, 70), (1.0, 1.3), (4, 14), 6),
+        Environment("cheap_country", "country", (4, 9), (5, 20), sensor=CHEAP_SENSOR),
+    )
+}  # fmt: skip
+"""Environments for choosing a dropout, so that those of `ENVIRONMENTS` are left to evaluate it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Light:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pandas as pd
 import pytest
 import torch
+from mmengine.config import Config
 
 from autoeval.cli import main
 from autoeval.demo import training
@@ -36,6 +38,16 @@ def test_log_keeps_the_last_losses_of_every_epoch(tmp_path):
         {"epoch": 1, "loss": 7.1235, "loss_cls": 3.0},
         {"epoch": 2, "loss": 5.0, "loss_cls": 2.0},
     ]
+
+
+def test_log_of_a_training_in_two_starts_has_the_epochs_of_both(tmp_path):
+    paths = []
+    for start, epochs in ((0, (1, 2)), (1, (2, 3))):
+        paths.append(tmp_path / f"{start}.json")
+        rows = [{"epoch": epoch, "iter": epoch, "loss": epoch + start / 10} for epoch in epochs]
+        paths[-1].write_text("\n".join(map(json.dumps, rows)))
+    expected = [{"epoch": 1, "loss": 1.0}, {"epoch": 2, "loss": 2.1}, {"epoch": 3, "loss": 3.1}]
+    assert training.summarise_losses(*paths) == expected
 
 
 def test_export_halves_floats_and_leaves_counters(tmp_path):
@@ -87,6 +99,22 @@ def test_the_command_trains_measures_and_tells(tmp_path, capsys):
     again = ["--checkpoint", str(checkpoint), "--images", "1", "--threads", "1"]
     assert main(["train-demo-detector", *again, "--report", str(page), "only=yes"]) == 0
     assert checkpoint.read_bytes() == before and "--report only=yes --images 1" in page.read_text()
+
+
+@pytest.mark.slow
+def test_an_interrupted_training_goes_on_where_it_was(tmp_path, monkeypatch):
+    config = tmp_path / "t.py"
+    config.write_text(TINY.format(base=str(CONFIG), data=str(tmp_path / "images")))
+    monkeypatch.delenv(training.LOAD_WHOLE, raising=False)
+    _, log = training.train_detector(Config.fromfile(config), tmp_path / "work")
+    assert [row["epoch"] for row in log["losses"]] == [1]
+    longer = Config.fromfile(config)
+    longer.max_epochs = longer.train_cfg.max_epochs = 2
+    trained, log = training.train_detector(longer, tmp_path / "work")
+    assert [row["epoch"] for row in log["losses"]] == [1, 2]
+    state = torch.load(trained, weights_only=False)
+    assert state["meta"]["epoch"] == 2 and state["meta"]["iter"] == 2  # 8 images, a batch an epoch
+    assert training.LOAD_WHOLE not in os.environ  # only our own checkpoints are trusted
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ environment. With only=yes behind --report the page is written anew for the chec
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from autoeval.commands.given_input import Detail, InputReading, add_input, yes_or_no
@@ -73,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
         torch.set_num_threads(args.threads)
     if not args.report_only:
         trained, log = train_detector(Config.fromfile(args.config), args.work_dir)
+        if int(os.environ.get("RANK", 0)):
+            return 0  # of torchrun, one process writes
         export_checkpoint(trained, log, args.checkpoint)
         print(f"wrote {args.checkpoint}")
     detector = load_detector(DETECTOR, checkpoint=args.checkpoint)
