@@ -1,4 +1,4 @@
-"""Label-free mAP in mmdet's own test loop: a metric, and the hook that lends it the detector.
+"""Label-free mAP in mmdet's own loops: a metric, and the hook that lends it the detector.
 
 In a config, beside the detector's own settings::
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 from mmengine.dist import all_gather_object, get_rank, get_world_size
-from mmengine.evaluator import BaseMetric
+from mmengine.evaluator import BaseMetric, Evaluator
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
 from mmengine.model import is_model_wrapper
@@ -107,8 +107,8 @@ class LabelFreeMAP(BaseMetric):
         """
         if self.detector is None:
             raise InputError(
-                "LabelFreeMAP has no detector to observe images with. It works in tests alone, and "
-                "needs its hook: default_hooks = dict(label_free=dict(type='LabelFreeMAPHook'))."
+                "LabelFreeMAP has no detector to observe images with. It needs its hook: "
+                "default_hooks = dict(label_free=dict(type='LabelFreeMAPHook'))."
             )
         self.results.extend(_image_file(sample) for sample in data_samples)
 
@@ -148,7 +148,7 @@ class LabelFreeMAP(BaseMetric):
 
 @HOOKS.register_module()
 class LabelFreeMAPHook(Hook):
-    """Lends the detector under test to every `LabelFreeMAP` of the test loop."""
+    """Lends the detector to every `LabelFreeMAP` of a test or validation loop."""
 
     def __init__(self) -> None:
         self._meta: Mapping[str, Any] = {}
@@ -158,12 +158,20 @@ class LabelFreeMAPHook(Hook):
         self._meta = checkpoint.get("meta") or {}
 
     def before_test(self, runner: Runner) -> None:
-        """Lend the detector.
+        """Lend the detector; see `_lend`."""
+        self._lend(runner, runner.test_evaluator)
+
+    def before_val(self, runner: Runner) -> None:
+        """Lend the detector; see `_lend`. While it trains, it is not that of the fit."""
+        self._lend(runner, runner.val_evaluator)
+
+    def _lend(self, runner: Runner, evaluator: Evaluator) -> None:
+        """Lend the detector to the metrics of a loop.
 
         Raises `InputError` if an estimator was fitted with another one, or this is none that can be
         observed.
         """
-        metrics = [m for m in runner.test_evaluator.metrics if isinstance(m, LabelFreeMAP)]
+        metrics = [m for m in evaluator.metrics if isinstance(m, LabelFreeMAP)]
         if not metrics:
             return
         model = runner.model.module if is_model_wrapper(runner.model) else runner.model

@@ -121,10 +121,14 @@ def score_table():
 
 
 def run_test(folder, **changes):
+    return Runner.from_cfg(config_of(folder, **changes)).test()
+
+
+def config_of(folder, **changes):
     config = Config.fromfile(folder / "test.py")
     settings = {"load_from": str(folder / "a.pth"), "visualizer.name": f"run {next(RUNS)}"}
     config.merge_from_dict({**settings, **changes})
-    return Runner.from_cfg(config).test()
+    return config
 
 
 @pytest.fixture(autouse=True)
@@ -144,6 +148,14 @@ def test_the_test_loop_gives_the_estimate_of_the_same_images(folder, detector, e
     }
     (log,) = (path.read_text() for path in tmp_path.glob("*/*.log"))
     assert str(expected).splitlines()[0] in log and f"warning: {expected.warnings[0]}" in log
+
+
+def test_the_validation_loop_gives_it_too(folder, detector, estimator, tmp_path):
+    config = config_of(folder, work_dir=str(tmp_path))
+    config.val_dataloader, config.val_evaluator = config.test_dataloader, config.test_evaluator
+    metrics = Runner.from_cfg(config).val()
+    expected = estimator.predict(detector, images=load_image_folder(folder / "images.json"))
+    assert metrics["label_free/mAP"] == expected.value
 
 
 def test_a_counting_estimator_serves_the_metric_too(folder, detector):

@@ -21,6 +21,9 @@ from autoeval.errors import DownloadError, InputError
 STATISTICS = ("current", "max", "mean", "min")
 SHOWN = 3
 PREFIXES = ("modelzoo://", "torchvision://")
+HOLDERS = ("state_dict", "model")
+WRAPPED = re.compile(r"^(module|model)\.")
+"""What a wrapper around the detector puts before the names of its weights."""
 
 
 def find_checkpoint(source: str) -> Path:
@@ -59,6 +62,7 @@ def _download(address: str) -> Path:
 def read_checkpoint(path: Path, *, trust: bool = False) -> dict[str, Any]:
     """Read ``state_dict`` and ``meta`` of a file written by ``torch.save``.
 
+    Weights stand under ``state_dict`` or ``model``, as other trainers have it, or are all there is.
     Unless `trust`, which unpickles whatever it holds and can run any code, only tensors and the
     plain objects that OpenMMLab's checkpoints carry are accepted.
     """
@@ -71,10 +75,15 @@ def read_checkpoint(path: Path, *, trust: bool = False) -> dict[str, Any]:
         raise InputError(f"Cannot read the checkpoint {path}: {error}") from error
     if not isinstance(content, Mapping):
         raise InputError(f"The checkpoint {path} holds {type(content).__name__}, not weights.")
-    weights = content.get("state_dict", content)
+    weights = next((content[key] for key in HOLDERS if _are_weights(content.get(key))), content)
     if not weights or not all(isinstance(value, torch.Tensor) for value in weights.values()):
         raise InputError(f"The checkpoint {path} has no weights under `state_dict`.")
     return {"state_dict": weights, "meta": content.get("meta") or {}}
+
+
+def _are_weights(content: Any) -> bool:
+    """Whether something read is a mapping of names to tensors."""
+    return isinstance(content, Mapping) and all(isinstance(v, Tensor) for v in content.values())
 
 
 def _refusal(path: Path, error: Exception) -> str:
@@ -116,13 +125,19 @@ def _history_statistic(owner: Any, name: str) -> Any:
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
-    """Fill a model with weights by name, a leading ``module.`` left out.
+    """Fill a model with weights by name, a leading ``module.`` or ``model.`` left out.
 
     Weights that the model has no place for, such as those of a mask head, are reported in a
-    warning.
+    warning. Raises `InputError` where weights do not fit, or are not finite.
     """
-    given = {re.sub(r"^module\.", "", name): value for name, value in weights.items()}
     of_model = model.state_dict()
+    given = {_unwrapped(name, of_model): value for name, value in weights.items()}
+    broken = [n for n, v in given.items() if v.is_floating_point() and not v.isfinite().all()]
+    if broken:
+        raise InputError(
+            f"The checkpoint {path} has weights that are not finite: {_some(broken)}. Its training "
+            "diverged: take an earlier checkpoint."
+        )
     bent = {
         name: f"{name} (checkpoint {tuple(given[name].shape)}, model {tuple(of_model[name].shape)})"
         for name in given.keys() & of_model.keys()
@@ -143,6 +158,13 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: Path) ->
             f"The checkpoint {path} has weights without a place in the model: {_some(unexpected)}.",
             stacklevel=2,
         )
+
+
+def _unwrapped(name: str, known: Collection[str]) -> str:
+    """Return the name of a weight without what wrappers have put before it."""
+    while name not in known and WRAPPED.match(name):
+        name = WRAPPED.sub("", name)
+    return name
 
 
 def _some(names: Collection[str]) -> str:

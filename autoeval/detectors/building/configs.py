@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
@@ -110,7 +112,8 @@ def read_config(
     ops.register()  # before what the config imports
     path = find_config_file(str(name_or_config))
     try:
-        config = Config.fromfile(path)
+        with _importing_beside(path):
+            config = Config.fromfile(path)
         config.merge_from_dict(dict(cfg_options or {}))
     except (Exception, SystemExit) as error:  # the file is a program: it can fail in any way
         raise InputError(f"Cannot use {path} as a detector's config: {explained(error)}") from error
@@ -120,6 +123,20 @@ def read_config(
     for part in dicts_in(config.model):
         _without_training(part)
     return config
+
+
+@contextmanager
+def _importing_beside(path: Path) -> Iterator[None]:
+    """Let the ``custom_imports`` of a config find modules in its folder, as a script would."""
+    folder = str(path.resolve().parent)
+    if folder in sys.path:
+        yield
+        return
+    sys.path.append(folder)  # behind all others: nothing installed is hidden
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
 
 
 def find_config_file(name: str) -> Path:

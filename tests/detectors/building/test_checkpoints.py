@@ -59,6 +59,12 @@ def test_weights_alone_are_read(tmp_path):
     assert set(read_checkpoint(save(tmp_path / "a.pth", WEIGHTS))["state_dict"]) == set(WEIGHTS)
 
 
+def test_weights_of_other_trainers_are_read(tmp_path):
+    content = {"model": WEIGHTS, "epoch": 3, "optimizer": {"lr": 0.1}}
+    read = read_checkpoint(save(tmp_path / "a.pth", content))
+    assert torch.equal(read["state_dict"]["weight"], WEIGHTS["weight"])
+
+
 def test_code_is_not_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = save(tmp_path / "a.pth", {"state_dict": WEIGHTS, "meta": {"x": Bomb()}})
@@ -139,10 +145,23 @@ def test_a_download_that_fails_says_what_to_do(server, tmp_path, monkeypatch):
     assert not list((tmp_path / "home" / "hub" / "checkpoints").iterdir())
 
 
-def test_weights_fill_the_model():
+@pytest.mark.parametrize("wrapped", ["", "module.", "model.", "module.model."])
+def test_weights_fill_the_model(wrapped):
     model = torch.nn.Linear(3, 2)
-    load_weights(model, {f"module.{name}": value for name, value in WEIGHTS.items()}, Path("a"))
+    load_weights(model, {f"{wrapped}{name}": value for name, value in WEIGHTS.items()}, Path("a"))
     assert model.weight.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_a_part_that_is_called_model_keeps_its_name():
+    whole = torch.nn.ModuleDict({"model": torch.nn.Linear(3, 2)})
+    load_weights(whole, {f"model.{name}": value for name, value in WEIGHTS.items()}, Path("a"))
+    assert whole["model"].weight.sum() == 6
+
+
+def test_weights_that_are_not_finite_are_refused():
+    diverged = {**WEIGHTS, "bias": torch.tensor([0.0, torch.nan])}
+    with pytest.raises(InputError, match=r"not finite: 1 \(bias\)"):
+        load_weights(torch.nn.Linear(3, 2), diverged, Path("a.pth"))
 
 
 def test_weights_that_do_not_fit_are_named():

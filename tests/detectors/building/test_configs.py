@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from urllib.error import URLError
 
 import pytest
@@ -34,6 +35,17 @@ def test_a_file_of_that_name_comes_first(tmp_path, monkeypatch):
     (tmp_path / "configs/retinanet").mkdir(parents=True)
     (tmp_path / f"configs/{RETINANET}").write_text("model = dict()")
     assert find_config_file(f"configs/{RETINANET}").resolve().is_relative_to(tmp_path)
+
+
+def test_custom_imports_are_found_beside_the_config(tmp_path):
+    (tmp_path / "parts_beside_this_config.py").write_text("LOADED = True\n")
+    imports = (
+        "custom_imports = dict(imports=['parts_beside_this_config'])\nmodel = dict(type='A')\n"
+    )
+    (tmp_path / "mine.py").write_text(imports)
+    before = list(sys.path)
+    assert read_config(tmp_path / "mine.py").model.type == "A"
+    assert sys.modules.pop("parts_beside_this_config").LOADED and sys.path == before
 
 
 def test_no_weights_are_asked_for_anywhere():
