@@ -49,8 +49,8 @@ def write_sample(
                 shares = classifier.predict_proba(picture.image, seen.clean.boxes)
                 results += _results(seen.clean, shares, number, (width, height))
                 bar.update()
-        for k, label in enumerate(labels, 1):
-            label["id"] = k
+        for k, label in enumerate(labels, 1):  # what pycocotools wants of each
+            label |= {"id": k, "area": _area(label["bbox"]), "iscrowd": 0}
         categories = [{"id": k, "name": word} for k, word in enumerate(CATEGORIES, 1)]
         document = {"images": images, "categories": categories}
         truth = "val.json" if name == "val" else f"{name}_labels.json"
@@ -66,6 +66,10 @@ def _labels(boxes: np.ndarray, categories: list[int], number: int) -> list[Entry
         {"image_id": number, "category_id": 1 + category, "bbox": box}
         for box, category in zip(_xywh(boxes), categories, strict=True)
     ]
+
+
+def _area(xywh: list[float]) -> float:
+    return round(xywh[2] * xywh[3], 1)
 
 
 def _results(

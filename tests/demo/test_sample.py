@@ -6,6 +6,8 @@ import shlex
 
 import numpy as np
 import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
 from autoeval.cli import main
 from autoeval.demo.sample import CLASSIFIER_IMAGES, write_sample
@@ -42,6 +44,18 @@ def test_the_command_writes_what_is_kept(tmp_path, classifier_images):
         if "predictions" in path.name:  # arithmetic of another processor moves scores a little
             kept, made = (rows[rows[:, -1] > 0.3] for rows in (kept, made))
         np.testing.assert_allclose(made, kept, atol=0.5)
+
+
+@pytest.mark.parametrize("name", ["val", "new"])
+def test_pycocotools_evaluates_the_files_as_they_are(name):
+    truth = COCO(SAMPLE / ("val.json" if name == "val" else "new_labels.json"))
+    evaluation = COCOeval(truth, truth.loadRes(str(SAMPLE / f"{name}_predictions.json")), "bbox")
+    evaluation.evaluate()
+    evaluation.accumulate()
+    evaluation.summarize()
+    assert 0.1 < evaluation.stats[0] < 0.9
+    areas = [a["bbox"][2] * a["bbox"][3] - a["area"] for a in truth.anns.values()]
+    assert np.abs(areas).max() < 0.06
 
 
 def test_after_an_estimate_from_files_the_next_step_is_possible_from_files(
