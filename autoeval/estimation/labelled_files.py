@@ -37,6 +37,10 @@ ALL_WRONG, HARDLY_RIGHT = 0.01, 0.02
 GivenLabels = PathLike | Any
 """A path, or labels in memory; see `labels_in_memory`."""
 LABELLED = "images with labelled objects"
+FILES_WRONG = (
+    "do category numbers and image ids mean what the labels mean? Write words and file names into "
+    "predictions files"
+)
 
 
 def set_of_detector(
@@ -45,6 +49,7 @@ def set_of_detector(
     """Evaluate a labelled set on which a detector was run, with the checks that files get.
 
     Low scores that are missing are a warning: a file of them would be refused, but may be mended.
+    Images without a box were seen: they are no reason to doubt.
     **of_set: of `labelled_set`.
     """
     what = f"what the detector found on {name}"
@@ -52,17 +57,14 @@ def set_of_detector(
         boxes,
         truth,
         name=name,
-        left_out=(*left_out, *check_floor(boxes.clean, what, complete=False)),
-        warnings=(
-            *check_coverage(boxes.clean, np.unique(truth.image), what, what=LABELLED),
-            *check_limit(boxes.clean, what),
-        ),
+        left_out=(*left_out, *check_floor(boxes.clean, what, complete=False, ran=True)),
+        warnings=check_limit(boxes.clean, what, ran=True),
         **of_set,
     )
     if not of_set.get("everywhere") and _mean_right(made) < HARDLY_RIGHT:
         others = "Are the labels of these images, in pixels of them?"
         raise _hardly_right(made, what, "by its labels", others)
-    return _noting_all_wrong(made, what)
+    return _noting_all_wrong(made, what, "are the labels of these images, in its words?")
 
 
 def labels_with_files(
@@ -268,7 +270,7 @@ def _hardly_right(made: LabelledSet, boxes: str, labels: str, question: str) -> 
     )
 
 
-def _noting_all_wrong(made: LabelledSet, what: str) -> LabelledSet:
+def _noting_all_wrong(made: LabelledSet, what: str, question: str = FILES_WRONG) -> LabelledSet:
     """Note where hardly a box is right, as where numbers of categories are of another list."""
     right = made.right_at_half
     if np.isnan(right).all() or np.nanmax(right) > ALL_WRONG:
@@ -276,9 +278,7 @@ def _noting_all_wrong(made: LabelledSet, what: str) -> LabelledSet:
     return made.noting(
         Notice(
             "nothing-right",
-            f"no category of {what} is right anywhere (mAP50 under 1): do category numbers and "
-            "image ids mean what the labels mean? Write words and file names into predictions "
-            "files",
+            f"no category of {what} is right anywhere (mAP50 under 1): {question}",
         )
     )
 

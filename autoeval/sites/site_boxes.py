@@ -215,15 +215,20 @@ def columns_of(
     )
 
 
-def check_floor(boxes: FoundBoxes, name: str, *, complete: bool = True) -> tuple[str, ...]:
-    """Warn of predictions whose low scores were left out."""
+def check_floor(
+    boxes: FoundBoxes, name: str, *, complete: bool = True, ran: bool = False
+) -> tuple[str, ...]:
+    """Warn of predictions whose low scores were left out; `ran`: of a detector run here."""
     if not boxes.floor > LOW_FLOOR + LITTLE:
         return ()
+    where, advice = "in the file", "export from .01 on"
+    if ran:
+        where, advice = "over it", "lower its score threshold (`score_thr` of its `test_cfg`)"
     warning = Notice(
         "low-scores-missing",
         f"the lowest score in {name} is {boxes.floor:.3g}: boxes below it are missing, and "
-        "accuracy is that of the boxes in the file, which is lower than that of all, and known "
-        "less precisely; export from .01 on, or lower the threshold of a detector that is run",
+        f"accuracy is that of the boxes {where}, which is lower than that of all, and known less "
+        f"precisely; {advice}",
     )
     if boxes.floor > HIGH_FLOOR and complete:
         raise InputError(
@@ -233,9 +238,10 @@ def check_floor(boxes: FoundBoxes, name: str, *, complete: bool = True) -> tuple
     return (warning,)
 
 
-def check_limit(boxes: FoundBoxes, name: str) -> tuple[str, ...]:
+def check_limit(boxes: FoundBoxes, name: str, *, ran: bool = False) -> tuple[str, ...]:
     """Warn of lists that were cut to the best few boxes of each image.
 
+    ran: by a detector that was run here.
     Returned: one warning where a tenth of the images, and three or more, hold as many boxes as any,
         and these are fewer than the 100 that average precision counts.
     """
@@ -249,6 +255,7 @@ def check_limit(boxes: FoundBoxes, name: str) -> tuple[str, ...]:
             "boxes-limited",
             f"{n_full} of {len(n_boxes)} images in {name} have exactly {boxes.most_boxes} boxes, "
             f"the most of any: were only the best {boxes.most_boxes} kept? That lowers the "
-            "accuracy that is measured and hides low scores; export all boxes from .01 on",
+            "accuracy that is measured and hides low scores; "
+            + ("raise its `max_per_img`" if ran else "export all boxes from .01 on"),
         ),
     )
